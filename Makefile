@@ -1,0 +1,41 @@
+# `make` alone says what there is. A fresh machine needs Python 3.11 or later and make, nothing else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint bench clean
+
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
+
+run: $(VENV)/.run ## set everything up, then run the main job on the embedded data set
+	$(BIN)/pate run mechanism=svt eps=1.0
+
+test: $(VENV)/.dev ## set everything up, then run the tests
+	$(BIN)/python -m pytest -n auto --dist worksteal -rs
+
+lint: $(VENV)/.dev ## ruff and mypy, as before every commit
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/python -m mypy
+
+bench: $(VENV)/.run ## measure speed, as ratios of things run side by side
+	$(BIN)/python -m benchmarks
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist
+
+# two stamps: a run need not wait for the tools of the developers
+$(VENV)/.run: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	@echo "setting up $(VENV), once: about a minute"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@echo "adding the tools for tests and checks, once"
+	@$(PIP) -e '.[dev]'
+	@touch $@

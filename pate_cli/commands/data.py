@@ -1,0 +1,129 @@
+"""`pate data`: what datasets there are, fetch them, check them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pate_cli.datasets.files import FileStatus
+    from pate_cli.datasets.registry import Entry
+
+__all__ = ["main"]
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate data`.
+
+    Parameters
+    ----------
+    argv : list of str
+        Arguments after `pate data`.
+
+    Returns
+    -------
+    int
+        Exit code.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown, a file is not the official one, or it cannot be fetched.
+    """
+    parser = argparse.ArgumentParser(prog="pate data", description="List, fetch and check datasets.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="list|fetch|verify")
+    commands.add_parser("list", help="every dataset, its sizes, and where its files are")
+    fetch = commands.add_parser("fetch", help="download what is missing, check what is there")
+    fetch.add_argument("names", nargs="+", metavar="NAME", help="a dataset, or all")
+    verify = commands.add_parser(
+        "verify", help="re-check the files that are there; exit code 2 if one is wrong"
+    )
+    verify.add_argument("names", nargs="*", metavar="NAME", help="a dataset, or all (the default)")
+    options = parser.parse_args(argv)
+    if options.command == "list":
+        return _list()
+    if options.command == "fetch":
+        return _fetch(_entries(options.names, "fetch"))
+    return _verify(_entries(options.names or ["all"], "verify"), named=bool(options.names))
+
+
+def _entries(names: list[str], command: str) -> list[Entry]:
+    from pate_cli.datasets.registry import ENTRIES
+    from pate_cli.errors import ConfigError
+
+    for name in names:
+        if name not in ENTRIES and name != "all":
+            raise ConfigError(f"pate data {command}", name, f"{', '.join(ENTRIES)} (they have files), or all")
+    return list(ENTRIES.values()) if "all" in names else [ENTRIES[name] for name in dict.fromkeys(names)]
+
+
+def _list() -> int:
+    from rich.table import Table
+
+    from pate_cli.console import out
+    from pate_cli.datasets import NAMES, OPTIONS
+    from pate_cli.datasets.files import download_directory, find
+    from pate_cli.datasets.registry import ENTRIES
+
+    table = Table("name", box=None, pad_edge=False)
+    for heading in ("records", "features", "classes"):
+        table.add_column(heading, justify="right")
+    for heading in ("files", "state", "source"):
+        table.add_column(heading)
+    here: dict[str, list[str]] = {}
+    for name in NAMES:
+        entry = ENTRIES.get(name)
+        if entry is not None:
+            rows = []
+            for file in entry.files:
+                form, path = find(file) or (file, None)
+                rows.append((form.name, "here" if path else "missing"))
+                if path:
+                    here.setdefault(str(path.parent.resolve()), []).append(form.name)
+            sizes = (entry.n_records, entry.n_features, entry.n_classes)
+            files, states = ("\n".join(column) for column in zip(*rows, strict=True))
+            table.add_row(name, *(f"{size:,}" for size in sizes), files, states, entry.source)
+        elif name == "synthetic":
+            made = OPTIONS[name]
+            size = f"{made['n_records']:,}"
+            table.add_row(name, size, str(made["n_features"]), "2", "none", "", "made on the spot")
+        else:
+            table.add_row(name, "", "", "", "dataset.path", "", "your file")
+    out().print(table)
+    # Outside the table, where a path is not cut in two.
+    for directory, names in here.items():
+        out().print(f"in {directory}: {', '.join(names)}", soft_wrap=True, markup=False)
+    where = download_directory().resolve()
+    out().print(f"pate data fetch NAME downloads to {where}", soft_wrap=True, markup=False)
+    return 0
+
+
+def _fetch(entries: list[Entry]) -> int:
+    from pate_cli.console import out
+    from pate_cli.datasets.files import require
+
+    for entry in entries:
+        for found in require(entry):
+            out().print(f"{entry.name}: {found.path} ok", soft_wrap=True, markup=False)
+    return 0
+
+
+def _verify(entries: list[Entry], *, named: bool) -> int:
+    from pate_cli.console import out
+    from pate_cli.datasets.files import status
+    from pate_cli.errors import DataError
+
+    bad: list[FileStatus] = []
+    for entry in entries:
+        for file in status(entry):
+            out().print(f"{entry.name}: {file.path or file.file} {file.state}", soft_wrap=True, markup=False)
+            # A missing file is only a fault if the user asked about it.
+            if file.state == "wrong" or (file.state == "missing" and named):
+                bad.append(file)
+    if bad:
+        first = (
+            bad[0].detail
+            or f"{bad[0].dataset}: {bad[0].file} is missing; run `pate data fetch {bad[0].dataset}`"
+        )
+        raise DataError(first + (f" (and {len(bad) - 1} more, above)" if len(bad) > 1 else ""))
+    return 0

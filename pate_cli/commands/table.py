@@ -1,0 +1,148 @@
+"""`pate table`: collect runs into one table."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pate_cli.console import err, out
+from pate_cli.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from pate_cli.results import RunRecord, RunTable
+
+FORMATS = ("console", "csv", "markdown", "latex")
+_BY_EXTENSION = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate table` and return its exit code.
+
+    Raises
+    ------
+    InputError
+        If a path is missing, no run is found, or an output cannot be written.
+    """
+    options = _parser().parse_args(argv)
+
+    from pate_cli.results import run_table
+
+    outputs = _outputs(options.output, options.format)
+    table = run_table(_collect(options.paths))
+    if not outputs:
+        _print(table, options.format or "console")
+    for path, form in outputs:
+        _write(path, _render(table, form))
+    if table.left_out and (outputs or options.format == "csv"):
+        # CSV has no place for it, and a file does not show it to who is at the terminal.
+        err().print(table.remarks()[0], markup=False)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pate table",
+        description="Collect runs into one table: dataset, mechanism, teachers, queries answered of asked, "
+        "eps, eps_ex_post, accuracy and its 95% confidence interval, non-private ceiling.",
+        epilog="Example: pate table outputs multirun --output runs.csv --output runs.tex",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="directory searched for result.json, or such a file",
+    )
+    parser.add_argument("--format", choices=FORMATS, help="default: console, or the extension of FILE")
+    parser.add_argument(
+        "--output",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="write to FILE (.csv, .md or .tex) instead of the terminal; may be given several times",
+    )
+    return parser
+
+
+def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
+    """Pair each file with its format, refusing what could not be written before anything is."""
+    outputs = []
+    for path in paths:
+        named = _BY_EXTENSION.get(path.suffix.lower())
+        if named and form and named != form:
+            raise InputError(f"--output {path}: the extension says {named}, --format says {form}; give one")
+        chosen = named or form
+        if chosen is None:
+            raise InputError(
+                f"--output {path}: unknown extension; accepted: {', '.join(_BY_EXTENSION)}, or add --format"
+            )
+        if path.is_dir():
+            raise InputError(f"--output {path}: is a directory; give a file")
+        if not path.parent.is_dir():
+            raise InputError(f"--output {path}: there is no directory {path.parent}; make it first")
+        outputs.append((path, chosen))
+    return outputs
+
+
+def _collect(paths: list[Path]) -> list[RunRecord]:
+    from pate_cli.results import find_records
+
+    for path in paths:
+        if not path.exists():
+            raise DataError(
+                f"{path}: no such file or directory; give the directory of a run, or one above it"
+            )
+    found = find_records(paths)
+    reports = [f"{path}: {reason}" for path, reason in found.unreadable]
+    if not found.records:
+        where = ", ".join(map(str, paths))
+        raise DataError(
+            f"{where}: no run found" + (f" ({'; '.join(reports)})" if reports else " (no result.json in it)")
+        )
+    for report in reports:
+        err().print(f"left out: {report}", markup=False, soft_wrap=True)
+    return found.records
+
+
+def _render(table: RunTable, form: str) -> str:
+    from pate_cli.results import to_console, to_csv, to_latex, to_markdown
+
+    if form == "console":
+        import io
+
+        from rich.console import Console
+
+        page = io.StringIO()
+        to_console(table, Console(file=page, width=120, color_system=None))
+        return page.getvalue()
+    renderers: dict[str, Callable[[RunTable], str]] = {
+        "csv": to_csv,
+        "markdown": to_markdown,
+        "latex": to_latex,
+    }
+    return renderers[form](table)
+
+
+def _print(table: RunTable, form: str) -> None:
+    if form == "console":
+        from pate_cli.results import to_console
+
+        to_console(table, out())
+    else:
+        # Console.out neither wraps nor reads markup: the text arrives as it is, but for
+        # signs the terminal does not have.
+        encoding = out().encoding
+        text = _render(table, form).encode(encoding, "replace").decode(encoding)
+        out().out(text, end="", highlight=False)
+
+
+def _write(path: Path, text: str) -> None:
+    from pate_cli.results import write_text
+
+    try:
+        write_text(path, text)
+    except OSError as error:
+        raise InputError(f"--output {path}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,259 @@
+"""The schema of `conf/` as dataclasses, and every check on a value, by name.
+
+`parse` turns a composed Hydra configuration into a `RunConfig` or raises one
+`ConfigError` that names the key and what is accepted. Names that belong to a room
+(datasets, learners) are checked by that room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pate_cli.errors import ConfigError
+
+__all__ = [
+    "ComputeConfig",
+    "DatasetConfig",
+    "MechanismConfig",
+    "RunConfig",
+    "SplitConfig",
+    "StudentConfig",
+    "TeacherConfig",
+    "parse",
+]
+
+_CALIBRATIONS = ("tight", "liu2021", "bassily2018")
+_TOP = ("dataset", "teacher", "student", "mechanism", "compute", "eps", "delta", "repeats", "seed", "split")
+_MECHANISM_KEYS = {
+    "gaussian": ("name",),
+    "svt": ("name", "calibration", "cutoff"),
+    "active": ("name", "oracle", "mellowness", "calibration", "cutoff"),
+}
+
+
+@dataclass(frozen=True)
+class DatasetConfig:
+    """`dataset`: a name and the options that dataset takes."""
+
+    name: str
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TeacherConfig:
+    """`teacher`: the learner, and records a teacher (`size`) or teachers (`count`, which wins)."""
+
+    estimator: str
+    params: dict[str, Any]
+    size: int | None
+    count: int | None
+
+
+@dataclass(frozen=True)
+class StudentConfig:
+    """`student`: the learner, and what becomes of unanswered points."""
+
+    estimator: str
+    params: dict[str, Any]
+    unanswered: Literal["drop", "random"]
+
+
+@dataclass(frozen=True)
+class MechanismConfig:
+    """`mechanism`: who labels (`labeller`) and which points are asked (`queries`).
+
+    Attributes
+    ----------
+    name : str
+        As chosen: gaussian, svt or active.
+    labeller : {"gaussian", "svt"}
+    queries : {"passive", "active"}
+    calibration : {"tight", "liu2021", "bassily2018"}
+        Of the sparse vector technique.
+    cutoff : int or None
+        T of the sparse vector technique; None for auto.
+    mellowness : float
+        c0 of the active learner.
+    """
+
+    name: str
+    labeller: Literal["gaussian", "svt"]
+    queries: Literal["passive", "active"]
+    calibration: Literal["tight", "liu2021", "bassily2018"] = "tight"
+    cutoff: int | None = None
+    mellowness: float = 0.1
+
+    @property
+    def label(self) -> str:
+        """Name in tables; the active learner's says who answers if it is not the default."""
+        return "active-svt" if self.name == "active" and self.labeller == "svt" else self.name
+
+
+@dataclass(frozen=True)
+class SplitConfig:
+    """`split`: fractions in (0, 1) or whole numbers; checked with the number of records at hand."""
+
+    private: float
+    public: float
+    budget: float
+
+
+@dataclass(frozen=True)
+class ComputeConfig:
+    """`compute`: where the work is done; never changes a number in a result."""
+
+    name: str
+    workers: int | None
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything `pate run` was told, checked."""
+
+    dataset: DatasetConfig
+    teacher: TeacherConfig
+    student: StudentConfig
+    mechanism: MechanismConfig
+    compute: ComputeConfig
+    split: SplitConfig
+    eps: float
+    delta: float | None
+    repeats: int
+    seed: int
+
+
+def parse(raw: Mapping[str, Any]) -> RunConfig:
+    """Check a composed configuration.
+
+    Parameters
+    ----------
+    raw : mapping
+        Plain containers, as `OmegaConf.to_container(cfg, resolve=True)` gives them
+        (a missing mandatory value is the text "???").
+
+    Raises
+    ------
+    ConfigError
+        Names the first key whose value is not accepted.
+    """
+    _known("", raw, _TOP)
+    dataset, teacher, student = (_group(raw, key) for key in ("dataset", "teacher", "student"))
+    compute, split = _group(raw, "compute"), _group(raw, "split")
+    _known("teacher.", teacher, ("estimator", "params", "size", "count"))
+    _known("student.", student, ("estimator", "params", "unanswered"))
+    _known("compute.", compute, ("name", "workers"))
+    _known("split.", split, ("private", "public", "budget"))
+    options = {key: None if value == "???" else value for key, value in dataset.items() if key != "name"}
+    return RunConfig(
+        dataset=DatasetConfig(_text("dataset.name", dataset.get("name")), options),
+        teacher=TeacherConfig(
+            estimator=_text("teacher.estimator", teacher.get("estimator")),
+            params=_mapping("teacher.params", teacher.get("params")),
+            size=_whole(
+                "teacher.size", teacher.get("size"), low=1, nullable=teacher.get("count") is not None
+            ),
+            count=_whole("teacher.count", teacher.get("count"), low=1, nullable=True),
+        ),
+        student=StudentConfig(
+            estimator=_text("student.estimator", student.get("estimator")),
+            params=_mapping("student.params", student.get("params")),
+            unanswered=_choice("student.unanswered", student.get("unanswered"), ("drop", "random")),
+        ),
+        mechanism=_mechanism(_group(raw, "mechanism")),
+        compute=ComputeConfig(
+            name=_choice("compute.name", compute.get("name"), ("local",)),
+            workers=_whole("compute.workers", compute.get("workers"), low=1, nullable=True),
+        ),
+        split=SplitConfig(
+            **{key: _number(f"split.{key}", split.get(key)) for key in ("private", "public", "budget")}
+        ),
+        eps=_number("eps", raw.get("eps"), low=0, infinite=True),
+        delta=_delta(raw.get("delta")),
+        repeats=_required("repeats", raw.get("repeats"), low=1),
+        seed=_required("seed", raw.get("seed"), low=0),
+    )
+
+
+def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
+    name = _choice("mechanism.name", group.get("name"), tuple(_MECHANISM_KEYS))
+    _known("mechanism.", group, _MECHANISM_KEYS[name])
+    calibration = _choice("mechanism.calibration", group.get("calibration", "tight"), _CALIBRATIONS)
+    cutoff = group.get("cutoff", "auto")
+    number = None if cutoff == "auto" else _whole("mechanism.cutoff", cutoff, low=1, otherwise="auto, or ")
+    if name != "active":
+        return MechanismConfig(name, name, "passive", calibration, number)
+    oracle = _choice("mechanism.oracle", group.get("oracle"), ("gaussian", "svt"))
+    mellowness = _number("mechanism.mellowness", group.get("mellowness"), low=0, zero=True)
+    return MechanismConfig(name, oracle, "active", calibration, number, mellowness)
+
+
+def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = raw.get(key)
+    if not isinstance(value, Mapping):
+        raise ConfigError(key, value, f"the name of an option of the group (conf/{key}/)")
+    return value
+
+
+def _known(prefix: str, group: Mapping[str, Any], keys: tuple[str, ...]) -> None:
+    for key in group:
+        if key not in keys:
+            raise ConfigError(
+                f"{prefix}{key}", group[key], "no such key; there are " + ", ".join(prefix + k for k in keys)
+            )
+
+
+def _text(key: str, value: Any) -> str:
+    if not isinstance(value, str) or not value or value == "???":
+        raise ConfigError(key, value, "a name")
+    return value
+
+
+def _mapping(key: str, value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(key, value, f"keys of the learner, as in {key}.C=10")
+    return {str(name): item for name, item in value.items()}
+
+
+def _choice(key: str, value: Any, accepted: tuple[str, ...]) -> Any:
+    if value not in accepted:
+        raise ConfigError(key, value, ", ".join(accepted))
+    return value
+
+
+def _number(key: str, value: Any, low: float = 0, *, infinite: bool = False, zero: bool = False) -> float:
+    accepted = f"a number {'>=' if zero else '>'} {low:g}" + (", or inf" if infinite else "")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        raise ConfigError(key, value, accepted)
+    if value < low or (value == low and not zero) or (math.isinf(value) and not infinite):
+        raise ConfigError(key, value, accepted)
+    return value
+
+
+def _delta(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
+        raise ConfigError("delta", value, "a number in (0, 1), or null for 1 / (number of private records)")
+    return float(value)
+
+
+def _whole(key: str, value: Any, *, low: int, nullable: bool = False, otherwise: str = "") -> int | None:
+    if value is None and nullable:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise ConfigError(
+            key, value, f"{otherwise}a whole number >= {low}" + (", or null" if nullable else "")
+        )
+    return value
+
+
+def _required(key: str, value: Any, *, low: int) -> int:
+    number = _whole(key, value, low=low)
+    if number is None:
+        raise ConfigError(key, value, f"a whole number >= {low}")
+    return number

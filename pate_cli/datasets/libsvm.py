@@ -1,0 +1,190 @@
+"""Files in LIBSVM's sparse text format: `label index:value index:value ...`, a record a line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import math
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from pate_cli.datasets import files
+from pate_cli.datasets.labels import encode_labels
+from pate_cli.datasets.options import is_whole
+from pate_cli.datasets.registry import ENTRIES
+from pate_cli.errors import ConfigError, DataError
+from pate_cli.types import Dataset, FloatArray
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+__all__ = ["load_file", "load_known", "open_bytes", "read_libsvm"]
+
+_OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
+_MAX_INDEX = 2**31 - 1
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading, decompressing .bz2, .gz and .xz.
+
+    Raises
+    ------
+    DataError
+        If it is missing, unreadable, or its compressed stream is cut short or damaged;
+        also when that only shows while reading.
+    """
+    try:
+        with _OPENERS.get(path.suffix, open)(path, "rb") as stream:
+            yield stream
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except (EOFError, lzma.LZMAError, zlib.error):
+        raise DataError(f"{path}: the compressed file is cut short or damaged") from None
+    except OSError as error:
+        if error.strerror is None:  # not from the system: gzip and bz2 say "not my format" so
+            raise DataError(f"{path}: not a {path.suffix} file, or damaged") from None
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def read_libsvm(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray]:
+    """Read one file, features and labels as they stand in it.
+
+    Parameters
+    ----------
+    path : Path
+        May end in .bz2, .gz or .xz.
+    n_features : int or None
+        Number of columns; None for the largest index found.
+
+    Returns
+    -------
+    X : csr_matrix of float64, shape (n, d)
+        Indices counted from 1, or from 0 if the file uses 0.
+    y : ndarray of float64, shape (n,)
+
+    Raises
+    ------
+    DataError
+        If the file is missing, empty, malformed or holds NaN or infinity; names file and line.
+    """
+    import scipy.sparse as sp
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        with open_bytes(path) as stream:
+            X, y = load_svmlight_file(stream, n_features=n_features)
+    except (ValueError, OverflowError) as error:
+        raise DataError(_explain(path, n_features) or f"{path}: not a LIBSVM file ({error})") from None
+    if len(y) == 0:
+        raise DataError(f"{path}: empty, no records in it")
+    if X.nnz == 0:
+        raise DataError(f"{path}: no record has a feature (index:value)")
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise DataError(_explain(path, n_features) or f"{path}: NaN or infinity in it")
+    return sp.csr_matrix(X), y
+
+
+def load_known(name: str) -> Dataset:
+    """Load `mushroom`, `a9a` (training and test file joined) or `real-sim`.
+
+    Their sizes are in `pate_cli.datasets.registry.ENTRIES`.
+
+    Raises
+    ------
+    DataError
+        If a file is not the official one, or missing and cannot be downloaded.
+    """
+    import scipy.sparse as sp
+
+    entry = ENTRIES[name]
+    found = files.require(entry)
+    parts = [read_libsvm(file.path, entry.n_features) for file in found]
+    y, classes = encode_labels(np.concatenate([y for _, y in parts]), name)
+    return Dataset(
+        name=name,
+        X=sp.vstack([X for X, _ in parts], format="csr") if len(parts) > 1 else parts[0][0],
+        y=y,
+        classes=classes,
+        checksum=files.joint_digest([file.sha256 for file in found]),
+        source=f"{entry.source}: {', '.join(str(file.path) for file in found)}",
+    )
+
+
+def load_file(name: str, *, path: str | Path | None, n_features: int | None) -> Dataset:
+    """Load any file in LIBSVM's format.
+
+    Parameters
+    ----------
+    name : str
+    path : str or Path
+        May end in .bz2, .gz or .xz.
+    n_features : int or None
+        Number of columns; None for the largest index in the file.
+
+    Raises
+    ------
+    ConfigError
+        If `path` or `n_features` is not accepted.
+    DataError
+        If the file is missing, empty, malformed, or holds one class; names file and line.
+    """
+    if not path:
+        raise ConfigError("dataset.path", path, "the path of a LIBSVM file")
+    if n_features is not None and (not is_whole(n_features) or not 1 <= n_features <= _MAX_INDEX):
+        raise ConfigError("dataset.n_features", n_features, "a whole number of at least 1, or null")
+    where = Path(path).expanduser()
+    X, labels = read_libsvm(where, n_features)
+    y, classes = encode_labels(labels, str(where))
+    return Dataset(name, X, y, classes, checksum=files.sha256(where), source=str(where))
+
+
+def _explain(path: Path, n_features: int | None) -> str:
+    """Find the first bad line, for a file the library has refused; empty if none is found."""
+    with open_bytes(path) as stream:
+        for number, raw in enumerate(stream, start=1):
+            fields = raw.split(b"#", 1)[0].split()
+            problem = _line_problem([field.decode("ascii", "replace") for field in fields], n_features)
+            if problem:
+                return f"{path}, line {number}: {problem}"
+    return ""
+
+
+def _line_problem(fields: list[str], n_features: int | None) -> str:
+    if not fields:
+        return ""
+    label, *pairs = fields
+    if ":" in label:
+        return f"no label before {_short(label)}"
+    if not math.isfinite(_number(label)):
+        return f"label {_short(label)} is not a finite number"
+    last = -1
+    for pair in pairs[1:] if pairs and pairs[0].startswith("qid:") else pairs:
+        index, colon, value = pair.partition(":")
+        if not colon or not index.isdecimal():
+            return f"{_short(pair)} is not index:value"
+        if not math.isfinite(_number(value)):
+            return f"feature {_short(index)} has the value {_short(value)}, not a finite number"
+        if int(index) <= last:
+            return f"index {_short(index)} after index {last}; indices must increase"
+        last = int(index)
+        if last > (n_features or _MAX_INDEX):
+            return f"index {_short(index)} is more than the {n_features or _MAX_INDEX} features accepted"
+    return ""
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,92 @@
+"""The embedded dataset: a half-space with label noise, made on the spot."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from pate_cli.datasets.options import is_real, is_whole
+from pate_cli.errors import ConfigError
+from pate_cli.types import Dataset
+
+__all__ = ["load_synthetic"]
+
+
+def load_synthetic(
+    name: str, *, n_records: int, n_features: int, gap: float, flip: float, seed: int
+) -> Dataset:
+    """Draw points on both sides of a plane through the origin and flip some of their labels.
+
+    Points are standard Gaussian given that they keep the distance `gap` from the
+    plane, whose unit normal is drawn uniformly. A label is the side of the plane,
+    flipped with probability `flip`; so no classifier does better than `1 - flip`.
+
+    Parameters
+    ----------
+    name : str
+    n_records : int
+        At least 10.
+    n_features : int
+        At least 1.
+    gap : float
+        Least distance of a point from the plane, on either side, in [0, 10].
+    flip : float
+        Probability that a label is wrong, in [0, 0.5).
+    seed : int
+        Of the data, not of the run; at least 0.
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of its range.
+    """
+    parameters: dict[str, Any] = {
+        "n_records": _whole("n_records", n_records, 10),
+        "n_features": _whole("n_features", n_features, 1),
+        "gap": _real("gap", gap, lambda v: 0 <= v <= 10, "a number in [0, 10]"),
+        "flip": _real("flip", flip, lambda v: 0 <= v < 0.5, "a probability in [0, 0.5)"),
+        "seed": _whole("seed", seed, 0),
+    }
+    X, y = _draw(**parameters)
+    if len(np.unique(y)) < 2:
+        raise ConfigError("dataset.n_records", n_records, "enough records for both classes to occur")
+    return Dataset(
+        name=name,
+        X=X,
+        y=y,
+        classes=("-1", "1"),
+        # The version stands for the code below: raise it when that draws other numbers.
+        checksum=hashlib.sha256(json.dumps({"version": 1, **parameters}).encode()).hexdigest(),
+        source="half-space with label noise: " + ", ".join(f"{k}={v}" for k, v in parameters.items()),
+    )
+
+
+def _draw(n_records: int, n_features: int, gap: float, flip: float, seed: int) -> tuple[Any, Any]:
+    from scipy.special import ndtr, ndtri
+
+    rng = np.random.default_rng(seed)
+    normal = rng.standard_normal(n_features)
+    normal /= np.linalg.norm(normal)
+    X = rng.standard_normal((n_records, n_features))
+    side = rng.choice([-1.0, 1.0], size=n_records)
+    # Replace the component along the normal by a Gaussian given that it exceeds
+    # the gap; 1 - U is in (0, 1], which keeps the quantile finite.
+    beyond = -ndtri((1.0 - rng.random(n_records)) * ndtr(-gap))
+    X += np.outer(side * np.maximum(beyond, gap) - X @ normal, normal)
+    flipped = rng.random(n_records) < flip
+    return X, ((side > 0) ^ flipped).astype(np.int64)
+
+
+def _whole(option: str, value: Any, least: int) -> int:
+    if not is_whole(value) or value < least:
+        raise ConfigError(f"dataset.{option}", value, f"a whole number of at least {least}")
+    return int(value)
+
+
+def _real(option: str, value: Any, within: Any, accepted: str) -> float:
+    if not is_real(value) or not within(value):
+        raise ConfigError(f"dataset.{option}", value, accepted)
+    return float(value)

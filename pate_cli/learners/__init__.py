@@ -1,0 +1,8 @@
+"""What a teacher or a student may be: built-in learners, or any scikit-learn classifier by import path.
+
+Importing this package is cheap; scikit-learn comes in when a learner is made.
+"""
+
+from pate_cli.learners.registry import BUILT_IN, build, check_learner, make_learner, try_out
+
+__all__ = ["BUILT_IN", "build", "check_learner", "make_learner", "try_out"]

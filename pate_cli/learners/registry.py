@@ -1,0 +1,246 @@
+"""From a name and parameters in a config to an unfitted classifier, with every check on the way."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pate_cli.errors import ConfigError
+
+__all__ = ["BUILT_IN", "build", "check_learner", "make_learner", "try_out"]
+
+BUILT_IN = ("logistic", "linear_svm", "libsvm", "tree")
+"""Names of the built-in learners."""
+
+
+def _accepted(names: Sequence[str]) -> str:
+    return f"{', '.join(names)}, or the import path of a scikit-learn classifier"
+
+
+def make_learner(
+    estimator: str, params: Mapping[str, Any], *, seed: int | None, n_classes: int, key: str = "teacher"
+) -> Any:
+    """Make an unfitted classifier.
+
+    Parameters
+    ----------
+    estimator : str
+        One of the names below, or the import path of a classifier that follows scikit-learn's
+        conventions, as `sklearn.ensemble.RandomForestClassifier`. Importing runs the module's code.
+    params : mapping of str to object
+        Its parameters; they go over the defaults below.
+    seed : int or None
+        Becomes `random_state`, where the classifier has one.
+    n_classes : int
+        Number of classes, C >= 2.
+    key : str
+        Where the config holds this learner, for messages: `KEY.estimator`, `KEY.params`.
+
+    Returns
+    -------
+    scikit-learn classifier
+
+    Raises
+    ------
+    ConfigError
+        If the name or a parameter is not known. Values are checked by `check_learner`.
+
+    Notes
+    -----
+    =============  ===============================================  ==========================================
+    name           class                                            defaults other than the class's own
+    =============  ===============================================  ==========================================
+    `logistic`     `sklearn.linear_model.LogisticRegression`        two classes: solver liblinear (fastest at
+                                                                    100 records; it also penalises the
+                                                                    intercept), max_iter 1000; more: lbfgs,
+                                                                    max_iter 5000
+    `linear_svm`   `sklearn.svm.LinearSVC`                          dual False (Newton: converges on unscaled
+                                                                    features too), auto for the hinge
+                                                                    loss; max_iter 5000
+    `libsvm`       `LibsvmClassifier`, on libsvm-official           none: linear kernel, C 1
+    `tree`         `sklearn.tree.DecisionTreeClassifier`            none
+    =============  ===============================================  ==========================================
+    """
+    return build(
+        estimator,
+        params,
+        seed=seed,
+        n_classes=n_classes,
+        name_key=f"{key}.estimator",
+        params_key=f"{key}.params",
+    )
+
+
+def check_learner(
+    estimator: str,
+    params: Mapping[str, Any],
+    *,
+    n_classes: int = 2,
+    sparse: bool = False,
+    key: str = "teacher",
+) -> None:
+    """Check a learner before there is data, by fitting it on a few generated records.
+
+    Parameters
+    ----------
+    estimator, params, n_classes, key
+        As in `make_learner`.
+    sparse : bool
+        Whether it has to take sparse features.
+
+    Raises
+    ------
+    ConfigError
+        If the name, a parameter or a parameter's value is not accepted.
+    """
+    learner = make_learner(estimator, params, seed=0, n_classes=n_classes, key=key)
+    keys = {"name_key": f"{key}.estimator", "params_key": f"{key}.params"}
+    try_out(learner, estimator, params, n_classes=n_classes, sparse=sparse, **keys)
+
+
+def build(
+    estimator: str,
+    params: Mapping[str, Any],
+    *,
+    seed: int | None,
+    n_classes: int,
+    name_key: str,
+    params_key: str,
+    names: Sequence[str] = BUILT_IN,
+) -> Any:
+    """Do the work of `make_learner`, with both keys of the config, and the names it lists, spelled out."""
+    from sklearn.base import is_classifier
+
+    found = _built_in(estimator, params, n_classes)
+    cls, defaults = found or (_imported(estimator, name_key, _accepted(names)), {})
+    known = _parameters(cls)
+    others = [name for name in known if name != "random_state"]
+    for name in params:
+        if name == "random_state":
+            raise ConfigError(f"{params_key}.{name}", params[name], "nothing: it comes from seed, set that")
+        if name not in known:
+            raise ConfigError(f"{params_key}.{name}", params[name], f"parameters {', '.join(others)}")
+    if seed is not None and "random_state" in known:
+        defaults["random_state"] = seed
+    try:
+        learner = cls(**{**defaults, **params})
+        fits = is_classifier(learner)
+    except Exception as error:
+        # A required argument, a meta-estimator without its estimator, an abstract class ...
+        accepted = f"a classifier that can be made from {params_key} alone ({error})"
+        raise ConfigError(name_key, estimator, accepted) from error
+    if not fits:
+        raise ConfigError(name_key, estimator, _accepted(names))
+    return learner
+
+
+def _built_in(
+    estimator: str, params: Mapping[str, Any], n_classes: int
+) -> tuple[type, dict[str, Any]] | None:
+    """Class and default parameters behind a name, None for any other name."""
+    if estimator == "logistic":
+        from sklearn.linear_model import LogisticRegression
+
+        if "solver" in params:
+            return LogisticRegression, {"max_iter": 5000}
+        if n_classes > 2:
+            return LogisticRegression, {"solver": "lbfgs", "max_iter": 5000}
+        return LogisticRegression, {"solver": "liblinear", "max_iter": 1000}
+    if estimator == "linear_svm":
+        from sklearn.svm import LinearSVC
+
+        return LinearSVC, {"dual": "auto" if params.get("loss") == "hinge" else False, "max_iter": 5000}
+    if estimator == "libsvm":
+        from pate_cli.learners.libsvm import LibsvmClassifier
+
+        return LibsvmClassifier, {}
+    if estimator == "tree":
+        from sklearn.tree import DecisionTreeClassifier
+
+        return DecisionTreeClassifier, {}
+    return None
+
+
+def _imported(path: str, name_key: str, accepted: str) -> type:
+    """Class at an import path, if it looks like a classifier."""
+    if not isinstance(path, str) or not all(part.isidentifier() for part in path.split(".")):
+        raise ConfigError(name_key, path, accepted)
+    module, _, name = path.rpartition(".")
+    if not module:
+        raise ConfigError(name_key, path, accepted)
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (Exception, SystemExit) as error:
+        # Whatever the module does when imported, it is not a classifier we can use.
+        raise ConfigError(name_key, path, f"{accepted}; importing it failed ({error})") from error
+    if not isinstance(found, type) or not all(
+        callable(getattr(found, method, None)) for method in ("fit", "predict", "get_params", "set_params")
+    ):
+        raise ConfigError(name_key, path, accepted)
+    return found
+
+
+def _parameters(cls: type) -> list[str]:
+    """Names of a classifier's parameters."""
+    try:
+        return sorted(cls().get_params(deep=False))
+    except Exception:
+        # It cannot be made without arguments: scikit-learn's own convention is the signature.
+        import inspect
+
+        return sorted(name for name in inspect.signature(cls).parameters if name != "self")
+
+
+def try_out(
+    learner: Any,
+    estimator: str,
+    params: Mapping[str, Any],
+    *,
+    n_classes: int,
+    sparse: bool,
+    name_key: str,
+    params_key: str,
+) -> None:
+    """Fit a learner on a few generated records; say in one line what it did not like.
+
+    Parameters
+    ----------
+    learner : unfitted scikit-learn classifier
+    estimator, params, name_key, params_key
+        What the user gave and where, for the message.
+    n_classes : int
+    sparse : bool
+
+    Raises
+    ------
+    ConfigError
+        If the fit fails, or `predict` does not give class codes.
+    """
+    import scipy.sparse as sp
+    from sklearn.utils import check_random_state
+
+    y = np.tile(np.arange(n_classes, dtype=np.int64), 20)
+    # Non-negative: some classifiers take nothing else.
+    X: Any = check_random_state(0).uniform(size=(len(y), 32))
+    X[np.arange(len(y)), y % 32] += 1.0
+    if sparse:
+        X = sp.csr_matrix(X)
+    # Without parameters, it is the learner that does not fit.
+    where: tuple[str, object] = (params_key, dict(params)) if params else (name_key, estimator)
+    records = f"{len(y)} {'sparse' if sparse else 'dense'} records of {n_classes} classes"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            predicted = np.asarray(learner.fit(X, y).predict(X))
+    except Exception as error:
+        found = re.match(r"The '(\w+)' parameter of \w+ must be (.+)\. Got .+ instead\.", str(error), re.S)
+        if found and found[1] in params:
+            raise ConfigError(f"{params_key}.{found[1]}", params[found[1]], found[2]) from error
+        raise ConfigError(*where, f"what can be fitted on {records} ({error})") from error
+    if predicted.shape != y.shape or not np.isin(predicted, y).all():
+        raise ConfigError(*where, f"a classifier whose predict gives a class for each of {records}")

@@ -1,0 +1,16 @@
+"""Labelling services: votes of one query in, an answer (or none) out, adaptively.
+
+A mechanism is chosen and calibrated from public numbers (`plan`), then put to
+work on votes (`LabellingPlan.service`).
+"""
+
+from pate_cli.mechanisms.plan import (
+    GaussianPlan,
+    LabellingPlan,
+    NoPrivacyPlan,
+    SvtPlan,
+    plan_gaussian,
+    plan_svt,
+)
+
+__all__ = ["GaussianPlan", "LabellingPlan", "NoPrivacyPlan", "SvtPlan", "plan_gaussian", "plan_svt"]

@@ -1,0 +1,250 @@
+"""From what was typed to composed configurations, with Hydra's errors said in one line."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import difflib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+__all__ = ["CommandLine", "chosen_directory", "compose", "conf_dir", "jobs", "packaged", "parse_argv"]
+
+_FREE = re.compile(r"^(teacher|student)\.params\.")
+_SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
+_NOT_OURS = ("config_path", "config_name", "experimental_rerun")
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What `pate run` was given.
+
+    Attributes
+    ----------
+    argv : list of str
+        For Hydra: options first, and free keys (`teacher.params.X`) made appendable.
+    overrides : list of str
+        Those of `argv` that are overrides.
+    multirun : bool
+    config_dir : str or None
+        A directory of the user's own configs.
+    only_shows : bool
+        Whether Hydra is only asked to show something (`--help`, `--cfg`, `--info`, ...).
+    """
+
+    argv: list[str]
+    overrides: list[str]
+    multirun: bool
+    config_dir: str | None
+    only_shows: bool
+
+
+def packaged(name: str) -> Path:
+    """Directory `name` (conf, experiments): inside the wheel, or at the top of the checkout."""
+    here = Path(__file__).resolve().parent
+    inside = here / name
+    return inside if inside.is_dir() else here.parent / name
+
+
+def conf_dir() -> Path:
+    """Directory of the configuration groups."""
+    return packaged("conf")
+
+
+def parse_argv(argv: Sequence[str]) -> CommandLine:
+    """Read the arguments of `pate run` as Hydra will; options and overrides may come in any order.
+
+    Raises
+    ------
+    InputError
+        If an option is not known, or not one of ours.
+    """
+    from hydra._internal.utils import get_args_parser
+
+    def refuse(message: str) -> None:
+        raise InputError(f"{message}; see pate run --help")
+
+    parser = get_args_parser()
+    parser.error = refuse  # type: ignore[assignment, method-assign]
+    # teacher.params holds whatever the learner takes, so its keys need not exist before
+    argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv]
+    args = parser.parse_intermixed_args(argv)
+    options = list(argv)
+    for override in args.overrides:
+        options.remove(override)
+    for name in _NOT_OURS:
+        if getattr(args, name) is not None:
+            refuse(f"--{name.replace('_', '-')}: not an option here; configs of your own: --config-dir")
+    commands = [name for name in ("run", "multirun", *_SHOWS[2:]) if getattr(args, name)]
+    if len(commands) > 1:
+        refuse(f"--{' and --'.join(name.replace('_', '-') for name in commands)}: give one of them")
+    if args.resolve and not (args.cfg or args.help):
+        refuse("--resolve: only with --cfg or --help")
+    if args.config_dir and not Path(args.config_dir).is_dir():
+        raise ConfigError("--config-dir", args.config_dir, "an existing directory")
+    return CommandLine(
+        [*options, *args.overrides],
+        list(args.overrides),
+        bool(args.multirun),
+        args.config_dir,
+        any(getattr(args, name) for name in _SHOWS),
+    )
+
+
+def jobs(line: CommandLine) -> list[list[str]]:
+    """Overrides of each job: one list, or one for each point of a sweep.
+
+    Raises
+    ------
+    InputError
+        If an override cannot be read.
+    """
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser, parsed = OverridesParser.create(), []
+    for text in line.overrides:
+        key, _, value = text.partition("=")
+        quoted = f"""'{key}="{value}"'"""
+        try:
+            override = parser.parse_override(text)
+        except HydraException as error:
+            hint = f"KEY=VALUE, or {quoted} for a value with special characters" if value else "KEY=VALUE"
+            raise InputError(f"{text}: cannot be read ({_first_line(error)}); accepted: {hint}") from error
+        if not override.key_or_group:
+            raise InputError(f"{text}: no key; accepted: KEY=VALUE")
+        if override.key_or_group == "hydra.mode":
+            raise InputError(f"{text}: not here; accepted: pate run -m for a sweep")
+        if override.is_sweep_override() and not line.multirun:
+            raise InputError(f"{text}: several values need -m (pate run -m ...); one value: {quoted}")
+        parsed.append(override)
+    if not line.multirun:
+        return [line.overrides]
+    try:
+        return [job for batch in BasicSweeper.split_arguments(parsed, None) for job in batch]
+    except HydraException as error:
+        raise InputError(_first_line(error)) from error
+
+
+def compose(overrides: Sequence[str], config_dir: str | None = None) -> dict[str, Any]:
+    """Compose one configuration and resolve it to plain containers.
+
+    Raises
+    ------
+    InputError
+        Names the key or option and lists those that exist.
+    """
+    return _compose(overrides, config_dir)[0]
+
+
+def chosen_directory(
+    overrides: Sequence[str], config_dir: str | None = None, *, multirun: bool
+) -> str | None:
+    """Directory the user chose for a run (`hydra.run.dir`) or a sweep (`hydra.sweep.dir`), resolved.
+
+    None where it is left to us (`auto`, the default). Raises as `compose` does.
+    """
+    _, run_dir, sweep_dir = _compose(overrides, config_dir)
+    chosen = sweep_dir if multirun else run_dir
+    return None if chosen == "auto" else chosen
+
+
+def _compose(overrides: Sequence[str], config_dir: str | None) -> tuple[dict[str, Any], str, str]:
+    """Resolved configuration, directory of the run, directory of the sweep."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    extra = [f"hydra.searchpath=[file://{Path(config_dir).resolve()}]"] if config_dir else []
+    try:
+        with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            cfg = hydra_compose("config", [*overrides, *extra], return_hydra_config=True)
+            container, run_dir, sweep_dir = _resolve(cfg)
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise _explained(error, overrides, config_dir) from error
+    for group in _groups():
+        if not isinstance(container.get(group), dict):
+            raise ConfigError(group, container.get(group), _options(group, config_dir))
+    return container, run_dir, sweep_dir
+
+
+def _resolve(cfg: DictConfig) -> tuple[dict[str, Any], str, str]:
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf, open_dict, read_write
+
+    ours = copy.deepcopy(cfg)
+    with read_write(ours), open_dict(ours):
+        del ours["hydra"]
+    holder = HydraConfig.instance()
+    before = holder.cfg
+    holder.set_config(cfg)  # for ${hydra:runtime.cwd}
+    try:
+        container: Any = OmegaConf.to_container(ours, resolve=True)
+        return (
+            {str(key): value for key, value in container.items()},
+            str(cfg.hydra.run.dir),
+            str(cfg.hydra.sweep.dir),
+        )
+    finally:
+        holder.cfg = before
+
+
+def _explained(error: Exception, overrides: Sequence[str], config_dir: str | None) -> InputError:
+    from hydra.errors import MissingConfigException
+
+    for override in overrides:
+        group, _, option = override.lstrip("+").partition("=")
+        if group in _groups() and (override.startswith("+") or option == "null"):
+            got = None if option == "null" else option
+            hint = f"{group}=OPTION, of {_options(group, config_dir)}"
+            return ConfigError(override if override.startswith("+") else group, got, hint)
+    if isinstance(error, MissingConfigException):
+        group, _, option = str(error.missing_cfg_file).rpartition("/")
+        return ConfigError(group or option, option, ", ".join(sorted(error.options or [])) or "none")
+    message = str(error)
+    key = re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", message)
+    return _unknown_key(key.group(1), overrides, config_dir) if key else InputError(_first_line(error))
+
+
+def _unknown_key(key: str, overrides: Sequence[str], config_dir: str | None) -> InputError:
+    """The keys that exist next to an unknown one, the nearest first."""
+    parent, _, name = key.rpartition(".")
+    # the group options chosen on the same line decide which keys there are
+    node: Any = compose([o for o in overrides if o.partition("=")[0] in _groups()], config_dir)
+    prefix = f"{parent}." if parent else ""
+    for part in parent.split(".") if parent else []:
+        if not isinstance(node, dict) or part not in node:
+            break
+        node = node[part]
+    else:
+        if not isinstance(node, dict):
+            return InputError(f"{key}: no such key; {parent} is a value, as in {parent}={node}")
+        near = difflib.get_close_matches(name, list(node), n=1)
+        hint = f"; did you mean {prefix}{near[0]}" if near else ""
+        there = ", ".join(prefix + other for other in node) or f"none in {parent}"
+        return InputError(f"{key}: no such key{hint}; there are: {there}")
+    return InputError(f"{key}: no such key, nor {parent}; pate run --help shows those there are")
+
+
+def _groups() -> list[str]:
+    return sorted(path.name for path in conf_dir().iterdir() if path.is_dir())
+
+
+def _options(group: str, config_dir: str | None) -> str:
+    places = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
+    return ", ".join(sorted({path.stem for place in places for path in (place / group).glob("*.yaml")}))
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

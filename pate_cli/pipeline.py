@@ -1,0 +1,204 @@
+"""PATE on one page: split, teachers, labels, student, measure.
+
+`prepare` checks everything that can be checked before training; `run_repeat` is
+LZCW21 Algorithm 3 (passive queries) or 5 (active queries), once.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pate_cli import datasets, learners, mechanisms, queries, students, teachers
+from pate_cli.config import RunConfig
+from pate_cli.mechanisms.votes import majority
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.types import Answers, Dataset, LabellingService, RepeatResult, Split, Votes
+
+__all__ = ["Outcome", "Prepared", "Streams", "prepare", "run_repeat"]
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Independent random streams of one repeat.
+
+    The first four depend on `seed` and `repeat` alone, so two mechanisms at one
+    seed see the same split, teachers and query order; noise has its own.
+    """
+
+    split: np.random.Generator
+    teachers: np.random.Generator
+    queries: np.random.Generator
+    student: np.random.Generator
+    noise: np.random.SeedSequence
+
+    @classmethod
+    def of(cls, seed: int, repeat: int) -> Streams:
+        """Streams of repeat number `repeat` of a run with `seed`."""
+        *data, noise = np.random.SeedSequence(seed, spawn_key=(repeat,)).spawn(5)
+        split, teachers_, order, student = (np.random.default_rng(child) for child in data)
+        return cls(split, teachers_, order, student, noise)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A checked run: the data at hand, public sizes, and the calibrated mechanism."""
+
+    config: RunConfig
+    dataset: Dataset
+    sizes: datasets.SplitSizes
+    n_teachers: int
+    delta: float
+    plan: mechanisms.LabellingPlan
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one repeat gives: numbers, and the student."""
+
+    result: RepeatResult
+    student: Any
+    encoder: Any
+
+
+def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
+    """Check a run against its data and calibrate the mechanism, before any training.
+
+    Raises
+    ------
+    InputError
+        In one line, whatever cannot work: sizes, learners, an infeasible mechanism.
+    """
+    s, t, m = config.split, config.teacher, config.mechanism
+    sizes = datasets.sizes(dataset.n_records, s.private, s.public, s.budget)
+    n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=t.count)
+    sparse = not isinstance(dataset.X, np.ndarray)
+    learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
+    students.check_student(
+        config.student.estimator, config.student.params, n_classes=dataset.n_classes, sparse=sparse
+    )
+    delta = 1 / sizes.n_private if config.delta is None else config.delta
+    ell = sizes.n_public if m.queries == "passive" else sizes.budget
+    if m.labeller == "gaussian":
+        plan = mechanisms.plan_gaussian(config.eps, delta, ell, dataset.n_classes)
+    else:
+        plan = mechanisms.plan_svt(config.eps, delta, ell, n_teachers, rule=m.calibration, cutoff=m.cutoff)
+    return Prepared(config, dataset, sizes, n_teachers, delta, plan)
+
+
+def run_repeat(run: Prepared, repeat: int) -> Outcome:
+    """Do one repeat.
+
+    Parameters
+    ----------
+    run : Prepared
+    repeat : int
+        0-based; the result depends on it and on the configuration only.
+    """
+    started = time.perf_counter()
+    config, n_classes = run.config, run.dataset.n_classes
+    streams = Streams.of(config.seed, repeat)
+
+    split = datasets.split(
+        run.dataset,
+        private=config.split.private,
+        public=config.split.public,
+        budget=config.split.budget,
+        rng=streams.split,
+    )
+    t = config.teacher
+    learner = learners.make_learner(t.estimator, t.params, seed=None, n_classes=n_classes)
+    ensemble = teachers.train(
+        split.private, n_teachers=run.n_teachers, learner=learner, rng=streams.teachers, n_classes=n_classes
+    )
+    votes = ensemble.votes(split.public.X)
+    service = run.plan.service(SeededNoise(streams.noise))
+    answers = label(run, split, votes, service, streams.queries)
+    student, fit = _student(run, split, answers, streams.student)
+    loss = service.spent()
+
+    accuracy = _accuracy(student, split)
+    result = RepeatResult(
+        repeat=repeat,
+        n_teachers=run.n_teachers,
+        n_asked=answers.n_asked,
+        n_answered=answers.n_answered,
+        eps=run.plan.guarantee.eps,
+        delta=run.delta,
+        eps_ex_post=loss.eps,
+        accuracy=accuracy,
+        diagnostics=_diagnostics(run, split, votes, answers, fit)
+        | {"teacher_accuracy": ensemble.accuracy(split.test.X, split.test.y)},
+        seconds=time.perf_counter() - started,
+    )
+    return Outcome(result, student, split.encoder)
+
+
+def label(
+    run: Prepared, split: Split, votes: Votes, service: LabellingService, rng: np.random.Generator
+) -> Answers:
+    """Ask the mechanism about public points: all of them, or those the active learner picks.
+
+    Only `service` sees votes; the active learner gets a function that asks for one label.
+    """
+    order = queries.passive_order(split.public.n_points, rng)
+    m = run.config.mechanism
+    if m.queries == "passive":
+        return queries.collect(order, service.answer_all(votes.at(order)))
+    learner = queries.ActiveLearner(
+        split.public,
+        run.dataset.n_classes,
+        m.mellowness,
+        lambda: learners.make_learner("logistic", {}, seed=None, n_classes=run.dataset.n_classes),
+    )
+    return queries.ask_actively(
+        learner,
+        order,
+        lambda index: service.answer(votes.at(index)),
+        budget=run.sizes.budget,
+        spent=lambda: service.exhausted,
+    )
+
+
+def _student(run: Prepared, split: Split, answers: Answers, rng: np.random.Generator) -> tuple[Any, Any]:
+    """The student, and the function that fits one like it on other answers."""
+    s = run.config.student
+    seed = int(rng.integers(2**31))
+
+    def fit(labelled: Answers) -> Any:
+        return students.fit_student(
+            split.public,
+            labelled,
+            estimator=s.estimator,
+            params=s.params,
+            unanswered=s.unanswered,
+            rng=rng,
+            n_classes=run.dataset.n_classes,
+            seed=seed,
+        )
+
+    return fit(answers), fit
+
+
+def _accuracy(student: Any, split: Split) -> float:
+    return float(np.mean(student.predict(split.test.X) == split.test.y))
+
+
+def _diagnostics(run: Prepared, split: Split, votes: Votes, answers: Answers, fit: Any) -> dict[str, float]:
+    """Figures for experiments, computed from private or held-out data: not differentially private."""
+    truth, vote = split.public_labels.y, majority(votes.counts)
+    given = answers.labels >= 0
+    points, labels = answers.asked[given], answers.labels[given]
+    # the ceiling of this student on these public points: every label the teachers' exact vote
+    everything = Answers(np.arange(len(vote)), vote)
+    return {
+        "ceiling": _accuracy(fit(everything), split),
+        "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),
+        "vote_accuracy": float(np.mean(vote == truth)),
+        "label_accuracy": float(np.mean(labels == truth[points])) if len(points) else float("nan"),
+        "label_agreement": float(np.mean(labels == vote[points])) if len(points) else float("nan"),
+        "majority_class": float(np.bincount(split.test.y).max() / len(split.test.y)),
+    }

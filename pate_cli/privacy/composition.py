@@ -1,0 +1,95 @@
+"""Exact composition of pure differential privacy.
+
+References
+----------
+.. [1] P. Kairouz, S. Oh, P. Viswanath. The composition theorem for differential
+   privacy. ICML 2015, Theorem 3.3: randomised response dominates every eps0-DP
+   mechanism, so its T-fold composition has the exact profile of all of them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaln, logsumexp
+
+from pate_cli.privacy.roots import root_on_safe_side
+
+__all__ = ["eps0_of", "log_pure_profile", "pure_eps", "pure_profile"]
+
+
+def log_pure_profile(eps: float, eps0: float, count: int) -> float:
+    """Natural log of the delta of `count` adaptively composed eps0-DP mechanisms at `eps`.
+
+    Parameters
+    ----------
+    eps : float
+        In [0, inf).
+    eps0 : float
+        Loss of each mechanism, in [0, inf).
+    count : int
+        Number of mechanisms, at least 1.
+
+    Returns
+    -------
+    float
+        -inf where ``count * eps0 <= eps`` (no delta is needed).
+    """
+    # terms l with (count - 2 l) eps0 > eps; at most count / 2 of them, all positive
+    if count * eps0 <= eps:
+        return -math.inf
+    last = min(math.ceil((count - eps / eps0) / 2), count // 2 + 1)
+    terms = np.arange(last + 1, dtype=float)
+    gap = (count - 2 * terms) * eps0 - eps
+    terms, gap = terms[gap > 0], gap[gap > 0]
+    log_choose = gammaln(count + 1) - gammaln(terms + 1) - gammaln(count - terms + 1)
+    log_odds = (count - terms) * eps0 - count * np.logaddexp(0.0, eps0)
+    return float(logsumexp(log_choose + log_odds + np.log(-np.expm1(-gap))))
+
+
+def pure_profile(eps: float, eps0: float, count: int) -> float:
+    """Delta of `count` adaptively composed eps0-DP mechanisms at `eps`; see `log_pure_profile`."""
+    return math.exp(log_pure_profile(eps, eps0, count))
+
+
+def eps0_of(eps: float, delta: float, count: int) -> float:
+    """Largest eps0 such that `count` eps0-DP mechanisms compose to (eps, delta)-DP.
+
+    Parameters
+    ----------
+    eps : float
+        In (0, inf).
+    delta : float
+        In [0, 1); 0 gives ``eps / count``.
+    count : int
+        At least 1.
+
+    Returns
+    -------
+    float
+        Rounded down: the profile at it is at most delta.
+    """
+    low = eps / count
+    if delta <= 0:
+        return low
+    target = math.log(delta)
+    high = 2 * low + 1e-3
+    while log_pure_profile(eps, high, count) < target:
+        low, high = high, high * 2
+    root = root_on_safe_side(
+        lambda eps0: max(log_pure_profile(eps, eps0, count), -1e6) - target, low, high, below=True
+    )
+    return max(root, eps / count)
+
+
+def pure_eps(eps0: float, count: int, delta: float) -> float:
+    """Smallest eps at which `count` eps0-DP mechanisms compose to (eps, delta)-DP, rounded up."""
+    if delta <= 0:
+        return count * eps0
+    target = math.log(delta)
+    if log_pure_profile(0.0, eps0, count) <= target:
+        return 0.0
+    return root_on_safe_side(
+        lambda eps: target - max(log_pure_profile(eps, eps0, count), -1e6), 0.0, count * eps0, below=False
+    )

@@ -1,0 +1,164 @@
+"""The Gaussian mechanism: its exact privacy profile, and the inverses of it.
+
+Any number of adaptively chosen queries of L2 sensitivity `s`, each answered with
+N(0, sigma^2) noise, `ell` in total, is mu-GDP with ``mu = s * sqrt(ell) / sigma``
+(Dong, Roth, Su 2022, Corollary 2), and a mu-GDP mechanism is (eps, delta)-DP
+exactly when ``delta >= profile(eps, mu)`` (Balle and Wang 2018, Theorem 8).
+
+References
+----------
+.. [1] B. Balle, Y.-X. Wang. Improving the Gaussian mechanism for differential
+   privacy. ICML 2018.
+.. [2] J. Dong, A. Roth, W. Su. Gaussian differential privacy. JRSS-B 2022.
+.. [3] M. Bun, T. Steinke. Concentrated differential privacy. TCC 2016.
+"""
+
+from __future__ import annotations
+
+import math
+
+from scipy.special import erfcx, log_ndtr
+
+from pate_cli.privacy.roots import root_on_safe_side
+
+__all__ = [
+    "calibrate_sigma",
+    "calibrate_sigma_zcdp",
+    "eps_of_mu",
+    "log_profile",
+    "mu_of",
+    "profile",
+    "zcdp_eps",
+]
+
+_SQRT2 = math.sqrt(2.0)
+_HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+
+
+def log_profile(eps: float, mu: float) -> float:
+    """Natural log of the smallest delta at which mu-GDP is (eps, delta)-DP.
+
+    Parameters
+    ----------
+    eps : float
+        In [0, inf).
+    mu : float
+        In [0, inf); 0 means nothing was released.
+
+    Returns
+    -------
+    float
+        ``log(Phi(mu/2 - eps/mu) - exp(eps) * Phi(-mu/2 - eps/mu))``; -inf where delta is 0.
+
+    Notes
+    -----
+    The two terms agree to many digits when delta is small. With ``phi(a) =
+    exp(eps) * phi(b)`` the difference is ``phi(a) * (m(-a) - m(-b))``, m the Mills
+    ratio, which loses no more than the digits of ``m`` itself.
+    """
+    if mu == 0:
+        return -math.inf
+    upper = eps / mu + mu / 2  # -b
+    lower = eps / mu - mu / 2  # -a
+    if lower < 0:
+        first = float(log_ndtr(-lower))
+        second = eps + float(log_ndtr(-upper))
+        return first + math.log1p(-math.exp(min(second - first, 0.0))) if second < first else -math.inf
+    mills = math.sqrt(math.pi / 2) * (float(erfcx(lower / _SQRT2)) - float(erfcx(upper / _SQRT2)))
+    if mills <= 0:  # below the smallest representable difference
+        return -math.inf
+    return -0.5 * lower * lower - _HALF_LOG_2PI + math.log(mills)
+
+
+def profile(eps: float, mu: float) -> float:
+    """Smallest delta at which mu-GDP is (eps, delta)-DP; see `log_profile`."""
+    return math.exp(log_profile(eps, mu))
+
+
+def mu_of(eps: float, delta: float) -> float:
+    """Largest mu for which mu-GDP implies (eps, delta)-DP.
+
+    Parameters
+    ----------
+    eps : float
+        In (0, inf).
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        Rounded so that ``profile(eps, mu) <= delta``.
+    """
+    target = math.log(delta)
+    low = high = 1.0
+    while log_profile(eps, high) < target:
+        low, high = high, high * 2
+    while log_profile(eps, low) >= target:
+        low, high = low / 2, low
+    return root_on_safe_side(lambda mu: log_profile(eps, mu) - target, low, high, below=True)
+
+
+def eps_of_mu(mu: float, delta: float) -> float:
+    """Smallest eps >= 0 at which mu-GDP is (eps, delta)-DP.
+
+    Parameters
+    ----------
+    mu : float
+        In [0, inf].
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        Rounded up: ``profile(eps, mu) <= delta``.
+    """
+    if math.isinf(mu):
+        return math.inf
+    target = math.log(delta)
+    if log_profile(0.0, mu) <= target:
+        return 0.0
+    high = zcdp_eps(mu * mu / 2, delta)  # an upper bound, so a bracket
+    return root_on_safe_side(lambda eps: target - log_profile(eps, mu), 0.0, high, below=False)
+
+
+def calibrate_sigma(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
+    """Smallest noise for `ell` adaptive Gaussian queries to be (eps, delta)-DP.
+
+    Parameters
+    ----------
+    eps : float
+        In (0, inf].
+    delta : float
+        In (0, 1).
+    ell : int
+        Number of queries, at least 1.
+    sensitivity : float
+        L2 sensitivity of one query, in votes: 1 for the count of one of two
+        classes, sqrt(2) for a histogram over more.
+
+    Returns
+    -------
+    float
+        Standard deviation, in votes; 0 for eps = inf.
+    """
+    if math.isinf(eps):
+        return 0.0
+    return sensitivity * math.sqrt(ell) / mu_of(eps, delta)
+
+
+def zcdp_eps(rho: float, delta: float) -> float:
+    """Eps of rho-zCDP at delta: ``rho + 2 sqrt(rho ln(1/delta))`` (Bun and Steinke 2016, Prop. 1.3)."""
+    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
+
+
+def calibrate_sigma_zcdp(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
+    """Noise by the looser zCDP rule that LZCW21 Algorithm 1 states, line 1.
+
+    Same parameters and unit as `calibrate_sigma`; never smaller than it.
+    """
+    # rho + 2 sqrt(rho L) = eps  =>  sqrt(rho) = sqrt(L + eps) - sqrt(L), in the form without cancellation
+    log_inv = math.log(1 / delta)
+    root_rho = eps / (math.sqrt(log_inv + eps) + math.sqrt(log_inv))
+    return sensitivity * math.sqrt(ell / 2) / root_rho

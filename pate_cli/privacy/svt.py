@@ -1,0 +1,286 @@
+"""Calibrations of the sparse vector technique over distance to instability.
+
+The mechanism (BTT18 Algorithm 2, LZCW21 Algorithm 2), in votes::
+
+    dist_j = max(0, ceil((n1 - n2)/2) - 1)
+    answer the majority if dist_j + nu_j > w + rho, otherwise "unstable"
+    stop after T unstable answers
+
+``nu`` is query noise of scale `query_scale`, ``rho`` threshold noise of scale
+`threshold_scale`, drawn anew after each unstable answer (`redraw`) or once a run.
+
+**Guarantee** of every `SvtCalibration`: (eps, delta)-DP for neighbours that differ
+in one private record, so in at most one vote a query, for adaptively chosen
+queries. The proof has two parts.
+
+*Stability.* Call a query critical if its majority differs between the two
+neighbours; its dist is then 0 on both. Until a critical query is answered, the
+labels given are the same function of the queries on both neighbours, so only the
+answered/unstable pattern carries a loss. ``delta_stab`` bounds the probability
+that a critical query is ever answered. A critical query that is *not* answered is
+an unstable answer, and the T-th of those ends the run: at most T critical queries
+are ever reached, at most one a segment where the threshold is redrawn. The query
+noise of the k-th critical query is fresh, and its threshold noise may be paired
+with it in advance, so ``delta_stab <= T * P(nu - rho > w)`` whatever the queries
+before it taught about the threshold. (The papers and `math.md` use ell in place
+of T; that is safe, since T <= ell, and looser by ``query_scale * ln(ell/T)``.)
+
+*Pattern.* Compare the run on D at threshold noise ``rho`` with the run on D' at
+``rho - 1``. Every answered query is at least as likely there; every unstable one
+is at most ``exp(2/query_scale)`` less likely, since dist moves by at most 1; the
+density of ``rho`` falls by at most ``exp(1/threshold_scale)``. So a segment that
+ends in an unstable answer costs ``1/threshold_scale + 2/query_scale``, one that
+does not costs ``1/threshold_scale``, and a threshold kept for the whole run is
+paid for once: ``1/threshold_scale + 2 T/query_scale`` (Lyu, Su, Li 2017).
+
+*One-sided noise.* The pattern proof moves the threshold in one direction only and
+asks ``f(rho) <= exp(1/b) f(rho - 1)`` of its density and ``F(z) <= exp(2/b) F(z - 2)``
+of the query noise's distribution function. ``-Exp(b)`` satisfies both with
+equality, so it may replace Laplace noise for both; its tail on the dangerous side
+is that of the threshold alone, ``exp(-w/threshold_scale)``, which is why `tight`
+picks it.
+
+References
+----------
+.. [1] BTT18: R. Bassily, O. Thakkar, A. Thakurta. NeurIPS 2018.
+.. [2] LZCW21: C. Liu, Y. Zhu, K. Chaudhuri, Y.-X. Wang. JMLR 2021.
+.. [3] M. Lyu, D. Su, N. Li. Understanding the sparse vector technique. VLDB 2017.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from scipy.optimize import brentq, minimize_scalar
+
+from pate_cli.privacy.composition import eps0_of
+from pate_cli.privacy.noise import NoiseKind, difference_tail
+
+__all__ = ["CALIBRATIONS", "Calibration", "SvtCalibration", "calibrate", "threshold"]
+
+Calibration: TypeAlias = Literal["tight", "liu2021", "bassily2018"]
+CALIBRATIONS: tuple[Calibration, ...] = ("tight", "liu2021", "bassily2018")
+
+
+@dataclass(frozen=True)
+class SvtCalibration:
+    """Everything that fixes the mechanism; public, all distances in votes.
+
+    Attributes
+    ----------
+    eps, delta : float
+        The guarantee, with ``delta_comp + delta_stab <= delta``.
+    ell : int
+        Most queries that may be asked.
+    cutoff : int
+        T, unstable answers after which the mechanism stops.
+    rule : str
+        Which calibration made it.
+    noise : {"laplace", "exponential"}
+        Two-sided, or ``-Exp`` for threshold and query noise alike.
+    redraw : bool
+        Whether threshold noise is drawn anew after each unstable answer.
+    threshold : float
+        w.
+    threshold_scale, query_scale : float
+        Scales of the two noises.
+    delta_comp, delta_stab : float
+        Delta of the composition, and bound on answering a critical query.
+    """
+
+    eps: float
+    delta: float
+    ell: int
+    cutoff: int
+    rule: str
+    noise: NoiseKind
+    redraw: bool
+    threshold: float
+    threshold_scale: float
+    query_scale: float
+    delta_comp: float
+    delta_stab: float
+
+    def p_unstable(self, dist: float) -> float:
+        """Probability that a query at distance `dist` gets no answer, for a fresh threshold."""
+        # P(nu - rho <= w - dist), written as a tail so that small values keep their digits
+        gap = dist - self.threshold
+        if self.noise == "exponential":
+            total = self.threshold_scale + self.query_scale
+            if gap >= 0:
+                return self.query_scale / total * math.exp(-gap / self.query_scale)
+            return 1 - self.threshold_scale / total * math.exp(gap / self.threshold_scale)
+        return difference_tail(gap, self.threshold_scale, self.query_scale, self.noise)
+
+    def margin(self, failure: float) -> float:
+        """Smallest dist answered with probability at least ``1 - failure``, in votes."""
+        low, high = 0.0, max(self.threshold, 1.0)
+        if self.p_unstable(low) <= failure:
+            return low
+        while self.p_unstable(high) > failure:
+            low, high = high, 2 * high
+        return float(brentq(lambda dist: self.p_unstable(dist) - failure, low, high, xtol=1e-9))
+
+    def pathwise_eps(self, unstable: int, *, open_segment: bool) -> float:
+        """Pure loss of an output with `unstable` unstable answers, up to ``delta_stab``.
+
+        Parameters
+        ----------
+        unstable : int
+            Unstable answers seen.
+        open_segment : bool
+            Whether a query was asked since the last threshold was drawn.
+        """
+        per_unstable = 2 / self.query_scale
+        if self.redraw:
+            return unstable * (1 / self.threshold_scale + per_unstable) + open_segment / self.threshold_scale
+        return (unstable > 0 or open_segment) / self.threshold_scale + unstable * per_unstable
+
+
+def threshold(
+    delta_stab: float, attempts: float, threshold_scale: float, query_scale: float, kind: NoiseKind
+) -> float:
+    """Smallest w >= 0 with ``attempts * P(nu - rho > w) <= delta_stab``, in votes, rounded up."""
+    target = delta_stab / attempts
+    if difference_tail(0.0, threshold_scale, query_scale, kind) <= target:
+        return 0.0
+    if kind == "exponential":
+        ratio = threshold_scale / (threshold_scale + query_scale)
+        return threshold_scale * math.log(ratio / target) * (1 + 1e-15)
+    scale = max(threshold_scale, query_scale)
+    high = scale * max(1.0, -math.log(target))
+    while difference_tail(high, threshold_scale, query_scale, kind) > target:
+        high *= 2
+
+    def excess(w: float) -> float:
+        return math.log(difference_tail(w, threshold_scale, query_scale, kind) / target)
+
+    root = float(brentq(excess, 0.0, high, xtol=1e-12, rtol=8.9e-16))
+    while excess(root) > 0:
+        root += max(root, scale) * 1e-15
+    return root
+
+
+def calibrate(rule: Calibration, eps: float, delta: float, ell: int, cutoff: int) -> SvtCalibration:
+    """Calibrate the mechanism by one of the published rules, or by the tightest proved here.
+
+    Parameters
+    ----------
+    rule : {"tight", "liu2021", "bassily2018"}
+        `tight`: of {threshold kept, redrawn} x {Laplace, one-sided} noise, each at its
+        best split of noise and of delta, the one with the smallest vote margin at
+        which `ell` queries are expected to spend half the cut-off.
+        `liu2021`: LZCW21 Algorithm 2, lines 2-3. `bassily2018`: BTT18 Algorithm 2.
+    eps : float
+        In (0, inf).
+    delta : float
+        In (0, 1).
+    ell : int
+        Most queries that may be asked, at least 1.
+    cutoff : int
+        T, from 1 to `ell`.
+
+    Raises
+    ------
+    ValueError
+        If the published constants do not give (eps, delta)-DP at these values.
+    """
+    if rule == "liu2021":
+        return _liu2021(eps, delta, ell, cutoff)
+    if rule == "bassily2018":
+        return _bassily2018(eps, delta, ell, cutoff)
+    failure = min(0.5, cutoff / (2 * ell))
+    candidates = [_kept(eps, delta, ell, cutoff, kind, failure) for kind in ("exponential", "laplace")]
+    if cutoff > 1:  # with one segment the two are the same mechanism
+        candidates += [
+            _redrawn(eps, delta, ell, cutoff, kind, failure) for kind in ("exponential", "laplace")
+        ]
+    return min(candidates, key=lambda c: c.margin(failure))
+
+
+def _liu2021(eps: float, delta: float, ell: int, cutoff: int) -> SvtCalibration:
+    log2d = math.log(2 / delta)
+    lam = (math.sqrt(2 * cutoff * (eps + log2d)) + math.sqrt(2 * cutoff * log2d)) / eps
+    w = 3 * lam * math.log(2 * (ell + cutoff) / delta)
+    return SvtCalibration(
+        eps, delta, ell, cutoff, "liu2021", "laplace", True, w, lam, 2 * lam, delta / 2, delta / 2
+    )
+
+
+def _bassily2018(eps: float, delta: float, ell: int, cutoff: int) -> SvtCalibration:
+    log2d = math.log(2 / delta)
+    # their advanced composition: eps^2/(16 ln(2/delta)) + eps/2 must not pass eps
+    if eps > 8 * log2d:
+        raise ValueError(f"bassily2018 holds for eps up to 8 ln(2/delta) = {8 * log2d:.4g}")
+    lam = math.sqrt(32 * cutoff * log2d) / eps
+    w = 2 * lam * math.log(2 * ell / delta)
+    return SvtCalibration(
+        eps, delta, ell, cutoff, "bassily2018", "laplace", True, w, lam, 2 * lam, delta / 2, delta / 2
+    )
+
+
+def _kept(eps: float, delta: float, ell: int, cutoff: int, kind: NoiseKind, failure: float) -> SvtCalibration:
+    """Threshold noise drawn once: pure composition, all of delta for stability."""
+
+    def at(share: float) -> SvtCalibration:
+        threshold_scale = 1 / (share * eps)
+        query_scale = 2 * cutoff / ((1 - share) * eps)
+        # one-sided: P(Exp(threshold) > w + the least of T Exp(query)), the least being Exp(query / T)
+        attempts, scale = (1, query_scale / cutoff) if kind == "exponential" else (cutoff, query_scale)
+        w = threshold(delta, attempts, threshold_scale, scale, kind)
+        return SvtCalibration(
+            eps, delta, ell, cutoff, "tight", kind, False, w, threshold_scale, query_scale, 0.0, delta
+        )
+
+    return _best_share(at, failure)
+
+
+def _redrawn(
+    eps: float, delta: float, ell: int, cutoff: int, kind: NoiseKind, failure: float
+) -> SvtCalibration:
+    """Threshold noise drawn after each unstable answer: T segments, composed exactly."""
+    best: SvtCalibration | None = None
+    for fraction in (0.0, 0.3, 0.7, 0.9):  # of delta, for the composition; the optimum is flat
+        delta_comp = fraction * delta
+        eps0 = eps0_of(eps, delta_comp, cutoff)
+
+        def at(share: float, eps0: float = eps0, delta_comp: float = delta_comp) -> SvtCalibration:
+            threshold_scale = 1 / (share * eps0)
+            query_scale = 2 / ((1 - share) * eps0)
+            stab = delta - delta_comp
+            w = threshold(stab, cutoff, threshold_scale, query_scale, kind)
+            return SvtCalibration(
+                eps,
+                delta,
+                ell,
+                cutoff,
+                "tight",
+                kind,
+                True,
+                w,
+                threshold_scale,
+                query_scale,
+                delta_comp,
+                stab,
+            )
+
+        found = _best_share(at, failure)
+        if best is None or found.margin(failure) < best.margin(failure):
+            best = found
+    if best is None:
+        raise RuntimeError("no split of delta was tried")
+    return best
+
+
+def _best_share(at: Callable[[float], SvtCalibration], failure: float) -> SvtCalibration:
+    """Best share of eps for the threshold noise."""
+    found = minimize_scalar(
+        lambda share: at(share).margin(failure),
+        bounds=(0.01, 0.99),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    return at(float(found.x))

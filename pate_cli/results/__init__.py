@@ -1,0 +1,33 @@
+"""The record of a run, where it is kept, and the tables made of many.
+
+Nothing heavy is imported here: a command may import this room at start-up.
+"""
+
+from pate_cli.results.provenance import collect_provenance, config_hash
+from pate_cli.results.record import STATUSES, MeanAccuracy, RunRecord, Summary, summarise
+from pate_cli.results.renderers import to_console, to_csv, to_latex, to_markdown
+from pate_cli.results.store import Found, find_records, read_record, write_record, write_repeats, write_text
+from pate_cli.results.tables import RunTable, TableRow, run_table
+
+__all__ = [
+    "STATUSES",
+    "Found",
+    "MeanAccuracy",
+    "RunRecord",
+    "RunTable",
+    "Summary",
+    "TableRow",
+    "collect_provenance",
+    "config_hash",
+    "find_records",
+    "read_record",
+    "run_table",
+    "summarise",
+    "to_console",
+    "to_csv",
+    "to_latex",
+    "to_markdown",
+    "write_record",
+    "write_repeats",
+    "write_text",
+]

@@ -1,0 +1,115 @@
+"""What a result came from: the hash of its configuration, versions, seed, command; and JSON's own types."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from enum import Enum
+from os import PathLike
+from typing import Any
+
+from pate_cli import __version__
+
+__all__ = ["collect_provenance", "config_hash", "plain"]
+
+
+def config_hash(config: Mapping[str, Any]) -> str:
+    """Hash what decides a run's numbers, as 12 hex digits.
+
+    SHA-256 of the canonical JSON of the resolved configuration without its
+    `hydra` and `compute` keys: order, workers and `1` for `1.0` make no difference.
+    """
+    kept = {key: value for key, value in config.items() if key not in ("hydra", "compute")}
+    canonical = json.dumps(
+        _whole(plain(kept, "config")), sort_keys=True, separators=(",", ":"), allow_nan=False
+    )
+    return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def collect_provenance(
+    *, seed: int, dataset_checksum: str, started: datetime, seconds: float, command: Sequence[str]
+) -> dict[str, Any]:
+    """Say what a result came from, enough to run it again.
+
+    Parameters
+    ----------
+    seed : int
+    dataset_checksum : str
+        `Dataset.checksum`.
+    started : datetime
+        Aware, or local time.
+    seconds : float
+        Wall time of the run.
+    command : sequence of str
+        The command line, as typed; kept as one shell-quoted line.
+    """
+    import shlex
+
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": _version("numpy"),
+            "scipy": _version("scipy"),
+            "sklearn": _version("scikit-learn"),
+            "libsvm": _version("libsvm-official"),
+            "hydra": _version("hydra-core"),
+            "pate": __version__,
+        },
+        "dataset_checksum": dataset_checksum,
+        "seed": int(seed),
+        "started": started.astimezone(UTC).isoformat(timespec="milliseconds"),
+        "seconds": round(float(seconds), 3),
+        "command": shlex.join(command),
+    }
+
+
+def plain(value: Any, where: str = "record") -> Any:
+    """Turn a value into JSON's own types: infinities as "inf" and "-inf", nan as None.
+
+    Raises
+    ------
+    TypeError
+        If something in it has no place in a record (private values among them), naming where.
+    """
+    if isinstance(value, Enum):
+        return value.name  # what the command line takes, and what OmegaConf writes
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None if math.isnan(value) else str(float(value))
+    if isinstance(value, PathLike):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    # A NumPy scalar, known without importing NumPy; arrays are refused.
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        item = value.item()
+        if type(item) is not type(value):
+            return plain(item, where)
+    raise TypeError(f"{where}: {type(value).__name__} is not written to a record")
+
+
+def _whole(value: Any) -> Any:
+    """Write whole floats as integers, so that `eps=1` and `eps=1.0` hash alike."""
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _version(distribution: str) -> str | None:
+    from importlib import metadata
+
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,149 @@
+"""Fit a student on the labels the mechanism gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pate_cli.errors import ConfigError
+from pate_cli.learners import BUILT_IN, build, try_out
+from pate_cli.types import UNANSWERED, Answers, IntArray, PublicPoints, Unanswered
+
+__all__ = ["STUDENTS", "check_student", "fit_student"]
+
+STUDENTS = (*BUILT_IN, "voting")
+"""Names of the built-in students."""
+
+_VOTING = ("base", "base_params", "learning_rate", "n_estimators")
+_BASE = "logistic"
+_KEYS = {"name_key": "student.estimator", "params_key": "student.params"}
+_BASE_KEYS = {"name_key": "student.params.base", "params_key": "student.params.base_params"}
+
+
+def fit_student(
+    points: PublicPoints,
+    answers: Answers,
+    *,
+    estimator: str,
+    params: Mapping[str, Any],
+    unanswered: Unanswered,
+    rng: np.random.Generator,
+    n_classes: int,
+    seed: int | None,
+) -> Any:
+    """Fit a student on the answered points.
+
+    Parameters
+    ----------
+    points : PublicPoints
+        All public points; `answers.asked` picks from them.
+    answers : Answers
+        What the mechanism released.
+    estimator : str
+        Any learner of `pate_cli.learners`, or `voting`: a vote over one class of learners by AdaBoost,
+        `pate_cli.students.voting.Voting`.
+    params : mapping of str to object
+        The learner's parameters. Of `voting`: `base` (a learner, default logistic), `base_params`,
+        `n_estimators` (default 50) and `learning_rate` (default 1).
+    unanswered : {"drop", "random"}
+        Whether points that were asked and not answered are left out, or labelled uniformly at random
+        (LZCW21 Algorithm 3, line 4).
+    rng : Generator
+        For those random labels only.
+    n_classes : int
+        Number of classes, C.
+    seed : int or None
+        The learner's `random_state`.
+
+    Returns
+    -------
+    fitted scikit-learn classifier
+        Predicts class codes. Where all labels are the same, a constant; where there is no label at all,
+        the constant 0.
+
+    Raises
+    ------
+    ConfigError
+        If the learner cannot learn from these labels.
+
+    References
+    ----------
+    LZCW21, Algorithm 3 and Theorem 20 (the student is improper: a vote over the class).
+    """
+    from pate_cli.learners.constant import ConstantClassifier
+
+    rows, labels = _labelled(answers, unanswered, rng, n_classes)
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        constant = int(classes[0]) if len(classes) else 0
+        return ConstantClassifier(constant).fit(points.X[rows])
+    student = _make(estimator, params, seed=seed, n_classes=n_classes)
+    X = points.X[rows]
+    try:
+        student.fit(X, labels)
+        student.predict(X[:1])  # some complain only here, as nearest neighbours with too few of them
+    except (TypeError, ValueError) as error:
+        accepted = f"a classifier that learns from {len(labels)} labels of {len(classes)} classes ({error})"
+        raise ConfigError("student.estimator", estimator, accepted) from error
+    return student
+
+
+def check_student(
+    estimator: str, params: Mapping[str, Any], *, n_classes: int = 2, sparse: bool = False
+) -> None:
+    """Check a student before there is data, by fitting it on a few generated records.
+
+    Parameters
+    ----------
+    estimator, params, n_classes
+        As in `fit_student`.
+    sparse : bool
+        Whether it has to take sparse features.
+
+    Raises
+    ------
+    ConfigError
+        If the name, a parameter or a parameter's value is not accepted.
+    """
+    student = _make(estimator, params, seed=0, n_classes=n_classes)
+    if estimator == "voting":
+        base, base_params = params.get("base", _BASE), params.get("base_params") or {}
+        try_out(student.estimator, base, base_params, n_classes=n_classes, sparse=sparse, **_BASE_KEYS)
+    try_out(student, estimator, params, n_classes=n_classes, sparse=sparse, **_KEYS)
+
+
+def _labelled(
+    answers: Answers, unanswered: Unanswered, rng: np.random.Generator, n_classes: int
+) -> tuple[IntArray, IntArray]:
+    """Pick the points to learn from (their indices), and their labels."""
+    missing = answers.labels == UNANSWERED
+    if unanswered == "drop":
+        return answers.asked[~missing], answers.labels[~missing]
+    if unanswered != "random":
+        raise ConfigError("student.unanswered", unanswered, "drop, random")
+    labels = answers.labels.copy()
+    labels[missing] = rng.integers(n_classes, size=int(missing.sum()))
+    return answers.asked, labels
+
+
+def _make(estimator: str, params: Mapping[str, Any], *, seed: int | None, n_classes: int) -> Any:
+    """Make an unfitted student."""
+    if estimator != "voting":
+        return build(estimator, params, seed=seed, n_classes=n_classes, names=STUDENTS, **_KEYS)
+    from sklearn.utils.validation import has_fit_parameter
+
+    from pate_cli.students.voting import Voting
+
+    for name in params:
+        if name not in _VOTING:
+            raise ConfigError(f"student.params.{name}", params[name], f"parameters {', '.join(_VOTING)}")
+    base, base_params = params.get("base", _BASE), params.get("base_params") or {}
+    if not isinstance(base_params, Mapping):
+        raise ConfigError("student.params.base_params", base_params, "parameters of the base, as {C: 10}")
+    learner = build(base, base_params, seed=seed, n_classes=n_classes, **_BASE_KEYS)
+    if not has_fit_parameter(learner, "sample_weight"):
+        raise ConfigError("student.params.base", base, "a learner with sample weights, as logistic")
+    given = {name: params[name] for name in ("n_estimators", "learning_rate") if name in params}
+    return Voting(learner, random_state=seed, **given)

@@ -1,0 +1,6 @@
+"""Disjoint parts of the private records, a teacher on each, and their votes; knows no privacy."""
+
+from pate_cli.teachers.ensemble import Ensemble, train
+from pate_cli.teachers.parts import n_teachers, partition
+
+__all__ = ["Ensemble", "n_teachers", "partition", "train"]

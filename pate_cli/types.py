@@ -1,0 +1,372 @@
+"""What flows through a run: one frozen dataclass a stage, shapes written on it.
+
+``Dataset -> Split -> Votes -> Answers -> student -> RepeatResult``
+
+Private values (`PrivateRecords`, `Votes`) and public values (`PublicPoints`,
+`Answers`, `PrivacyLoss`) are different types. Private ones never show their
+content in `repr`, and refuse to be pickled by accident into a public output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import scipy.sparse as sp
+
+    Features: TypeAlias = NDArray[np.float64] | sp.csr_matrix | pd.DataFrame
+
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+
+UNANSWERED = -1
+"""Label code of a query the mechanism did not answer (the papers' bottom)."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Labelled records as they come from a loader, before any split.
+
+    Attributes
+    ----------
+    name : str
+        Name of the dataset, as in `dataset=NAME`.
+    X : ndarray of shape (n, d), csr_matrix of shape (n, d) or DataFrame of n rows
+        Features. Sparse stays sparse. A DataFrame is turned into numbers by
+        `encoder`, fitted on the public split alone.
+    y : ndarray of int64, shape (n,)
+        Class codes 0 .. C-1.
+    classes : tuple of str
+        The label behind each code, as written in the source.
+    checksum : str
+        SHA-256 (hex) of the source files' bytes, or of the generator's parameters.
+    source : str
+        Where the records came from, for people.
+    encoder : scikit-learn transformer or None
+        Unfitted; None where X is numeric already.
+    """
+
+    name: str
+    X: Features = field(repr=False)
+    y: IntArray = field(repr=False)
+    classes: tuple[str, ...]
+    checksum: str
+    source: str
+    encoder: Any = field(default=None, repr=False)
+
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of `X` before encoding."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, C."""
+        return len(self.classes)
+
+
+class _Private:
+    """Base of values that must not leave a run except through a mechanism."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} is private and is not written or sent anywhere")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PrivateRecords(_Private):
+    """The private split. PRIVATE.
+
+    Attributes
+    ----------
+    X : ndarray or csr_matrix of shape (n_private, d)
+    y : ndarray of int64, shape (n_private,)
+        Class codes.
+    """
+
+    X: Any
+    y: IntArray
+
+    @property
+    def n_records(self) -> int:
+        """Number of private records; public by assumption."""
+        return int(self.X.shape[0])
+
+    def __repr__(self) -> str:
+        return f"PrivateRecords(n_records={self.n_records})"
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPoints:
+    """The unlabelled public split. PUBLIC.
+
+    Attributes
+    ----------
+    X : ndarray or csr_matrix of shape (m, d)
+    """
+
+    X: Any = field(repr=False)
+
+    @property
+    def n_points(self) -> int:
+        """Number of public points, m."""
+        return int(self.X.shape[0])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Holdout(_Private):
+    """Labelled records for measuring only; what is measured on them is not differentially private.
+
+    Attributes
+    ----------
+    X : ndarray or csr_matrix of shape (n, d)
+    y : ndarray of int64, shape (n,)
+    """
+
+    X: Any
+    y: IntArray
+
+    def __repr__(self) -> str:
+        return f"Holdout(n_records={len(self.y)})"
+
+
+@dataclass(frozen=True)
+class Split:
+    """One random split of a dataset.
+
+    Attributes
+    ----------
+    private : PrivateRecords
+        What the teachers learn from.
+    public : PublicPoints
+        What the student may ask about.
+    public_labels : Holdout
+        The public points with their true labels: for diagnostics only.
+    test : Holdout
+        Held out for accuracy.
+    budget : int
+        Number of labels the active learner may ask for.
+    encoder : fitted scikit-learn transformer or None
+        Turns raw rows into the features the models see.
+    """
+
+    private: PrivateRecords
+    public: PublicPoints
+    public_labels: Holdout
+    test: Holdout
+    budget: int
+    encoder: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Votes(_Private):
+    """Votes of K teachers on m public points. PRIVATE.
+
+    Changing one private record changes one teacher, so at most one vote a
+    query: each row moves by one unit from one column to another.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (m, C)
+        How many teachers chose each class; rows sum to `n_teachers`.
+    n_teachers : int
+        K, public.
+    """
+
+    counts: IntArray
+    n_teachers: int
+
+    @property
+    def n_queries(self) -> int:
+        """Number of points voted on, m."""
+        return int(self.counts.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, C."""
+        return int(self.counts.shape[1])
+
+    def at(self, index: Any) -> Votes:
+        """Votes of some of the queries (an index, a slice or an array of indices)."""
+        return Votes(np.atleast_2d(self.counts[index]), self.n_teachers)
+
+    def __repr__(self) -> str:
+        return f"Votes(n_queries={self.n_queries}, n_classes={self.n_classes}, n_teachers={self.n_teachers})"
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """A privacy loss and how it was obtained. PUBLIC, unless `data_dependent`.
+
+    Attributes
+    ----------
+    eps : float
+        In [0, inf].
+    delta : float
+        In [0, 1).
+    how : str
+        The theorem behind the number, in a few words.
+    data_dependent : bool
+        True where the number itself depends on the outputs (a report, not a guarantee).
+    """
+
+    eps: float
+    delta: float
+    how: str
+    data_dependent: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The mechanism's answer to one query. PUBLIC.
+
+    Attributes
+    ----------
+    label : int
+        Class code, or `UNANSWERED`.
+    noisy_counts : ndarray of float64, shape (C,), or None
+        What the Gaussian mechanism released; None where the mechanism releases a label only.
+    """
+
+    label: int
+    noisy_counts: FloatArray | None = None
+
+    @property
+    def answered(self) -> bool:
+        """Whether a label was given."""
+        return self.label != UNANSWERED
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Everything the labelling released. PUBLIC.
+
+    Attributes
+    ----------
+    asked : ndarray of int64, shape (q,)
+        Indices of the public points asked, in the order asked. Points never asked
+        (or never reached, once the mechanism stopped) are not in it.
+    labels : ndarray of int64, shape (q,)
+        Class codes, `UNANSWERED` where the mechanism gave none.
+    noisy_counts : ndarray of float64, shape (q, C), or None
+    """
+
+    asked: IntArray
+    labels: IntArray
+    noisy_counts: FloatArray | None = field(default=None, repr=False)
+
+    @property
+    def n_asked(self) -> int:
+        """Queries that reached the mechanism, q."""
+        return len(self.asked)
+
+    @property
+    def n_answered(self) -> int:
+        """Queries that got a label."""
+        return int(np.count_nonzero(self.labels != UNANSWERED))
+
+
+Ask: TypeAlias = Callable[[int], Answer]
+"""Ask the labelling service for the label of one public point, by index.
+
+This is all an active learner ever sees of the private side.
+"""
+
+
+class LabellingService(Protocol):
+    """A mechanism at work: votes of one query in, an answer out, adaptively.
+
+    Every implementation states its guarantee on the class. `answer_all` gives
+    exactly what asking one at a time would have given.
+    """
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no further query will be taken."""
+
+    def answer(self, votes: Votes) -> Answer:
+        """Answer one query (`votes.n_queries == 1`).
+
+        Raises
+        ------
+        BudgetSpent
+            If the service is exhausted.
+        """
+
+    def answer_all(self, votes: Votes) -> list[Answer]:
+        """Answer queries in order until done or exhausted; may return fewer than asked."""
+
+    def spent(self) -> PrivacyLoss:
+        """Loss after the fact, computed from the outputs so far (`eps_ex_post`)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """What many independent runs of a mechanism released for one query. PUBLIC.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, shape (R,)
+        Class codes, `UNANSWERED` where none was given.
+    noisy_counts : ndarray of float64, shape (R, C), or None
+    reached : ndarray of bool, shape (R,)
+        Whether the run still took queries.
+    """
+
+    labels: IntArray
+    noisy_counts: FloatArray | None
+    reached: NDArray[np.bool_]
+
+
+class MechanismRuns(Protocol):
+    """Many independent runs of one mechanism, for auditing: the same code as a single run's."""
+
+    def ask(self, counts: IntArray) -> Released:
+        """Put the same query, votes of shape (C,), to every run."""
+
+
+Unanswered: TypeAlias = Literal["drop", "random"]
+"""What becomes of unanswered points: dropped, or labelled at random (LZCW21 Algorithm 3 line 4)."""
+
+
+@dataclass(frozen=True)
+class RepeatResult:
+    """What one repeat measured.
+
+    Attributes
+    ----------
+    repeat : int
+        0-based.
+    n_teachers, n_asked, n_answered : int
+    eps, delta : float
+        The guarantee.
+    eps_ex_post : float
+        Loss after the fact at the same delta; depends on the outputs.
+    accuracy : float
+        Of the student on the test split, in [0, 1]. Not differentially private.
+    seconds : float
+        Wall time.
+    diagnostics : dict of str to float
+        Not differentially private: for experiments only.
+    """
+
+    repeat: int
+    n_teachers: int
+    n_asked: int
+    n_answered: int
+    eps: float
+    delta: float
+    eps_ex_post: float
+    accuracy: float
+    seconds: float
+    diagnostics: dict[str, float] = field(default_factory=dict)

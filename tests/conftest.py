@@ -1,0 +1,22 @@
+"""Fixtures shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Directory with the real data sets; the test is skipped where they are absent."""
+    places = [os.environ.get("PATE_DATA"), REPO / "data", REPO.parent / "shared" / "data"]
+    for place in places:
+        if place and (Path(place) / "mushrooms").exists() and (Path(place) / "a9a").exists():
+            return Path(place).resolve()
+    pytest.skip(
+        "real data not found: set PATE_DATA to a directory with mushrooms, a9a, a9a.t, adult.data, adult.test"
+    )

@@ -1,0 +1,119 @@
+"""CSV files: types, encoder, and every refusal."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pate_cli.datasets import load, split
+from pate_cli.errors import ConfigError, DataError
+
+GOOD = """age,colour,code,label
+31,red,a1,yes
+40.5,,b2,no
+1e1,"two
+lines",?,no
+
+-3,red,a1,yes
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(content, name="f.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return _write
+
+
+def test_columns_get_their_types(write):
+    data = load("csv", path=write(GOOD), target="label")
+    assert list(data.X.columns) == ["age", "colour", "code"]
+    np.testing.assert_array_equal(data.X["age"], [31, 40.5, 10, -3])
+    assert data.X["colour"].tolist() == ["red", "", "two\nlines", "red"]
+    assert data.classes == ("no", "yes")
+    assert data.y.tolist() == [1, 0, 0, 1]
+    encoder = data.encoder.fit(data.X)
+    # An empty cell is a category of its own.
+    assert [list(c) for c in encoder.named_transformers_["categories"].categories_] == [
+        ["", "red", "two\nlines"],
+        ["?", "a1", "b2"],
+    ]
+    assert sp.issparse(encoder.transform(data.X))
+
+
+def test_numbers_only_give_a_dense_matrix_after_the_split(write):
+    rows = "".join(f"{i},{i % 3},{i % 2}\n" for i in range(40))
+    data = load("csv", path=write("a,b,y\n" + rows), target="y")
+    parts = split(data, private=0.5, public=0.25, budget=2, rng=np.random.default_rng(0))
+    assert isinstance(parts.private.X, np.ndarray)
+    assert parts.public.X.mean(axis=0) == pytest.approx([0, 0])
+    assert parts.public.X.std(axis=0) == pytest.approx([1, 1])
+
+
+def test_numeric_labels_are_normalised_and_sorted_as_numbers(write):
+    data = load("csv", path=write("a,y\n1,+10\n2,2.0\n3,10\n4,2\n"), target="y")
+    assert data.classes == ("2", "10")
+    assert data.y.tolist() == [1, 0, 1, 0]
+
+
+def test_separators_byte_order_mark_and_compression(write):
+    for sep, typed in ((";", ";"), ("\t", "\t"), ("\t", "\\t")):
+        data = load("csv", path=write(f"a{sep}y\n1{sep}p\n2{sep}q\n"), target="y", sep=typed)
+        assert data.X.shape == (2, 1)
+    assert load("csv", path=write(b"\xef\xbb\xbfy,a\np,1\nq,2\n"), target="y").n_records == 2
+    assert load("csv", path=write(gzip.compress(GOOD.encode()), "f.csv.gz"), target="label").n_records == 4
+
+
+def test_a_target_may_be_named_by_a_number(write):
+    assert load("csv", path=write("0,1\n5,p\n6,q\n"), target=1).classes == ("p", "q")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty, no header line"),
+        ("\n \n", "empty, no header line"),
+        ("a,y\n", "no records after the header line"),
+        ("a,y\n1,p\n2,p\n", "column 'y': every label is 'p'; at least two classes"),
+        ("y\np\nq\n", "no column but the target 'y'"),
+        ("a,a,y\n1,2,p\n1,2,q\n", "line 1: the column 'a' occurs twice"),
+        ("a,y\n1,p\n\n2\n", "line 4: 1 cells, the header has 2"),
+        ("a,y\n1,p\n2,q,3\n", "line 3: 3 cells, the header has 2"),
+        ("a,y\n1,p,3\n2,q,3\n", "line 2: 3 cells, the header has 2"),
+        ('a,y\n1,p\n2,"q\n', "line 3: not CSV (unexpected end of data)"),
+        (b"a,y\n1,p\n\xff,q\n", "line 3: not UTF-8 text"),
+        ("a,y\n1,p\n,q\n", "line 3: numeric column 'a' has ''"),
+        ("a,y\n1,p\nNaN,q\n", "line 3: numeric column 'a' has 'NaN'"),
+        ("a,y\n1,p\n\n-inf,q\n", "line 4: numeric column 'a' has '-inf'"),
+        ('a,b,y\n1,"x\nx",p\n2,z,q\n?,z,p\n', "line 5: numeric column 'a' has '?'"),
+        ("a,y\n1,p\n2,\n3,q\n", "line 3: target 'y' has ''"),
+        ("a,y\n1,1\n2,0\n3,inf\n", "line 4: target 'y' has 'inf'"),
+    ],
+)
+def test_bad_files_are_refused_by_name_and_line(write, content, message):
+    path = write(content)
+    with pytest.raises(DataError) as caught:
+        load("csv", path=path, target="y")
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+
+
+def test_bad_options(write, tmp_path):
+    path = write(GOOD)
+    with pytest.raises(ConfigError, match=r"^dataset\.target: got 'lable'; .* age, colour, code, label"):
+        load("csv", path=path, target="lable")
+    with pytest.raises(ConfigError, match=r"^dataset\.target: got None"):
+        load("csv", path=path)
+    with pytest.raises(ConfigError, match=r"^dataset\.path: got None"):
+        load("csv", target="label")
+    for sep in ("", ", ", '"', "\n"):
+        with pytest.raises(ConfigError, match=r"^dataset\.sep: got "):
+            load("csv", path=path, target="label", sep=sep)
+    with pytest.raises(DataError, match="no such file"):
+        load("csv", path=tmp_path / "absent.csv", target="label")

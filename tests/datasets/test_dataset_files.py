@@ -1,0 +1,229 @@
+"""Where files are found, fetching them, and never trusting a wrong one."""
+
+from __future__ import annotations
+
+import bz2
+import dataclasses
+import gc
+import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pate_cli.datasets import files, load
+from pate_cli.datasets.registry import ENTRIES, Entry, SourceFile
+from pate_cli.errors import ConfigError, DataError
+
+# pooch leaves the connection of a failed download to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+
+BODY = b"".join(b"%d 1:%d 3:1\n" % (i % 2 + 1, i) for i in range(100))
+
+
+def sha(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path, monkeypatch):
+    """Three empty places, none of them the user's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.delenv("PATE_DATA", raising=False)
+    monkeypatch.setattr(files, "_cache", lambda: tmp_path / "cache")
+    return tmp_path
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        how = self.path.strip("/").split("/")[0]
+        self.server.asked.append(self.path)
+        if how == "absent":
+            self.send_error(404)
+            return
+        self.send_response(200)
+        if how != "unannounced":
+            self.send_header("Content-Length", str(len(BODY)))
+        self.end_headers()
+        # "dies" and "unannounced" end half way, the second without having said how much was to come.
+        self.wfile.write(BODY if how == "whole" else BODY[: len(BODY) // 2 // 10 * 10])
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as httpd:
+        httpd.asked = []
+        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield httpd
+        httpd.shutdown()
+        thread.join()
+    gc.collect()  # here, where the warning about it is expected
+
+
+@pytest.fixture
+def known(server, monkeypatch):
+    """Make `a9a` a one-file dataset served by the test's own server."""
+
+    def _known(how, **changes):
+        url = f"http://127.0.0.1:{server.server_port}/{how}/toy"
+        file = SourceFile("toy", url, **({"sha256": sha(BODY)} | changes))
+        monkeypatch.setitem(ENTRIES, "a9a", Entry("a9a", 100, 3, 2, (file,), "test"))
+        return file
+
+    return _known
+
+
+CONTENT = {"sha256": None, "labels": {1.0: 50, 2.0: 50}, "n_features": 3}
+
+
+@pytest.mark.parametrize("changes", [{}, CONTENT], ids=["digest", "content"])
+def test_fetches_once_then_uses_the_file(places, known, server, changes):
+    known("whole", **changes)
+    (places / "data").mkdir()
+    data = load("a9a")
+    assert data.X.shape == (100, 3)
+    assert data.checksum == sha(BODY)
+    assert [path.name for path in (places / "data").iterdir()] == ["toy"]
+    load("a9a")
+    assert len(server.asked) == 1
+
+
+def test_downloads_go_to_pate_data_then_data_then_cache(places, known, monkeypatch):
+    known("whole")
+    load("a9a")
+    assert (places / "cache" / "toy").exists()
+    (places / "cache" / "toy").unlink()
+    (places / "data").mkdir()
+    load("a9a")
+    assert (places / "data" / "toy").exists()
+    (places / "data" / "toy").unlink()
+    monkeypatch.setenv("PATE_DATA", str(places / "mine" / "deep"))
+    load("a9a")
+    assert (places / "mine" / "deep" / "toy").exists()
+
+
+def test_files_are_looked_for_in_the_same_order(places, known, monkeypatch):
+    file = known("absent")
+    for name in ("cache", "data", "mine"):
+        (places / name).mkdir()
+        (places / name / "toy").write_bytes(BODY)
+    monkeypatch.setenv("PATE_DATA", str(places / "mine"))
+    for name in ("mine", "data", "cache"):
+        _, path = files.find(file)
+        assert path.resolve() == places / name / "toy"
+        path.unlink()
+    assert files.find(file) is None
+
+
+@pytest.mark.parametrize(
+    ("how", "changes", "said"),
+    [
+        ("whole", {"sha256": "0" * 64}, "does not have the SHA-256 0000"),
+        ("whole", CONTENT | {"labels": {1.0: 49, 2.0: 51}}, "is not the expected file"),
+        ("dies", {}, "the connection broke off"),
+        ("dies", CONTENT, "the connection broke off"),
+        ("unannounced", {}, "does not have the SHA-256"),
+        ("unannounced", CONTENT, "is not the expected file"),
+        ("absent", {}, "HTTP 404"),
+    ],
+)
+def test_a_failed_download_leaves_nothing_and_says_what_to_do(places, known, how, changes, said):
+    file = known(how, **changes)
+    with pytest.raises(DataError) as caught:
+        load("a9a")
+    message = str(caught.value)
+    assert said in message
+    assert file.url in message
+    assert f"put the file at {places / 'cache' / 'toy'}" in message
+    assert "dataset=synthetic" in message
+    assert list((places / "cache").iterdir()) == []
+    # The next run starts afresh.
+    known("whole")
+    assert load("a9a").n_records == 100
+
+
+def test_offline_is_one_line(places, known, server):
+    file = known("whole")
+    server.server_close()
+    with pytest.raises(DataError, match=r"cannot download .* \(no connection\); put the file at") as caught:
+        load("a9a")
+    assert file.url in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, f"is {sha(b'not it')}, expected {sha(BODY)}; delete it and run `pate data fetch a9a`"),
+        (CONTENT, "delete it and run `pate data fetch a9a`"),
+    ],
+)
+def test_a_wrong_file_is_neither_used_nor_replaced(places, known, server, changes, said):
+    file = known("whole", **changes)
+    path = places / "cache" / "toy"
+    path.parent.mkdir()
+    path.write_bytes(b"not it")
+    with pytest.raises(DataError) as caught:
+        load("a9a")
+    assert str(path) in str(caught.value)
+    assert said in str(caught.value)
+    assert path.read_bytes() == b"not it"
+    assert server.asked == []
+    assert files.status(ENTRIES["a9a"])[0].state == "wrong"
+    path.write_bytes(BODY)
+    assert files.status(ENTRIES["a9a"])[0].state == "ok"
+    path.unlink()
+    assert files.status(ENTRIES["a9a"])[0] == files.FileStatus("a9a", file.name, None, "missing")
+
+
+def test_a_place_that_cannot_be_written(places, known, monkeypatch):
+    known("whole")
+    (places / "file").write_text("")
+    monkeypatch.setenv("PATE_DATA", str(places / "file"))
+    with pytest.raises(ConfigError, match=r"^PATE_DATA: got .* accepted: a directory"):
+        load("a9a")
+    monkeypatch.setenv("PATE_DATA", str(places / "file" / "below"))
+    with pytest.raises(DataError, match=r"cannot write to .*; set PATE_DATA to a directory"):
+        load("a9a")
+
+
+def _real_sim():
+    """A small file in real-sim's format: labels +1 and -1, sparse positive floats."""
+    rng = np.random.default_rng(0)
+    X = sp.random_array((40, 20_958), density=0.002, rng=rng, format="csr")
+    lines = []
+    for i in range(40):
+        row = X[[i]].tocoo()
+        cells = " ".join(f"{j + 1}:{v:.6g}" for j, v in zip(row.col, row.data, strict=True))
+        lines.append(f"{'+1' if i % 3 else '-1'} {cells}\n")
+    return "".join(lines).encode()
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_real_sim_loads_packed_or_plain(places, monkeypatch, packed):
+    plain = _real_sim()
+    bz = bz2.compress(plain)
+    entry = ENTRIES["real-sim"]
+    (file,) = entry.files
+    instead = dataclasses.replace(file.instead, sha256=sha(plain))
+    file = dataclasses.replace(file, sha256=sha(bz), instead=instead)
+    monkeypatch.setitem(ENTRIES, "real-sim", dataclasses.replace(entry, files=(file,)))
+    Path("data").mkdir()
+    (Path("data") / ("real-sim.bz2" if packed else "real-sim")).write_bytes(bz if packed else plain)
+    data = load("real-sim")
+    assert isinstance(data.X, sp.csr_matrix)
+    assert data.X.shape == (40, 20_958)
+    assert data.classes == ("-1", "1")
+    assert np.bincount(data.y).tolist() == [14, 26]
+    assert data.checksum == sha(bz if packed else plain)
+    (places / "data" / "real-sim.bz2").unlink(missing_ok=True)
+    (places / "data" / "real-sim").write_bytes(plain[:-100])
+    with pytest.raises(DataError, match=r"^real-sim: checksum of data/real-sim is"):
+        load("real-sim")

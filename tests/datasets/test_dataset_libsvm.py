@@ -1,0 +1,128 @@
+"""Reading files in LIBSVM's format, and refusing bad ones with file and line."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import lzma
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pate_cli.datasets import load
+from pate_cli.errors import ConfigError, DataError
+
+GOOD = b"+1 1:0.5 3:2\n-1 2:1\n# a remark\n\n-1 1:-1e-3 # another\n+1 3:1\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def _write(content, name="f.libsvm"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return _write
+
+
+def test_reads_records_labels_and_checksum(write):
+    path = write(GOOD)
+    data = load("libsvm", path=str(path))
+    assert isinstance(data.X, sp.csr_matrix)
+    np.testing.assert_array_equal(data.X.toarray(), [[0.5, 0, 2], [0, 1, 0], [-1e-3, 0, 0], [0, 0, 1]])
+    np.testing.assert_array_equal(data.y, [1, 0, 0, 1])
+    assert data.y.dtype == np.int64
+    assert data.classes == ("-1", "1")
+    assert data.checksum == hashlib.sha256(GOOD).hexdigest()
+
+
+def test_labels_are_sorted_as_numbers(write):
+    data = load("libsvm", path=write(b"10 1:1\n2 1:1\n1.5 1:1\n2.0 1:2\n10 1:3\n1.5 1:1\n"))
+    assert data.classes == ("1.5", "2", "10")
+    assert data.y.tolist() == [2, 1, 0, 1, 2, 0]
+
+
+def test_n_features_widens_the_matrix(write):
+    assert load("libsvm", path=write(GOOD), n_features=9).X.shape == (4, 9)
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("bz2", bz2), ("gz", gzip), ("xz", lzma)])
+def test_compressed_files(write, suffix, pack):
+    data = load("libsvm", path=write(pack.compress(GOOD), f"f.{suffix}"))
+    assert data.X.shape == (4, 3)
+
+    long = pack.compress(
+        b"".join(b"%d %d:%f\n" % (i % 2, i % 7 + 1, (i * i) % 10007 / 3) for i in range(50_000))
+    )
+    with pytest.raises(DataError, match=rf"cut\.{suffix}: the compressed file is cut short"):
+        load("libsvm", path=write(long[: len(long) // 2], f"cut.{suffix}"))
+    with pytest.raises(DataError, match=rf"plain\.{suffix}: "):
+        load("libsvm", path=write(GOOD, f"plain.{suffix}"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"x 1:1", "label 'x' is not a finite number"),
+        (b"nan 1:1", "label 'nan' is not a finite number"),
+        (b"1,2 1:1", "label '1,2' is not a finite number"),
+        (b"1:1 2:1", "no label before '1:1'"),
+        (b"1 1:1 2:", "feature '2' has the value '', not a finite number"),
+        (b"1 1:1 2", "'2' is not index:value"),
+        (b"1 a:1", "'a:1' is not index:value"),
+        (b"1 -1:1", "'-1:1' is not index:value"),
+        (b"1 1:one", "feature '1' has the value 'one', not a finite number"),
+        (b"1 1:nan", "feature '1' has the value 'nan', not a finite number"),
+        (b"1 1:1 2:-inf", "feature '2' has the value '-inf', not a finite number"),
+        (b"1 2:1 1:1", "index '1' after index 2; indices must increase"),
+        (b"1 2:1 2:1", "index '2' after index 2; indices must increase"),
+        (b"1 99999999999999999999:1", "index '99999999999999999999' is more than"),
+        (b"\x80\x00\xff", "is not a finite number"),
+    ],
+)
+def test_bad_lines_are_named(write, line, message):
+    path = write(GOOD + line + b"\n1 1:1\n")
+    with pytest.raises(DataError) as caught:
+        load("libsvm", path=path)
+    assert str(caught.value).startswith(f"{path}, line 7: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_index_beyond_n_features_is_named(write):
+    with pytest.raises(DataError, match=r"line 1: index '3' is more than the 2 features accepted"):
+        load("libsvm", path=write(GOOD), n_features=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "empty, no records"),
+        (b"\n# nothing\n", "empty, no records"),
+        (b"1\n-1\n", "no record has a feature"),
+        (b"1 1:1\n1 1:2\n", "every label is '1'; at least two classes"),
+        (b"0.1 1:1\n0.2 1:2\n0.3 1:2\n0.4 1:2\n", "4 different labels on 4 records"),
+    ],
+)
+def test_files_without_a_learning_problem_are_refused(write, content, message):
+    path = write(content)
+    with pytest.raises(DataError, match=message) as caught:
+        load("libsvm", path=path)
+    assert str(path) in str(caught.value)
+
+
+def test_missing_file_and_directory(tmp_path):
+    with pytest.raises(DataError, match=r"absent: no such file"):
+        load("libsvm", path=tmp_path / "absent")
+    with pytest.raises(DataError, match="cannot be read"):
+        load("libsvm", path=tmp_path)
+
+
+def test_options(write):
+    with pytest.raises(ConfigError, match=r"^dataset\.path: got None"):
+        load("libsvm")
+    for value in (0, -3, 2.5, True, "many"):
+        with pytest.raises(ConfigError, match=r"^dataset\.n_features: got "):
+            load("libsvm", path=write(GOOD), n_features=value)

@@ -1,0 +1,88 @@
+"""The real datasets through their loaders, and Adult's encoding."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pate_cli.datasets import SplitSizes, load, sizes
+from pate_cli.datasets.adult import CATEGORIES, NUMBERS, _encode, _read
+from pate_cli.errors import DataError
+
+ROW = (
+    "39, {workclass}, {fnlwgt}, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male,"
+    " 2174, 0, 40, {country}, {label}\n"
+)
+USUAL = {"workclass": "State-gov", "fnlwgt": "77516", "country": "United-States", "label": "<=50K"}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("name", "shape", "counts", "classes", "split"),
+    [
+        ("mushroom", (8_124, 112), [3_916, 4_208], ("1", "2"), SplitSizes(6_499, 163, 1_462, 49)),
+        ("a9a", (48_842, 123), [37_155, 11_687], ("-1", "1"), SplitSizes(39_073, 977, 8_792, 293)),
+        ("adult", (48_842, 108), [37_155, 11_687], ("<=50K", ">50K"), SplitSizes(39_073, 977, 8_792, 293)),
+    ],
+)
+def test_real_data_has_the_published_sizes(real_data, monkeypatch, name, shape, counts, classes, split):
+    monkeypatch.setenv("PATE_DATA", str(real_data))
+    data = load(name)
+    assert isinstance(data.X, sp.csr_matrix)
+    assert data.X.shape == shape
+    assert np.bincount(data.y).tolist() == counts
+    assert data.classes == classes
+    assert sizes(data.n_records, 0.8, 0.02, 0.3) == split
+
+
+@pytest.mark.real_data
+def test_checksum_is_of_the_source_bytes(real_data, monkeypatch):
+    monkeypatch.setenv("PATE_DATA", str(real_data))
+
+    def sha(content):
+        return hashlib.sha256(content).hexdigest()
+
+    both = [sha((real_data / name).read_bytes()) for name in ("a9a", "a9a.t")]
+    assert load("mushroom").checksum == sha((real_data / "mushrooms").read_bytes())
+    assert load("a9a").checksum == sha("".join(both).encode())
+
+
+@pytest.mark.real_data
+def test_adult_and_a9a_tell_of_the_same_people(real_data, monkeypatch):
+    monkeypatch.setenv("PATE_DATA", str(real_data))
+    adult, a9a = load("adult"), load("a9a")
+    np.testing.assert_array_equal(adult.y, a9a.y)
+    # Eight one-hot groups a record, the missing value among them.
+    assert (adult.X[:, len(NUMBERS) :].sum(axis=1) == len(CATEGORIES)).all()
+    assert adult.X.min() == 0
+    assert adult.X.max() == 1
+
+
+def _table(tmp_path, *rows):
+    path = tmp_path / "adult.data"
+    path.write_text("|1x3 Cross validator\n" + "".join(ROW.format(**(USUAL | row)) for row in rows) + "\n")
+    return _read(path)
+
+
+def test_adult_encoding_of_a_record_does_not_depend_on_the_others(tmp_path):
+    one = {"workclass": "?", "label": ">50K."}
+    alone = _table(tmp_path, one)
+    among = _table(tmp_path, {"fnlwgt": "2000000", "country": "Peru"}, one, {})
+    assert alone["income"].tolist() == [">50K"]
+    np.testing.assert_array_equal(_encode(alone).toarray()[0], _encode(among).toarray()[1])
+    row = _encode(alone).toarray()[0]
+    np.testing.assert_allclose(row[:6], [0.39, 0.077516, 0.8, 0.02174, 0, 0.4])
+    assert row[6 + CATEGORIES["workclass"].index("?")] == 1
+    assert _encode(among).toarray()[0, 1] == 1  # clipped
+
+
+def test_adult_refuses_what_is_not_documented(tmp_path):
+    with pytest.raises(DataError, match=r"adult\.data: native-country has 'Atlantis'"):
+        _table(tmp_path, {"country": "Atlantis"})
+    with pytest.raises(DataError, match=r"adult\.data: not a file of the Adult dataset"):
+        _table(tmp_path, {"fnlwgt": "heavy"})
+    with pytest.raises(DataError, match=r"adult\.data: income has 'rich'"):
+        _table(tmp_path, {"label": "rich"})

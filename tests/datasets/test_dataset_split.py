@@ -1,0 +1,116 @@
+"""Sizes and contents of a split."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from pate_cli.datasets import SplitSizes, sizes, split
+from pate_cli.datasets.tabular import encoder_for
+from pate_cli.errors import ConfigError
+from pate_cli.types import Dataset
+
+TABLE_3 = {
+    "mushroom": (8_124, SplitSizes(6_499, 163, 1_462, 49)),
+    "a9a": (48_842, SplitSizes(39_073, 977, 8_792, 293)),
+    "real-sim": (72_309, SplitSizes(57_847, 1_447, 13_015, 434)),
+}
+
+
+@pytest.mark.parametrize("name", TABLE_3)
+def test_sizes_are_those_of_table_3(name):
+    n, expected = TABLE_3[name]
+    assert sizes(n, 0.8, 0.02, 0.3) == expected
+
+
+def test_fractions_are_taken_as_typed_not_as_stored_in_binary():
+    # In binary, floor(0.29 * 100) is 28 and ceil(0.07 * 100) is 8.
+    assert sizes(100, 0.29, 0.07, 0.3) == SplitSizes(29, 7, 64, 2)
+
+
+def test_counts_are_taken_as_they_are():
+    assert sizes(1_000, 500, 400, 400) == SplitSizes(500, 400, 100, 400)
+    assert sizes(1_000, 0.5, 400.0, np.int64(1)) == SplitSizes(500, 400, 100, 1)
+
+
+BAD = [0, 0.0, 1.0, -1, -0.2, 1.5, float("nan"), float("inf"), True, "0.8", None]
+
+
+@pytest.mark.parametrize("key", ["private", "public", "budget"])
+@pytest.mark.parametrize("value", BAD, ids=repr)
+def test_refuses_what_is_neither_fraction_nor_count(key, value):
+    with pytest.raises(ConfigError, match=rf"^split\.{key}: got .* a fraction in \(0, 1\)"):
+        sizes(1_000, **({"private": 0.8, "public": 0.02, "budget": 0.3} | {key: value}))
+
+
+@pytest.mark.parametrize(
+    ("private", "public", "budget", "message"),
+    [
+        (0.9, 0.2, 0.3, r"split\.private: got 0.9; .* leave at least 1 of 100 records"),
+        (10, 200, 0.3, r"split\.public: got 200; .* leave at least 1"),
+        (80, 20, 0.3, r"split\.private: got 80; .* for the test"),
+        (0.001, 0.02, 0.3, r"split\.private: got 0.001; .* 0 of 100"),
+        (0.8, 1, 0.3, r"split\.budget: got 0.3; .* 0 of 1"),
+        (0.8, 5, 6, r"split\.budget: got 6; .* at most 5.* not enough for the budget"),
+    ],
+)
+def test_refuses_parts_that_do_not_fit(private, public, budget, message):
+    with pytest.raises(ConfigError, match=message):
+        sizes(100, private, public, budget)
+
+
+def _numbered(n=50):
+    """Records whose only feature is their own number."""
+    X = np.arange(n, dtype=float).reshape(-1, 1)
+    return Dataset("t", X, np.arange(n) % 2, ("0", "1"), "", "")
+
+
+def test_every_record_lands_in_exactly_one_part_with_its_own_label():
+    parts = split(_numbered(), private=0.6, public=0.2, budget=3, rng=np.random.default_rng(0))
+    pairs = [parts.private, parts.public_labels, parts.test]
+    numbers = np.concatenate([part.X[:, 0] for part in pairs])
+    labels = np.concatenate([part.y for part in pairs])
+    assert sorted(numbers) == list(range(50))
+    np.testing.assert_array_equal(labels, numbers % 2)
+    np.testing.assert_array_equal(parts.public.X, parts.public_labels.X)
+    assert [part.X.shape[0] for part in pairs] == [30, 10, 10]
+    assert parts.budget == 3
+
+
+def test_the_generator_alone_decides_the_split():
+    def private(seed):
+        rng = np.random.default_rng(seed)
+        return split(_numbered(), private=0.6, public=0.2, budget=3, rng=rng).private.X[:, 0]
+
+    np.testing.assert_array_equal(private(1), private(1))
+    assert not np.array_equal(private(1), private(2))
+    assert not np.array_equal(private(1), np.sort(private(1)))
+
+
+def test_sparse_stays_sparse():
+    X = sp.random_array((50, 8), density=0.2, rng=np.random.default_rng(0), format="csr")
+    data = Dataset("t", sp.csr_matrix(X), np.arange(50) % 2, ("0", "1"), "", "")
+    parts = split(data, private=0.6, public=0.2, budget=3, rng=np.random.default_rng(0))
+    for part in (parts.private, parts.public, parts.test):
+        assert isinstance(part.X, sp.csr_matrix)
+
+
+def test_encoder_is_fitted_on_public_features_alone():
+    n = 100
+    # Every record has a category of its own: only the public ones may be known.
+    X = pd.DataFrame({"id": [f"r{i}" for i in range(n)], "size": np.arange(n, dtype=float) ** 2})
+    encoder = encoder_for(X)
+    data = Dataset("t", X, np.arange(n) % 2, ("0", "1"), "", "", encoder=encoder)
+    rng = np.random.default_rng(3)
+    parts = split(data, private=0.8, public=0.1, budget=2, rng=rng)
+    public = np.random.default_rng(3).permutation(n)[80:90]
+    fitted = parts.encoder
+    assert sorted(fitted.named_transformers_["categories"].categories_[0]) == sorted(f"r{i}" for i in public)
+    assert fitted.named_transformers_["numbers"].mean_[0] == pytest.approx((public.astype(float) ** 2).mean())
+    assert not hasattr(encoder, "transformers_")  # the dataset's own stays unfitted
+    assert isinstance(parts.private.X, sp.csr_matrix)
+    assert parts.private.X.shape == (80, 11)
+    assert parts.private.X[:, 1:].nnz == 0  # categories unknown to the public split
+    assert parts.public.X[:, 1:].nnz == 10

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import re
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import make_blobs
+
+from pate_cli.errors import ConfigError
+from pate_cli.learners import BUILT_IN, check_learner, make_learner
+from pate_cli.learners.constant import ConstantClassifier
+
+FOREST = "sklearn.ensemble.RandomForestClassifier"
+
+
+def blobs(n_classes: int, n: int = 120):
+    X, y = make_blobs(n, n_features=6, centers=n_classes, cluster_std=3.0, random_state=0)
+    return X, y
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", [*BUILT_IN, FOREST])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
+def test_every_learner_learns(name, n_classes, kind):
+    X, y = blobs(n_classes)
+    learner = make_learner(name, {}, seed=0, n_classes=n_classes)
+    predicted = learner.fit(kind(X), y).predict(kind(X))
+    assert np.mean(predicted == y) > 0.85
+
+
+@pytest.mark.parametrize("name", ["logistic", "linear_svm"])
+def test_linear_learners_converge_without_a_word_on_unscaled_features(name):
+    X, y = blobs(2)
+    X = X * 10.0 ** np.arange(6)  # warnings are errors
+    make_learner(name, {}, seed=0, n_classes=2).fit(X, y)
+
+
+def test_parameters_go_over_defaults():
+    learner = make_learner("logistic", {"C": 10, "max_iter": 7}, seed=3, n_classes=2)
+    assert (learner.C, learner.max_iter, learner.solver, learner.random_state) == (10, 7, "liblinear", 3)
+    assert make_learner("logistic", {"solver": "lbfgs"}, seed=0, n_classes=2).solver == "lbfgs"
+    check_learner("linear_svm", {"loss": "hinge"})
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "logistik",
+        "",
+        "os.system",
+        "sklearn.linear_model",
+        "sklearn.linear_model.LinearRegression",
+        "sklearn.preprocessing.StandardScaler",
+        "sklearn.linear_model.NoSuchClassifier",
+        "no_such_module.Classifier",
+        "..Classifier",
+        "sklearn.base.ClassifierMixin",
+        7,
+    ],
+)
+def test_only_classifiers_are_accepted(path):
+    with pytest.raises(ConfigError, match=r"^student\.estimator: .*logistic, .*, tree, or the import path"):
+        make_learner(path, {}, seed=0, n_classes=2, key="student")
+
+
+def test_a_module_that_leaves_when_imported_is_no_classifier(monkeypatch, tmp_path):
+    (tmp_path / "leaves_at_once.py").write_text("raise SystemExit(0)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"teacher\.estimator"):
+        check_learner("leaves_at_once.Classifier", {})
+
+
+def test_a_classifier_that_needs_arguments_is_refused():
+    with pytest.raises(ConfigError, match=r"teacher\.estimator: .*teacher\.params alone.*'estimator'"):
+        check_learner("sklearn.multiclass.OneVsRestClassifier", {})
+
+
+def test_unknown_parameters_list_the_known_ones():
+    with pytest.raises(ConfigError, match=r"^teacher\.params\.c: got 1; accepted: parameters C, .*, tol"):
+        make_learner("linear_svm", {"c": 1}, seed=0, n_classes=2)
+    with pytest.raises(ConfigError, match=r"^teacher\.params\.random_state: .*seed"):
+        make_learner("logistic", {"random_state": 1}, seed=0, n_classes=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "message"),
+    [
+        ("logistic", {"C": -1}, r"teacher\.params\.C: got -1; accepted: a float in the range \(0.*"),
+        ("logistic", {"solver": "magic"}, r"teacher\.params\.solver: got 'magic'; accepted: a str among .*"),
+        ("linear_svm", {"C": "much"}, r"teacher\.params\.C: got 'much'; .*"),
+        ("linear_svm", {"loss": "hinge", "dual": False}, r"teacher\.params: .*hinge.*"),
+        ("tree", {"max_depth": 0}, r"teacher\.params\.max_depth: got 0; .*"),
+        (
+            "libsvm",
+            {"kernel": "laplace"},
+            r"teacher\.params\.kernel: .*one of linear, poly, rbf, .*",
+        ),
+        ("libsvm", {"C": 0}, r"teacher\.params\.C: got 0; accepted: a float in the range \(0, inf\)"),
+        ("libsvm", {"gamma": "scale"}, r"teacher\.params\.gamma: .*"),
+        ("libsvm", {"degree": 1.5}, r"teacher\.params\.degree: .*"),
+        ("libsvm", {"coef0": float("nan")}, r"teacher\.params\.coef0: .*"),
+        (FOREST, {"n_estimators": 0}, r"teacher\.params\.n_estimators: got 0; .*"),
+    ],
+)
+def test_bad_values_are_said_in_one_line(name, params, message):
+    with pytest.raises(ConfigError) as caught:
+        check_learner(name, params)
+    assert re.fullmatch(message, str(caught.value))
+
+
+def test_a_learner_must_take_what_the_dataset_has():
+    name = "sklearn.ensemble.HistGradientBoostingClassifier"
+    check_learner(name, {"max_iter": 2})
+    with pytest.raises(ConfigError, match=r"teacher\.estimator: .*sparse"):
+        check_learner(name, {}, sparse=True)
+    with pytest.raises(ConfigError, match=r"student\.params: .*3 classes"):
+        check_learner("logistic", {"solver": "liblinear"}, n_classes=3, key="student")
+
+
+class Stubborn(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full((X.shape[0], 1), 0.5)
+
+
+def test_predictions_must_be_classes(monkeypatch):
+    module = ModuleType("stubborn_module")
+    module.Stubborn = Stubborn
+    monkeypatch.setitem(sys.modules, "stubborn_module", module)
+    with pytest.raises(ConfigError, match=r"teacher\.estimator: .*predict gives a class"):
+        check_learner("stubborn_module.Stubborn", {})
+
+
+def test_constant_classifier():
+    X = sp.csr_matrix((4, 9))
+    constant = ConstantClassifier(2).fit(X)
+    assert constant.predict(X).tolist() == [2, 2, 2, 2]
+    assert constant.classes_.tolist() == [2]

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import skops.io
+from libsvm.svmutil import svm_predict, svm_train
+
+from pate_cli.learners.libsvm import LibsvmClassifier
+
+KERNELS = ("linear", "poly", "rbf", "sigmoid")
+
+
+def records(n_classes: int):
+    rng = np.random.default_rng(n_classes)
+    X = rng.normal(size=(150, 5)) * (rng.random((150, 5)) < 0.7)
+    y = np.argmax(X[:, :n_classes] + rng.normal(size=(150, n_classes)), axis=1) + 3
+    return X, y, rng.normal(size=(300, 5))
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
+def test_agrees_with_libsvm_itself(kernel, n_classes, kind):
+    X, y, queries = records(n_classes)
+    ours = LibsvmClassifier(C=2.0, kernel=kernel, coef0=0.5, degree=2).fit(kind(X), y)
+    options = f"-q -t {KERNELS.index(kernel)} -c 2 -r 0.5 -d 2"
+    theirs = svm_predict([], queries, svm_train(y.astype(float), X, options), "-q")[0]
+    assert len(set(theirs)) > 1
+    np.testing.assert_array_equal(ours.predict(kind(queries)), theirs)
+
+
+def test_survives_saving_to_the_last_bit():
+    X, y, queries = records(4)
+    fitted = LibsvmClassifier(kernel="rbf", gamma=0.3).fit(sp.csr_matrix(X), y)
+    data = skops.io.dumps(fitted)
+    back = skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
+    np.testing.assert_array_equal(back.predict(queries), fitted.predict(queries))
+    assert back.gamma_ == 0.3
+
+
+def test_gamma_is_libsvms_default_and_is_used():
+    X, y, queries = records(2)
+    assert LibsvmClassifier(kernel="rbf").fit(X, y).gamma_ == pytest.approx(1 / 5)
+    wide, narrow = (LibsvmClassifier(kernel="rbf", gamma=g).fit(X, y).predict(queries) for g in (0.01, 50))
+    assert (wide != narrow).any()
+
+
+def test_leaves_its_input_alone():
+    X, y, _ = records(2)
+    unsorted = sp.csr_matrix(X)[:, ::-1]
+    before = unsorted.indices.copy(), unsorted.data.copy()
+    LibsvmClassifier().fit(unsorted, y).predict(unsorted)
+    np.testing.assert_array_equal(unsorted.indices, before[0])
+    np.testing.assert_array_equal(unsorted.data, before[1])
+
+
+def test_quiet_unless_asked(capfd):
+    X, y, _ = records(2)
+    LibsvmClassifier().fit(X, y)
+    assert capfd.readouterr().out == ""
+
+
+def test_refuses_one_class():
+    with pytest.raises(ValueError, match="at least two classes"):
+        LibsvmClassifier().fit(np.ones((3, 2)), np.zeros(3))
+
+
+def test_no_rows_no_labels():
+    X, y, _ = records(2)
+    with pytest.raises(ValueError, match="0 sample"):
+        LibsvmClassifier().fit(X, y).predict(np.empty((0, 5)))

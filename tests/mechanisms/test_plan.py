@@ -1,0 +1,53 @@
+import math
+
+import pytest
+
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms import NoPrivacyPlan, SvtPlan, plan_gaussian, plan_svt
+from pate_cli.mechanisms.plan import auto_cutoff, max_distance
+
+
+def test_infeasible_svt_is_refused_with_what_would_do():
+    with pytest.raises(InfeasibleError) as refused:
+        plan_svt(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=20)
+    message = str(refused.value)
+    teachers = int(message.split("teacher.count=")[1].split(",")[0])
+    cutoff = (
+        int(message.split("mechanism.cutoff=")[1].split(";")[0]) if "mechanism.cutoff=" in message else None
+    )
+    eps = float(message.split("eps=")[-1])
+    assert isinstance(plan_svt(0.5, 1 / 6499, 163, teachers, rule="tight", cutoff=20), SvtPlan)
+    assert isinstance(plan_svt(eps, 1 / 6499, 163, 65, rule="tight", cutoff=20), SvtPlan)
+    if cutoff:
+        assert isinstance(plan_svt(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=cutoff), SvtPlan)
+    with pytest.raises(InfeasibleError):  # the advice is not idle
+        plan_svt(0.5, 1 / 6499, 163, teachers - 4, rule="tight", cutoff=20)
+
+
+def test_published_calibrations_need_many_more_teachers():
+    with pytest.raises(InfeasibleError, match="liu2021"):
+        plan_svt(1.0, 1 / 39073, 977, 390, rule="liu2021", cutoff=1)
+    assert isinstance(plan_svt(1.0, 1 / 39073, 977, 390, rule="tight", cutoff=1), SvtPlan)
+
+
+def test_cutoff_is_at_most_the_number_of_queries():
+    with pytest.raises(ConfigError, match="at most the number of queries, 10"):
+        plan_svt(1.0, 1e-4, 10, 1000, rule="tight", cutoff=11)
+
+
+def test_auto_cutoff_grows_with_teachers_and_stays_feasible():
+    chosen = [auto_cutoff(1.0, 1e-5, 400, k, "tight") for k in (100, 300, 1000, 3000)]
+    assert chosen == sorted(chosen)
+    assert chosen[0] < chosen[-1] <= 400
+    for k, cutoff in zip((100, 300, 1000, 3000), chosen, strict=True):
+        plan_svt(1.0, 1e-5, 400, k, rule="tight", cutoff=cutoff)
+
+
+def test_distances():
+    assert [max_distance(k) for k in (1, 2, 3, 64, 65)] == [0, 0, 1, 31, 32]
+
+
+def test_eps_inf_means_no_noise():
+    for plan in (plan_gaussian(math.inf, 1e-5, 5, 2), plan_svt(math.inf, 1e-5, 5, 9, rule="tight", cutoff=1)):
+        assert isinstance(plan, NoPrivacyPlan)
+        assert plan.guarantee.eps == math.inf

@@ -1,0 +1,92 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.stats import norm
+
+from pate_cli.privacy import gaussian
+
+# math.md section 2, delta = 1/n: n, ell, eps, exact sigma, zCDP sigma (None where not printed)
+CHECK_VALUES = [
+    (6499, 163, 0.5, 72.3357, None),
+    (6499, 163, 1.0, 39.2834, None),
+    (6499, 163, 2.0, 21.4839, None),
+    (6499, 49, 0.5, 39.6604, 59.49),
+    (6499, 49, 1.0, 21.5384, 30.14),
+    (6499, 49, 2.0, 11.7793, 15.46),
+    (39073, 293, 0.5, 112.68, 159.27),
+    (39073, 293, 1.0, 60.17, 80.53),
+    (39073, 293, 2.0, 32.37, 41.14),
+]
+
+
+@pytest.mark.parametrize(("n", "ell", "eps", "exact", "zcdp"), CHECK_VALUES)
+def test_sigma_check_values(n, ell, eps, exact, zcdp):
+    assert gaussian.calibrate_sigma(eps, 1 / n, ell) == pytest.approx(
+        exact, abs=6e-3 if exact > 100 else 6e-5 if n == 6499 else 6e-3
+    )
+    if zcdp:
+        assert gaussian.calibrate_sigma_zcdp(eps, 1 / n, ell) == pytest.approx(zcdp, abs=6e-3)
+
+
+# math.md section 3: eps_ex_post of LZCW21 Table 4's mean number of queries
+@pytest.mark.parametrize(
+    ("n", "ell", "eps", "q", "ours"),
+    [
+        (6499, 49, 0.5, 40.1, 0.4463),
+        (6499, 49, 1.0, 42.9, 0.9271),
+        (6499, 49, 2.0, 46.5, 1.9402),
+        (39073, 293, 1.0, 290.8, 0.9958),
+        (39073, 293, 2.0, 290.3, 1.9896),
+    ],
+)
+def test_ex_post_check_values(n, ell, eps, q, ours):
+    sigma = gaussian.calibrate_sigma(eps, 1 / n, ell)
+    assert gaussian.eps_of_mu(math.sqrt(q) / sigma, 1 / n) == pytest.approx(ours, abs=6e-5)
+
+
+@pytest.mark.parametrize(("eps", "mu"), [(0.1, 0.05), (1.0, 0.3), (1.0, 2.0), (5.0, 1.0), (0.0, 1.0)])
+def test_profile_is_the_hockey_stick_divergence(eps, mu):
+    # a second way: integrate max(0, p - e^eps q) for N(mu, 1) against N(0, 1)
+    edge = eps / mu + mu / 2
+    value, _ = integrate.quad(
+        lambda x: norm.pdf(x, mu) - math.exp(eps) * norm.pdf(x),
+        edge,
+        edge + 40,
+        epsabs=0,
+        epsrel=1e-11,
+        limit=400,
+    )
+    assert gaussian.profile(eps, mu) == pytest.approx(value, rel=1e-8)
+
+
+@pytest.mark.parametrize("eps", [1e-3, 0.1, 1.0, 10.0, 50.0])
+@pytest.mark.parametrize("delta", [1e-30, 1e-12, 1e-5, 0.5])
+@pytest.mark.parametrize("ell", [1, 10**7])
+def test_calibration_inverts_the_profile_on_the_safe_side(eps, delta, ell):
+    sigma = gaussian.calibrate_sigma(eps, delta, ell)
+    reached = gaussian.profile(eps, math.sqrt(ell) / sigma)
+    assert delta * (1 - 1e-9) <= reached <= delta * (1 + 1e-9)
+    assert gaussian.eps_of_mu(math.sqrt(ell) / sigma, delta) == pytest.approx(eps, rel=1e-9)
+    assert gaussian.calibrate_sigma_zcdp(eps, delta, ell) > sigma
+
+
+def test_sensitivity_scales_the_noise():
+    assert gaussian.calibrate_sigma(1, 1e-5, 10, math.sqrt(2)) == pytest.approx(
+        math.sqrt(2) * gaussian.calibrate_sigma(1, 1e-5, 10)
+    )
+
+
+def test_edges():
+    assert gaussian.calibrate_sigma(math.inf, 1e-5, 10) == 0
+    assert gaussian.profile(1.0, 0.0) == 0
+    assert gaussian.eps_of_mu(0.0, 1e-5) == 0
+    assert gaussian.eps_of_mu(math.inf, 1e-5) == math.inf
+    assert gaussian.eps_of_mu(1e-3, 0.4) == 0  # delta alone covers it
+
+
+def test_profile_falls_in_eps_and_grows_in_mu():
+    grid = np.linspace(0.01, 5, 60)
+    assert np.all(np.diff([gaussian.profile(e, 0.7) for e in grid]) < 0)
+    assert np.all(np.diff([gaussian.profile(1.0, m) for m in grid]) > 0)

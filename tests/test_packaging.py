@@ -1,0 +1,125 @@
+"""The wheel: what it carries, what it asks for, and that it runs from an empty folder."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parent.parent
+
+
+def call(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command that must succeed, with nothing of this process's Python paths or data in its way."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PATE_", "COVERAGE"))}
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    call(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", out, cwd=REPO)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def home(wheel, tmp_path_factory) -> Path:
+    """A new virtual environment with the wheel in it; other packages are seen in the present one."""
+    home = tmp_path_factory.mktemp("home") / "venv"
+    venv.create(home, symlinks=True)
+    python = home / "bin" / "python"
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+    ]
+    call(*pip, "--no-deps", "--no-index", wheel, cwd=home)
+    # a .pth file in a directory named by a .pth file is not followed: no editable install comes in
+    (site,) = home.glob("lib/python3*/site-packages")
+    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return home
+
+
+def test_wheel_carries_package_configs_and_recipes(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    expected = {path.relative_to(REPO).as_posix() for path in (REPO / "pate_cli").rglob("*.py")}
+    expected.add("pate_cli/py.typed")
+    for top in ("conf", "experiments"):
+        files = {path.relative_to(REPO).as_posix() for path in (REPO / top).rglob("*") if path.is_file()}
+        assert files
+        expected |= {f"pate_cli/{name}" for name in files}
+    assert {name for name in names if ".dist-info/" not in name} == expected
+
+
+def test_wheel_asks_for_all_that_is_imported(wheel):
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+    required = {
+        normal(re.match(r"[\w.-]+", line).group())
+        for line in re.findall(r"^Requires-Dist: (.*)$", archive.read(metadata).decode(), re.MULTILINE)
+        if not re.search(r"extra == ['\"]dev['\"]", line)
+    }
+    distributions = packages_distributions()
+    missing = {}
+    for name in archive.namelist():
+        if not name.endswith(".py"):
+            continue
+        for top in imported_packages(archive.read(name).decode()):
+            offers = {normal(found) for found in distributions.get(top, [top])}
+            if top != "pate_cli" and not offers & required:
+                missing[name] = top
+    assert missing == {}
+
+
+def test_wheel_runs_from_an_empty_folder(home, tmp_path):
+    where = "import pate_cli; from pate_cli.overrides import conf_dir; print(pate_cli.__file__, conf_dir())"
+    shown = call(home / "bin" / "python", "-c", where, cwd=tmp_path).stdout.split()
+    assert len(shown) == 2
+    assert all(Path(path).resolve().is_relative_to(home.resolve()) for path in shown)
+
+    pate = home / "bin" / "pate"
+    assert "pate run mechanism=svt eps=1.0" in call(pate, "--help", cwd=tmp_path).stdout
+    assert list(tmp_path.iterdir()) == []
+    small = ["dataset.n_records=7500", "split.public=100"]
+    table = call(pate, "run", "mechanism=svt", "eps=1.0", *small, cwd=tmp_path).stdout
+    assert "synthetic" in table
+    assert [path.name for path in tmp_path.iterdir()] == ["outputs"]
+    (record,) = tmp_path.glob("outputs/*/*/result.json")
+    result = json.loads(record.read_text())
+    assert result["status"] == "ok"
+    assert result["accuracy"]["mean"] > 0.9
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def imported_packages(source: str) -> set[str]:
+    """Top-level packages a module imports, beyond the standard library."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names - sys.stdlib_module_names

@@ -1,0 +1,127 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from pate_cli import datasets, pipeline, teachers
+from pate_cli.config import parse
+from pate_cli.overrides import compose
+from pate_cli.types import Votes
+
+SMALL = ["dataset.n_records=4000", "split.public=60", "teacher.size=20"]
+
+
+def _prepare(*overrides):
+    config = parse(compose([*SMALL, *overrides]))
+    return pipeline.prepare(config, datasets.load(config.dataset.name, **config.dataset.options))
+
+
+def test_mechanisms_share_split_and_teachers_but_not_noise(monkeypatch):
+    """Two mechanisms at one seed see the same split, order and votes: a paired comparison."""
+    seen = []
+    label = pipeline.label
+
+    def spy(run, split, votes, service, rng):
+        seen.append((split.private.X, split.public.X, votes.counts, rng.bit_generator.state["state"]))
+        return label(run, split, votes, service, rng)
+
+    monkeypatch.setattr(pipeline, "label", spy)
+    results = [
+        pipeline.run_repeat(_prepare(*o), 0).result
+        for o in (
+            ["mechanism=gaussian"],
+            ["mechanism=svt"],
+            ["mechanism=active"],
+            ["mechanism=gaussian", "eps=5"],
+        )
+    ]
+    for other in seen[1:]:
+        for mine, theirs in zip(seen[0], other, strict=True):
+            np.testing.assert_equal(mine, theirs)
+    assert len({r.diagnostics["vote_accuracy"] for r in results}) == 1
+
+
+def test_noise_shares_no_stream_with_the_data():
+    streams = pipeline.Streams.of(0, 0)
+    noise = np.random.default_rng(streams.noise)
+    draws = [
+        g.standard_normal(2000)
+        for g in (streams.split, streams.teachers, streams.queries, streams.student, noise)
+    ]
+    # and none of them is the bare seed, which other libraries would be given
+    draws.append(np.random.default_rng(0).standard_normal(2000))
+    correlations = np.corrcoef(draws)[np.triu_indices(len(draws), 1)]
+    assert np.abs(correlations).max() * np.sqrt(2000) < 5.7  # false alarm 2e-7 over 15 pairs
+
+
+@pytest.mark.parametrize("other", [(1, 0), (0, 1)])
+def test_streams_depend_on_seed_and_repeat(other):
+    mine, theirs = pipeline.Streams.of(0, 0), pipeline.Streams.of(*other)
+    assert mine.split.integers(2**60) != theirs.split.integers(2**60)
+    assert mine.noise.spawn_key != theirs.noise.spawn_key or mine.noise.entropy != theirs.noise.entropy
+
+
+def test_splits_teachers_and_public_points_share_no_record():
+    """Every record is numbered through its features; none is seen twice."""
+    run = _prepare()
+    numbered = np.arange(run.dataset.n_records, dtype=float)[:, None] * np.ones((1, 5))
+    run = dataclasses.replace(run, dataset=dataclasses.replace(run.dataset, X=numbered))
+    split = datasets.split(
+        run.dataset, private=0.8, public=60, budget=0.3, rng=pipeline.Streams.of(0, 0).split
+    )
+    parts = [split.private.X[:, 0], split.public.X[:, 0], split.test.X[:, 0]]
+    assert sorted(np.concatenate(parts)) == list(range(run.dataset.n_records))
+
+
+def test_changing_one_private_record_moves_at_most_one_vote_a_query():
+    """The one fact every guarantee rests on, through the real split and training."""
+    run = _prepare("teacher.count=300")
+    learner = pipeline.learners.make_learner("logistic", {}, seed=None, n_classes=2)
+    votes = []
+    for change in (False, True):
+        streams = pipeline.Streams.of(0, 0)
+        split = datasets.split(run.dataset, private=0.8, public=60, budget=0.3, rng=streams.split)
+        X, y = split.private.X.copy(), split.private.y.copy()
+        if change:
+            X[17], y[17] = 3 * X[17], 1 - y[17]
+        ensemble = teachers.train(
+            dataclasses.replace(split.private, X=X, y=y),
+            n_teachers=300,
+            learner=learner,
+            rng=streams.teachers,
+            n_classes=2,
+        )
+        votes.append(ensemble.votes(split.public.X).counts)
+    moved = np.abs(votes[0] - votes[1])
+    assert moved.max() == 1  # the change was strong enough to be seen
+
+
+def test_votes_refuse_to_be_written():
+    import pickle
+
+    votes = Votes(np.array([[1, 2]]), 3)
+    with pytest.raises(TypeError, match="private"):
+        pickle.dumps(votes)
+    assert "1" not in repr(votes).replace("n_queries=1", "")
+
+
+def test_several_classes_end_to_end(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=3000)
+    X = np.array([[3, 0], [-2, 3], [-2, -3]])[y] + rng.normal(size=(3000, 2))
+    path = tmp_path / "three.libsvm"
+    path.write_text("".join(f"{c} 1:{a:.4f} 2:{b:.4f}\n" for c, (a, b) in zip(y, X, strict=True)))
+    for overrides in (["mechanism=gaussian"], ["mechanism=svt"], ["mechanism=active", "split.budget=0.9"]):
+        run = parse(
+            compose(["dataset=libsvm", f"dataset.path={path}", "teacher.size=20", "eps=4", *overrides])
+        )
+        prepared = pipeline.prepare(run, datasets.load("libsvm", path=str(path)))
+        assert pipeline.run_repeat(prepared, 0).result.accuracy > 0.9
+
+
+def test_accuracy_of_the_embedded_default():
+    config = parse(compose(["mechanism=svt", "eps=1.0"]))
+    outcome = pipeline.run_repeat(pipeline.prepare(config, datasets.load("synthetic")), 0)
+    assert outcome.result.accuracy >= 0.93
+    assert outcome.result.eps == 1.0
+    assert outcome.result.eps_ex_post <= 1.0
