@@ -15,6 +15,7 @@ import numpy as np
 from pate_cli import datasets, learners, mechanisms, queries, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.mechanisms.votes import majority
+from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Answers, Dataset, LabellingService, RepeatResult, Split, Votes
 
@@ -115,10 +116,11 @@ def run_repeat(run: Prepared, repeat: int) -> Outcome:
         split.private, n_teachers=run.n_teachers, learner=learner, rng=streams.teachers, n_classes=n_classes
     )
     votes = ensemble.votes(split.public.X)
+    budget = Budget(config.eps, run.delta)
+    budget.spend(run.plan.guarantee)
     service = run.plan.service(SeededNoise(streams.noise))
     answers = label(run, split, votes, service, streams.queries)
     student, fit = _student(run, split, answers, streams.student)
-    loss = service.spent()
 
     accuracy = _accuracy(student, split)
     result = RepeatResult(
@@ -126,9 +128,10 @@ def run_repeat(run: Prepared, repeat: int) -> Outcome:
         n_teachers=run.n_teachers,
         n_asked=answers.n_asked,
         n_answered=answers.n_answered,
-        eps=run.plan.guarantee.eps,
+        eps=budget.spent.eps,
         delta=run.delta,
-        eps_ex_post=loss.eps,
+        eps_ex_post=service.spent().eps,
+        eps_odometer=service.odometer().eps,
         accuracy=accuracy,
         diagnostics=_diagnostics(run, split, votes, answers, fit)
         | {"teacher_accuracy": ensemble.accuracy(split.test.X, split.test.y)},

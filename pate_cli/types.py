@@ -307,7 +307,10 @@ class LabellingService(Protocol):
         """Answer queries in order until done or exhausted; may return fewer than asked."""
 
     def spent(self) -> PrivacyLoss:
-        """Loss after the fact, computed from the outputs so far (`eps_ex_post`)."""
+        """Loss after the fact, computed from the outputs so far (`eps_ex_post`): a report."""
+
+    def odometer(self) -> PrivacyLoss:
+        """Bound on the loss so far that is valid wherever the run stops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,7 +354,9 @@ class RepeatResult:
     eps, delta : float
         The guarantee.
     eps_ex_post : float
-        Loss after the fact at the same delta; depends on the outputs.
+        Loss after the fact at the same delta; depends on the outputs, a report.
+    eps_odometer : float
+        Loss so far by a valid odometer at the same delta; depends on the outputs.
     accuracy : float
         Of the student on the test split, in [0, 1]. Not differentially private.
     seconds : float
@@ -367,6 +372,7 @@ class RepeatResult:
     eps: float
     delta: float
     eps_ex_post: float
+    eps_odometer: float
     accuracy: float
     seconds: float
     diagnostics: dict[str, float] = field(default_factory=dict)

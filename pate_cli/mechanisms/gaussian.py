@@ -10,6 +10,7 @@ from pate_cli.errors import BudgetSpent
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.odometer import gaussian_odometer
 from pate_cli.types import Answer, FloatArray, IntArray, PrivacyLoss, Released, Votes
 
 __all__ = ["GaussianRuns", "GaussianService", "l2_sensitivity"]
@@ -132,3 +133,8 @@ class GaussianService:
         mu = self._sensitivity * math.sqrt(self._asked) / self._sigma
         how = f"exact Gaussian profile of the {self._asked} queries asked"
         return PrivacyLoss(eps_of_mu(mu, self._delta), self._delta, how, data_dependent=True)
+
+    def odometer(self) -> PrivacyLoss:
+        """Valid at any stopping time; may pass the budget near its end (`pate_cli.privacy.odometer`)."""
+        bound = gaussian_odometer(self._asked, self._ell, self._sigma, self._delta, self._sensitivity)
+        return PrivacyLoss(bound, self._delta, "Gaussian odometer on 8 stages", data_dependent=True)

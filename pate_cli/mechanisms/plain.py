@@ -43,4 +43,8 @@ class NoPrivacyService:
 
     def spent(self) -> PrivacyLoss:
         """Nothing is guaranteed."""
-        return PrivacyLoss(math.inf, 0.0, "no noise", data_dependent=False)
+        return PrivacyLoss(math.inf, 0.0, "no noise")
+
+    def odometer(self) -> PrivacyLoss:
+        """Nothing is guaranteed."""
+        return self.spent()

@@ -198,7 +198,7 @@ def auto_cutoff(eps: float, delta: float, ell: int, n_teachers: int, rule: svt.C
     dists = [max(0.0, (i + 0.5) / 32 * n_teachers / 2 - 1) for i in range(32)]
 
     def expected_answers(cutoff: int) -> float:
-        c = svt.calibrate(rule, eps, delta, ell, cutoff)
+        c = svt.calibrate(rule, eps, delta, ell, cutoff, quick=True)
         if c.threshold >= best:
             return 0.0
         unstable = sum(c.p_unstable(dist) for dist in dists) / len(dists)

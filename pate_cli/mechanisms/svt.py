@@ -132,6 +132,12 @@ class SvtService:
             c.eps, c.delta, "the budget (the pathwise loss is no smaller)", data_dependent=True
         )
 
+    def odometer(self) -> PrivacyLoss:
+        """Pathwise loss, which bounds every output on its own but with probability delta_stab."""
+        c = self._c
+        pathwise = c.pathwise_eps(self._unstable, open_segment=self._open)
+        return PrivacyLoss(pathwise, c.delta_stab, "pathwise loss of the pattern", data_dependent=True)
+
 
 def _draw(noise: Noise, scale: float, size: int, kind: str) -> FloatArray:
     """Two-sided noise, or the one-sided -Exp(scale) (see `pate_cli.privacy.svt`)."""

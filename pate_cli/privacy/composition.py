@@ -70,9 +70,9 @@ def eps0_of(eps: float, delta: float, count: int) -> float:
     float
         Rounded down: the profile at it is at most delta.
     """
-    low = eps / count
+    low = pure = eps / count * (1 - 1e-15)  # so that count * low <= eps in floating point too
     if delta <= 0:
-        return low
+        return pure
     target = math.log(delta)
     high = 2 * low + 1e-3
     while log_pure_profile(eps, high, count) < target:
@@ -80,7 +80,7 @@ def eps0_of(eps: float, delta: float, count: int) -> float:
     root = root_on_safe_side(
         lambda eps0: max(log_pure_profile(eps, eps0, count), -1e6) - target, low, high, below=True
     )
-    return max(root, eps / count)
+    return max(root * (1 - 1e-12), pure)  # against rounding in the profile, of that order at most
 
 
 def pure_eps(eps0: float, count: int, delta: float) -> float:

@@ -19,6 +19,7 @@ import math
 
 from scipy.special import erfcx, log_ndtr
 
+from pate_cli.privacy import zcdp
 from pate_cli.privacy.roots import root_on_safe_side
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "log_profile",
     "mu_of",
     "profile",
-    "zcdp_eps",
 ]
 
 _SQRT2 = math.sqrt(2.0)
@@ -119,7 +119,7 @@ def eps_of_mu(mu: float, delta: float) -> float:
     target = math.log(delta)
     if log_profile(0.0, mu) <= target:
         return 0.0
-    high = zcdp_eps(mu * mu / 2, delta)  # an upper bound, so a bracket
+    high = zcdp.eps_simple(mu * mu / 2, delta)  # an upper bound, so a bracket
     return root_on_safe_side(lambda eps: target - log_profile(eps, mu), 0.0, high, below=False)
 
 
@@ -148,17 +148,9 @@ def calibrate_sigma(eps: float, delta: float, ell: int, sensitivity: float = 1.0
     return sensitivity * math.sqrt(ell) / mu_of(eps, delta)
 
 
-def zcdp_eps(rho: float, delta: float) -> float:
-    """Eps of rho-zCDP at delta: ``rho + 2 sqrt(rho ln(1/delta))`` (Bun and Steinke 2016, Prop. 1.3)."""
-    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
-
-
 def calibrate_sigma_zcdp(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
     """Noise by the looser zCDP rule that LZCW21 Algorithm 1 states, line 1.
 
     Same parameters and unit as `calibrate_sigma`; never smaller than it.
     """
-    # rho + 2 sqrt(rho L) = eps  =>  sqrt(rho) = sqrt(L + eps) - sqrt(L), in the form without cancellation
-    log_inv = math.log(1 / delta)
-    root_rho = eps / (math.sqrt(log_inv + eps) + math.sqrt(log_inv))
-    return sensitivity * math.sqrt(ell / 2) / root_rho
+    return sensitivity * math.sqrt(ell / (2 * zcdp.rho_of_eps(eps, delta)))

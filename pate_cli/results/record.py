@@ -28,6 +28,7 @@ DIAGNOSTICS_NOTE = "not differentially private"
 NOTES = {
     "eps": "the guarantee of one repeat, with delta; publishing several repeats costs more",
     "eps_ex_post": "mean over repeats; depends on the outputs: a report, not a guarantee",
+    "eps_odometer": "mean over repeats; a bound valid wherever a repeat stopped; depends on the outputs",
     "accuracy": "measured on held-out records: not differentially private",
 }
 
@@ -66,6 +67,8 @@ class Summary:
         The guarantee of one repeat, eps in [0, inf] and delta in [0, 1): the largest over repeats.
     eps_ex_post : float or None
         Loss after the fact, mean over repeats. Depends on the outputs: a report, not a guarantee.
+    eps_odometer : float or None
+        Loss by a valid odometer, mean over repeats. Depends on the outputs.
     accuracy : MeanAccuracy or None
     diagnostics : dict of str to float or None
         Means over the repeats in which each is defined. Not differentially private.
@@ -77,6 +80,7 @@ class Summary:
     eps: float | None = None
     delta: float | None = None
     eps_ex_post: float | None = None
+    eps_odometer: float | None = None
     accuracy: MeanAccuracy | None = None
     diagnostics: dict[str, float | None] = field(default_factory=dict)
 
@@ -201,6 +205,7 @@ def summarise(repeats: Sequence[RepeatResult]) -> Summary:
         eps=max(repeat.eps for repeat in repeats),
         delta=max(repeat.delta for repeat in repeats),
         eps_ex_post=_mean([repeat.eps_ex_post for repeat in repeats]),
+        eps_odometer=_mean([repeat.eps_odometer for repeat in repeats]),
         accuracy=_mean_accuracy([repeat.accuracy for repeat in repeats]),
         diagnostics={
             name: _mean(
@@ -258,7 +263,7 @@ def _or_null(accepts: Callable[[object], bool]) -> Callable[[object], bool]:
 
 
 # Where "inf" is a number; elsewhere it is a name somebody chose.
-_NUMERIC = {"n_asked", "n_answered", "eps", "delta", "eps_ex_post", "plan", "diagnostics"}
+_NUMERIC = {"n_asked", "n_answered", "eps", "delta", "eps_ex_post", "eps_odometer", "plan", "diagnostics"}
 
 _TEXT: tuple[Callable[[object], bool], str] = (lambda value: isinstance(value, str), "text")
 _OBJECT: tuple[Callable[[object], bool], str] = (lambda value: isinstance(value, dict), "an object")
@@ -280,6 +285,7 @@ _SCHEMA: dict[str, tuple[Callable[[object], bool], str]] = {
     "eps": _NUMBER,
     "delta": _NUMBER,
     "eps_ex_post": _NUMBER,
+    "eps_odometer": _NUMBER,
     "accuracy": (_or_null(_is_accuracy), "an object with mean, ci95 and n, or null"),
     "diagnostics": (
         lambda value: (

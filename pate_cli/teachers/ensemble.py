@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.errors import ConfigError
+from pate_cli.teachers.batched import MOST_FEATURES, fit_logistic
 from pate_cli.teachers.parts import check_disjoint, partition
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, Votes, _Private
 
@@ -168,13 +169,44 @@ def train(
     ends = np.cumsum([len(part) for part in parts])
     teachers = []
     fresh = _copier(learner)
+    ready = _fit_at_once(learner, X, y, ends, n_classes)
     with _quick(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = 0
-        for end, seed in zip(ends.tolist(), seeds.tolist(), strict=True):
-            teachers.append(_fit(fresh, X[start:end], y[start:end], seed, n_classes))
+        for k, (end, seed) in enumerate(zip(ends.tolist(), seeds.tolist(), strict=True)):
+            part = slice(start, end)
+            if k in ready and 0 < y[part].sum() < end - start:
+                teachers.append(_with_coefficients(fresh(seed), ready[k]))
+            else:
+                teachers.append(_fit(fresh, X[part], y[part], seed, n_classes))
             start = end
     return Ensemble(tuple(teachers), n_classes)
+
+
+def _fit_at_once(learner: Any, X: Any, y: IntArray, ends: IntArray, n_classes: int) -> dict[int, FloatArray]:
+    """Coefficients of the teachers that can be fitted together, by number; see `batched`."""
+    from sklearn.linear_model import LogisticRegression
+
+    if n_classes != 2 or not isinstance(X, np.ndarray) or X.shape[1] > MOST_FEATURES or len(ends) < 8:
+        return {}
+    if type(learner) is not LogisticRegression:
+        return {}
+    same = LogisticRegression(solver="liblinear").get_params()
+    free = ("C", "tol", "max_iter", "random_state", "verbose")  # change nothing in the minimiser but C
+    if any(value != same[name] for name, value in learner.get_params().items() if name not in free):
+        return {}
+    coefficients, converged = fit_logistic(X, y, ends, learner.C)
+    return {int(k): coefficients[k] for k in np.flatnonzero(converged)}
+
+
+def _with_coefficients(estimator: Any, coefficients: FloatArray) -> Teacher:
+    """Make the teacher that `fit` would have made."""
+    estimator.classes_ = np.arange(2)
+    estimator.coef_ = coefficients[None, :-1]
+    estimator.intercept_ = coefficients[-1:]
+    estimator.n_features_in_ = len(coefficients) - 1
+    estimator.n_iter_ = np.array([0])
+    return Teacher(estimator, np.arange(2))
 
 
 def _fit(fresh: Any, X: Any, y: IntArray, seed: int, n_classes: int) -> Teacher:

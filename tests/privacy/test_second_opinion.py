@@ -1,0 +1,134 @@
+"""Our accounting against 60-digit arithmetic, dp-accounting and autodp, at 200 random points."""
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import binomial, erfc, exp, mp, mpf, sqrt
+
+from pate_cli.privacy import composition, gaussian, svt
+
+
+@pytest.fixture(autouse=True)
+def _sixty_digits():
+    with mp.workdps(60):
+        yield
+
+
+def _points(count=200):
+    rng = np.random.default_rng(20)
+    for _ in range(count):
+        eps, delta = 10 ** rng.uniform(-3, math.log10(50)), 10 ** rng.uniform(-30, math.log10(0.5))
+        ell = int(10 ** rng.uniform(0, 7))
+        yield eps, delta, ell, int(min(ell, 10 ** rng.uniform(0, 3)))
+
+
+def _profile(eps, mu):
+    """Exact profile of mu-GDP (Balle and Wang 2018, Theorem 8)."""
+    eps, mu = mpf(eps), mpf(mu)
+
+    def phi(x):
+        return erfc(-x / sqrt(mpf(2))) / 2
+
+    return phi(mu / 2 - eps / mu) - exp(eps) * phi(-mu / 2 - eps / mu)
+
+
+def _composed(eps, eps0, count):
+    """Exact profile of pure composition (Kairouz, Oh, Viswanath 2015, Theorem 3.3)."""
+    eps, eps0, total = mpf(eps), mpf(eps0), mpf(0)
+    for i in range(count // 2 + 1):
+        gap = (count - 2 * i) * eps0 - eps
+        if gap <= 0:
+            break
+        total += binomial(count, i) * exp((count - i) * eps0) * (1 - exp(-gap))
+    return total / (1 + exp(eps0)) ** count
+
+
+def _tail(w, a, b, kind):
+    """P(query noise - threshold noise > w), scales a (threshold) and b (query)."""
+    w, a, b = mpf(w), mpf(a), mpf(b)
+    if kind == "exponential":
+        return a / (a + b) * exp(-w / a)
+    if a == b:
+        return (2 + w / a) * exp(-w / a) / 4
+    return (b**2 * exp(-w / b) - a**2 * exp(-w / a)) / (2 * (b**2 - a**2))
+
+
+def test_gaussian_at_200_points():
+    for eps, delta, ell, _ in _points():
+        mu = math.sqrt(ell) / gaussian.calibrate_sigma(eps, delta, ell)
+        assert abs(_profile(eps, mu) / mpf(delta) - 1) < 1e-9, (eps, delta, ell)
+
+
+def test_composition_at_200_points():
+    for eps, delta, _, count in _points():
+        eps0 = composition.eps0_of(eps, delta, count)
+        assert _composed(eps, eps0, count) <= mpf(delta), (eps, delta, count)
+        assert _composed(eps, eps0 * (1 + 1e-6), count) > mpf(delta), (eps, delta, count)
+
+
+def test_svt_at_200_points():
+    for eps, delta, ell, cutoff in _points():
+        c = svt.calibrate("tight", eps, delta, ell, cutoff)
+        if c.redraw:
+            per_segment = 1 / c.threshold_scale + 2 / c.query_scale
+            assert _composed(eps, per_segment * (1 - 4e-16), cutoff) <= mpf(c.delta_comp) * (
+                1 + mpf(10) ** -6
+            )
+        else:
+            assert 1 / mpf(c.threshold_scale) + 2 * cutoff / mpf(c.query_scale) <= mpf(eps) * (
+                1 + mpf(10) ** -15
+            )
+        if c.noise == "exponential" and not c.redraw:  # the least of T exponentials has scale/T
+            stab = _tail(c.threshold, c.threshold_scale, c.query_scale / cutoff, c.noise)
+        else:
+            stab = cutoff * _tail(c.threshold, c.threshold_scale, c.query_scale, c.noise)
+        assert stab <= mpf(c.delta_stab) * (1 + mpf(10) ** -12)
+        if c.threshold > 0:
+            assert stab >= mpf(c.delta_stab) * (1 - mpf(10) ** -6)
+        assert mpf(c.delta_comp) + mpf(c.delta_stab) <= mpf(delta) * (1 + mpf(10) ** -15)
+
+
+def test_published_svt_rules_are_on_the_safe_side():
+    """Their own constants, put through exact composition and the exact tail."""
+    for eps, delta, ell, cutoff in _points(100):
+        for rule in ("liu2021", "bassily2018"):
+            if rule == "bassily2018" and eps > 8 * math.log(2 / delta):
+                continue
+            c = svt.calibrate(rule, eps, delta, ell, cutoff)
+            per_segment = 1 / c.threshold_scale + 2 / c.query_scale
+            assert _composed(eps, per_segment, cutoff) <= mpf(delta) / 2
+            assert cutoff * _tail(c.threshold, c.threshold_scale, c.query_scale, "laplace") <= mpf(delta) / 2
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning", "ignore::FutureWarning")
+def test_gaussian_against_dp_accounting_and_autodp():
+    # both are right over the whole range asked of us: 1e-6 relative, no exception found
+    from autodp import dp_bank
+    from dp_accounting.pld import common
+    from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
+
+    for eps, delta, ell, _ in _points():
+        sigma = gaussian.calibrate_sigma(eps, delta, ell)
+        guarantee = common.DifferentialPrivacyParameters(eps, delta)
+        theirs = GaussianPrivacyLoss.from_privacy_guarantee(guarantee).standard_deviation * math.sqrt(ell)
+        assert sigma == pytest.approx(theirs, rel=1e-6)
+        assert dp_bank.get_eps_ana_gaussian(sigma / math.sqrt(ell), delta) == pytest.approx(eps, rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize(("eps0", "count"), [(0.05, 60), (0.2, 5), (0.01, 1000)])
+def test_composition_against_dp_accounting_and_autodp(eps0, count):
+    """dp-accounting is exact where its grid divides eps0; autodp's Renyi bound is safe, but not exact."""
+    from autodp import mechanism_zoo, transformer_zoo
+    from dp_accounting.pld import common
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    delta = 1e-6
+    ours = composition.pure_eps(eps0, count, delta)
+    one = pld.from_privacy_parameters(
+        common.DifferentialPrivacyParameters(eps0, 0), value_discretization_interval=1e-4
+    )
+    assert ours == pytest.approx(one.self_compose(count).get_epsilon_for_delta(delta), rel=1e-6)
+    renyi = transformer_zoo.Composition()([mechanism_zoo.PureDP_Mechanism(eps0)], [count])
+    assert ours <= min(renyi.get_approxDP(delta), count * eps0) * (1 + 1e-9)
