@@ -7,6 +7,7 @@ LZCW21 Algorithm 3 (passive queries) or 5 (active queries), once.
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,7 @@ from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Answers, Dataset, LabellingService, RepeatResult, Split, Votes
 
-__all__ = ["Outcome", "Prepared", "Streams", "prepare", "run_repeat"]
+__all__ = ["Outcome", "Prepared", "Streams", "Taught", "prepare", "run_repeat", "teach", "teaching_key"]
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,24 @@ class Prepared:
     plan: mechanisms.LabellingPlan
 
 
+@dataclass(frozen=True, repr=False, eq=False)
+class Taught:
+    """What the teachers of one repeat leave: PRIVATE, shared by mechanisms within a process.
+
+    `teacher_accuracy` is for diagnostics: not differentially private.
+    """
+
+    split: Split
+    votes: Votes
+    teacher_accuracy: float
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What one repeat gives: numbers, and the student."""
+    """What one repeat gives: numbers, the answers released, and the student."""
 
     result: RepeatResult
+    answers: Answers
     student: Any
     encoder: Any
 
@@ -76,7 +90,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     s, t, m = config.split, config.teacher, config.mechanism
     sizes = datasets.sizes(dataset.n_records, s.private, s.public, s.budget)
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=t.count)
-    sparse = not isinstance(dataset.X, np.ndarray)
+    sparse = _becomes_sparse(dataset)
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
     students.check_student(
         config.student.estimator, config.student.params, n_classes=dataset.n_classes, sparse=sparse
@@ -90,19 +104,23 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     return Prepared(config, dataset, sizes, n_teachers, delta, plan)
 
 
-def run_repeat(run: Prepared, repeat: int) -> Outcome:
-    """Do one repeat.
+def _becomes_sparse(dataset: Dataset) -> bool:
+    """Whether the models will see sparse features; one-hot categories make a table sparse."""
+    if isinstance(dataset.X, np.ndarray):
+        return False
+    dtypes = getattr(dataset.X, "dtypes", None)
+    return dtypes is None or any(dtype.kind not in "biuf" for dtype in dtypes)
 
-    Parameters
-    ----------
-    run : Prepared
-    repeat : int
-        0-based; the result depends on it and on the configuration only.
-    """
-    started = time.perf_counter()
+
+def teaching_key(config: RunConfig) -> Hashable:
+    """What the votes depend on: runs with equal keys may share `teach` of the same repeat."""
+    return repr((config.dataset, config.split, config.teacher, config.seed))
+
+
+def teach(run: Prepared, repeat: int) -> Taught:
+    """Split, train the teachers and let them vote: everything before a mechanism is needed."""
     config, n_classes = run.config, run.dataset.n_classes
     streams = Streams.of(config.seed, repeat)
-
     split = datasets.split(
         run.dataset,
         private=config.split.private,
@@ -110,19 +128,36 @@ def run_repeat(run: Prepared, repeat: int) -> Outcome:
         budget=config.split.budget,
         rng=streams.split,
     )
-    t = config.teacher
-    learner = learners.make_learner(t.estimator, t.params, seed=None, n_classes=n_classes)
+    learner = learners.make_learner(
+        config.teacher.estimator, config.teacher.params, seed=None, n_classes=n_classes
+    )
     ensemble = teachers.train(
         split.private, n_teachers=run.n_teachers, learner=learner, rng=streams.teachers, n_classes=n_classes
     )
-    votes = ensemble.votes(split.public.X)
-    budget = Budget(config.eps, run.delta)
+    return Taught(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
+
+
+def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outcome:
+    """Do one repeat.
+
+    Parameters
+    ----------
+    run : Prepared
+    repeat : int
+        0-based; the result depends on it and on the configuration only.
+    taught : Taught, optional
+        Of a run with the same `teaching_key` and the same repeat; made here if left out.
+    """
+    started = time.perf_counter()
+    taught = taught or teach(run, repeat)
+    streams = Streams.of(run.config.seed, repeat)
+
+    budget = Budget(run.config.eps, run.delta)
     budget.spend(run.plan.guarantee)
     service = run.plan.service(SeededNoise(streams.noise))
-    answers = label(run, split, votes, service, streams.queries)
-    student, fit = _student(run, split, answers, streams.student)
+    answers = label(run, taught.split, taught.votes, service, streams.queries)
+    student, fit = _student(run, taught.split, answers, streams.student)
 
-    accuracy = _accuracy(student, split)
     result = RepeatResult(
         repeat=repeat,
         n_teachers=run.n_teachers,
@@ -132,12 +167,11 @@ def run_repeat(run: Prepared, repeat: int) -> Outcome:
         delta=run.delta,
         eps_ex_post=service.spent().eps,
         eps_odometer=service.odometer().eps,
-        accuracy=accuracy,
-        diagnostics=_diagnostics(run, split, votes, answers, fit)
-        | {"teacher_accuracy": ensemble.accuracy(split.test.X, split.test.y)},
+        accuracy=_accuracy(student, taught.split),
+        diagnostics=_diagnostics(run, taught, answers, fit),
         seconds=time.perf_counter() - started,
     )
-    return Outcome(result, student, split.encoder)
+    return Outcome(result, answers, student, taught.split.encoder)
 
 
 def label(
@@ -190,8 +224,9 @@ def _accuracy(student: Any, split: Split) -> float:
     return float(np.mean(student.predict(split.test.X) == split.test.y))
 
 
-def _diagnostics(run: Prepared, split: Split, votes: Votes, answers: Answers, fit: Any) -> dict[str, float]:
+def _diagnostics(run: Prepared, taught: Taught, answers: Answers, fit: Any) -> dict[str, float]:
     """Figures for experiments, computed from private or held-out data: not differentially private."""
+    split, votes = taught.split, taught.votes
     truth, vote = split.public_labels.y, majority(votes.counts)
     given = answers.labels >= 0
     points, labels = answers.asked[given], answers.labels[given]
@@ -203,5 +238,6 @@ def _diagnostics(run: Prepared, split: Split, votes: Votes, answers: Answers, fi
         "vote_accuracy": float(np.mean(vote == truth)),
         "label_accuracy": float(np.mean(labels == truth[points])) if len(points) else float("nan"),
         "label_agreement": float(np.mean(labels == vote[points])) if len(points) else float("nan"),
+        "teacher_accuracy": taught.teacher_accuracy,
         "majority_class": float(np.bincount(split.test.y).max() / len(split.test.y)),
     }
