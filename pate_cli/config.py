@@ -8,11 +8,12 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, InputError
 
 __all__ = [
     "ComputeConfig",
@@ -136,8 +137,8 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
 
     Raises
     ------
-    ConfigError
-        Names the first key whose value is not accepted.
+    InputError
+        Names the first key that does not exist, or whose value is not accepted.
     """
     _known("", raw, _TOP)
     dataset, teacher, student = (_group(raw, key) for key in ("dataset", "teacher", "student"))
@@ -147,6 +148,10 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     _known("compute.", compute, ("name", "workers"))
     _known("split.", split, ("private", "public", "budget"))
     options = {key: None if value == "???" else value for key, value in dataset.items() if key != "name"}
+    path = options.get("path")
+    if path is not None and not isinstance(path, str):
+        hint = f"""a path; in quotes where it looks like something else: 'dataset.path="{path}"'"""
+        raise ConfigError("dataset.path", path, hint)
     return RunConfig(
         dataset=DatasetConfig(_text("dataset.name", dataset.get("name")), options),
         teacher=TeacherConfig(
@@ -200,9 +205,8 @@ def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _known(prefix: str, group: Mapping[str, Any], keys: tuple[str, ...]) -> None:
     for key in group:
         if key not in keys:
-            raise ConfigError(
-                f"{prefix}{key}", group[key], "no such key; there are " + ", ".join(prefix + k for k in keys)
-            )
+            there = ", ".join(prefix + other for other in keys)
+            raise InputError(f"{prefix}{key}: no such key; there are: {there}")
 
 
 def _text(key: str, value: Any) -> str:
@@ -227,9 +231,11 @@ def _choice(key: str, value: Any, accepted: tuple[str, ...]) -> Any:
 
 def _number(key: str, value: Any, low: float = 0, *, infinite: bool = False, zero: bool = False) -> float:
     accepted = f"a number {'>=' if zero else '>'} {low:g}" + (", or inf" if infinite else "")
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ConfigError(key, value, accepted)
-    if value < low or (value == low and not zero) or (math.isinf(value) and not infinite):
+    # written so that nan is refused, and integers that no float holds
+    within = low <= value <= sys.float_info.max or (infinite and value == math.inf)
+    if not within or (value == low and not zero):
         raise ConfigError(key, value, accepted)
     return value
 

@@ -5,10 +5,14 @@ Between the pipeline (one repeat, no files) and the commands.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import sys
+import signal
+import threading
+import time
 import traceback
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -17,13 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli import console, results
 from pate_cli.config import ComputeConfig, DatasetConfig, RunConfig, parse
-from pate_cli.errors import InputError
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.types import Dataset, RepeatResult
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Outcome, Prepared
 
-__all__ = ["CheckedRun", "checked", "execute", "report"]
+__all__ = ["CheckedRun", "checked", "execute", "forget", "report"]
+
+_PAUSE = 1.0
+"""Least seconds between two writings of `repeats.csv`."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +48,18 @@ class CheckedRun:
 
 
 def checked(raw: dict[str, Any]) -> CheckedRun:
-    """Check a composed configuration, its data and its mechanism.
+    """Check a composed configuration, its data and its mechanism; the last one is remembered.
 
     Raises
     ------
     InputError
     """
+    return _checked(json.dumps(raw))
+
+
+@lru_cache(maxsize=1)
+def _checked(text: str) -> CheckedRun:
+    raw = json.loads(text)
     config = parse(raw)
     dataset = _dataset(config.dataset)
     from pate_cli.pipeline import prepare
@@ -54,58 +67,121 @@ def checked(raw: dict[str, Any]) -> CheckedRun:
     return CheckedRun(config, results.config_hash(raw), prepare(config, dataset))
 
 
-def execute(raw: dict[str, Any], directory: Path, *, sweep: bool) -> None:
+def forget() -> None:
+    """Forget configurations and data seen before: files may have changed since."""
+    _checked.cache_clear()
+    _load.cache_clear()
+
+
+def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Sequence[str]) -> None:
     """Run one configuration and leave its files in `directory`.
 
-    Files: `result.json`, `repeats.csv`, `student.skops` (of the first repeat).
+    Files: `result.json`, `repeats.csv` (from the first repeat on), `student.skops` (of the first repeat).
 
     Raises
     ------
-    InputError
+    InputError, OSError
         Outside a sweep. Within one no failure is raised: it is recorded, and the other jobs go on.
     """
-    started = datetime.now()
-    done: list[RepeatResult] = []
-    run: CheckedRun | None = None
-
-    def write(status: str, message: str | None = None) -> None:
-        results.write_record(directory, _record(raw, run, done, started, status, message))
-
+    files = _Files(directory, raw, command)
     try:
         run = checked(raw)
-        write("running")
-        for outcome in _progress(run, _outcomes(run.prepared)):
-            if not done:
-                _save_student(directory, run.prepared, outcome)
-            done.append(outcome.result)
-        results.write_repeats(directory, done)
-        write("ok")
+        files.start(run)
+        with contextlib.closing(_outcomes(run.prepared)) as outcomes, _progress(run) as advance:
+            for outcome in outcomes:
+                files.add(outcome)
+                advance()
+        files.finish("ok")
     except KeyboardInterrupt:
-        if done:
-            results.write_repeats(directory, done)
-        write("interrupted", f"interrupted after {len(done)} repeats")
+        files.finish("interrupted", f"interrupted after {len(files.done)} of {raw.get('repeats')} repeats")
         raise
-    except InputError as error:
-        write("error", str(error))
+    except (InputError, OSError) as error:  # the user's to mend, or a full disk: one line says it
+        with contextlib.suppress(OSError):
+            files.finish("error", str(error))
         if not sweep:
             raise
     except Exception as error:
-        console.err().print(traceback.format_exc(), markup=False)
-        write("error", f"{type(error).__name__}: {error}")
+        console.err().print(traceback.format_exc(), markup=False, soft_wrap=True)
+        files.finish("error", f"{type(error).__name__}: {error}")
 
 
-def report(directory: Path, *, sweep: bool) -> int:
-    """Print the table of what a run or a sweep left, and give the exit code."""
+class _Files:
+    """The files of one run, kept up to date while it goes on."""
+
+    def __init__(self, directory: Path, raw: dict[str, Any], command: Sequence[str]) -> None:
+        self.done: list[RepeatResult] = []
+        self._directory = directory
+        self._raw = raw
+        self._command = command
+        self._started = datetime.now()
+        self._run: CheckedRun | None = None
+        self._written = -_PAUSE  # when repeats.csv was, by time.monotonic
+
+    def start(self, run: CheckedRun) -> None:
+        for name in ("repeats.csv", "student.skops"):  # of an earlier run in the same place
+            (self._directory / name).unlink(missing_ok=True)
+        self._run = run
+        self._record("running", None)
+
+    def add(self, outcome: Outcome) -> None:
+        if not self.done:
+            self._save_student(outcome)
+        self.done.append(outcome.result)
+        if time.monotonic() - self._written >= _PAUSE:
+            results.write_repeats(self._directory, self.done)
+            self._written = time.monotonic()
+
+    def finish(self, status: str, message: str | None = None) -> None:
+        if self.done:
+            results.write_repeats(self._directory, self.done)
+        self._record(status, message)
+
+    def _save_student(self, outcome: Outcome) -> None:
+        from pate_cli.students import save_student
+
+        if self._run is None:
+            raise RuntimeError("a repeat before its run has started")
+        prepared = self._run.prepared
+        guarantee = prepared.plan.guarantee
+        try:
+            save_student(
+                self._directory / "student.skops",
+                outcome.student,
+                classes=prepared.dataset.classes,
+                n_features=prepared.dataset.n_features,
+                encoder=outcome.encoder,
+                meta={"dataset": prepared.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
+            )
+        except ConfigError as error:
+            # a disk that fills up is not what the user typed
+            raise error.__cause__ if isinstance(error.__cause__, OSError) else error from error
+
+    def _record(self, status: str, message: str | None) -> None:
+        record = _record(self._raw, self._run, self.done, self._started, self._command, status, message)
+        results.write_record(self._directory, record)
+
+
+def report(directory: Path, *, n_jobs: int = 1) -> int:
+    """Print the table of what a run or a sweep left, and give the exit code.
+
+    Parameters
+    ----------
+    directory : Path
+    n_jobs : int
+        How many jobs there should be a record of.
+    """
     found = results.find_records([directory])
-    results.to_console(results.run_table(found.records), console.out())
-    bad = [record for record in found.records if record.status != "ok"]
+    if found.records:
+        results.to_console(results.run_table(found.records), console.out())
+    bad = sum(record.status != "ok" for record in found.records) + len(found.unreadable)
+    lost = max(0, n_jobs - len(found.records) - len(found.unreadable))
     for path, reason in found.unreadable:
-        console.err().print(f"pate: {path}: {reason}", markup=False)
+        console.err().print(f"pate: {path}: {reason}", markup=False, soft_wrap=True)
     shown = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
     console.err().print(f"written to {shown}", style="dim", markup=False, soft_wrap=True)
-    if sweep and bad:
-        console.err().print(f"pate: {len(bad)} of {len(found.records)} jobs failed", markup=False)
-    return 1 if bad or found.unreadable else 0
+    if n_jobs > 1 and bad + lost:
+        console.err().print(f"pate: {bad + lost} of {n_jobs} jobs did not finish", markup=False)
+    return 1 if bad + lost else 0
 
 
 def _dataset(config: DatasetConfig) -> Dataset:
@@ -119,7 +195,7 @@ def _load(name: str, options: str) -> Dataset:
     return datasets.load(name, **json.loads(options))
 
 
-def _outcomes(prepared: Prepared) -> Iterator[Outcome]:
+def _outcomes(prepared: Prepared) -> Generator[Outcome, None, None]:
     """Repeats in order, on as many processes as the configuration says; the numbers do not depend on it."""
     repeats = prepared.config.repeats
     workers = _workers(prepared.config.compute, repeats)
@@ -128,9 +204,29 @@ def _outcomes(prepared: Prepared) -> Iterator[Outcome]:
         return
     from joblib import Parallel, delayed
 
-    yield from Parallel(n_jobs=workers, return_as="generator")(
-        delayed(_one)(prepared, repeat) for repeat in range(repeats)
-    )
+    with _interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
+        outcomes = Parallel(n_jobs=workers, return_as="generator")(
+            delayed(_one)(prepared, repeat) for repeat in range(repeats)
+        )
+    try:
+        for outcome in outcomes:  # noqa: UP028 - `yield from` would close it before `finally` does
+            yield outcome
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # who stops early knows that work is left
+            outcomes.close()
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():  # signals are not ours to set
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _one(prepared: Prepared, repeat: int) -> Outcome:
@@ -153,33 +249,18 @@ def _workers(compute: ComputeConfig, repeats: int) -> int:
     return min(int(cpu_count()), repeats)
 
 
-def _progress(run: CheckedRun, outcomes: Iterator[Outcome]) -> Iterator[Outcome]:
-    """A bar on a terminal, nothing otherwise."""
+@contextlib.contextmanager
+def _progress(run: CheckedRun) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal, nothing otherwise; call what it gives after each repeat."""
     if not console.err().is_terminal:
-        yield from outcomes
+        yield lambda: None
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console.err(), transient=True) as bar:
         task = bar.add_task(f"{run.label} eps={run.config.eps:g}", total=run.config.repeats)
-        for outcome in outcomes:
-            yield outcome
-            bar.advance(task)
-
-
-def _save_student(directory: Path, prepared: Prepared, outcome: Outcome) -> None:
-    from pate_cli.students import save_student
-
-    guarantee = prepared.plan.guarantee
-    save_student(
-        directory / "student.skops",
-        outcome.student,
-        classes=prepared.dataset.classes,
-        n_features=prepared.dataset.n_features,
-        encoder=outcome.encoder,
-        meta={"dataset": prepared.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
-    )
+        yield lambda: bar.advance(task)
 
 
 def _record(
@@ -187,6 +268,7 @@ def _record(
     run: CheckedRun | None,
     done: list[RepeatResult],
     started: datetime,
+    command: Sequence[str],
     status: str,
     message: str | None,
 ) -> results.RunRecord:
@@ -222,7 +304,7 @@ def _record(
             dataset_checksum=checksum,
             started=started,
             seconds=(datetime.now() - started).total_seconds(),
-            command=["pate", *sys.argv[1:]],
+            command=command,
         ),
         message=message,
         **summary,

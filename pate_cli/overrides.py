@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import copy
 import difflib
 import re
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 __all__ = ["CommandLine", "chosen_directory", "compose", "conf_dir", "jobs", "packaged", "parse_argv"]
+__all__ += ["quoted"]
 
 _FREE = re.compile(r"^(teacher|student)\.params\.")
 _SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
@@ -99,6 +99,13 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
     )
 
 
+def quoted(text: str) -> str:
+    """Text as a value of an override, whatever it holds; an interpolation in it is left as it is written."""
+    from hydra.core.override_parser.types import Quote, QuotedString
+
+    return QuotedString(text.replace("${", "\\${"), Quote.single).with_quotes()
+
+
 def jobs(line: CommandLine) -> list[list[str]]:
     """Overrides of each job: one list, or one for each point of a sweep.
 
@@ -114,18 +121,18 @@ def jobs(line: CommandLine) -> list[list[str]]:
     parser, parsed = OverridesParser.create(), []
     for text in line.overrides:
         key, _, value = text.partition("=")
-        quoted = f"""'{key}="{value}"'"""
+        one = f"""'{key}="{value}"'"""
         try:
             override = parser.parse_override(text)
         except HydraException as error:
-            hint = f"KEY=VALUE, or {quoted} for a value with special characters" if value else "KEY=VALUE"
+            hint = f"KEY=VALUE, or {one} for a value with special characters" if value else "KEY=VALUE"
             raise InputError(f"{text}: cannot be read ({_first_line(error)}); accepted: {hint}") from error
         if not override.key_or_group:
             raise InputError(f"{text}: no key; accepted: KEY=VALUE")
         if override.key_or_group == "hydra.mode":
             raise InputError(f"{text}: not here; accepted: pate run -m for a sweep")
         if override.is_sweep_override() and not line.multirun:
-            raise InputError(f"{text}: several values need -m (pate run -m ...); one value: {quoted}")
+            raise InputError(f"{text}: several values need -m (pate run -m ...); one value: {one}")
         parsed.append(override)
     if not line.multirun:
         return [line.overrides]
@@ -165,7 +172,7 @@ def _compose(overrides: Sequence[str], config_dir: str | None) -> tuple[dict[str
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    extra = [f"hydra.searchpath=[file://{Path(config_dir).resolve()}]"] if config_dir else []
+    extra = [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []
     try:
         with initialize_config_dir(str(conf_dir()), version_base="1.3"):
             cfg = hydra_compose("config", [*overrides, *extra], return_hydra_config=True)
@@ -213,12 +220,17 @@ def _explained(error: Exception, overrides: Sequence[str], config_dir: str | Non
         return ConfigError(group or option, option, ", ".join(sorted(error.options or [])) or "none")
     message = str(error)
     key = re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", message)
-    return _unknown_key(key.group(1), overrides, config_dir) if key else InputError(_first_line(error))
+    if key:
+        return _unknown_key(key.group(1), overrides, config_dir)
+    where = getattr(error, "full_key", None)
+    return InputError(f"{where}: {_first_line(error)}" if where else _first_line(error))
 
 
 def _unknown_key(key: str, overrides: Sequence[str], config_dir: str | None) -> InputError:
     """The keys that exist next to an unknown one, the nearest first."""
     parent, _, name = key.rpartition(".")
+    if key.startswith("hydra."):
+        return InputError(f"{key}: no such key; pate run --cfg hydra shows those there are")
     # the group options chosen on the same line decide which keys there are
     node: Any = compose([o for o in overrides if o.partition("=")[0] in _groups()], config_dir)
     prefix = f"{parent}." if parent else ""

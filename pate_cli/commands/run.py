@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.errors import InputError
-from pate_cli.overrides import CommandLine, compose, conf_dir, jobs, parse_argv
+from pate_cli import overrides
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.overrides import CommandLine
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -21,77 +24,139 @@ __all__ = ["main"]
 
 
 def main(argv: list[str]) -> int:
-    """Check everything first, then let Hydra run the job or the sweep."""
-    line = parse_argv(argv)
+    """Check everything first, then let Hydra run the job or the sweep.
+
+    Parameters
+    ----------
+    argv : list of str
+        Arguments after `pate run`.
+
+    Returns
+    -------
+    int
+        0, or 1 if a job failed.
+
+    Raises
+    ------
+    InputError
+        Before anything is written; or once a fit has shown what no check could foresee.
+    OSError
+        If a file cannot be written.
+    """
+    line = overrides.parse_argv(argv)
+    command = ["pate", "run", *argv]
     if line.only_shows:
-        _hydra(line.argv)
+        _show(line, command)
         return 0
     from pate_cli import execution
 
-    runs = [execution.checked(compose(overrides, line.config_dir)) for overrides in jobs(line)]
-    target = _target(line, [run.config_hash for run in runs], runs[0].label)
-    existed = target.exists()
-    _check_writable(target)
+    execution.forget()
+    lists = overrides.jobs(line)
+    names = [_name(execution.checked(overrides.compose(job, line.config_dir))) for job in lists]
+    target = _target(line, lists[0], names)
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
+    _check_writable(key, target)
     try:
-        _hydra([*line.argv, f"{key}='{target}'"])
-    except InputError:
-        if not existed:  # nothing is left of a run refused late
-            shutil.rmtree(target, ignore_errors=True)
+        with _no_trace_if_refused(target):
+            _hydra([*line.argv, f"{key}={overrides.quoted(str(target))}"], command)
+    except KeyboardInterrupt:
+        if target.exists():
+            execution.report(target)
         raise
-    return execution.report(target, sweep=line.multirun)
+    return execution.report(target, n_jobs=len(lists))
 
 
-def job(cfg: DictConfig) -> None:
-    """One job, as Hydra calls it."""
-    from hydra.core.hydra_config import HydraConfig
-    from hydra.types import RunMode
-    from omegaconf import OmegaConf
-
-    from pate_cli import execution
-
-    raw: Any = OmegaConf.to_container(cfg, resolve=True)
-    hydra_config = HydraConfig.get()
-    sweep = hydra_config.mode == RunMode.MULTIRUN
-    execution.execute(raw, Path(hydra_config.runtime.output_dir), sweep=sweep)
+def _show(line: CommandLine, command: Sequence[str]) -> None:
+    """Let Hydra show what was asked for, after the checks that give better messages than its own."""
+    if "-sc" not in line.argv and "--shell-completion" not in line.argv:
+        for job in overrides.jobs(line):
+            overrides.compose(job, line.config_dir)
+    _hydra(line.argv, command)
 
 
-def _hydra(argv: Sequence[str]) -> None:
+def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
     """Hand over to Hydra, which reads `sys.argv`."""
     import hydra
 
-    before = sys.argv
+    raised: list[Exception] = []
+
+    def job(cfg: DictConfig) -> None:
+        from hydra.core.hydra_config import HydraConfig
+        from hydra.types import RunMode
+        from omegaconf import OmegaConf
+
+        from pate_cli import execution
+
+        raw: Any = OmegaConf.to_container(cfg, resolve=True)
+        chosen = HydraConfig.get()
+        sweep = chosen.mode == RunMode.MULTIRUN
+        try:
+            execution.execute(raw, Path(chosen.runtime.output_dir), sweep=sweep, command=command)
+        except (InputError, OSError) as error:  # round Hydra, which would say more than one line
+            raised.append(error)
+
+    before = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
     sys.argv = ["pate", *argv]
-    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # exceptions come back to us
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
-        hydra.main(version_base="1.3", config_path=str(conf_dir()), config_name="config")(job)()
+        hydra.main(version_base="1.3", config_path=str(overrides.conf_dir()), config_name="config")(job)()
     finally:
-        sys.argv = before
+        sys.argv = before[0]
+        if before[1] is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = before[1]
+    if raised:
+        raise raised[0]
 
 
-def _target(line: CommandLine, hashes: list[str], label: str) -> Path:
-    """Directory of the run or the sweep: named by the user, or by time and configuration."""
-    key = "hydra.sweep.dir=" if line.multirun else "hydra.run.dir="
-    for override in reversed(line.overrides):
-        if override.startswith(key):
-            return Path(override[len(key) :].strip("'\"")).absolute()
+def _name(run: Any) -> tuple[str, str]:
+    """What a directory is named by; the run itself, with its data, is let go."""
+    return run.label, run.config_hash
+
+
+def _target(line: CommandLine, first: Sequence[str], names: Sequence[tuple[str, str]]) -> Path:
+    """Directory of the run or the sweep: chosen by the user, or named by time and configuration."""
+    chosen = overrides.chosen_directory(first, line.config_dir, multirun=line.multirun)
+    if chosen is not None:
+        return Path(chosen).absolute()
+    label, code = names[0]
+    if line.multirun:
+        label = f"sweep-{len(names)}"
+        code = hashlib.sha256("".join(code for _, code in names).encode()).hexdigest()[:12]
     now = datetime.now()
-    name = f"sweep-{len(hashes)}" if line.multirun else f"{label}-{hashes[0]}"
-    return Path("outputs", f"{now:%Y-%m-%d}", f"{now:%H-%M-%S-%f}-{name}").absolute()
+    target = Path("outputs", f"{now:%Y-%m-%d}", f"{now:%H-%M-%S-%f}-{label}-{code}").absolute()
+    while target.exists():
+        target = target.with_name(f"{target.name}-again")
+    return target
 
 
-def _check_writable(target: Path) -> None:
+def _check_writable(key: str, target: Path) -> None:
     """Refuse a directory that cannot be written, and leave no trace of having tried."""
     base = target
-    while not base.exists() and base != base.parent:
-        base = base.parent
     try:
+        while not base.exists() and base != base.parent:
+            base = base.parent
         if not base.is_dir():
             raise NotADirectoryError(20, "not a directory")
         with tempfile.TemporaryDirectory(dir=base, prefix=".pate-"):
             pass
     except OSError as error:
-        where = f"{base}: {error.strerror or error}"
-        raise InputError(
-            f"hydra.run.dir: {target} cannot be written ({where}); accepted: a writable directory"
-        ) from error
+        why = f"a directory that can be written ({base}: {error.strerror or error})"
+        raise ConfigError(key, str(target), why) from error
+
+
+@contextmanager
+def _no_trace_if_refused(target: Path) -> Iterator[None]:
+    """Remove what a run has written that was refused before its first repeat was done."""
+    there = next(path for path in (target, *target.parents) if path.exists())
+    try:
+        yield
+    except InputError:
+        if there != target and not list(target.rglob("repeats.csv")):
+            shutil.rmtree(target, ignore_errors=True)
+            for path in target.parents:
+                if path == there or any(path.iterdir()):
+                    break
+                path.rmdir()
+        raise

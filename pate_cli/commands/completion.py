@@ -1,0 +1,78 @@
+"""`pate -sc`: shell completion. Sub-commands are completed here, what follows `run` and `plan` by Hydra."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+from pate_cli.errors import InputError
+
+__all__ = ["main"]
+
+_SHELLS = ("bash", "fish", "zsh")
+_WITH_CONFIG = ("run", "plan")
+
+
+def main(argv: Sequence[str], commands: Sequence[str]) -> int:
+    """Print a script, or the completions of the line in `COMP_LINE`.
+
+    Parameters
+    ----------
+    argv : list of str
+        `install=SHELL`, `uninstall=SHELL` or `query=SHELL`.
+    commands : list of str
+        Names of the sub-commands.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    what = " ".join(argv)
+    action, _, shell = what.partition("=")
+    if action not in ("install", "uninstall", "query") or shell not in _SHELLS:
+        raise InputError(
+            f"-sc {what}: accepted: install=SHELL or uninstall=SHELL, SHELL one of bash, fish, zsh"
+        )
+    from pate_cli.commands import run
+
+    if action != "query":
+        return run.main(["-sc", what])
+    line = os.environ.get("COMP_LINE", "")
+    point = os.environ.get("COMP_POINT", "")
+    line = line[: int(point)] if point.isdecimal() else line
+    words = line.split()
+    if len(words) < 2 or (len(words) == 2 and not line[-1].isspace()):
+        typed = words[1] if len(words) == 2 else ""
+        sys.stdout.write("\n".join(name for name in commands if name.startswith(typed)) + "\n")
+    elif words[1] in _WITH_CONFIG:
+        _query(what, line)
+    return 0
+
+
+def _query(what: str, line: str) -> None:
+    """Let Hydra complete a line without its sub-command."""
+    from pate_cli.commands import run
+
+    _, _, rest = re.split(r"\s+", line.lstrip(), maxsplit=2)
+    # Hydra wants options before overrides, and a path it knows how to strip
+    sweep = re.search(r"(^|\s)(-m|--multirun)\s", rest)
+    rest = re.sub(r"(^|\s)(-m|--multirun)(?=\s)", "", rest).lstrip()
+    before = os.environ.get("COMP_LINE", "")
+    os.environ["COMP_LINE"] = f"pate {'-m ' if sweep else ''}{rest}"
+    found = io.StringIO()
+    try:
+        # whatever is wrong with the line so far, this is not the place to say it
+        with (
+            contextlib.suppress(Exception, SystemExit),
+            contextlib.redirect_stdout(found),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            run.main(["-sc", what])
+    finally:
+        os.environ["COMP_LINE"] = before
+    sys.stdout.write(found.getvalue())

@@ -1,0 +1,124 @@
+"""Shell completion: the line as the shell gives it, and a real bash."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pate_cli import cli
+
+REPO = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def complete(monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def query(line: str, point: int | None = None) -> list[str]:
+        monkeypatch.setenv("COMP_LINE", line)
+        monkeypatch.setenv("COMP_POINT", str(len(line) if point is None else point))
+        assert cli.main(["-sc", "query=bash"]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        assert os.environ["COMP_LINE"] == line
+        return out.split()
+
+    return query
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("pate ", list(cli.COMMANDS)),
+        ("pate ru", ["run"]),
+        ("pate p", ["plan", "predict"]),
+        ("pate run", ["run"]),
+        ("pate xy", []),
+        ("pate run mech", ["mechanism.", "mechanism="]),
+        ("  /opt/bin/pate   run   mech", ["mechanism.", "mechanism="]),
+        ("pate plan mech", ["mechanism.", "mechanism="]),
+        ("pate run mechanism=", ["mechanism=active", "mechanism=gaussian", "mechanism=svt"]),
+        ("pate run eps=1 mechanism=s", ["mechanism=svt"]),
+        ("pate run dataset=synthetic dataset.f", ["dataset.flip="]),
+        ("pate run mechanism=svt mechanism.cu", ["mechanism.cutoff="]),
+        ("pate run -m mechanism=gaussian,svt stud", ["student.", "student="]),
+        ("pate run eps=1 -m stud", ["student.", "student="]),
+        ("pate run --multirun stud", ["student.", "student="]),
+        ("pate run [ mech", []),
+        ("pate run --oops mech", []),
+        ("pate table out", []),  # left to the shell: names of files
+        ("pate oops mech", []),
+    ],
+)
+def test_lines(complete, line, expected):
+    assert sorted(complete(line)) == sorted(expected)
+
+
+def test_every_key_is_offered(complete):
+    assert {"eps=", "delta=", "repeats=", "seed=", "split.", "teacher=", "dataset="} <= set(
+        complete("pate run ")
+    )
+
+
+def test_what_stands_behind_the_cursor_does_not_count(complete):
+    assert complete("pate run mechanism= eps=1", len("pate run mechanism=")) == [
+        "mechanism=active",
+        "mechanism=gaussian",
+        "mechanism=svt",
+    ]
+    assert complete("pate ru mechanism=", len("pate ru")) == ["run"]
+
+
+def test_files_after_a_path(complete):
+    Path("mine.csv").touch()
+    assert complete("pate run dataset=csv dataset.path=./mi") == ["dataset.path=./mine.csv"]
+
+
+@pytest.mark.parametrize("argv", [["-sc"], ["-sc", "install=tcsh"], ["-sc", "oops=bash"]])
+def test_wrong_uses(capsys, argv):
+    assert cli.main(argv) == 2
+    assert "install=SHELL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish", "zsh"])
+def test_scripts(capsys, shell):
+    assert cli.main(["-sc", f"install={shell}"]) == 0
+    assert "pate" in capsys.readouterr().out
+    assert cli.main(["-sc", f"uninstall={shell}"]) == 0
+
+
+def test_in_a_real_bash(tmp_path):
+    """The script names `pate`, finds it on the PATH, and completes as if TAB had been pressed."""
+    (tmp_path / "pate").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pate_cli "$@"\n')
+    (tmp_path / "pate").chmod(0o755)
+    script = """
+set -e
+eval "$(pate -sc install=bash)"
+complete -p pate
+press_tab() {
+    COMP_LINE="$1"; COMP_POINT=${#1}; words=($1); COMP_WORDS=("${words[@]}"); COMP_CWORD=$((${#words[@]} - 1))
+    COMPREPLY=()
+    "$(complete -p pate | sed -E 's/.*-F ([^ ]+).*/\\1/')"
+    echo "$1 -> ${COMPREPLY[*]}"
+}
+press_tab "pate ru"
+press_tab "pate run mech"
+press_tab "pate run eps=1 mechanism=s"
+"""
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(REPO)}
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, env=env, cwd=tmp_path, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    registered, *lines = done.stdout.splitlines()
+    assert registered.startswith("complete ")
+    assert registered.endswith(" pate")
+    assert lines == [
+        "pate ru -> run",
+        "pate run mech -> mechanism. mechanism=",
+        "pate run eps=1 mechanism=s -> mechanism=svt",
+    ]

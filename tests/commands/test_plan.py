@@ -1,0 +1,234 @@
+"""`pate plan`: the public numbers, checked against published ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pate_cli import pipeline
+from pate_cli.cli import main
+from pate_cli.commands import plan
+from pate_cli.errors import InfeasibleError
+from pate_cli.mechanisms import plan_svt
+from pate_cli.mechanisms.plan import max_distance
+from pate_cli.privacy.svt import CALIBRATIONS, calibrate
+
+# the sizes of LZCW21 Table 3 on generated records: mushroom, a9a
+MUSHROOM = ["dataset.n_records=8124", "split.public=0.02", "teacher.size=100"]
+A9A = ["dataset.n_records=48842", "split.public=0.02", "teacher.size=100"]
+
+
+@pytest.fixture
+def rows(monkeypatch, tmp_path, capsys):
+    """Run `pate plan`; the tables as {name: cells}, after making sure that nothing is trained or written."""
+    monkeypatch.chdir(tmp_path)
+
+    def trained(*_: object) -> None:
+        raise AssertionError("a plan trains nothing")
+
+    monkeypatch.setattr(pipeline, "run_repeat", trained)
+
+    def show(*argv: str) -> dict[str, list[str]]:
+        assert main(["plan", *argv]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        assert list(tmp_path.iterdir()) == []
+        assert max(map(len, out.splitlines())) <= 80
+        lines = [line.rstrip() for line in out.splitlines()]
+        return {cells[0]: cells[1:] for cells in (_cells(line) for line in lines) if len(cells) > 1}
+
+    return show
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
+
+
+def test_sizes(rows):
+    shown = rows(*MUSHROOM, "repeats=30")
+    assert shown["data set"] == ["8,124", "records"]
+    assert shown["private split"] == ["6,499", "records"]
+    assert shown["public split"] == ["163", "points"]
+    assert shown["test split"] == ["1,462", "records"]
+    assert shown["teachers"] == ["64", "teachers"]
+    assert shown["records a teacher"] == ["101 to 102", "records"]
+    assert shown["queries, at most (ell)"][0] == "163"
+    assert shown["delta, of one repeat"] == ["0.0001539", "probability: 1 / private records"]
+    assert shown["repeats"][0] == "30"
+
+
+@pytest.mark.parametrize(
+    ("argv", "eps", "sigma", "zcdp"),
+    [
+        (MUSHROOM, 0.5, "72.34", None),
+        (MUSHROOM, 1, "39.28", None),
+        (MUSHROOM, 2, "21.48", None),
+        ([*MUSHROOM, "mechanism=active"], 0.5, "39.66", "59.49"),
+        ([*MUSHROOM, "mechanism=active"], 1, "21.54", "30.14"),
+        ([*MUSHROOM, "mechanism=active"], 2, "11.78", "15.46"),
+        ([*A9A, "mechanism=active"], 1, "60.17", "80.53"),
+    ],
+)
+def test_gaussian_noise_is_that_of_the_paper(rows, argv, eps, sigma, zcdp):
+    """The check values of math.md section 2."""
+    shown = rows(*argv, f"eps={eps}")
+    assert shown["sigma, exact"] == [sigma, "votes"]
+    if zcdp is not None:
+        assert shown["sigma by the looser zCDP rule"] == [zcdp, "votes (not used)"]
+    teachers = int(shown["teachers"][0])
+    assert float(shown["sigma / teachers"][0]) == pytest.approx(float(sigma) / teachers, rel=1e-3)
+    assert shown["eps_ex_post of all of the queries"][0] == f"{eps:g}"
+    quarter, half = (
+        float(shown[f"eps_ex_post of {part} of the queries"][0]) for part in ("a quarter", "half")
+    )
+    assert quarter < half < eps
+
+
+def test_ex_post_of_fewer_queries(rows):
+    """LZCW21 Table 4, as in math.md section 3: 41 of 49 queries would cost about 0.45; half of them less."""
+    shown = rows(*MUSHROOM, "mechanism=active", "eps=0.5")
+    assert shown["eps_ex_post of half of the queries"][1] == "nats, 25 queries"
+    assert float(shown["eps_ex_post of half of the queries"][0]) == pytest.approx(0.3405, abs=0.003)
+
+
+@pytest.mark.parametrize(
+    ("eps", "cutoff", "liu", "bassily"),
+    [
+        (1, 1, ["9.7", "528.2"], ["18.99", "689.3"]),
+        (1, 5, ["21.69", "1181"], ["42.46", "1541"]),
+        (1, 30, ["53.13", "2898"], ["104", "3775"]),
+        (0.5, 30, ["105.1", "5735"], ["208", "7551"]),
+    ],
+)
+def test_published_calibrations_are_those_of_the_papers(rows, eps, cutoff, liu, bassily):
+    """The check values of math.md section 4, beside the calibration in use."""
+    # delta is given, so that any number of teachers may be asked for
+    shown = rows(
+        "dataset.n_records=40000",
+        "split.public=977",
+        f"delta={1 / 39073}",
+        "teacher.size=10",
+        "mechanism=svt",
+        f"eps={eps}",
+        f"mechanism.cutoff={cutoff}",
+    )
+    assert shown["cut-off T"] == [str(cutoff)] * 3 + ["unstable answers"]
+    assert [shown["threshold noise scale"][1], shown["threshold w"][1]] == liu
+    assert [shown["threshold noise scale"][2], shown["threshold w"][2]] == bassily
+    # the one in use is never worse
+    needed = [int(cell.replace(",", "")) for cell in shown["fewest teachers"][:3]]
+    assert needed[0] == min(needed)
+    assert [cell == "yes" for cell in shown["feasible"][:3]] == [count <= 3200 for count in needed]
+    assert shown["largest distance"] == ["1,599"] * 3 + ["votes"]
+
+
+def test_the_rule_in_use_comes_first(rows, capsys):
+    argv = ["mechanism=svt", "mechanism.calibration=liu2021", "mechanism.cutoff=2"]
+    shown = rows(*argv)
+    tight = rows(*argv[::2])
+    assert shown["threshold w"][1:3] == [tight["threshold w"][0], shown["threshold w"][2]]
+    assert shown["threshold w"][0] == tight["threshold w"][1]
+    main(["plan", *argv])
+    assert "liu2021 (used)" in capsys.readouterr().out
+
+
+def test_each_rule_has_its_own_cutoff_where_it_is_left_open(rows):
+    shown = rows("mechanism=svt", "eps=1")
+    assert len(set(shown["cut-off T"][:3])) > 1
+
+
+def test_margins(rows):
+    """Of a majority at the share shown, half or 95% of the votes are answered."""
+    shown = rows("mechanism=svt", "eps=1", "mechanism.cutoff=10")
+    c = calibrate("tight", 1, 1 / 60_000, 400, 10)
+    for failure, row, share in (
+        (0.5, "half answered at", "majority for half"),
+        (0.05, "95% answered at", "majority for 95%"),
+    ):
+        distance = float(shown[row][0])
+        assert c.p_unstable(distance) == pytest.approx(failure, rel=2e-3)
+        ahead = float(shown[share][0]) * 3000
+        assert ahead - (3000 - ahead) == pytest.approx(2 * math.ceil(distance) + 1, abs=0.5)
+
+
+@pytest.mark.parametrize("rule", CALIBRATIONS)
+@pytest.mark.parametrize("cutoff", [1, 4, 30])
+def test_fewest_teachers_is_where_a_run_stops_being_refused(rule, cutoff):
+    fewest = plan._fewest_teachers(calibrate(rule, 1.0, 1e-5, 200, cutoff))
+    plan_svt(1.0, 1e-5, 200, fewest, rule=rule, cutoff=cutoff)
+    with pytest.raises(InfeasibleError):
+        plan_svt(1.0, 1e-5, 200, fewest - 1, rule=rule, cutoff=cutoff)
+
+
+def test_fewest_teachers_where_the_threshold_alone_decides():
+    c = replace(calibrate("tight", 1.0, 1e-5, 200, 4), threshold=30.0, threshold_scale=50.0, query_scale=1.0)
+    assert c.margin(0.5) < c.threshold
+    fewest = plan._fewest_teachers(c)
+    assert max_distance(fewest - 1) <= c.threshold < max_distance(fewest)
+
+
+def test_a_rule_that_does_not_hold_is_left_out(rows):
+    shown = rows("mechanism=svt", "eps=200", "mechanism.cutoff=2")
+    assert shown["threshold w"][2] == "-"
+    assert shown["threshold w"][1] != "-"
+
+
+def test_without_privacy(rows):
+    for mechanism in ("gaussian", "svt", "active"):
+        shown = rows("eps=inf", f"mechanism={mechanism}")
+        assert shown["noise"] == ["0", "votes: no privacy at eps=inf"]
+        assert "sigma, exact" not in shown
+        assert "threshold w" not in shown
+
+
+def test_three_classes(rows, tmp_path):
+    data = tmp_path.parent / f"{tmp_path.name}.libsvm"
+    data.write_text("".join(f"{i % 3} 1:{i}\n" for i in range(2000)))
+    where = ["dataset=libsvm", f"dataset.path={data}", "teacher.size=2", "split.public=20"]
+    shown = rows(*where)
+    assert shown["classes"][0] == "3"
+    assert shown["sensitivity of one query, L2"][0] == "1.414"
+    # a distance fixes the majority's share for two classes only
+    shown = rows(*where, "mechanism=svt")
+    assert "half answered at" in shown
+    assert "majority for half" not in shown
+
+
+def test_a_sweep_shows_each_job(capsys):
+    assert main(["plan", "-m", *MUSHROOM, "mechanism=gaussian,active", "eps=1,2"]) == 0
+    out = capsys.readouterr().out
+    assert [line.rstrip() for line in out.splitlines() if line.startswith("synthetic-")] == [
+        f"synthetic-{mechanism}, eps {eps}" for mechanism in ("gaussian", "active") for eps in (1, 2)
+    ]
+
+
+def test_a_sweep_with_one_bad_job_shows_none(capsys):
+    assert main(["plan", "-m", "mechanism=svt", "eps=1,0.0001"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "cannot answer with 3000 teachers" in err
+
+
+def test_only_overrides(capsys):
+    assert main(["plan", "--cfg", "job"]) == 2
+    assert "pate plan takes overrides and -m only" in capsys.readouterr().err
+
+
+def test_help(capsys):
+    assert main(["plan", "mechanism=svt", "--help"]) == 0
+    assert "before any training" in capsys.readouterr().out
+
+
+def test_every_row_ends_in_a_unit(rows):
+    for argv in (["mechanism=gaussian"], ["mechanism=svt"], ["eps=inf"]):
+        for name, cells in rows(*argv).items():
+            assert name in ("value", "tight (used)") or len(cells) > 1, name
+            assert cells[-1][0].isalpha(), name
+
+
+def test_nothing_is_written(rows):
+    rows("mechanism=svt")
+    assert not Path("outputs").exists()

@@ -1,0 +1,437 @@
+"""The contract of a run, through the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pate_cli import pipeline
+from pate_cli.cli import main
+from pate_cli.commands import run as run_command
+from pate_cli.errors import InputError
+from pate_cli.results import read_record, store
+from pate_cli.students import load_student
+
+REPO = Path(__file__).resolve().parent.parent.parent
+SMALL = ["dataset.n_records=1200", "split.public=40", "compute.workers=1"]
+
+
+@pytest.fixture
+def pate(tmp_path, monkeypatch, capsys):
+    """Run `pate run` in an empty directory; exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*argv: str) -> tuple[int, str, str]:
+        code = main(["run", *SMALL, *argv])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def result(where: str | Path) -> dict[str, Any]:
+    return json.loads((Path(where) / "result.json").read_text())
+
+
+def rows(where: str | Path) -> list[dict[str, str]]:
+    with open(Path(where) / "repeats.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def numbers(where: str | Path) -> Any:
+    """Everything a run measured, without when, where and how fast."""
+    record = {key: value for key, value in result(where).items() if key not in ("provenance", "config")}
+    return record, [{key: cell for key, cell in row.items() if key != "seconds"} for row in rows(where)]
+
+
+def files(where: str | Path) -> list[str]:
+    return sorted(str(path.relative_to(where)) for path in Path(where).rglob("*") if path.is_file())
+
+
+# one run
+
+
+def test_files_and_schema(pate):
+    code, out, err = pate("mechanism=svt", "eps=5", "repeats=3", "hydra.run.dir=out")
+    assert (code, err) == (0, "written to out\n")
+    assert [name for name in files("out") if not name.startswith(".hydra")] == [
+        "repeats.csv",
+        "result.json",
+        "student.skops",
+    ]
+    record = result("out")
+    assert list(record)[:2] == ["schema_version", "status"]
+    assert (record["status"], record["message"]) == ("ok", None)
+    assert (record["dataset"], record["mechanism"]) == ("synthetic", "svt")
+    assert record["config"]["mechanism"] == {"name": "svt", "calibration": "tight", "cutoff": "auto"}
+    assert re.fullmatch("[0-9a-f]{12}", record["config_hash"])
+    assert record["sizes"] == {
+        "n_records": 1200,
+        "n_private": 960,
+        "n_public": 40,
+        "n_test": 200,
+        "n_features": 5,
+        "n_classes": 2,
+        "budget": 12,
+    }
+    assert (record["n_teachers"], record["eps"], record["delta"]) == (48, 5, 1 / 960)
+    assert record["eps_ex_post"] <= record["eps"]
+    assert record["n_answered"] <= record["n_asked"] <= 40
+    assert record["plan"]["rule"] == "tight"
+    assert set(record["accuracy"]) == {"mean", "ci95", "n"}
+    assert record["diagnostics"]["note"] == "not differentially private"
+    provenance = record["provenance"]
+    assert provenance["seed"] == 0
+    assert len(provenance["dataset_checksum"]) == 64
+    assert {"python", "numpy", "sklearn", "pate"} <= set(provenance["versions"])
+    assert provenance["command"].startswith("pate run ")
+    assert provenance["command"].endswith("mechanism=svt eps=5 repeats=3 hydra.run.dir=out")
+    accuracies = [float(row["accuracy"]) for row in rows("out")]
+    assert len(accuracies) == 3
+    assert record["accuracy"]["mean"] == pytest.approx(sum(accuracies) / 3)
+    student = load_student("out/student.skops")
+    assert (student.classes, student.n_features) == (("-1", "1"), 5)
+    assert student.meta == {"dataset": "synthetic", "eps": 5, "delta": 1 / 960}
+    assert f"{record['accuracy']['mean']:.4f}" in out
+
+
+def test_nothing_private_is_written(pate):
+    """No file holds a vote count, a split or a record: of numbers a repeat, only those of the contract."""
+    pate("mechanism=svt", "eps=5", "hydra.run.dir=out")
+    plain = [name for name in rows("out")[0] if not name.startswith("diagnostics.")]
+    assert plain == [
+        "repeat",
+        "n_teachers",
+        "n_asked",
+        "n_answered",
+        "eps",
+        "delta",
+        "eps_ex_post",
+        "eps_odometer",
+        "accuracy",
+        "seconds",
+    ]
+    assert not {"votes", "counts", "answers"} & set(result("out"))
+
+
+def test_the_same_configuration_and_seed_give_the_same_numbers(pate):
+    for out in ("a", "b"):
+        pate("repeats=3", f"hydra.run.dir={out}")
+    pate("repeats=3", "hydra.run.dir=c", "compute.workers=2")
+    pate("repeats=3", "hydra.run.dir=d", "seed=1")
+    assert numbers("a") == numbers("b") == numbers("c")
+    ours, theirs = rows("a"), rows("d")
+    assert numbers("a") != numbers("d")
+    assert [row["accuracy"] for row in ours] != [row["accuracy"] for row in theirs]
+    assert len({row["diagnostics.teacher_accuracy"] for row in ours}) == 3  # repeats differ
+
+
+def test_mechanisms_see_the_same_split_and_teachers_but_not_the_same_noise(pate):
+    for name in ("gaussian", "svt", "active"):
+        pate(f"mechanism={name}", "eps=3", "repeats=2", f"hydra.run.dir={name}")
+    pate("mechanism=gaussian", "eps=inf", "repeats=2", "hydra.run.dir=exact")
+    paired = ["vote_accuracy", "teacher_accuracy", "vote_agreement", "ceiling", "majority_class"]
+    seen = {name: rows(name) for name in ("gaussian", "svt", "active", "exact")}
+    for diagnostic in paired:
+        column = {name: [row[f"diagnostics.{diagnostic}"] for row in seen[name]] for name in seen}
+        assert column["gaussian"] == column["svt"] == column["active"] == column["exact"]
+    agreement = {name: [row["diagnostics.label_agreement"] for row in seen[name]] for name in seen}
+    assert agreement["exact"] == ["1.0", "1.0"]
+    assert agreement["gaussian"] != agreement["exact"]  # there is noise
+    assert agreement["gaussian"] != agreement["active"]
+
+
+def test_without_privacy(pate):
+    code, out, _ = pate("eps=inf", "hydra.run.dir=out")
+    assert code == 0
+    assert (result("out")["eps"], result("out")["eps_ex_post"]) == ("inf", "inf")
+    assert read_record("out/result.json").eps == math.inf
+    assert "∞" in out
+
+
+def test_own_data_and_own_learner(pate):
+    Path("mine.csv").write_text(
+        "height,colour,kind\n"
+        + "".join(f"{i % 50},{'red' if i % 3 else 'blue'},{'ab'[i % 50 > 25]}\n" for i in range(1000))
+    )
+    code = main(
+        [
+            "run",
+            "dataset=csv",
+            "dataset.path=mine.csv",
+            "dataset.target=kind",
+            "split.public=50",
+            "teacher.estimator=sklearn.ensemble.RandomForestClassifier",
+            "teacher.params.max_depth=3",
+            "teacher.params.n_estimators=5",
+            "student=tree",
+            "eps=inf",
+            "hydra.run.dir=out",
+        ]
+    )
+    assert code == 0
+    assert result("out")["accuracy"]["mean"] > 0.9
+    student = load_student("out/student.skops")
+    assert (student.classes, student.meta["dataset"]) == (("a", "b"), "csv")
+    assert student.encoder is not None
+
+
+def test_two_runs_at_the_same_moment_do_not_collide(pate, monkeypatch):
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return cls(2026, 1, 2, 3, 4, 5)
+
+    monkeypatch.setattr(run_command, "datetime", Stopped)
+    for argv in (["eps=1"], ["eps=1"], ["eps=2"], ["-m", "eps=1"], ["-m", "eps=3"]):
+        assert pate(*argv)[0] == 0
+    made = sorted(path.name for path in Path("outputs/2026-01-02").iterdir())
+    assert len(made) == 5
+    assert all(name.startswith("03-04-05-000000-") for name in made)
+    assert sum("-synthetic-gaussian-" in name for name in made) == 3
+    assert sum("-sweep-1-" in name for name in made) == 2
+    assert sum(name.endswith("result.json") for name in files("outputs")) == 5
+
+
+@pytest.mark.parametrize(
+    ("argument", "made"),
+    [
+        ("hydra.run.dir=mine", "mine"),
+        ("hydra.run.dir='a b, c=d'", "a b, c=d"),
+        ("hydra.run.dir=deep/${mechanism.name}/eps-${eps}", "deep/gaussian/eps-1.0"),
+        ('hydra.run.dir="it\'s"', "it's"),
+    ],
+)
+def test_the_directory_of_a_run_is_the_user_s_to_choose(pate, argument, made):
+    code, _, err = pate(argument)
+    assert (code, err) == (0, f"written to {made}\n")
+    assert result(made)["status"] == "ok"
+    assert not Path("outputs").exists()
+
+
+def test_a_directory_elsewhere(pate, tmp_path):
+    where = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    _, _, err = pate(f"hydra.run.dir={where}")
+    assert err == f"written to {where}\n"
+    assert result(where)["status"] == "ok"
+    assert list(tmp_path.iterdir()) == []
+
+
+# shows, and runs nothing
+
+
+def test_cfg_shows_what_would_run(pate):
+    code, out, err = pate("--cfg", "job", "mechanism=svt", "eps=2")
+    assert (code, err) == (0, "")
+    shown = yaml.safe_load(out)
+    assert (shown["mechanism"]["name"], shown["eps"], shown["teacher"]["size"]) == ("svt", 2, 20)
+    assert list(Path().iterdir()) == []
+
+
+def test_help_lists_groups_and_keys(pate):
+    code, out, err = pate("--help", "mechanism=svt")
+    assert (code, err) == (0, "")
+    for line in (
+        "usage: pate run [-m] [GROUP=OPTION ...] [KEY=VALUE ...]",
+        "dataset: a9a, adult, csv, libsvm, mushroom, real-sim, synthetic",
+        "mechanism: active, gaussian, svt",
+        "student: libsvm, linear_svm, logistic, tree, voting",
+        "teacher: libsvm, linear_svm, logistic, tree",
+        "compute: local",
+        "  cutoff: auto",
+        "eps: 1.0",
+    ):
+        assert line in out.splitlines()
+    assert "Exit codes" in out
+    assert list(Path().iterdir()) == []
+
+
+def test_the_environment_is_left_as_it_was(pate, monkeypatch):
+    for before in (None, "0"):
+        if before is not None:
+            monkeypatch.setenv("HYDRA_FULL_ERROR", before)
+        argv, environ, cwd = list(sys.argv), dict(os.environ), Path.cwd()
+        pate()
+        assert (sys.argv, dict(os.environ), Path.cwd()) == (argv, environ, cwd)
+
+
+# sweeps
+
+
+def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
+    code, out, err = pate("-m", "mechanism=gaussian,active", "eps=1,2,4", "hydra.sweep.dir=all")
+    assert (code, err) == (0, "written to all\n")
+    found = {(result(f"all/{i}")["mechanism"], result(f"all/{i}")["eps"]) for i in range(6)}
+    assert found == {(mechanism, eps) for mechanism in ("gaussian", "active") for eps in (1, 2, 4)}
+    table = [line for line in out.splitlines() if line.startswith("synthetic")]
+    assert len(table) == 6
+    assert main(["table", "all", "--format", "csv", "--output", "t.csv"]) == 0
+    assert len(Path("t.csv").read_text().splitlines()) == 7  # a header and six rows
+
+
+def test_the_directory_of_a_sweep_is_the_user_s_to_choose(pate):
+    pate("-m", "eps=1,2", "hydra.sweep.dir='all of them'", "hydra.sweep.subdir=eps-${eps}")
+    assert sorted(path.name for path in Path("all of them").iterdir() if path.is_dir()) == ["eps-1", "eps-2"]
+    assert result("all of them/eps-2")["eps"] == 2
+
+
+def test_a_job_of_a_sweep_is_the_run_it_would_be_alone(pate):
+    pate("-m", "eps=1,2", "repeats=2", "hydra.sweep.dir=all")
+    pate("eps=2", "repeats=2", "hydra.run.dir=alone")
+    assert numbers("all/1") == numbers("alone")
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, eps: float, error: BaseException, repeat: int = 0) -> None:
+    """Let the jobs at one eps fail at one repeat, as nothing checked in advance could tell."""
+    run_repeat = pipeline.run_repeat
+
+    def fail(run: Any, number: int) -> Any:
+        if run.config.eps == eps and number == repeat:
+            raise error
+        return run_repeat(run, number)
+
+    monkeypatch.setattr(pipeline, "run_repeat", fail)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (RuntimeError("lost a sock"), "RuntimeError: lost a sock"),
+        (InputError("no such sock"), "no such sock"),
+        (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+    ],
+)
+def test_a_failed_job_does_not_lose_the_others(pate, monkeypatch, error, message):
+    failing(monkeypatch, 2, error)
+    code, out, err = pate("-m", "eps=1,2,4", "hydra.sweep.dir=all")
+    assert code == 1
+    assert [result(f"all/{i}")["status"] for i in range(3)] == ["ok", "error", "ok"]
+    assert result("all/1")["message"] == message
+    assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 2
+    assert message in " ".join(out.split())  # listed below the table
+    assert "1 of 3 jobs did not finish" in err
+    assert ("Traceback" in err) is isinstance(error, RuntimeError)
+    assert "Hydra" not in err
+    assert "HYDRA" not in err
+
+
+def test_a_sweep_in_which_every_job_fails(pate, monkeypatch):
+    failing(monkeypatch, 1, RuntimeError("no"))
+    code, _, err = pate("-m", "eps=1", "seed=1,2", "hydra.sweep.dir=all")
+    assert code == 1
+    assert "2 of 2 jobs did not finish" in err
+
+
+def test_an_interrupted_sweep_keeps_what_is_done(pate, monkeypatch):
+    failing(monkeypatch, 2, KeyboardInterrupt(), repeat=1)
+    code, out, err = pate("-m", "eps=1,2,4", "repeats=2", "hydra.sweep.dir=all")
+    assert code == 130
+    assert err.endswith("pate: interrupted\n")
+    assert "Traceback" not in err
+    assert [result(f"all/{i}")["status"] for i in (0, 1)] == ["ok", "interrupted"]
+    assert len(rows("all/1")) == 1
+    assert not Path("all/2").exists()
+    assert "interrupted after 1 of 2 repeats" in " ".join(out.split())
+
+
+# failures
+
+
+def test_our_fault(pate, monkeypatch):
+    failing(monkeypatch, 1, RuntimeError("lost a sock"), repeat=1)
+    code, out, err = pate("repeats=3", "hydra.run.dir=out")
+    assert code == 1
+    assert err.startswith("Traceback")
+    assert "RuntimeError: lost a sock" in err
+    assert (result("out")["status"], result("out")["message"]) == ("error", "RuntimeError: lost a sock")
+    assert len(rows("out")) == 1
+    assert "lost a sock" in out
+
+
+def test_a_full_disk(pate, monkeypatch):
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store.os, "fsync", full)
+    assert pate() == (1, "", "pate: No space left on device\n")
+
+
+def test_a_disk_that_fills_up_under_hydra(pate, monkeypatch):
+    """Hydra writes its own files before the job starts."""
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device", "config.yaml")
+
+    monkeypatch.setattr("hydra.core.utils._save_config", full)
+    assert pate() == (1, "", "pate: config.yaml: No space left on device\n")
+
+
+def test_repeats_done_before_a_late_refusal_are_kept(pate, monkeypatch):
+    failing(monkeypatch, 1, InputError("no such sock"), repeat=2)
+    code, _, err = pate("repeats=3", "hydra.run.dir=out")
+    assert (code, err) == (2, "pate: no such sock\n")
+    assert len(rows("out")) == 2
+    assert result("out")["status"] == "error"
+
+
+# as a process
+
+
+def start(cwd: Path, *argv: str) -> subprocess.Popen[str]:
+    env = {**os.environ, "PYTHONPATH": str(REPO)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pate_cli", "run", *argv],
+        cwd=cwd,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def test_in_a_pipe_there_is_no_bar_and_no_warning(tmp_path):
+    out, err = start(tmp_path, *SMALL, "repeats=2", "hydra.run.dir=out").communicate(timeout=60)
+    assert err == "written to out\n"
+    assert "\x1b" not in out
+    assert "\r" not in out
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c(tmp_path, workers):
+    """A real one: sent to the whole process group, as a terminal does."""
+    process = start(
+        tmp_path, "repeats=50", "dataset.n_records=20000", f"compute.workers={workers}", "hydra.run.dir=out"
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "out/repeats.csv").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert result(tmp_path / "out")["status"] == "running"
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    # Python reports a Ctrl-C that hit it within exec() by the signal itself: 130 to a shell, too
+    assert process.returncode in (130, -signal.SIGINT)
+    assert err == "written to out\npate: interrupted\n"
+    record = result(tmp_path / "out")
+    done = len(rows(tmp_path / "out"))
+    assert 1 <= done < 50
+    assert record["status"] == "interrupted"
+    assert record["message"] == f"interrupted after {done} of 50 repeats"
+    assert record["accuracy"]["n"] == done
+    assert load_student(tmp_path / "out/student.skops").n_features == 5
+    assert f"interrupted after {done} of 50 repeats" in " ".join(out.split())
+    assert not [name for name in files(tmp_path) if name.endswith(".tmp")]

@@ -1,0 +1,406 @@
+"""Bad input, through the real command line: exit code 2, one line that helps, nothing written."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pate_cli.cli import main
+from pate_cli.overrides import conf_dir
+
+REPO = Path(__file__).resolve().parent.parent
+SMALL = ["dataset.n_records=1000", "split.public=40"]
+GOOD = "".join(f"{i % 2} 1:{i} 2:{i % 7}\n" for i in range(60))
+
+
+def options(group: str) -> str:
+    return ", ".join(sorted(path.stem for path in (conf_dir() / group).glob("*.yaml")))
+
+
+def libsvm(path: str) -> list[str]:
+    return ["dataset=libsvm", f"dataset.path={path}", "split.public=5", "teacher.size=10"]
+
+
+def csv(path: str, target: str = "y") -> list[str]:
+    return [
+        "dataset=csv",
+        f"dataset.path={path}",
+        f"dataset.target={target}",
+        "split.public=5",
+        "teacher.size=10",
+    ]
+
+
+# name: (arguments after `pate run`, what the line must say)
+VALUES: dict[str, tuple[list[str], list[str]]] = {
+    "eps zero": (["eps=0"], ["eps: got 0;", "> 0, or inf"]),
+    "eps negative": (["eps=-1"], ["eps: got -1;", "> 0, or inf"]),
+    "eps minus infinity": (["eps=-inf"], ["eps: got -inf;"]),
+    "eps nan": (["eps=nan"], ["eps: got nan;", "> 0, or inf"]),
+    "eps text": (["eps=much"], ["eps: got 'much';", "> 0, or inf"]),
+    "eps empty": (["eps="], ["eps: got '';"]),
+    "eps true": (["eps=true"], ["eps: got True;"]),
+    "eps a list": (["eps=[1,2]"], ["eps: got [1, 2];"]),
+    "eps deleted": (["~eps"], ["eps: got None;"]),
+    "eps no float holds": (["eps=1" + "0" * 400], ["eps: got 1000", "> 0, or inf"]),
+    "delta zero": (["delta=0"], ["delta: got 0;", "(0, 1)", "null"]),
+    "delta one": (["delta=1"], ["delta: got 1;", "(0, 1)"]),
+    "delta negative": (["delta=-0.1"], ["delta: got -0.1;"]),
+    "delta text": (["delta=small"], ["delta: got 'small';"]),
+    "delta nan": (["delta=nan"], ["delta: got nan;"]),
+    "more teachers than records": (
+        [*SMALL, "teacher.count=801"],
+        ["teacher.count: got 801;", "from 1 to 800"],
+    ),
+    "larger teachers than records": (
+        [*SMALL, "teacher.size=801"],
+        ["teacher.size: got 801;", "from 1 to 800"],
+    ),
+    "teacher size zero": (["teacher.size=0"], ["teacher.size: got 0;", ">= 1"]),
+    "teacher size null": (["teacher.size=null"], ["teacher.size: got None;", ">= 1"]),
+    "teacher size half": (["teacher.size=0.5"], ["teacher.size: got 0.5;", "whole number"]),
+    "no teachers": (["teacher.count=0"], ["teacher.count: got 0;"]),
+    "public split of 0 points": (["split.public=0"], ["split.public: got 0;", "> 0"]),
+    "public split negative": (["split.public=-5"], ["split.public: got -5;"]),
+    "public split of everything": ([*SMALL, "split.public=999"], ["split.public: got 999;", "1000 records"]),
+    "public split below the budget": (
+        [*SMALL, "mechanism=active", "split.budget=41"],
+        ["split.budget: got 41;", "at most 40", "40 points"],
+    ),
+    "budget zero": (["split.budget=0"], ["split.budget: got 0;"]),
+    "repeats zero": (["repeats=0"], ["repeats: got 0;"]),
+    "seed negative": (["seed=-1"], ["seed: got -1;"]),
+    "workers zero": (["compute.workers=0"], ["compute.workers: got 0;"]),
+    "cutoff text": (["mechanism=svt", "mechanism.cutoff=some"], ["mechanism.cutoff: got 'some';", "auto"]),
+    "cutoff above ell": (
+        [*SMALL, "mechanism=svt", "mechanism.cutoff=41"],
+        ["mechanism.cutoff: got 41;", "40"],
+    ),
+    "calibration": (["mechanism=svt", "mechanism.calibration=loose"], ["mechanism.calibration", "liu2021"]),
+    "oracle": (["mechanism=active", "mechanism.oracle=pythia"], ["mechanism.oracle", "gaussian, svt"]),
+    "mellowness": (
+        ["mechanism=active", "mechanism.mellowness=-1"],
+        ["mechanism.mellowness: got -1;", ">= 0"],
+    ),
+    "unanswered": (["student.unanswered=guess"], ["student.unanswered: got 'guess';", "drop, random"]),
+    "infeasible svt": (
+        [*SMALL, "mechanism=svt", "eps=0.1"],
+        ["mechanism=svt cannot answer with 40 teachers", "what would do: at least", "teacher.count=", "eps="],
+    ),
+    "infeasible active svt": (
+        [*SMALL, "mechanism=active", "mechanism.oracle=svt", "eps=0.1"],
+        ["cannot answer with 40 teachers", "what would do"],
+    ),
+    "infeasible published calibration": (
+        [*SMALL, "mechanism=svt", "mechanism.calibration=liu2021"],
+        ["calibration=liu2021", "what would do: at least"],
+    ),
+    "learner parameter unknown": (
+        ["teacher.params.depth=3"],
+        ["teacher.params.depth: got 3;", "C, class_weight"],
+    ),
+    "learner parameter value": (["student.params.C=-1"], ["student.params.C: got -1;", "(0.0, inf]"]),
+    "not importable": (
+        ["teacher.estimator=nowhere.Forest"],
+        ["teacher.estimator: got 'nowhere.Forest'", "nowhere"],
+    ),
+    "a regressor": (
+        ["teacher.estimator=sklearn.linear_model.Ridge"],
+        [
+            "teacher.estimator: got 'sklearn.linear_model.Ridge'",
+            "logistic, linear_svm, libsvm, tree",
+            "classifier",
+        ],
+    ),
+    "a function": (["student.estimator=os.getcwd"], ["student.estimator: got 'os.getcwd'", "classifier"]),
+    "no class there": (
+        ["student.estimator=sklearn.linear_model.Lojistic"],
+        ["student.estimator: got", "Lojistic"],
+    ),
+    "mandatory path": (["dataset=libsvm"], ["dataset.path: got None;", "path of a LIBSVM file"]),
+    "mandatory csv path": (["dataset=csv", "dataset.target=y"], ["dataset.path: got None;"]),
+    "mandatory target": (["dataset=csv", "dataset.path=good.csv"], ["dataset.target: got None;"]),
+    "a path that is a number": (
+        ["dataset=libsvm", "dataset.path=2024"],
+        ["dataset.path: got 2024;", '"2024"'],
+    ),
+    "dataset option": (["dataset.flip=0.6"], ["dataset.flip: got 0.6;", "[0, 0.5)"]),
+    "dataset name": (["dataset.name=mnist"], ["dataset: got 'mnist';", "synthetic, mushroom"]),
+}
+
+UNKNOWN: dict[str, tuple[list[str], list[str]]] = {
+    **{
+        f"{group} option": ([f"{group}=nope"], [f"{group}: got 'nope'; accepted: {options(group)}"])
+        for group in ("dataset", "teacher", "student", "mechanism", "compute")
+    },
+    **{
+        f"{group} null": ([f"{group}=null"], [f"{group}: got None;", options(group)])
+        for group in ("dataset", "mechanism")
+    },
+    "group deleted": (["~mechanism"], ["mechanism: got None;", options("mechanism")]),
+    "group added twice": (
+        ["+mechanism=svt"],
+        ["+mechanism=svt", "mechanism=OPTION", "active, gaussian, svt"],
+    ),
+    "top key": (
+        ["epsilon=1"],
+        ["epsilon: no such key; did you mean eps; there are: ", "repeats, seed, split"],
+    ),
+    "top key appended": (["+oops=1"], ["oops: no such key; there are: dataset, teacher, student", "split"]),
+    "top key forced": (["++oops=1"], ["oops: no such key; there are: dataset, teacher"]),
+    "teacher key": (
+        ["teacher.sise=3"],
+        ["teacher.sise: no such key; did you mean teacher.size; there are: "],
+    ),
+    "teacher key appended": (
+        ["+teacher.oops=3"],
+        ["teacher.oops: no such key;", "teacher.estimator, teacher.params"],
+    ),
+    "student key": (["student.oops=3"], ["student.oops: no such key;", "student.unanswered"]),
+    "mechanism key": (["mechanism.cutoff=3"], ["mechanism.cutoff: no such key; there are: mechanism.name"]),
+    "mechanism key of another": (
+        ["mechanism=svt", "mechanism.oracle=svt"],
+        ["mechanism.oracle: no such key", "mechanism.calibration, mechanism.cutoff"],
+    ),
+    "mechanism key appended": (
+        ["+mechanism.cutoff=3"],
+        ["mechanism.cutoff: no such key; there are: mechanism.name"],
+    ),
+    "split key": (
+        ["split.publik=3"],
+        ["split.publik: no such key; did you mean split.public; there are: split.private"],
+    ),
+    "split key appended": (
+        ["+split.oops=3"],
+        ["split.oops: no such key; there are: split.private, split.public"],
+    ),
+    "compute key": (["compute.oops=3"], ["compute.oops: no such key;", "compute.workers"]),
+    "dataset key": (["dataset.oops=3"], ["dataset.oops: no such key;", "dataset.n_records"]),
+    "dataset key appended": (["+dataset.oops=3"], ["dataset.oops: got 3;", "dataset.n_records"]),
+    "key below a value": (
+        ["split.public.oops=3"],
+        ["split.public.oops: no such key; split.public is a value"],
+    ),
+    "key below nothing": (["oops.oops=3"], ["oops.oops: no such key, nor oops"]),
+    "hydra key": (["hydra.oops=3"], ["hydra.oops: no such key", "--cfg hydra"]),
+    "hydra group": (["hydra/launcher=oops"], ["hydra/launcher: got 'oops'; accepted: basic"]),
+    "hydra mode": (["hydra.mode=MULTIRUN"], ["hydra.mode=MULTIRUN", "-m"]),
+    "no value": (["eps"], ["eps: cannot be read", "KEY=VALUE"]),
+    "no key": (["=1"], ["=1: no key", "KEY=VALUE"]),
+    "unclosed": (["eps=[1"], ["eps=[1: cannot be read"]),
+    "quotes needed": (
+        ["dataset.path=a=b.csv"],
+        ["dataset.path=a=b.csv: cannot be read", """'dataset.path="a=b.csv"'"""],
+    ),
+    "interpolation": (["eps=${oops}"], ["eps: ", "oops"]),
+    "several values": (["eps=1,2"], ["eps=1,2: several values need -m"]),
+    "option": (["--fast"], ["--fast", "pate run --help"]),
+    "option value": (["--cfg", "oops"], ["--cfg", "oops", "'job', 'hydra', 'all'"]),
+    "hydra's rerun": (["--experimental-rerun", "x"], ["--experimental-rerun: not an option here"]),
+    "config name": (["--config-name", "x"], ["--config-name: not an option here", "--config-dir"]),
+    "config dir": (["--config-dir", "nowhere"], ["--config-dir: got 'nowhere';", "existing directory"]),
+    "two commands": (["-m", "--cfg", "job"], ["--multirun and --cfg"]),
+    "shown with a wrong key": (["--cfg", "job", "oops=1"], ["oops: no such key"]),
+    "help with a wrong option": (
+        ["--help", "mechanism=oops"],
+        ["mechanism: got 'oops'; accepted: active, gaussian, svt"],
+    ),
+}
+
+FILES: dict[str, tuple[list[str], list[str]]] = {
+    "missing": (libsvm("no.libsvm"), ["no.libsvm: no such file"]),
+    "a directory": (libsvm("folder"), ["folder: cannot be read", "directory"]),
+    "empty": (libsvm("empty.libsvm"), ["empty.libsvm: empty"]),
+    "cut bz2": (libsvm("cut.bz2"), ["cut.bz2: the compressed file is cut short"]),
+    "cut gz": (libsvm("cut.gz"), ["cut.gz: the compressed file is cut short"]),
+    "not a gz": (libsvm("not.gz"), ["not.gz: not a .gz file"]),
+    "cut in a line": (libsvm("cut.libsvm"), ["cut.libsvm, line 60:", "not a finite number"]),
+    "not numeric": (libsvm("text.libsvm"), ["text.libsvm, line 3:", "'two'"]),
+    "label not numeric": (libsvm("label.libsvm"), ["label.libsvm, line 2:", "'yes'"]),
+    "one class": (libsvm("one.libsvm"), ["one.libsvm: every label is '1'", "two classes"]),
+    "nan": (libsvm("nan.libsvm"), ["nan.libsvm, line 4:", "nan"]),
+    "inf": (libsvm("inf.libsvm"), ["inf.libsvm, line 4:", "inf"]),
+    "csv missing": (csv("no.csv"), ["no.csv: no such file"]),
+    "csv empty": (csv("empty.csv"), ["empty.csv: empty"]),
+    "csv without the target": (csv("good.csv", "z"), ["dataset.target: got 'z';", "good.csv: a, b, y"]),
+    "csv one class": (csv("one.csv"), ["one.csv", "every label is 'p'"]),
+    "csv inf": (csv("inf.csv"), ["inf.csv, line 3:", "'inf'"]),
+    "csv ragged": (csv("ragged.csv"), ["ragged.csv, line 3: 2 cells, the header has 3"]),
+    "checksum": (["dataset=a9a"], ["a9a: checksum of", "expected f5d5ffd8", "pate data fetch a9a"]),
+    "not the content": (
+        ["dataset=mushroom"],
+        ["mushroom:", "expected 112 features", "pate data fetch mushroom"],
+    ),
+}
+
+WRITING: dict[str, tuple[list[str], list[str]]] = {
+    "run under a file": (["hydra.run.dir=good.csv/run"], ["hydra.run.dir: got", "good.csv: not a directory"]),
+    "run is a file": (["hydra.run.dir=good.csv"], ["hydra.run.dir: got", "not a directory"]),
+    "name too long": (["hydra.run.dir=" + "x" * 300], ["hydra.run.dir: got", "name too long"]),
+    "sweep under a file": (
+        ["-m", "hydra.sweep.dir=good.csv/x", "eps=1,2"],
+        ["hydra.sweep.dir: got", "good.csv"],
+    ),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with files to be refused; PATE_DATA holds what is not a9a and mushrooms."""
+    cwd, data = tmp_path / "cwd", tmp_path / "data"
+    for path in (cwd / "folder", data):
+        path.mkdir(parents=True)
+    table = "a,b,y\n" + "".join(f"{i},{'uvw'[i % 3]},{'pq'[i % 2]}\n" for i in range(60))
+    lines = GOOD.splitlines(keepends=True)
+    for name, text in {
+        "empty.libsvm": "",
+        "cut.libsvm": GOOD.rstrip()[:-1],
+        "text.libsvm": "".join([*lines[:2], "0 1:two\n", *lines[3:]]),
+        "label.libsvm": "".join([lines[0], "yes 1:2\n", *lines[2:]]),
+        "one.libsvm": "".join(lines[1::2]),
+        "nan.libsvm": "".join([*lines[:3], "1 1:nan\n", *lines[4:]]),
+        "inf.libsvm": "".join([*lines[:3], "1 1:inf\n", *lines[4:]]),
+        "not.gz": GOOD,
+        "good.csv": table,
+        "empty.csv": "",
+        "one.csv": table.replace(",q\n", ",p\n"),
+        "inf.csv": table.replace("\n1,", "\ninf,", 1),
+        "ragged.csv": table.replace("1,v,q", "1,q", 1),
+    }.items():
+        (cwd / name).write_text(text)
+    (cwd / "cut.bz2").write_bytes(bz2.compress(GOOD.encode())[:-20])
+    (cwd / "cut.gz").write_bytes(gzip.compress(GOOD.encode())[:-20])
+    for name in ("a9a", "a9a.t", "mushrooms"):
+        (data / name).write_text(GOOD)
+    monkeypatch.chdir(cwd)
+    monkeypatch.setenv("PATE_DATA", str(data))
+    return tmp_path
+
+
+def tree(root: Path) -> dict[str, bytes | None]:
+    return {str(path): path.read_bytes() if path.is_file() else None for path in root.rglob("*")}
+
+
+def refused(folder: Path, capsys: pytest.CaptureFixture[str], argv: list[str], said: list[str]) -> None:
+    before = tree(folder)
+    code = main(argv)
+    out, err = capsys.readouterr()
+    assert code == 2, err
+    assert out == ""
+    assert err.startswith("pate: ")
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    for text in said:
+        assert text in err
+    assert tree(folder) == before
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values(folder, capsys, name):
+    argv, said = VALUES[name]
+    refused(folder, capsys, ["run", *argv], said)
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_unknown_names(folder, capsys, name):
+    argv, said = UNKNOWN[name]
+    refused(folder, capsys, ["run", *argv], said)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(folder, capsys, name):
+    argv, said = FILES[name]
+    refused(folder, capsys, ["run", *argv], said)
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_places_that_cannot_be_written(folder, capsys, name):
+    argv, said = WRITING[name]
+    refused(folder, capsys, ["run", *SMALL, *argv], said)
+
+
+@pytest.mark.parametrize("name", [*VALUES, *FILES])
+def test_plan_refuses_what_run_refuses(folder, capsys, name):
+    argv, said = (VALUES | FILES)[name]
+    refused(folder, capsys, ["plan", *argv], said)
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["eps=1,-1"], ["eps: got -1;"]),
+        (["mechanism=gaussian,oops"], ["mechanism: got 'oops'; accepted: active, gaussian, svt"]),
+        (["teacher.size=20,0"], ["teacher.size: got 0;"]),
+        (["eps=1,2", "oops=1"], ["oops: no such key"]),
+        (["mechanism=gaussian,svt", "eps=2,0.1"], ["cannot answer with 40 teachers at eps=0.1"]),
+        (["teacher.params.C=1,-1"], ["teacher.params.C: got -1;"]),
+        (["eps=interval(0,1)"], ["INTERVAL_SWEEP"]),
+    ],
+)
+def test_a_sweep_is_refused_before_its_first_job(folder, capsys, argv, said):
+    refused(folder, capsys, ["run", "-m", *SMALL, *argv], said)
+    refused(folder, capsys, ["run", *SMALL, *argv, "-m"], said)  # wherever the option stands
+
+
+LATE = """
+from sklearn.linear_model import LogisticRegression
+class Fussy(LogisticRegression):
+    def fit(self, X, y):
+        if X.shape[1] == 5:
+            raise ValueError("five columns")
+        return super().fit(X, y)
+"""
+
+
+@pytest.fixture
+def fussy(folder, monkeypatch):
+    """A classifier that passes every check made in advance, and fails on the data."""
+    (folder / "fussy_learner.py").write_text(LATE)
+    monkeypatch.syspath_prepend(folder)
+
+
+@pytest.mark.usefixtures("fussy")
+@pytest.mark.parametrize("who", ["teacher", "student"])
+def test_a_run_refused_late_leaves_nothing(folder, capsys, who):
+    said = [f"{who}.estimator: got", "five columns"]
+    refused(folder, capsys, ["run", *SMALL, f"{who}.estimator=fussy_learner.Fussy"], said)
+    argv = ["run", *SMALL, f"{who}.estimator=fussy_learner.Fussy", "hydra.run.dir=folder/a/b"]
+    refused(folder, capsys, argv, said)
+    assert (folder / "cwd" / "folder").is_dir()
+
+
+@pytest.mark.usefixtures("fussy")
+def test_a_run_refused_late_leaves_what_was_there(folder, capsys):
+    (folder / "cwd/folder/mine.txt").write_text("kept")
+    assert main(["run", *SMALL, "student.estimator=fussy_learner.Fussy", "hydra.run.dir=folder"]) == 2
+    assert "five columns" in capsys.readouterr().err
+    assert (folder / "cwd/folder/mine.txt").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["-m", "eps=1,-1"],
+        FILES["cut gz"][0],
+        VALUES["infeasible svt"][0],
+        WRITING["run under a file"][0],
+    ],
+    ids=str,
+)
+def test_as_a_process(folder, argv):
+    before = tree(folder)
+    env = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pate_cli", "run", *argv], capture_output=True, text=True, env=env, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("pate: ")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert tree(folder) == before

@@ -1,0 +1,129 @@
+"""The command itself: help, exit codes, and how little it imports to say so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pate_cli import __version__, cli
+from pate_cli.errors import ConfigError
+
+REPO = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize("argv", [[], ["-h"], ["--help"]])
+def test_help_explains_each_command_in_a_line(capsys, argv):
+    assert cli.main(argv) == 0
+    out = capsys.readouterr().out
+    for name, text in cli.COMMANDS.items():
+        assert f"  {name:<10} {text}\n" in out
+    assert max(map(len, out.splitlines())) <= 85
+
+
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"pate {__version__}\n"
+
+
+@pytest.mark.parametrize("name", ["fly", "--fast", "help"])
+def test_an_unknown_command_lists_what_exists(capsys, name):
+    assert cli.main([name]) == 2
+    assert capsys.readouterr().err == f"pate: {name}: no such command; there are: {', '.join(cli.COMMANDS)}\n"
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help(capsys, name):
+    assert cli.main([name, "--help"]) == 0
+    shown = capsys.readouterr()
+    assert f"usage: pate {name}" in shown.out
+    assert shown.err == ""
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def main(argv: list[str]) -> int:
+        raise error
+
+    monkeypatch.setitem(sys.modules, "pate_cli.commands.table", types.SimpleNamespace(main=main))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (ConfigError("eps", 0, "more"), 2, "pate: eps: got 0; accepted: more\n"),
+        (OSError(28, "No space left on device"), 1, "pate: No space left on device\n"),
+        (OSError(28, "No space left on device", "a/b"), 1, "pate: a/b: No space left on device\n"),
+        (OSError("odd"), 1, "pate: odd\n"),
+        (KeyboardInterrupt(), 130, "pate: interrupted\n"),
+        (SystemExit(2), 2, ""),
+        (SystemExit(0), 0, ""),
+        (SystemExit("text"), 2, ""),
+    ],
+    ids=repr,
+)
+def test_exit_codes(monkeypatch, capsys, error, code, said):
+    raising(monkeypatch, error)
+    assert cli.main(["table"]) == code
+    assert capsys.readouterr() == ("", said)
+
+
+def test_our_fault_keeps_its_traceback(monkeypatch):
+    raising(monkeypatch, RuntimeError("ours"))
+    with pytest.raises(RuntimeError, match="ours"):
+        cli.main(["table"])
+
+
+def start(*argv: str, **streams: Any) -> subprocess.Popen[str]:
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pate_cli", *argv], cwd=REPO, env=env, text=True, **streams
+    )
+
+
+@pytest.mark.parametrize("argv", [["--help"], ["run", "--cfg", "job"], ["data", "list"]])
+def test_a_reader_who_went_away_is_no_error(argv):
+    """As in `pate ... | head -0`: nothing on stderr, exit code 0."""
+    with start(*argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_output_that_cannot_be_written():
+    with open("/dev/full", "w") as full, start("--help", stdout=full, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert process.stderr.read() == "pate: No space left on device\n"
+    assert process.returncode == 1
+
+
+def test_start_up_imports_nothing_heavy():
+    code = """
+import sys
+from pate_cli.cli import main
+main(["--help"])
+main(["--version"])
+main(["fly"])
+heavy = {"numpy", "scipy", "sklearn", "pandas", "hydra", "omegaconf", "rich", "joblib", "argparse", "json"}
+print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], cwd=REPO, capture_output=True, text=True, timeout=60
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_as_a_module_and_as_a_script():
+    for argv in (["-m", "pate_cli"], ["-c", "from pate_cli.cli import entry_point; entry_point()"]):
+        done = subprocess.run(
+            [sys.executable, *argv, "fly"], cwd=REPO, capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("pate: fly: no such command")

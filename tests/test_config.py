@@ -1,0 +1,169 @@
+"""The schema: every value is checked by name, and what is accepted arrives as it was typed."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import pytest
+
+from pate_cli.config import DatasetConfig, MechanismConfig, parse
+from pate_cli.errors import ConfigError, InputError
+
+RAW: dict[str, Any] = {
+    "dataset": {"name": "csv", "path": "a.csv", "target": "y", "sep": ","},
+    "teacher": {"estimator": "logistic", "params": {"C": 2}, "size": 20, "count": None},
+    "student": {"estimator": "tree", "params": {}, "unanswered": "drop"},
+    "mechanism": {"name": "svt", "calibration": "tight", "cutoff": "auto"},
+    "compute": {"name": "local", "workers": None},
+    "eps": 1,
+    "delta": None,
+    "repeats": 3,
+    "seed": 7,
+    "split": {"private": 0.8, "public": 400, "budget": 0.3},
+}
+
+
+def changed(**values: Any) -> dict[str, Any]:
+    """`RAW` with some values replaced; `teacher__size` is teacher.size."""
+    raw = copy.deepcopy(RAW)
+    for key, value in values.items():
+        *groups, name = key.split("__")
+        node = raw
+        for group in groups:
+            node = node[group]
+        node[name] = value
+    return raw
+
+
+def test_what_is_accepted_arrives():
+    config = parse(RAW)
+    assert config.dataset == DatasetConfig("csv", {"path": "a.csv", "target": "y", "sep": ","})
+    assert (config.teacher.params, config.teacher.size, config.teacher.count) == ({"C": 2}, 20, None)
+    assert (config.student.estimator, config.student.unanswered) == ("tree", "drop")
+    assert config.mechanism == MechanismConfig("svt", "svt", "passive")
+    assert (config.eps, config.delta, config.repeats, config.seed) == (1, None, 3, 7)
+    # a number of points stays one: 1 and 1.0 mean different things here
+    assert (config.split.private, config.split.public) == (0.8, 400)
+    assert isinstance(config.split.public, int)
+
+
+def test_nothing_is_changed_on_the_way():
+    raw = copy.deepcopy(RAW)
+    parse(raw)
+    assert raw == RAW
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        ({"name": "gaussian"}, MechanismConfig("gaussian", "gaussian", "passive")),
+        (
+            {"name": "svt", "calibration": "liu2021", "cutoff": 5},
+            MechanismConfig("svt", "svt", "passive", "liu2021", 5),
+        ),
+        (
+            {"name": "active", "oracle": "gaussian", "mellowness": 0},
+            MechanismConfig("active", "gaussian", "active", mellowness=0),
+        ),
+        (
+            {
+                "name": "active",
+                "oracle": "svt",
+                "mellowness": 0.5,
+                "calibration": "bassily2018",
+                "cutoff": "auto",
+            },
+            MechanismConfig("active", "svt", "active", "bassily2018", None, 0.5),
+        ),
+    ],
+)
+def test_mechanisms(group, expected):
+    assert parse(changed(mechanism=group)).mechanism == expected
+
+
+def test_labels_in_tables():
+    group = {"name": "active", "oracle": "svt", "mellowness": 0.1}
+    assert parse(changed(mechanism=group)).mechanism.label == "active-svt"
+    assert parse(changed(mechanism=group | {"oracle": "gaussian"})).mechanism.label == "active"
+    assert parse(RAW).mechanism.label == "svt"
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"eps": 0}, "eps: got 0; accepted: a number > 0, or inf"),
+        ({"eps": -math.inf}, "eps: got -inf;"),
+        ({"eps": math.nan}, "eps: got nan;"),
+        ({"eps": True}, "eps: got True;"),
+        ({"eps": "1"}, "eps: got '1';"),
+        ({"eps": None}, "eps: got None;"),
+        ({"eps": 10**400}, "eps: got 1000"),
+        ({"delta": 0.0}, "delta: got 0.0;"),
+        ({"delta": 1}, "delta: got 1;"),
+        ({"delta": math.nan}, "delta: got nan;"),
+        ({"delta": False}, "delta: got False;"),
+        ({"repeats": 0}, "repeats: got 0; accepted: a whole number >= 1"),
+        ({"repeats": 2.0}, "repeats: got 2.0;"),
+        ({"repeats": None}, "repeats: got None;"),
+        ({"repeats": True}, "repeats: got True;"),
+        ({"seed": -1}, "seed: got -1; accepted: a whole number >= 0"),
+        ({"teacher__size": 0}, "teacher.size: got 0;"),
+        ({"teacher__size": None}, "teacher.size: got None;"),
+        ({"teacher__count": 0}, "teacher.count: got 0; accepted: a whole number >= 1, or null"),
+        ({"teacher__estimator": ""}, "teacher.estimator: got '';"),
+        ({"teacher__estimator": 3}, "teacher.estimator: got 3;"),
+        ({"teacher__params": 3}, "teacher.params: got 3; accepted: keys of the learner"),
+        ({"student__unanswered": None}, "student.unanswered: got None; accepted: drop, random"),
+        ({"mechanism__name": "laplace"}, "mechanism.name: got 'laplace'; accepted: gaussian, svt, active"),
+        ({"mechanism__cutoff": 1.5}, "mechanism.cutoff: got 1.5; accepted: auto, or a whole number >= 1"),
+        ({"mechanism__cutoff": None}, "mechanism.cutoff: got None;"),
+        ({"mechanism__calibration": "no"}, "mechanism.calibration: got 'no'; accepted: tight, liu2021"),
+        ({"compute__workers": 0}, "compute.workers: got 0; accepted: a whole number >= 1, or null"),
+        ({"compute__name": "cloud"}, "compute.name: got 'cloud'; accepted: local"),
+        ({"split__public": 0}, "split.public: got 0; accepted: a number > 0"),
+        ({"split__private": math.inf}, "split.private: got inf;"),
+        ({"split__budget": "half"}, "split.budget: got 'half';"),
+        ({"dataset__name": "???"}, "dataset.name: got '???';"),
+        ({"dataset__path": 2024}, "dataset.path: got 2024;"),
+        ({"teacher": None}, "teacher: got None;"),
+        ({"split": 0.5}, "split: got 0.5;"),
+    ],
+    ids=str,
+)
+def test_refused_by_name(values, said):
+    with pytest.raises(ConfigError) as refused:
+        parse(changed(**values))
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"oops": 1}, "oops: no such key; there are: dataset, teacher, student, mechanism, compute, eps"),
+        ({"teacher__oops": 1}, "teacher.oops: no such key; there are: teacher.estimator, teacher.params"),
+        ({"student__oops": 1}, "student.oops: no such key; there are: student.estimator"),
+        ({"compute__oops": 1}, "compute.oops: no such key; there are: compute.name, compute.workers"),
+        ({"split__oops": 1}, "split.oops: no such key; there are: split.private, split.public, split.budget"),
+        ({"mechanism__mellowness": 1}, "mechanism.mellowness: no such key; there are: mechanism.name, mech"),
+    ],
+    ids=str,
+)
+def test_unknown_keys_list_what_exists(values, said):
+    with pytest.raises(InputError) as refused:
+        parse(changed(**values))
+    assert str(refused.value).startswith(said)
+
+
+def test_a_mandatory_value_left_open_is_none_for_the_loader():
+    assert parse(changed(dataset__path="???")).dataset.options["path"] is None
+
+
+def test_count_may_stand_without_size():
+    teacher = parse(changed(teacher__size=None, teacher__count=50)).teacher
+    assert (teacher.size, teacher.count) == (None, 50)
+
+
+def test_infinite_eps():
+    assert parse(changed(eps=math.inf)).eps == math.inf

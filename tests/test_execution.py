@@ -1,0 +1,259 @@
+"""The files of a run while it goes on, and when it goes wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from pate_cli import console, execution, pipeline
+from pate_cli.errors import InputError
+from pate_cli.overrides import compose
+from pate_cli.results import store
+from pate_cli.students import load_student
+
+SMALL = ["dataset.n_records=1000", "split.public=40", "compute.workers=1"]
+
+
+@pytest.fixture(autouse=True)
+def _fresh(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    execution.forget()
+
+
+def execute(*overrides: str, sweep: bool = False, into: str = "run") -> Path:
+    Path(into).mkdir(exist_ok=True)
+    execution.execute(compose([*SMALL, *overrides]), Path(into), sweep=sweep, command=["pate", "run"])
+    return Path(into)
+
+
+def result(run: Path) -> dict[str, Any]:
+    return json.loads((run / "result.json").read_text())
+
+
+def repeats(run: Path) -> list[dict[str, str]]:
+    with open(run / "repeats.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, repeat: int, error: BaseException) -> None:
+    run_repeat = pipeline.run_repeat
+
+    def failing(run: Any, number: int) -> Any:
+        if number == repeat:
+            raise error
+        return run_repeat(run, number)
+
+    monkeypatch.setattr(pipeline, "run_repeat", failing)
+
+
+def test_a_run_leaves_its_three_files():
+    run = execute("repeats=2")
+    assert sorted(path.name for path in run.iterdir()) == ["repeats.csv", "result.json", "student.skops"]
+    assert result(run)["status"] == "ok"
+    assert result(run)["message"] is None
+    assert [row["repeat"] for row in repeats(run)] == ["0", "1"]
+    assert load_student(run / "student.skops").classes == ("-1", "1")
+
+
+def test_the_student_is_that_of_the_first_repeat():
+    first = load_student(execute("repeats=1", into="one") / "student.skops").student.coef_
+    both = load_student(execute("repeats=2", into="two") / "student.skops").student.coef_
+    assert (first == both).all()
+
+
+def test_the_record_says_running_before_the_first_repeat(monkeypatch):
+    seen = []
+    monkeypatch.setattr(pipeline, "run_repeat", lambda *_: seen.append(result(Path("run"))) or 1 / 0)
+    execute()
+    assert [(record["status"], record["accuracy"]) for record in seen] == [("running", None)]
+    # what is public and fixed is there already
+    assert (seen[0]["n_teachers"], seen[0]["eps"], seen[0]["delta"]) == (40, 1.0, 1 / 800)
+
+
+def test_repeats_are_written_as_they_finish(monkeypatch):
+    """The first at once, then as often as the clock allows."""
+    clock = iter([10.0, 10.0, 10.5, 10.9, 11.0, 11.0, 11.1])
+    monkeypatch.setattr(execution.time, "monotonic", lambda: next(clock))
+    written = []
+    write = execution.results.write_repeats
+    monkeypatch.setattr(
+        execution.results,
+        "write_repeats",
+        lambda where, done: written.append(len(done)) or write(where, done),
+    )
+    run = execute("repeats=5")
+    # asked at 10 (written), 10.5, 10.9, 11 (written), 11.1; and at the end
+    assert written == [1, 4, 5]
+    assert len(repeats(run)) == 5
+
+
+def test_interrupted(monkeypatch):
+    fail_at(monkeypatch, 2, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        execute("repeats=4")
+    record = result(Path("run"))
+    assert (record["status"], record["message"]) == ("interrupted", "interrupted after 2 of 4 repeats")
+    assert record["accuracy"]["n"] == 2
+    assert len(repeats(Path("run"))) == 2
+
+
+@pytest.mark.parametrize("sweep", [False, True])
+def test_our_fault_is_recorded_and_shown(monkeypatch, capsys, sweep):
+    fail_at(monkeypatch, 1, RuntimeError("lost a sock"))
+    run = execute("repeats=3", sweep=sweep)
+    err = capsys.readouterr().err
+    assert err.startswith("Traceback")
+    assert "in failing" in err
+    assert (result(run)["status"], result(run)["message"]) == ("error", "RuntimeError: lost a sock")
+    assert len(repeats(run)) == 1
+
+
+@pytest.mark.parametrize("error", [InputError("too many socks"), OSError(28, "No space left on device")])
+def test_the_user_s_to_mend_is_raised_but_in_a_sweep(monkeypatch, capsys, error):
+    fail_at(monkeypatch, 0, error)
+    with pytest.raises(type(error)):
+        execute()
+    assert result(Path("run"))["status"] == "error"
+    run = execute(sweep=True, into="job")
+    assert (result(run)["status"], result(run)["message"]) == ("error", str(error))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_full_disk_is_said_even_if_it_cannot_be_recorded(monkeypatch):
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        execute()
+    assert list(Path("run").iterdir()) == []
+
+
+def test_a_student_that_cannot_be_saved_is_a_full_disk(monkeypatch):
+    def full(**_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pate_cli.students.store.tempfile.mkstemp", full)
+    with pytest.raises(OSError, match="No space left"):
+        execute()
+
+
+def test_an_earlier_run_in_the_same_place_leaves_nothing_behind(monkeypatch):
+    execute("repeats=3")
+    fail_at(monkeypatch, 0, RuntimeError("no"))
+    run = execute("repeats=3")
+    assert sorted(path.name for path in run.iterdir()) == ["result.json"]
+
+
+def test_workers_change_no_number():
+    def numbers(run: Path) -> Any:
+        rows = [{key: value for key, value in row.items() if key != "seconds"} for row in repeats(run)]
+        return rows, {key: value for key, value in result(run).items() if key not in ("provenance", "config")}
+
+    one = execute("repeats=4", "mechanism=active", into="one")
+    two = execute("repeats=4", "mechanism=active", "compute.workers=2", into="two")
+    assert numbers(one) == numbers(two)
+    assert (one / "student.skops").stat().st_size == (two / "student.skops").stat().st_size
+
+
+def test_stopping_early_is_not_a_warning():
+    """Warnings are errors here; a user would see one after Ctrl-C."""
+    run = execution.checked(compose([*SMALL, "repeats=20", "compute.workers=2"]))
+    outcomes = execution._outcomes(run.prepared)
+    assert next(outcomes).result.repeat == 0
+    outcomes.close()
+
+
+def test_workers_do_not_see_ctrl_c(monkeypatch):
+    """Processes are started while it is ignored, which they inherit; then it is as before."""
+    import signal
+
+    import joblib
+
+    seen = []
+
+    class Parallel:
+        def __init__(self, **_: Any) -> None:
+            pass
+
+        def __call__(self, _: Any) -> Any:
+            seen.append(signal.getsignal(signal.SIGINT))
+            return (None for _ in ())
+
+    monkeypatch.setattr(joblib, "Parallel", Parallel)
+    before = signal.getsignal(signal.SIGINT)
+    run = execution.checked(compose([*SMALL, "repeats=2", "compute.workers=2"]))
+    assert list(execution._outcomes(run.prepared)) == []
+    assert seen == [signal.SIG_IGN]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_signals_are_left_alone_outside_the_main_thread():
+    errors = []
+
+    def enter() -> None:
+        try:
+            with execution._interrupts_ignored():
+                pass
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert errors == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "repeats_", "expected"), [(None, 3, 1), (None, 100, 8), (None, 5, 5), (3, 100, 3), (3, 2, 2)]
+)
+def test_how_many_workers(monkeypatch, asked, repeats_, expected):
+    monkeypatch.setattr("joblib.cpu_count", lambda: 8)
+    assert execution._workers(execution.ComputeConfig("local", asked), repeats_) == expected
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_bar_on_a_terminal_only(monkeypatch, terminal):
+    page = io.StringIO()
+    fake = Console(file=page, force_terminal=terminal, width=80)
+    monkeypatch.setattr(console, "err", lambda: fake)
+    execute("repeats=2")
+    assert ("synthetic-gaussian eps=1" in page.getvalue()) is terminal
+    assert ("2/2" in page.getvalue()) is terminal
+    if not terminal:
+        assert page.getvalue() == ""
+
+
+def test_forget_reads_files_again():
+    lines = "".join(f"{i % 2} 1:{i}\n" for i in range(40))
+    raw = compose(["dataset=libsvm", "dataset.path=x", "split.public=4", "teacher.size=8"])
+    Path("x").write_text(lines)
+    assert execution.checked(raw).prepared.dataset.n_records == 40
+    Path("x").write_text(lines * 2)
+    execution.forget()
+    assert execution.checked(raw).prepared.dataset.n_records == 80
+
+
+def test_a_checked_run_is_not_checked_twice(monkeypatch):
+    raw = compose(SMALL)
+    first = execution.checked(raw)
+    assert execution.checked(dict(raw)) is first
+    assert execution.checked(raw | {"eps": 2}) is not first
+
+
+def test_report_counts_what_is_missing(capsys):
+    execute(into="jobs")
+    (Path("jobs") / "1").mkdir()
+    (Path("jobs") / "1" / "result.json").write_text("{")
+    assert execution.report(Path("jobs").absolute(), n_jobs=3) == 1
+    err = capsys.readouterr().err
+    assert "2 of 3 jobs did not finish" in err
+    assert "not valid JSON" in err
+    assert "written to jobs\n" in err

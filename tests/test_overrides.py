@@ -1,0 +1,127 @@
+"""What was typed, before anything runs. Refusals are in test_bad_input.py, through the command."""
+
+from __future__ import annotations
+
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from pate_cli import overrides
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.overrides import chosen_directory, compose, jobs, parse_argv, quoted
+
+
+def test_options_and_overrides_in_any_order():
+    for argv in (["-m", "eps=1,2", "seed=3"], ["eps=1,2", "-m", "seed=3"], ["eps=1,2", "seed=3", "-m"]):
+        line = parse_argv(argv)
+        assert line.multirun
+        assert line.overrides == ["eps=1,2", "seed=3"]
+        assert line.argv == ["-m", "eps=1,2", "seed=3"]  # Hydra wants options first
+
+
+def test_only_shows():
+    assert not parse_argv(["eps=1"]).only_shows
+    for argv in (["--help"], ["-h"], ["--cfg", "job"], ["-c", "job"], ["--info", "all"], ["--hydra-help"]):
+        assert parse_argv([*argv, "eps=1"]).only_shows
+
+
+@pytest.mark.parametrize("who", ["teacher", "student"])
+def test_parameters_of_a_learner_need_not_exist_before(who):
+    line = parse_argv([f"{who}.params.C=3", f"{who}.params.penalty=l1"])
+    assert compose(jobs(line)[0])[who]["params"] == {"C": 3, "penalty": "l1"}
+
+
+def test_jobs_of_a_sweep():
+    line = parse_argv(["-m", "mechanism=gaussian,svt", "eps=1,2", "seed=4"])
+    assert jobs(line) == [
+        [f"mechanism={mechanism}", f"eps={eps}", "seed=4"]
+        for mechanism in ("gaussian", "svt")
+        for eps in (1, 2)
+    ]
+
+
+def test_parameters_of_a_learner_can_be_swept():
+    configs = [compose(job) for job in jobs(parse_argv(["-m", "teacher.params.C=1,10"]))]
+    assert [config["teacher"]["params"]["C"] for config in configs] == [1, 10]
+
+
+def test_compose_gives_plain_containers_without_hydra():
+    config = compose(["mechanism=svt", "eps=2"])
+    assert (config["mechanism"]["name"], config["eps"]) == ("svt", 2)
+    assert "hydra" not in config
+    assert {type(value) for value in config.values()} <= {dict, int, float, str, type(None)}
+
+
+def test_the_dataset_brings_its_sizes_and_the_user_has_the_last_word():
+    assert compose([])["teacher"]["size"] == 20
+    assert compose(["dataset=mushroom"])["teacher"]["size"] == 100
+    assert compose(["dataset=mushroom", "teacher=tree", "teacher.size=7"])["teacher"]["size"] == 7
+    assert compose(["teacher.size=7", "dataset=mushroom"])["teacher"]["size"] == 7
+
+
+def test_every_option_of_every_group_composes():
+    count = 0
+    for group in sorted(path for path in overrides.conf_dir().iterdir() if path.is_dir()):
+        for path in group.glob("*.yaml"):
+            compose([f"{group.name}={path.stem}"])
+            count += 1
+            assert "Example: pate run" in path.read_text().split("\n\n")[0]
+    assert count >= 20
+
+
+def test_hydra_is_left_as_it_was():
+    before = HydraConfig.instance().cfg
+    compose([])
+    with pytest.raises(InputError):
+        compose(["oops=1"])
+    assert not GlobalHydra.instance().is_initialized()
+    assert HydraConfig.instance().cfg is before
+
+
+def test_interpolations_are_resolved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WHERE", "here")
+    argv = ["dataset=libsvm", "dataset.path=${hydra:runtime.cwd}/${oc.env:WHERE}/x"]
+    assert compose(argv)["dataset"]["path"] == f"{tmp_path}/here/x"
+    assert compose(["seed=3", "repeats=${seed}"])["repeats"] == 3
+
+
+def test_configs_of_the_user(tmp_path):
+    mine = tmp_path / "it's mine, = [all]"
+    (mine / "teacher").mkdir(parents=True)
+    (mine / "teacher" / "small.yaml").write_text("estimator: tree\nparams: {}\nsize: 5\ncount: null\n")
+    assert compose(["teacher=small"], str(mine))["teacher"]["estimator"] == "tree"
+    with pytest.raises(
+        ConfigError, match="teacher: got 'large'; accepted: libsvm, linear_svm, logistic, small, tree"
+    ):
+        compose(["teacher=large"], str(mine))
+    with pytest.raises(InputError, match=r"^teacher.oops: no such key; there are: teacher.estimator"):
+        compose(["teacher=small", "teacher.oops=1"], str(mine))
+
+
+def test_chosen_directory():
+    assert chosen_directory([], multirun=False) is None
+    assert chosen_directory([], multirun=True) is None
+    chosen = ["hydra.run.dir=a/${mechanism.name}", "hydra.sweep.dir='b c'", "mechanism=svt"]
+    assert chosen_directory(chosen, multirun=False) == "a/svt"
+    assert chosen_directory(chosen, multirun=True) == "b c"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["/plain", "/a b", "/it's", "/a,b=c[d]{e}", "/${oops}", "/back\\", "/back\\'quote", '/"', "/é~!$#"],
+)
+def test_quoted_text_comes_back(text):
+    assert compose([f"dataset.name={quoted(text)}"])["dataset"]["name"] == text
+    parsed = OverridesParser.create().parse_override(f"x={quoted(text)}")
+    assert not parsed.is_sweep_override()
+
+
+def test_packaged_prefers_the_wheel(tmp_path, monkeypatch):
+    for place in ("checkout/conf", "checkout/pate_cli"):
+        (tmp_path / place).mkdir(parents=True)
+    monkeypatch.setattr(overrides, "__file__", str(tmp_path / "checkout/pate_cli/overrides.py"))
+    assert overrides.packaged("conf") == tmp_path / "checkout/conf"
+    (tmp_path / "checkout/pate_cli/conf").mkdir()
+    assert overrides.packaged("conf") == tmp_path / "checkout/pate_cli/conf"
