@@ -25,13 +25,15 @@ def l2_sensitivity(n_classes: int) -> float:
     return 1.0 if n_classes == 2 else math.sqrt(2.0)
 
 
-def noisy_counts(counts: IntArray, sigma: float, noise: Noise) -> FloatArray:
+def noisy_counts(counts: IntArray, n_teachers: int, sigma: float, noise: Noise) -> FloatArray:
     """Add noise to each row of votes.
 
     Parameters
     ----------
     counts : ndarray of int64, shape (m, C)
         Each row sums to K.
+    n_teachers : int
+        K.
     sigma : float
         In votes.
     noise : Noise
@@ -43,7 +45,7 @@ def noisy_counts(counts: IntArray, sigma: float, noise: Noise) -> FloatArray:
     """
     if counts.shape[1] == 2:
         ones = counts[:, 1] + noise.gaussian(sigma, len(counts))
-        return np.column_stack([counts.sum(axis=1) - ones, ones])
+        return np.column_stack([n_teachers - ones, ones])
     noisy: FloatArray = counts + noise.gaussian(sigma, counts.size).reshape(counts.shape)
     return noisy
 
@@ -73,7 +75,8 @@ class GaussianRuns:
         """Put the same query to every run; see `MechanismRuns`."""
         reached = np.full(self._runs, self._asked < self._ell)
         self._asked += 1
-        noisy = noisy_counts(np.broadcast_to(counts, (self._runs, len(counts))), self._sigma, self._noise)
+        tiled = np.broadcast_to(counts, (self._runs, len(counts)))
+        noisy = noisy_counts(tiled, int(counts.sum()), self._sigma, self._noise)
         return Released(majority(noisy), noisy, reached)
 
 
@@ -124,7 +127,7 @@ class GaussianService:
         """Answer queries in order until `ell` are answered; see `LabellingService`."""
         counts = votes.counts[: self._ell - self._asked]
         self._asked += len(counts)
-        noisy = noisy_counts(counts, self._sigma, self._noise)
+        noisy = noisy_counts(counts, votes.n_teachers, self._sigma, self._noise)
         # for two classes: 1 where the noisy count of class 1 is at least K/2
         return [Answer(int(label), row) for label, row in zip(majority(noisy), noisy, strict=True)]
 

@@ -25,6 +25,8 @@ def majority(counts: IntArray | FloatArray) -> IntArray:
     For two classes this is ``1(votes for class 1 >= K/2)``, as LZCW21 Algorithms 1 and 2 say.
     """
     n_classes = counts.shape[1]
+    if n_classes == 2:  # the same, without sorting out more than two
+        return (counts[:, 1] >= counts[:, 0]).astype(np.int64)
     winners: IntArray = (n_classes - 1 - np.argmax(counts[:, ::-1], axis=1)).astype(np.int64)
     return winners
 

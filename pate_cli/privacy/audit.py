@@ -1,0 +1,106 @@
+"""Lower bounds on eps from counts: how often an event happened on a database and on its neighbour.
+
+If a mechanism is (eps, delta)-DP then ``P(S) <= exp(eps) Q(S) + delta`` for every set S of
+outputs, P and Q its laws on two neighbours. So confidence limits ``p <= P(S)`` and
+``q >= Q(S)`` that hold jointly give ``eps >= ln((p - delta)/q)`` with that confidence,
+whatever the mechanism. S must not be chosen on the runs that are counted.
+
+References
+----------
+.. [1] C. Clopper, E. Pearson. The use of confidence or fiducial limits illustrated in the
+   case of the binomial. Biometrika 1934.
+.. [2] M. Jagielski, J. Ullman, A. Oprea. Auditing differentially private machine learning:
+   how private is private SGD? NeurIPS 2020.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainccinv, betaincinv
+
+__all__ = ["best_event", "clopper_pearson", "eps_lower_bound"]
+
+
+def clopper_pearson(
+    hits: ArrayLike, total: int, confidence: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Exact confidence limits of a probability.
+
+    Parameters
+    ----------
+    hits : int or array of int
+        How often the event happened, from 0 to `total`.
+    total : int
+        Independent trials, at least 1.
+    confidence : float
+        In (0, 1). Each limit fails with probability at most ``(1 - confidence)/2``.
+
+    Returns
+    -------
+    low, high : ndarray of float64, shape of `hits`
+        In [0, 1].
+    """
+    k = np.asarray(hits, dtype=float)
+    miss = (1 - confidence) / 2
+    # at the ends the beta law does not exist, and the limit is the end itself
+    low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), total - k + 1, miss))
+    high = np.where(k == total, 1.0, betainccinv(k + 1, np.maximum(total - k, 1), miss))
+    return low, high
+
+
+def eps_lower_bound(
+    p_hits: ArrayLike, p_total: int, q_hits: ArrayLike, q_total: int, delta: float, confidence: float
+) -> NDArray[np.float64]:
+    """Lower bound on eps from one event, fixed before the runs.
+
+    Parameters
+    ----------
+    p_hits, q_hits : int or array of int
+        How often the event happened on the database and on its neighbour.
+    p_total, q_total : int
+        Runs on each, at least 1.
+    delta : float
+        Of the claim, in [0, 1).
+    confidence : float
+        In (0, 1): both limits hold together with at least this probability.
+
+    Returns
+    -------
+    ndarray of float64, shape of the hits
+        In [0, inf); 0 where nothing is shown. Finite even where `q_hits` is 0, as the
+        upper limit of a probability never is.
+    """
+    low, _ = clopper_pearson(p_hits, p_total, confidence)
+    _, high = clopper_pearson(q_hits, q_total, confidence)
+    return np.maximum(0.0, np.log(np.maximum(low - delta, 1e-300) / high))
+
+
+def best_event(
+    p_scores: NDArray[np.float64], q_scores: NDArray[np.float64], delta: float, confidence: float
+) -> tuple[float, float]:
+    """Threshold t whose event ``{score >= t}`` shows the largest eps on these runs.
+
+    Parameters
+    ----------
+    p_scores, q_scores : ndarray of float64, shapes (n,) and (m,)
+        One score a run, on the database and on its neighbour.
+    delta, confidence : float
+        As in `eps_lower_bound`.
+
+    Returns
+    -------
+    threshold, bound : float
+        The bound is of these runs, the best of many, so not valid itself: count the event
+        on other runs.
+    """
+    p, q = np.sort(p_scores), np.sort(q_scores)
+    # ranks from the top, ever further apart: rare events and common ones
+    steps = np.unique(np.round(np.geomspace(1, max(len(p), len(q)), 120)).astype(int))
+    ranks = [scores[-steps[steps <= len(scores)]] for scores in (p, q)]
+    thresholds = np.unique(np.concatenate(ranks))
+    p_hits = len(p) - np.searchsorted(p, thresholds, side="left")
+    q_hits = len(q) - np.searchsorted(q, thresholds, side="left")
+    bounds = eps_lower_bound(p_hits, len(p), q_hits, len(q), delta, confidence)
+    best = int(np.argmax(bounds))
+    return float(thresholds[best]), float(bounds[best])

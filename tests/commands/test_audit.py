@@ -1,0 +1,128 @@
+import json
+
+import pytest
+
+from pate_cli.commands import audit
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.privacy.noise import SeededNoise
+
+QUICK = ["--runs", "2000", "--queries", "10", "--confidence", "0.999999"]
+
+
+def run(capsys, *argv):
+    code = audit.main([*QUICK, *argv])
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return code, shown.out
+
+
+def refused(capsys, *argv):
+    with pytest.raises(InputError) as caught:
+        audit.main([*QUICK, *argv])
+    assert capsys.readouterr().out == ""
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_table_and_one_line_for_the_verdict(capsys):
+    code, shown = run(capsys, "mechanism=gaussian", "eps=1.5", "delta=0.01")
+    assert code == 0
+    assert "claim: eps 1.5, delta 0.01" in shown
+    verdict = shown.strip().splitlines()[-1]
+    assert verdict.startswith("no violation found: measured lower bound ")
+    assert verdict.endswith("(99.9999% confidence) is below the claim 1.5")
+    assert len([line for line in shown.splitlines() if line.rstrip().endswith("%")]) == 4  # an attack each
+
+
+def test_a_violation_is_exit_code_1(capsys, monkeypatch):
+    right = SeededNoise.gaussian
+    monkeypatch.setattr(SeededNoise, "gaussian", lambda self, scale, size: right(self, scale / 100, size))
+    code, shown = run(capsys, "mechanism=gaussian", "eps=1.5", "delta=0.01")
+    assert code == 1
+    assert shown.strip().splitlines()[-1].startswith("VIOLATION: measured lower bound ")
+    assert "exceeds the claim 1.5" in shown
+
+
+def test_everything_is_written_on_request(capsys, tmp_path):
+    path = tmp_path / "audit.json"
+    run(capsys, "mechanism=svt", "mechanism.cutoff=2", "delta=0.01", "--output", str(path), "--classes", "3")
+    record = json.loads(path.read_text())
+    assert record["mechanism"] == "svt"
+    assert record["claim"]["eps"] == 1
+    assert record["plan"]["cutoff"] == 2
+    assert (record["runs"], record["queries"], record["classes"]) == (2000, 10, 3)
+    assert record["bound"] == max(finding["bound"] for finding in record["findings"])
+    assert record["violation"] is False
+    assert {finding["direction"] for finding in record["findings"]} == {"D over D'", "D' over D"}
+    assert all(finding["hits"] <= finding["runs"] == 1000 for finding in record["findings"])
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_active_is_audited_through_its_oracle(capsys):
+    _, gaussian = run(capsys, "mechanism=active")
+    assert "gaussian, the oracle of active" in gaussian
+    _, svt = run(capsys, "mechanism=active", "mechanism.oracle=svt", "mechanism.cutoff=1")
+    assert "svt, the oracle of active" in svt
+    assert "1 unstable answers" in svt
+
+
+def test_delta_and_teachers_come_from_the_configuration_where_it_has_them(capsys):
+    _, shown = run(capsys, "mechanism=svt")
+    assert "1,000 teachers" in shown
+    assert "delta 1e-05" in shown
+    _, shown = run(capsys, "mechanism=svt", "delta=0.001", "teacher.count=600")
+    assert "600 teachers" in shown
+    assert "delta 0.001" in shown
+    _, shown = run(capsys, "mechanism=svt", "teacher.count=600", "--teachers", "700")
+    assert "700 teachers" in shown
+
+
+def test_teachers_are_raised_to_what_is_feasible_unless_they_were_given(capsys):
+    liu = ["mechanism=svt", "mechanism.calibration=liu2021", "mechanism.cutoff=5"]
+    code, _ = run(capsys, *liu)
+    assert code == 0
+    assert "cannot answer with 1000 teachers" in refused(capsys, *liu, "--teachers", "1000")
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (["eps=inf"], "eps: got inf; accepted: a finite number"),
+        (["eps=0"], "eps: got 0; accepted: a number > 0"),
+        (["eps=1,2"], "eps=1,2"),
+        (["mechanism=nonsense"], "mechanism: got 'nonsense'"),
+        (["mechanism=svt", "mechanism.cutoff=11"], "mechanism.cutoff: got 11"),
+        (["foo"], "foo: cannot be read"),
+        (["--runs", "999"], "--runs: got 999; accepted: a whole number >= 1000"),
+        (["--queries", "0"], "--queries: got 0"),
+        (["--teachers", "3"], "--teachers: got 3"),
+        (["--classes", "1"], "--classes: got 1"),
+        (["--seed", "-1"], "--seed: got -1"),
+        (["--confidence", "1"], "--confidence: got 1.0; accepted: a number in (0, 1)"),
+        (["--confidence", "nan"], "--confidence: got nan"),
+        (["--config-dir", "/nowhere"], "--config-dir: got '/nowhere'"),
+    ],
+)
+def test_bad_input_is_named_in_one_line(capsys, argv, named):
+    assert named in refused(capsys, *argv)
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("pate_cli.auditing.audit", lambda *_, **__: pytest.fail("work was done"))
+    for path in (tmp_path, tmp_path / "absent" / "a.json"):
+        with pytest.raises(ConfigError, match="--output"):
+            audit.main([*QUICK, "--output", str(path)])
+    assert capsys.readouterr().out == ""
+
+
+def test_unknown_options_are_argparse_errors(capsys):
+    with pytest.raises(SystemExit) as stop:
+        audit.main(["--nonsense"])
+    assert stop.value.code == 2
+    assert "pate audit: error" in capsys.readouterr().err
+
+
+def test_the_same_seed_gives_the_same_report(capsys):
+    first = run(capsys, "--seed", "3")
+    assert first == run(capsys, "--seed", "3")
+    assert first != run(capsys, "--seed", "4")
