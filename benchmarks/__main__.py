@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks import commands, ensembles, machine, report
+from benchmarks import accounting, commands, ensembles, machine, report
 from benchmarks.timing import Result
 from pate_cli.errors import InputError
 
@@ -17,6 +17,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     here = machine.describe()
     results: list[Result] = [*commands.measure_help(rounds), *commands.measure_run(rounds)]
+    results += accounting.measure(max(rounds, 5))
     skipped = []
     for name in ("a9a", "synthetic"):
         try:

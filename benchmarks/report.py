@@ -21,18 +21,18 @@ def show(results: Sequence[Result], machine: Mapping[str, str], skipped: Sequenc
     console = Console(highlight=False)
     console.print(", ".join(f"{key} {value}" for key, value in machine.items()), style="dim")
     table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for heading, side in (("ratio", "right"), ("ours", "left"), ("s", "right"), ("bare", "left")):
+    for heading, side in (("ratio", "right"), ("ours", "left"), ("time", "right"), ("bare", "left")):
         table.add_column(heading, justify=side, no_wrap=True)  # type: ignore[arg-type]
-    for heading in ("s", "target", ""):
+    for heading in ("time", "target", ""):
         table.add_column(heading, justify="right", no_wrap=True)
     for r in results:
         verdict = {None: "", True: "[green]met[/]", False: "[red]MISSED[/]"}[r.met]
         table.add_row(
             f"{r.ratio:.2f}",
             r.name,
-            f"{statistics.median(r.ours):.3f}",
+            _time(r.ours),
             r.bare_name,
-            f"{statistics.median(r.bare):.3f}",
+            _time(r.bare),
             str(r.target or ""),
             verdict,
         )
@@ -44,6 +44,11 @@ def show(results: Sequence[Result], machine: Mapping[str, str], skipped: Sequenc
     )
     for reason in skipped:
         console.print(f"skipped: {reason}", markup=False)
+
+
+def _time(seconds: Sequence[float]) -> str:
+    median = statistics.median(seconds)
+    return f"{median:.2f} s" if median >= 0.1 else f"{1000 * median:.2g} ms"
 
 
 def write(results: Sequence[Result], machine: Mapping[str, str], directory: Path) -> Path:

@@ -1,0 +1,46 @@
+"""Accounting and calibration of a run, next to a plain root search on the textbook formula."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from benchmarks.timing import Result, Target, alternate
+
+__all__ = ["measure"]
+
+TARGET = Target(0.02)
+
+
+def measure(rounds: int) -> Iterator[Result]:
+    """Time what a run calibrates before training and reports after it."""
+    from scipy.optimize import brentq
+    from scipy.stats import norm
+
+    from pate_cli import mechanisms
+    from pate_cli.privacy import gaussian, odometer
+
+    delta, ell = 1 / 39073, 977
+
+    def textbook() -> float:
+        def excess(sigma: float) -> float:
+            mu = math.sqrt(ell) / sigma
+            return float(norm.cdf(mu / 2 - 1 / mu) - math.e * norm.cdf(-mu / 2 - 1 / mu)) - delta
+
+        return float(brentq(excess, 10, 1e4))
+
+    def run_of_gaussian() -> None:
+        plan = mechanisms.plan_gaussian(1.0, delta, ell, 2)
+        gaussian.eps_of_mu(math.sqrt(500) / plan.describe()["sigma"], delta)
+        odometer.gaussian_odometer(500, ell, plan.describe()["sigma"], delta)
+
+    def run_of_svt(n_teachers: int, cutoff: int | None) -> Callable[[], object]:
+        return lambda: mechanisms.plan_svt(1.0, delta, ell, n_teachers, rule="tight", cutoff=cutoff)
+
+    for name, ours in (
+        ("calibrate gaussian", run_of_gaussian),
+        ("calibrate svt, T auto", run_of_svt(390, None)),
+        ("calibrate svt, T = 30", run_of_svt(3900, 30)),
+    ):
+        times = alternate({"ours": ours, "bare": textbook}, rounds)
+        yield Result(name, "textbook root", times["ours"], times["bare"], TARGET)
