@@ -16,6 +16,7 @@ COMMANDS = {
     "run": "train teachers, label privately, train a student; -m for sweeps",
     "table": "collect runs into one table: console, CSV, Markdown or LaTeX",
     "plan": "noise, threshold and teachers needed, before any training",
+    "audit": "attack the mechanism: measured lower bound on eps against the claim",
     "data": "list, fetch and verify the datasets",
     "predict": "label new points with a saved student",
 }
@@ -61,13 +62,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail(130, "interrupted")
     except BrokenPipeError:  # the reader went away, as in `pate table ... | head`
-        return _unheard()
+        return _let_go(0)
     except OSError as error:  # a full disk, as a rule
+        _let_go(1)
         reason = error.strerror or str(error)
         return _fail(1, f"{error.filename}: {reason}" if error.filename else reason)
     except SystemExit as stop:  # argparse; and rich, when the reader went away
         if isinstance(stop.__context__, BrokenPipeError):
-            return _unheard()
+            return _let_go(0)
         return stop.code if isinstance(stop.code, int) else 2
 
 
@@ -95,9 +97,13 @@ def _say(text: str) -> int:
     return 0
 
 
-def _unheard() -> int:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+def _let_go(code: int) -> int:
+    """Keep the interpreter from trying once more, at its end, to write what cannot be written."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 def _fail(code: int, message: str) -> int:

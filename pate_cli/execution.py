@@ -148,7 +148,7 @@ class _Files:
                 self._directory / "student.skops",
                 outcome.student,
                 classes=prepared.dataset.classes,
-                n_features=prepared.dataset.n_features,
+                n_features=getattr(outcome.student, "n_features_in_", prepared.dataset.n_features),
                 encoder=outcome.encoder,
                 meta={"dataset": prepared.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
             )
@@ -157,8 +157,42 @@ class _Files:
             raise error.__cause__ if isinstance(error.__cause__, OSError) else error from error
 
     def _record(self, status: str, message: str | None) -> None:
-        record = _record(self._raw, self._run, self.done, self._started, self._command, status, message)
+        raw, run = self._raw, self._run
+        summary: dict[str, Any] = dict(vars(results.summarise(self.done)))
+        if run is not None and not self.done:
+            p = run.prepared
+            summary |= {"eps": p.plan.guarantee.eps, "delta": p.delta, "n_teachers": p.n_teachers}
+        seed = raw.get("seed")
+        record = results.RunRecord(
+            status=status,
+            dataset=str(raw.get("dataset", {}).get("name")),
+            mechanism=run.config.mechanism.label if run else str(raw.get("mechanism", {}).get("name")),
+            config=raw,
+            sizes=_sizes(run.prepared) if run else {},
+            plan=run.prepared.plan.describe() if run else {},
+            provenance=results.collect_provenance(
+                seed=seed if isinstance(seed, int) else 0,
+                dataset_checksum=run.prepared.dataset.checksum if run else "",
+                started=self._started,
+                seconds=(datetime.now() - self._started).total_seconds(),
+                command=self._command,
+            ),
+            message=message,
+            **summary,
+        )
         results.write_record(self._directory, record)
+
+
+def _sizes(p: Prepared) -> dict[str, int | None]:
+    return {
+        "n_records": p.dataset.n_records,
+        "n_private": p.sizes.n_private,
+        "n_public": p.sizes.n_public,
+        "n_test": p.sizes.n_test,
+        "n_features": p.dataset.n_features,
+        "n_classes": p.dataset.n_classes,
+        "budget": p.sizes.budget,
+    }
 
 
 def report(directory: Path, *, n_jobs: int = 1) -> int:
@@ -261,51 +295,3 @@ def _progress(run: CheckedRun) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=console.err(), transient=True) as bar:
         task = bar.add_task(f"{run.label} eps={run.config.eps:g}", total=run.config.repeats)
         yield lambda: bar.advance(task)
-
-
-def _record(
-    raw: dict[str, Any],
-    run: CheckedRun | None,
-    done: list[RepeatResult],
-    started: datetime,
-    command: Sequence[str],
-    status: str,
-    message: str | None,
-) -> results.RunRecord:
-    sizes: dict[str, int | None] = {}
-    plan: dict[str, Any] = {}
-    checksum = ""
-    if run is not None:
-        p = run.prepared
-        sizes = {
-            "n_records": p.dataset.n_records,
-            "n_private": p.sizes.n_private,
-            "n_public": p.sizes.n_public,
-            "n_test": p.sizes.n_test,
-            "n_features": p.dataset.n_features,
-            "n_classes": p.dataset.n_classes,
-            "budget": p.sizes.budget,
-        }
-        plan, checksum = p.plan.describe(), p.dataset.checksum
-    summary: dict[str, Any] = dict(vars(results.summarise(done)))
-    if run is not None and not done:
-        guarantee = run.prepared.plan.guarantee
-        summary |= {"eps": guarantee.eps, "delta": run.prepared.delta, "n_teachers": run.prepared.n_teachers}
-    seed = raw.get("seed")
-    return results.RunRecord(
-        status=status,
-        dataset=str(raw.get("dataset", {}).get("name")),
-        mechanism=run.config.mechanism.label if run else str(raw.get("mechanism", {}).get("name")),
-        config=raw,
-        sizes=sizes,
-        plan=plan,
-        provenance=results.collect_provenance(
-            seed=seed if isinstance(seed, int) else 0,
-            dataset_checksum=checksum,
-            started=started,
-            seconds=(datetime.now() - started).total_seconds(),
-            command=command,
-        ),
-        message=message,
-        **summary,
-    )

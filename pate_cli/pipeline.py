@@ -100,7 +100,9 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     if m.labeller == "gaussian":
         plan = mechanisms.plan_gaussian(config.eps, delta, ell, dataset.n_classes)
     else:
-        plan = mechanisms.plan_svt(config.eps, delta, ell, n_teachers, rule=m.calibration, cutoff=m.cutoff)
+        plan = mechanisms.plan_svt(
+            config.eps, delta, ell, n_teachers, rule=m.calibration, cutoff=m.cutoff, n_records=sizes.n_private
+        )
     return Prepared(config, dataset, sizes, n_teachers, delta, plan)
 
 

@@ -128,7 +128,7 @@ def _gaussian(plan: GaussianPlan, n_teachers: int) -> Table:
 
 def _svt(plan: SvtPlan, run: CheckedRun) -> Table:
     """The calibration of the run, and the other two beside it."""
-    from pate_cli.mechanisms.plan import max_distance
+    from pate_cli.mechanisms.plan import fewest_teachers, max_distance
     from pate_cli.privacy.svt import CALIBRATIONS
 
     used, n_teachers = plan.calibration, run.prepared.n_teachers
@@ -154,11 +154,11 @@ def _svt(plan: SvtPlan, run: CheckedRun) -> Table:
     if run.prepared.dataset.n_classes == 2:
         row("majority for half", "of the teachers", lambda c: _share(c.margin(0.5), n_teachers))
         row("majority for 95%", "of the teachers", lambda c: _share(c.margin(0.05), n_teachers))
-    row("fewest teachers", "teachers, at T", _fewest_teachers)
+    row("fewest teachers", "teachers, at T", fewest_teachers)
     row(
         "feasible",
         f"at {n_teachers:,} teachers",
-        lambda c: "yes" if _fewest_teachers(c) <= n_teachers else "no",
+        lambda c: "yes" if fewest_teachers(c) <= n_teachers else "no",
     )
     table.caption = (
         "Votes here are a distance: half the lead of the majority, less one.\n"
@@ -180,12 +180,6 @@ def _other(rule: Calibration, plan: SvtPlan, run: CheckedRun) -> SvtCalibration 
         return calibrate(rule, c.eps, c.delta, c.ell, cutoff)
     except ValueError:
         return None
-
-
-def _fewest_teachers(c: SvtCalibration) -> int:
-    """Fewest teachers whose unanimous vote is above the threshold and answered at least half of the time."""
-    distance = max(math.floor(c.threshold) + 1, math.ceil(c.margin(0.5)))
-    return 2 * distance + 1
 
 
 def _share(distance: float, n_teachers: int) -> float | str:

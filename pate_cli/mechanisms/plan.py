@@ -141,7 +141,14 @@ def plan_gaussian(eps: float, delta: float, ell: int, n_classes: int) -> Labelli
 
 
 def plan_svt(
-    eps: float, delta: float, ell: int, n_teachers: int, *, rule: svt.Calibration, cutoff: int | None
+    eps: float,
+    delta: float,
+    ell: int,
+    n_teachers: int,
+    *,
+    rule: svt.Calibration,
+    cutoff: int | None,
+    n_records: int | None = None,
 ) -> LabellingPlan:
     """Calibrate the sparse vector technique and refuse it where it cannot answer.
 
@@ -155,6 +162,8 @@ def plan_svt(
     rule : {"tight", "liu2021", "bassily2018"}
     cutoff : int or None
         T; None chooses it by `auto_cutoff`.
+    n_records : int, optional
+        Private records, the most teachers there can be; for the message only.
 
     Raises
     ------
@@ -177,13 +186,18 @@ def plan_svt(
             "mechanism.calibration", rule, f"tight or liu2021 at eps={eps:g}; {error}"
         ) from error
     if calibration.threshold >= best or calibration.p_unstable(best) > 0.5:
-        raise InfeasibleError(_what_would_do(calibration, n_teachers))
+        raise InfeasibleError(_what_would_do(calibration, n_teachers, n_records))
     return SvtPlan(calibration)
 
 
 def max_distance(n_teachers: int) -> int:
     """Distance to instability of a unanimous vote, in votes."""
     return max(0, -(-n_teachers // 2) - 1)
+
+
+def fewest_teachers(c: svt.SvtCalibration) -> int:
+    """Fewest teachers whose unanimous vote passes the threshold, at least every other time."""
+    return 2 * max(math.floor(c.threshold) + 1, math.ceil(c.margin(0.5))) + 1
 
 
 def auto_cutoff(eps: float, delta: float, ell: int, n_teachers: int, rule: svt.Calibration) -> int:
@@ -202,7 +216,7 @@ def auto_cutoff(eps: float, delta: float, ell: int, n_teachers: int, rule: svt.C
         if c.threshold >= best:
             return 0.0
         unstable = sum(c.p_unstable(dist) for dist in dists) / len(dists)
-        return min(float(ell), cutoff / unstable) * (1 - unstable)
+        return min(float(ell), cutoff / max(unstable, 1e-300)) * (1 - unstable)
 
     grid = [
         t for t in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000) if t <= ell
@@ -217,12 +231,13 @@ def auto_cutoff(eps: float, delta: float, ell: int, n_teachers: int, rule: svt.C
     return chosen
 
 
-def _what_would_do(c: svt.SvtCalibration, n_teachers: int) -> str:
+def _what_would_do(c: svt.SvtCalibration, n_teachers: int, n_records: int | None) -> str:
     """One line: why this cannot work, and what would."""
-    teachers = 2 * (math.ceil(c.margin(0.5)) + 2)
-    while c.threshold >= max_distance(teachers) or c.p_unstable(max_distance(teachers)) > 0.5:
-        teachers += 2
-    ways = [f"at least {teachers} teachers (teacher.count={teachers}, or a smaller teacher.size)"]
+    teachers = fewest_teachers(c)
+    if n_records is not None and teachers > n_records:
+        ways = [f"at least {teachers} teachers (there are {n_records} private records)"]
+    else:
+        ways = [f"at least {teachers} teachers (teacher.count={teachers}, or a smaller teacher.size)"]
     rule: svt.Calibration = c.rule  # type: ignore[assignment]
     best = max_distance(n_teachers)
 

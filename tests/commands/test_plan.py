@@ -10,10 +10,9 @@ import pytest
 
 from pate_cli import pipeline
 from pate_cli.cli import main
-from pate_cli.commands import plan
 from pate_cli.errors import InfeasibleError
 from pate_cli.mechanisms import plan_svt
-from pate_cli.mechanisms.plan import max_distance
+from pate_cli.mechanisms.plan import fewest_teachers, max_distance
 from pate_cli.privacy.svt import CALIBRATIONS, calibrate
 
 # the sizes of LZCW21 Table 3 on generated records: mushroom, a9a
@@ -157,7 +156,7 @@ def test_margins(rows):
 @pytest.mark.parametrize("rule", CALIBRATIONS)
 @pytest.mark.parametrize("cutoff", [1, 4, 30])
 def test_fewest_teachers_is_where_a_run_stops_being_refused(rule, cutoff):
-    fewest = plan._fewest_teachers(calibrate(rule, 1.0, 1e-5, 200, cutoff))
+    fewest = fewest_teachers(calibrate(rule, 1.0, 1e-5, 200, cutoff))
     plan_svt(1.0, 1e-5, 200, fewest, rule=rule, cutoff=cutoff)
     with pytest.raises(InfeasibleError):
         plan_svt(1.0, 1e-5, 200, fewest - 1, rule=rule, cutoff=cutoff)
@@ -166,7 +165,7 @@ def test_fewest_teachers_is_where_a_run_stops_being_refused(rule, cutoff):
 def test_fewest_teachers_where_the_threshold_alone_decides():
     c = replace(calibrate("tight", 1.0, 1e-5, 200, 4), threshold=30.0, threshold_scale=50.0, query_scale=1.0)
     assert c.margin(0.5) < c.threshold
-    fewest = plan._fewest_teachers(c)
+    fewest = fewest_teachers(c)
     assert max_distance(fewest - 1) <= c.threshold < max_distance(fewest)
 
 
@@ -195,6 +194,13 @@ def test_three_classes(rows, tmp_path):
     shown = rows(*where, "mechanism=svt")
     assert "half answered at" in shown
     assert "majority for half" not in shown
+
+
+def test_a_file_that_has_changed_is_read_again(rows, tmp_path):
+    data = tmp_path.parent / f"{tmp_path.name}.libsvm"
+    for n in (500, 600):
+        data.write_text("".join(f"{i % 2} 1:{i}\n" for i in range(n)))
+        assert rows("dataset=libsvm", f"dataset.path={data}", "split.public=20")["data set"][0] == str(n)
 
 
 def test_a_sweep_shows_each_job(capsys):

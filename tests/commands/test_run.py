@@ -185,7 +185,9 @@ def test_own_data_and_own_learner(pate):
     assert result("out")["accuracy"]["mean"] > 0.9
     student = load_student("out/student.skops")
     assert (student.classes, student.meta["dataset"]) == (("a", "b"), "csv")
-    assert student.encoder is not None
+    assert student.n_features == 3  # the number, and a column for each of two colours
+    assert main(["predict", "out/student.skops", "mine.csv", "--output", "labels.txt"]) == 0
+    assert set(Path("labels.txt").read_text().split()) == {"a", "b"}
 
 
 def test_two_runs_at_the_same_moment_do_not_collide(pate, monkeypatch):
@@ -227,6 +229,14 @@ def test_a_directory_elsewhere(pate, tmp_path):
     assert err == f"written to {where}\n"
     assert result(where)["status"] == "ok"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_has_changed_is_read_again(pate):
+    for n in (500, 600):
+        Path("x.libsvm").write_text("".join(f"{i % 2} 1:{i % 2} 2:{i}\n" for i in range(n)))
+        argv = ["dataset=libsvm", "dataset.path=x.libsvm", "split.public=20", "eps=inf", "hydra.run.dir=out"]
+        assert main(["run", *argv]) == 0
+        assert result("out")["sizes"]["n_records"] == n
 
 
 # shows, and runs nothing
@@ -412,9 +422,7 @@ def test_in_a_pipe_there_is_no_bar_and_no_warning(tmp_path):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c(tmp_path, workers):
     """A real one: sent to the whole process group, as a terminal does."""
-    process = start(
-        tmp_path, "repeats=50", "dataset.n_records=20000", f"compute.workers={workers}", "hydra.run.dir=out"
-    )
+    process = start(tmp_path, "repeats=50", f"compute.workers={workers}", "hydra.run.dir=out")
     deadline = time.monotonic() + 60
     while not (tmp_path / "out/repeats.csv").exists():
         assert process.poll() is None, process.communicate()

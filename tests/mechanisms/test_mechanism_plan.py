@@ -4,7 +4,8 @@ import pytest
 
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import NoPrivacyPlan, SvtPlan, plan_gaussian, plan_svt
-from pate_cli.mechanisms.plan import auto_cutoff, max_distance
+from pate_cli.mechanisms.plan import auto_cutoff, fewest_teachers, max_distance
+from pate_cli.privacy.svt import calibrate
 
 
 def test_infeasible_svt_is_refused_with_what_would_do():
@@ -21,7 +22,7 @@ def test_infeasible_svt_is_refused_with_what_would_do():
     if cutoff:
         assert isinstance(plan_svt(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=cutoff), SvtPlan)
     with pytest.raises(InfeasibleError):  # the advice is not idle
-        plan_svt(0.5, 1 / 6499, 163, teachers - 4, rule="tight", cutoff=20)
+        plan_svt(0.5, 1 / 6499, 163, teachers - 1, rule="tight", cutoff=20)
 
 
 def test_published_calibrations_need_many_more_teachers():
@@ -41,6 +42,23 @@ def test_auto_cutoff_grows_with_teachers_and_stays_feasible():
     assert chosen[0] < chosen[-1] <= 400
     for k, cutoff in zip((100, 300, 1000, 3000), chosen, strict=True):
         plan_svt(1.0, 1e-5, 400, k, rule="tight", cutoff=cutoff)
+
+
+def test_the_fewest_teachers_are_the_fewest():
+    for eps, cutoff in ((0.5, 1), (1.0, 7), (3.0, 40)):
+        fewest = fewest_teachers(calibrate("tight", eps, 1e-4, 163, cutoff))
+        plan_svt(eps, 1e-4, 163, fewest, rule="tight", cutoff=cutoff)
+        with pytest.raises(InfeasibleError):
+            plan_svt(eps, 1e-4, 163, fewest - 1, rule="tight", cutoff=cutoff)
+
+
+def test_no_more_teachers_are_advised_than_there_are_records():
+    with pytest.raises(InfeasibleError, match="there are 80 private records"):
+        plan_svt(0.5, 1e-4, 163, 65, rule="tight", cutoff=20, n_records=80)
+
+
+def test_a_huge_eps_has_a_cutoff_too():
+    assert auto_cutoff(500.0, 1e-4, 400, 3000, "tight") >= 1
 
 
 def test_distances():
