@@ -18,6 +18,7 @@ COMMANDS = {
     "plan": "noise, threshold and teachers needed, before any training",
     "audit": "attack the mechanism: measured lower bound on eps against the claim",
     "data": "list, fetch and verify the datasets",
+    "ledger": "the total budget of a dataset for real releases, and what is left",
     "predict": "label new points with a saved student",
 }
 

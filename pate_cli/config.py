@@ -27,7 +27,10 @@ __all__ = [
 ]
 
 _CALIBRATIONS = ("tight", "liu2021", "bassily2018")
-_TOP = ("dataset", "teacher", "student", "mechanism", "compute", "eps", "delta", "repeats", "seed", "split")
+_TOP = (
+    *("dataset", "teacher", "student", "mechanism", "compute"),
+    *("eps", "delta", "repeats", "seed", "split", "release", "ledger"),
+)
 _MECHANISM_KEYS = {
     "gaussian": ("name",),
     "svt": ("name", "calibration", "cutoff"),
@@ -124,6 +127,8 @@ class RunConfig:
     delta: float | None
     repeats: int
     seed: int
+    release: bool = False
+    ledger: str | None = None
 
 
 def parse(raw: Mapping[str, Any]) -> RunConfig:
@@ -152,7 +157,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     if path is not None and not isinstance(path, str):
         hint = f"""a path; in quotes where it looks like something else: 'dataset.path="{path}"'"""
         raise ConfigError("dataset.path", path, hint)
-    return RunConfig(
+    config = RunConfig(
         dataset=DatasetConfig(_text("dataset.name", dataset.get("name")), options),
         teacher=TeacherConfig(
             estimator=_text("teacher.estimator", teacher.get("estimator")),
@@ -179,7 +184,21 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         delta=_delta(raw.get("delta")),
         repeats=_required("repeats", raw.get("repeats"), low=1),
         seed=_required("seed", raw.get("seed"), low=0),
+        release=_flag("release", raw.get("release", False)),
+        ledger=_directory("ledger", raw.get("ledger")),
     )
+    if config.release:
+        _check_release(config)
+    return config
+
+
+def _check_release(config: RunConfig) -> None:
+    if math.isinf(config.eps):
+        raise ConfigError("eps", config.eps, "a finite number with release=true")
+    if config.repeats != 1:
+        raise ConfigError("repeats", config.repeats, "1 with release=true; each release is charged by itself")
+    if config.seed != 0:
+        raise ConfigError("seed", config.seed, "nothing with release=true: it draws its own randomness")
 
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
@@ -221,6 +240,18 @@ def _mapping(key: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigError(key, value, f"keys of the learner, as in {key}.C=10")
     return {str(name): item for name, item in value.items()}
+
+
+def _flag(key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigError(key, value, "true, false")
+    return value
+
+
+def _directory(key: str, value: Any) -> str | None:
+    if value is not None and (not isinstance(value, str) or not value):
+        raise ConfigError(key, value, "a directory, or null")
+    return value
 
 
 def _choice(key: str, value: Any, accepted: tuple[str, ...]) -> Any:

@@ -83,6 +83,11 @@ def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Seque
     InputError, OSError
         Outside a sweep. Within one no failure is raised: it is recorded, and the other jobs go on.
     """
+    if raw.get("release"):  # public files only: not even the record of a failure
+        from pate_cli.releasing import release
+
+        release(checked(raw).prepared, raw, directory)
+        return
     files = _Files(directory, raw, command)
     try:
         run = checked(raw)

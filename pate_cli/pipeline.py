@@ -7,7 +7,8 @@ LZCW21 Algorithm 3 (passive queries) or 5 (active queries), once.
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
+import warnings
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +16,33 @@ import numpy as np
 
 from pate_cli import datasets, learners, mechanisms, queries, students, teachers
 from pate_cli.config import RunConfig
+from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
-from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import Answers, Dataset, LabellingService, RepeatResult, Split, Votes
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.types import (
+    Answers,
+    Dataset,
+    LabellingService,
+    PrivacyLoss,
+    PublicPoints,
+    RepeatResult,
+    Split,
+    Votes,
+)
 
-__all__ = ["Outcome", "Prepared", "Streams", "Taught", "prepare", "run_repeat", "teach", "teaching_key"]
+__all__ = [
+    "Outcome",
+    "Prepared",
+    "Released",
+    "Streams",
+    "Taught",
+    "prepare",
+    "release",
+    "run_repeat",
+    "teach",
+    "teaching_key",
+]
 
 
 @dataclass(frozen=True)
@@ -40,7 +62,16 @@ class Streams:
     @classmethod
     def of(cls, seed: int, repeat: int) -> Streams:
         """Streams of repeat number `repeat` of a run with `seed`."""
-        *data, noise = np.random.SeedSequence(seed, spawn_key=(repeat,)).spawn(5)
+        return cls._from(np.random.SeedSequence(seed, spawn_key=(repeat,)))
+
+    @classmethod
+    def fresh(cls) -> Streams:
+        """Streams from the operating system's entropy, which is kept nowhere: for a release."""
+        return cls._from(np.random.SeedSequence())
+
+    @classmethod
+    def _from(cls, root: np.random.SeedSequence) -> Streams:
+        *data, noise = root.spawn(5)
         split, teachers_, order, student = (np.random.default_rng(child) for child in data)
         return cls(split, teachers_, order, student, noise)
 
@@ -55,6 +86,30 @@ class Prepared:
     n_teachers: int
     delta: float
     plan: mechanisms.LabellingPlan
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """What one release gives. PUBLIC.
+
+    Attributes
+    ----------
+    public : PublicPoints
+    answers : Answers
+    student : fitted scikit-learn classifier or None
+    encoder : fitted scikit-learn transformer or None
+    ex_post : PrivacyLoss
+        From the answers: data-dependent.
+    problem : str or None
+        Why there is no student.
+    """
+
+    public: PublicPoints
+    answers: Answers
+    student: Any
+    encoder: Any
+    ex_post: PrivacyLoss
+    problem: str | None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -103,6 +158,8 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         plan = mechanisms.plan_svt(
             config.eps, delta, ell, n_teachers, rule=m.calibration, cutoff=m.cutoff, n_records=sizes.n_private
         )
+    if config.release:
+        plan = mechanisms.with_integer_noise(plan, n_classes=dataset.n_classes, n_teachers=n_teachers)
     return Prepared(config, dataset, sizes, n_teachers, delta, plan)
 
 
@@ -121,8 +178,12 @@ def teaching_key(config: RunConfig) -> Hashable:
 
 def teach(run: Prepared, repeat: int) -> Taught:
     """Split, train the teachers and let them vote: everything before a mechanism is needed."""
+    split, ensemble = _train(run, Streams.of(run.config.seed, repeat))
+    return Taught(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
+
+
+def _train(run: Prepared, streams: Streams) -> tuple[Split, teachers.Ensemble]:
     config, n_classes = run.config, run.dataset.n_classes
-    streams = Streams.of(config.seed, repeat)
     split = datasets.split(
         run.dataset,
         private=config.split.private,
@@ -136,7 +197,7 @@ def teach(run: Prepared, repeat: int) -> Taught:
     ensemble = teachers.train(
         split.private, n_teachers=run.n_teachers, learner=learner, rng=streams.teachers, n_classes=n_classes
     )
-    return Taught(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
+    return split, ensemble
 
 
 def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outcome:
@@ -174,6 +235,48 @@ def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outc
         seconds=time.perf_counter() - started,
     )
     return Outcome(result, answers, student, taught.split.encoder)
+
+
+def release(
+    run: Prepared, streams: Streams, noise: Callable[[], Noise], charge: Callable[[PrivacyLoss], None]
+) -> Released:
+    """Do what `run_repeat` does, for a release: nothing is measured, and the loss is charged first.
+
+    Parameters
+    ----------
+    run : Prepared
+        Of a configuration with `release=true`.
+    streams : Streams
+        Of everything but noise; see `Streams.fresh`.
+    noise : callable
+        Makes the source of integer noise, once the loss is charged.
+    charge : callable
+        Puts the loss on record, or raises. Called once, before any noise is drawn.
+
+    Raises
+    ------
+    InputError
+        If a teacher cannot be fitted; it does not say more, as why is private.
+    """
+    learner = run.config.teacher.estimator
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # made from private records
+            split, ensemble = _train(run, streams)
+            votes = ensemble.votes(split.public.X)
+    except Exception:  # whatever it is, its message may quote a record
+        accepted = "a learner that can learn from every part of the data (more would be private)"
+        raise ConfigError("teacher.estimator", learner, accepted) from None
+    budget = Budget(run.config.eps, run.delta)
+    budget.spend(run.plan.guarantee)
+    charge(run.plan.guarantee)
+    service = run.plan.service(noise())
+    answers = label(run, split, votes, service, streams.queries)
+    try:
+        student, problem = _student(run, split, answers, streams.student)[0], None
+    except ConfigError as error:  # the answers are paid for, and public
+        student, problem = None, str(error)
+    return Released(split.public, answers, student, split.encoder, service.spent(), problem)
 
 
 def label(

@@ -113,9 +113,12 @@ class PublicPoints:
     Attributes
     ----------
     X : ndarray or csr_matrix of shape (m, d)
+    rows : ndarray of int64, shape (m,), or None
+        Number of each point in the dataset, from 0; drawn without looking at any record.
     """
 
     X: Any = field(repr=False)
+    rows: IntArray | None = field(default=None, repr=False)
 
     @property
     def n_points(self) -> int:

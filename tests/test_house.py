@@ -19,6 +19,7 @@ FLOORS = (
     ("datasets", "teachers", "mechanisms", "queries", "students", "results", "release"),
     ("config", "overrides"),
     ("pipeline", "auditing"),
+    ("releasing",),
     ("execution", "studies"),
     ("reproduce",),
     ("commands",),

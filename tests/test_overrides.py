@@ -50,7 +50,7 @@ def test_compose_gives_plain_containers_without_hydra():
     config = compose(["mechanism=svt", "eps=2"])
     assert (config["mechanism"]["name"], config["eps"]) == ("svt", 2)
     assert "hydra" not in config
-    assert {type(value) for value in config.values()} <= {dict, int, float, str, type(None)}
+    assert {type(value) for value in config.values()} <= {dict, bool, int, float, str, type(None)}
 
 
 def test_the_dataset_brings_its_sizes_and_the_user_has_the_last_word():

@@ -41,7 +41,7 @@ def test_mechanisms_share_split_and_teachers_but_not_noise(monkeypatch):
     assert len({r.diagnostics["vote_accuracy"] for r in results}) == 1
 
 
-def test_noise_shares_no_stream_with_the_data():
+def test_known_bug_noise_from_the_same_seed_as_the_data():
     streams = pipeline.Streams.of(0, 0)
     noise = np.random.default_rng(streams.noise)
     draws = [
@@ -61,7 +61,7 @@ def test_streams_depend_on_seed_and_repeat(other):
     assert mine.noise.spawn_key != theirs.noise.spawn_key or mine.noise.entropy != theirs.noise.entropy
 
 
-def test_splits_teachers_and_public_points_share_no_record():
+def test_splits_share_no_record():
     """Every record is numbered through its features; none is seen twice."""
     run = _prepare()
     numbered = np.arange(run.dataset.n_records, dtype=float)[:, None] * np.ones((1, 5))
@@ -96,7 +96,7 @@ def test_changing_one_private_record_moves_at_most_one_vote_a_query():
     assert moved.max() == 1  # the change was strong enough to be seen
 
 
-def test_votes_refuse_to_be_written():
+def test_known_bug_votes_written_to_a_public_output():
     import pickle
 
     votes = Votes(np.array([[1, 2]]), 3)

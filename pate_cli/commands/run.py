@@ -53,12 +53,20 @@ def main(argv: list[str]) -> int:
     execution.forget()
     lists = overrides.jobs(line)
     names = [_name(execution.checked(overrides.compose(job, line.config_dir))) for job in lists]
-    target = _target(line, lists[0], names)
+    release = any(releases for *_, releases in names)
+    if release and line.multirun:
+        raise ConfigError("release", True, "false in a sweep (-m); releases are made one by one")
+    target = _target(line, lists[0], [(label, code) for label, code, _ in names])
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
     _check_writable(key, target)
+    argv = [*line.argv, f"{key}={overrides.quoted(str(target))}"]
+    if release:
+        if target.exists() and any(target.iterdir()):
+            raise ConfigError(key, str(target), "a new or an empty directory for a release")
+        argv.append("hydra.output_subdir=null")  # which would hold paths of this machine
     try:
         with _no_trace_if_refused(target):
-            _hydra([*line.argv, f"{key}={overrides.quoted(str(target))}"], command)
+            _hydra(argv, command)
     except KeyboardInterrupt:
         if target.exists():
             execution.report(target)
@@ -110,9 +118,9 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
         raise raised[0]
 
 
-def _name(run: Any) -> tuple[str, str]:
-    """What a directory is named by; the run itself, with its data, is let go."""
-    return run.label, run.config_hash
+def _name(run: Any) -> tuple[str, str, bool]:
+    """What a directory is named by, and whether it is a release; the run, with its data, is let go."""
+    return run.label, run.config_hash, run.config.release
 
 
 def _target(line: CommandLine, first: Sequence[str], names: Sequence[tuple[str, str]]) -> Path:

@@ -162,7 +162,7 @@ def split(
     X_public = features(theirs)
     return Split(
         private=PrivateRecords(features(ours), dataset.y[ours]),
-        public=PublicPoints(X_public),
+        public=PublicPoints(X_public, theirs),
         public_labels=Holdout(X_public, dataset.y[theirs]),
         test=Holdout(features(rest), dataset.y[rest]),
         budget=parts.budget,

@@ -4,6 +4,7 @@ A mechanism is chosen and calibrated from public numbers (`plan`), then put to
 work on votes (`LabellingPlan.service`).
 """
 
+from pate_cli.mechanisms.integer import with_integer_noise
 from pate_cli.mechanisms.plan import (
     GaussianPlan,
     LabellingPlan,
@@ -13,4 +14,12 @@ from pate_cli.mechanisms.plan import (
     plan_svt,
 )
 
-__all__ = ["GaussianPlan", "LabellingPlan", "NoPrivacyPlan", "SvtPlan", "plan_gaussian", "plan_svt"]
+__all__ = [
+    "GaussianPlan",
+    "LabellingPlan",
+    "NoPrivacyPlan",
+    "SvtPlan",
+    "plan_gaussian",
+    "plan_svt",
+    "with_integer_noise",
+]

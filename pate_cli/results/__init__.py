@@ -3,7 +3,7 @@
 Nothing heavy is imported here: a command may import this room at start-up.
 """
 
-from pate_cli.results.provenance import collect_provenance, config_hash
+from pate_cli.results.provenance import collect_provenance, config_hash, plain, versions
 from pate_cli.results.record import STATUSES, MeanAccuracy, RunRecord, Summary, summarise
 from pate_cli.results.renderers import to_console, to_csv, to_latex, to_markdown
 from pate_cli.results.store import Found, find_records, read_record, write_record, write_repeats, write_text
@@ -20,6 +20,7 @@ __all__ = [
     "collect_provenance",
     "config_hash",
     "find_records",
+    "plain",
     "read_record",
     "run_table",
     "summarise",
@@ -27,6 +28,7 @@ __all__ = [
     "to_csv",
     "to_latex",
     "to_markdown",
+    "versions",
     "write_record",
     "write_repeats",
     "write_text",

@@ -14,7 +14,7 @@ from typing import Any
 
 from pate_cli import __version__
 
-__all__ = ["collect_provenance", "config_hash", "plain"]
+__all__ = ["collect_provenance", "config_hash", "plain", "versions"]
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
@@ -50,20 +50,25 @@ def collect_provenance(
     import shlex
 
     return {
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": _version("numpy"),
-            "scipy": _version("scipy"),
-            "sklearn": _version("scikit-learn"),
-            "libsvm": _version("libsvm-official"),
-            "hydra": _version("hydra-core"),
-            "pate": __version__,
-        },
+        "versions": versions(),
         "dataset_checksum": dataset_checksum,
         "seed": int(seed),
         "started": started.astimezone(UTC).isoformat(timespec="milliseconds"),
         "seconds": round(float(seconds), 3),
         "command": shlex.join(command),
+    }
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of Python, pate and the libraries a result depends on; None for one that is not installed."""
+    return {
+        "python": platform.python_version(),
+        "numpy": _version("numpy"),
+        "scipy": _version("scipy"),
+        "sklearn": _version("scikit-learn"),
+        "libsvm": _version("libsvm-official"),
+        "hydra": _version("hydra-core"),
+        "pate": __version__,
     }
 
 

@@ -89,7 +89,7 @@ def test_gaussian_takes_no_more_than_it_was_calibrated_for():
         service.answer(_votes().at(0))
 
 
-def test_every_query_asked_is_paid_for_answered_or_not():
+def test_known_bug_budget_counted_per_label_instead_of_per_query():
     plan = plan_gaussian(1.0, 1e-5, 50, 2)
     service = plan.service(SeededNoise(np.random.SeedSequence(0)))
     service.answer_all(_votes().at(slice(0, 20)))
@@ -111,7 +111,7 @@ def test_gaussian_noise_has_the_calibrated_scale():
     assert abs(np.corrcoef(noise.T)[0, 1]) * math.sqrt(n) < 5.2
 
 
-def test_an_unstable_query_leaks_nothing_but_that():
+def test_known_bug_majority_of_an_unstable_query_leaks():
     # every field of the answer is the same whatever the votes were
     calibration = svt.calibrate("tight", 1.0, 1e-3, M, 1)
     for counts in ([200, 200], [201, 199], [199, 201]):

@@ -47,7 +47,7 @@ def test_exponential_mechanism():
     assert np.isfinite(pure.exponential_mechanism_probabilities(np.array([-1e9, 0.0]), 50.0)).all()
 
 
-def test_losses_add_up_in_both_eps_and_delta():
+def test_known_bug_delta_forgotten_in_a_composition():
     total = compose(PrivacyLoss(0.3, 1e-6, "choice of T"), PrivacyLoss(0.7, 2e-6, "labels"))
     assert (total.eps, total.how) == (1.0, "choice of T + labels")
     assert total.delta == pytest.approx(3e-6)  # "delta forgotten in a composition"
@@ -69,6 +69,6 @@ def test_a_budget_cannot_be_overspent():
     assert other.spent.eps == 0
 
 
-def test_a_data_dependent_epsilon_is_not_taken_as_a_guarantee():
+def test_known_bug_data_dependent_epsilon_as_if_it_were_public():
     with pytest.raises(ValueError, match="data-dependent"):
         Budget(1.0, 1e-5).spend(PrivacyLoss(0.1, 0, "ex post", data_dependent=True))

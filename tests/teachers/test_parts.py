@@ -32,7 +32,7 @@ def test_no_teacher_without_a_record(k):
         partition(10, k, np.random.default_rng(0))
 
 
-def test_shared_records_stop_the_run():
+def test_known_bug_teachers_that_share_records():
     with pytest.raises(RuntimeError, match="every epsilon would be void"):
         check_disjoint([np.array([0, 1]), np.array([1, 2])], 3)
     with pytest.raises(RuntimeError, match="does not exist"):

@@ -1,0 +1,105 @@
+"""`pate ledger`: state a privacy budget for a private dataset, and see what is left of it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pate_cli.release import Ledger
+
+__all__ = ["main"]
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate ledger`.
+
+    Parameters
+    ----------
+    argv : list of str
+        Arguments after `pate ledger`.
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    InputError
+        If a value is not accepted, a ledger is there already, or one is damaged.
+    """
+    options = _parser().parse_args(argv)
+    if options.command == "init":
+        return _init(options)
+    return _show(options.ledger)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pate ledger",
+        description="What `pate run release=true` may spend on a private dataset, and what it has spent.",
+        epilog="Ledgers are kept in the directory PATE_LEDGER names, else in your data directory.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="init|show")
+    init = commands.add_parser("init", help="state the total budget of a dataset, once")
+    init.add_argument("overrides", nargs="+", metavar="dataset=NAME", help="the dataset, as for `pate run`")
+    init.add_argument("--eps", type=float, required=True, help="total over all releases ever, > 0")
+    init.add_argument("--delta", type=float, required=True, help="total over all releases ever, in [0, 1)")
+    init.add_argument("--raise", dest="higher", action="store_true", help="raise the total of a ledger")
+    show = commands.add_parser("show", help="totals, what is left, and every entry")
+    for command in (init, show):
+        command.add_argument("--ledger", metavar="DIR", help="look here, not in PATE_LEDGER")
+        command.set_defaults(config_dir=None)
+    init.add_argument("--config-dir", metavar="DIR", help="options of your own, as for `pate run`")
+    return parser
+
+
+def _init(options: argparse.Namespace) -> int:
+    from pate_cli import datasets, overrides
+    from pate_cli.config import parse
+    from pate_cli.console import out
+    from pate_cli.release import open_ledgers
+
+    config = overrides.compose(options.overrides, options.config_dir)
+    chosen = parse(config).dataset
+    dataset = datasets.load(chosen.name, **chosen.options)
+    directory = open_ledgers(options.ledger or config.get("ledger"))
+    ledger = directory.init(dataset.checksum, dataset.name, options.eps, options.delta, higher=options.higher)
+    out().print(f"{directory.path}: {_summary(ledger)}", soft_wrap=True, markup=False)
+    return 0
+
+
+def _show(path: str | None) -> int:
+    from rich.table import Table
+
+    from pate_cli.console import err, out
+    from pate_cli.release import open_ledgers
+
+    directory = open_ledgers(path)
+    ledgers = directory.ledgers()
+    if not ledgers:
+        err().print(
+            f"no ledger in {directory.path}; pate ledger init starts one", soft_wrap=True, markup=False
+        )
+    for ledger in ledgers:
+        out().print(_summary(ledger), soft_wrap=True, markup=False)
+        table = Table("time (UTC)", "entry", box=None, pad_edge=False)
+        table.add_column("eps", justify="right")
+        table.add_column("delta", justify="right")
+        table.add_column("note")
+        for entry in ledger.entries:
+            kind = {"open": "total", "raise": "total raised", "release": "release"}[entry.kind]
+            table.add_row(entry.time[:19], kind, f"{entry.eps:g}", f"{entry.delta:.6g}", entry.note)
+        out().print(table)
+    return 0
+
+
+def _summary(ledger: Ledger) -> str:
+    from pate_cli.release.ledger import shown
+
+    (eps, delta), (eps_left, delta_left) = ledger.total, ledger.left
+    return (
+        f"{ledger.name} ({ledger.fingerprint[:12]}): left eps={shown(eps_left)}, delta={shown(delta_left)}"
+        f" of eps={shown(eps)}, delta={shown(delta)}"
+    )

@@ -1,0 +1,98 @@
+"""`pate ledger`: start, raise, show."""
+
+import pytest
+
+from pate_cli.commands import ledger
+from pate_cli.errors import ConfigError, DataError, InputError
+from pate_cli.release import open_ledgers
+from pate_cli.types import PrivacyLoss
+
+SMALL = ["dataset=synthetic", "dataset.n_records=50"]
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    return tmp_path / "ledger"
+
+
+def _init(*arguments):
+    return ledger.main(["init", *SMALL, *arguments])
+
+
+def test_init_and_show(capsys, directory):
+    assert _init("--eps", "2", "--delta", "1e-4") == 0
+    assert "left eps=2, delta=0.0001 of eps=2, delta=0.0001" in capsys.readouterr().out
+    ledgers = open_ledgers()
+    (there,) = ledgers.ledgers()
+    ledgers.reserve(there.fingerprint, PrivacyLoss(0.5, 2.5e-5, ""), "svt, 40 queries")
+    assert ledger.main(["show"]) == 0
+    shown = capsys.readouterr().out
+    assert "left eps=1.5, delta=7.5e-05 of eps=2, delta=0.0001" in shown
+    assert "release" in shown
+    assert "svt, 40 queries" in shown
+    assert there.fingerprint[:12] in shown
+
+
+def test_the_dataset_decides_and_not_how_it_is_used(directory):
+    """Another split or mechanism of the same records is the same ledger; other records are not."""
+    _init("--eps", "2", "--delta", "1e-4")
+    with pytest.raises(InputError, match="has a ledger"):
+        _init("mechanism=svt", "split.private=0.5", "teacher.size=3", "--eps", "2", "--delta", "1e-4")
+    _init("dataset.seed=1", "--eps", "3", "--delta", "1e-4")
+    assert sorted(there.total[0] for there in open_ledgers().ledgers()) == [2, 3]
+
+
+def test_raise(directory):
+    _init("--eps", "2", "--delta", "1e-4")
+    assert _init("--eps", "3", "--delta", "1e-4", "--raise") == 0
+    (there,) = open_ledgers().ledgers()
+    assert [(entry.kind, entry.eps) for entry in there.entries] == [("open", 2.0), ("raise", 3.0)]
+
+
+def test_a_directory_named_on_the_line_goes_first(directory, tmp_path, capsys):
+    other = tmp_path / "other"
+    _init("--eps", "2", "--delta", "0", "--ledger", str(other))
+    assert not directory.exists()
+    assert ledger.main(["show", "--ledger", str(other)]) == 0
+    assert "left eps=2" in capsys.readouterr().out
+
+
+def test_show_without_a_ledger(directory, capsys):
+    assert ledger.main(["show"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "pate ledger init" in shown.err
+    assert not directory.exists()
+
+
+def test_show_refuses_a_damaged_ledger(directory):
+    _init("--eps", "2", "--delta", "1e-4")
+    (file,) = directory.glob("*.json")
+    file.write_text(file.read_text().replace("2.0", "200.0"))
+    with pytest.raises(DataError, match="damaged"):
+        ledger.main(["show"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--eps", "inf", "--delta", "1e-4"], "--eps: got inf; accepted"),
+        (["--eps", "1", "--delta", "1"], "--delta: got 1.0; accepted"),
+        (["dataset.n_recods=5", "--eps", "1", "--delta", "0"], "dataset.n_recods"),
+        (["dataset=nosuch", "--eps", "1", "--delta", "0"], "nosuch"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_written(directory, arguments, message):
+    with pytest.raises((ConfigError, InputError), match=message):
+        _init(*arguments)
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["init"], ["init", "dataset=synthetic"], ["init", "--eps", "1", "--delta", "0"]]
+)
+def test_usage(arguments):
+    with pytest.raises(SystemExit) as stop:
+        ledger.main(arguments)
+    assert stop.value.code == 2

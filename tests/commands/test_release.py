@@ -1,0 +1,365 @@
+"""`pate run release=true`: what it writes, what it charges, what it refuses."""
+
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from pate_cli import cli, pipeline, release, releasing
+from pate_cli.commands.predict import main as predict
+from pate_cli.release import files, open_ledgers
+from pate_cli.results import read_record
+from pate_cli.types import PrivacyLoss
+
+pytest.importorskip("opendp")
+
+N = 1500
+SPLIT = ["teacher.size=30", "split.public=40", "delta=1e-5"]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _records():
+    """A table with numbers and categories: two classes, easy but for a tenth of the labels."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=N)
+    x = np.round(rng.normal(size=(N, 2)) + 2.5 * (2 * y[:, None] - 1), 3)
+    colour = np.where(rng.random(N) < 0.5, "red", "blue")
+    label = np.where(rng.random(N) < 0.1, 1 - y, y)
+    return [f"{a},{b},{c},{'yes' if d else 'no'}" for (a, b), c, d in zip(x, colour, label, strict=True)]
+
+
+def _write(place, name, records):
+    """Each in a directory of its own, so that the file's name says nothing."""
+    (place / name).mkdir()
+    path = place / name / "people.csv"
+    path.write_text("\n".join(["x1,x2,colour,class", *records]) + "\n")
+    return path
+
+
+def _line(path, *overrides):
+    return ["dataset=csv", f"dataset.path={path}", "dataset.target=class", *SPLIT, *overrides]
+
+
+def _open(path, eps="10", delta="0.1"):
+    assert cli.main(["ledger", "init", *_line(path), "--eps", eps, "--delta", delta]) == 0
+
+
+def _release(path, target, *overrides):
+    return cli.main(["run", *_line(path, "release=true", f"hydra.run.dir={target}", *overrides)])
+
+
+def _bytes(directory):
+    return {
+        str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+    }
+
+
+class _FixedNoise:
+    """Integers that are the same every time: for tests only."""
+
+    def __init__(self):
+        self._rng = np.random.default_rng(7)
+
+    def gaussian(self, scale, size):
+        return np.round(self._rng.normal(0, scale, size))
+
+    def laplace(self, scale, size):
+        return np.round(self._rng.laplace(0, scale, size))
+
+    def exponential(self, scale, size):
+        return np.floor(self._rng.exponential(scale, size))
+
+    def spawn(self, count):
+        return [_FixedNoise() for _ in range(count)]
+
+
+@pytest.fixture
+def fixed(monkeypatch):
+    """No randomness left: what differs between two releases differs because of the data."""
+    monkeypatch.setattr(releasing, "ExactNoise", _FixedNoise)
+    monkeypatch.setattr(pipeline.Streams, "fresh", classmethod(lambda cls: cls.of(5, 0)))
+    votes = []
+    label = pipeline.label
+
+    def spy(run, split, counted, service, rng):
+        votes.append(counted.counts.copy())
+        return label(run, split, counted, service, rng)
+
+    monkeypatch.setattr(pipeline, "label", spy)
+    return votes
+
+
+def _private_rows():
+    order = pipeline.Streams.of(5, 0).split.permutation(N)
+    return order[: int(0.8 * N)]
+
+
+def _two_releases(place, fixed, mechanism, *, votes_move):
+    """Files of two releases, between which one private record changed.
+
+    Strongly, so that some votes change but no label, or hardly, so that no vote does.
+    """
+    records = _records()
+    path = _write(place, "first", records)
+    _open(path)
+    assert _release(path, place / "out-first", *mechanism) == 0
+    first = _bytes(place / "out-first")
+    base = fixed[-1]
+    for row in _private_rows()[:20].tolist():
+        changed = list(records)
+        x1, x2, colour, label = changed[row].split(",")
+        if votes_move:
+            changed[row] = f"{-20 * float(x1)},{-20 * float(x2)},{colour},{label}"
+        else:
+            changed[row] = f"{float(x1) + 0.001},{x2},{colour},{label}"
+        path = _write(place, f"changed-{row}", changed)
+        _open(path)
+        target = place / f"out-changed-{row}"
+        assert _release(path, target, *mechanism) == 0
+        second = _bytes(target)
+        if (fixed[-1] != base).any() == votes_move and second["answers.csv"] == first["answers.csv"]:
+            return first, second
+    raise AssertionError("no change of a record found for the test")
+
+
+MECHANISMS = {
+    # the sparse vector technique releases labels: one vote may move and no label change
+    "svt": (["mechanism=svt", "eps=8"], True),
+    "active-svt": (["mechanism=active", "mechanism.oracle=svt", "eps=8", "split.budget=0.9"], True),
+    # noisy counts change with any vote: the changed record must not move one
+    "gaussian": (["mechanism=gaussian"], False),
+}
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_file_changes_when_a_private_record_changes_and_the_answers_do_not(place, fixed, name):
+    """Every byte of every file a release writes, under the same noise: only the answers may tell."""
+    mechanism, votes_move = MECHANISMS[name]
+    first, second = _two_releases(place, fixed, mechanism, votes_move=votes_move)
+    assert set(first) == set(files.FILES)
+    assert first == second
+
+
+def test_that_test_sees_a_diagnostic(place, fixed, monkeypatch):
+    """Named bug of math.md section 10: something computed from votes written to the public output."""
+    result = files._result
+
+    def leaky(content):
+        return result(content) | {"vote_agreement": float(fixed[-1].max(axis=1).mean())}
+
+    monkeypatch.setattr(files, "_result", leaky)
+    first, second = _two_releases(place, fixed, ["mechanism=svt", "eps=8"], votes_move=True)
+    assert {name for name in first if first[name] != second[name]} == {"result.json"}
+
+
+def test_a_release_from_end_to_end(place, capsys):
+    path = _write(place, "data", _records())
+    _open(path, "2", "1e-4")
+    assert _release(path, place / "out", "eps=1.5") == 0
+    written = _bytes(place / "out")
+    assert set(written) == {"result.json", "answers.csv", "student.skops"}
+
+    record = read_record(place / "out" / "result.json")
+    assert (record.status, record.eps, record.delta, record.n_asked) == ("ok", 1.5, 1e-5, 40)
+    assert (record.accuracy, record.diagnostics, record.eps_odometer) == (None, {}, None)
+    assert set(record.provenance) == {"versions"}
+    assert record.config["dataset"]["path"] == "people.csv"
+    everything = b"".join(written.values()).decode("latin-1")
+    for private in (str(place), "seed", "checksum", "seconds", "started", "teacher_accuracy"):
+        assert private not in json.dumps(record.config) + json.dumps(record.provenance) + json.dumps(
+            record.plan
+        )
+    assert str(place) not in everything
+
+    lines = written["answers.csv"].decode().splitlines()
+    assert lines[0] == "row,label,noisy_count.no,noisy_count.yes"
+    rows = [line.split(",") for line in lines[1:]]
+    assert len({int(row[0]) for row in rows}) == 40
+    assert all(0 <= int(row[0]) < N for row in rows)
+    for _, label, no, yes in rows:
+        assert int(no) + int(yes) == 40  # the teachers
+        assert label == ("yes" if int(yes) >= 20 else "no")
+
+    (ledger,) = open_ledgers().ledgers()
+    assert [(entry.kind, entry.eps, entry.delta) for entry in ledger.entries] == [
+        ("open", 2.0, 1e-4),
+        ("release", 1.5, 1e-5),
+    ]
+    capsys.readouterr()
+    assert predict([str(place / "out" / "student.skops"), str(path), "--target", "class"]) == 0
+    assert float(capsys.readouterr().err.split()[1]) > 0.8
+
+    # and the next one does not fit
+    assert _release(path, place / "again", "eps=1.5") == 2
+    assert "left: eps=0.5, delta=9e-05 (of eps=2, delta=0.0001)" in capsys.readouterr().err
+    assert not (place / "again").exists()
+    assert len(open_ledgers().ledgers()[0].entries) == 2
+
+
+def test_two_releases_draw_differently(place):
+    path = _write(place, "data", _records())
+    _open(path)
+    for name in ("a", "b"):
+        assert _release(path, place / name) == 0
+    drawn = [_bytes(place / name)["answers.csv"].decode().splitlines()[1:] for name in ("a", "b")]
+    rows = [{line.split(",")[0] for line in lines} for lines in drawn]
+    assert rows[0] != rows[1]  # another split; alike with probability below 1e-50
+
+
+def test_the_charge_is_on_disk_before_there_is_noise(place, monkeypatch):
+    seen = []
+
+    class Watching(release.ExactNoise):
+        def laplace(self, scale, size):
+            seen.append([entry.kind for entry in open_ledgers().ledgers()[0].entries])
+            return super().laplace(scale, size)
+
+        exponential = gaussian = laplace
+
+        def spawn(self, count):
+            return [Watching() for _ in range(count)]
+
+    monkeypatch.setattr(releasing, "ExactNoise", Watching)
+    path = _write(place, "data", _records())
+    _open(path)
+    for number, mechanism in enumerate(("gaussian", "svt")):
+        seen.clear()
+        assert _release(path, place / mechanism, f"mechanism={mechanism}", "eps=4") == 0
+        assert seen[0] == ["open"] + ["release"] * (number + 1)
+
+
+def test_without_a_ledger_nothing_is_done(place, capsys, monkeypatch):
+    monkeypatch.setattr(pipeline, "release", None)
+    path = _write(place, "data", _records())
+    assert _release(path, place / "out") == 2
+    assert "pate ledger init" in capsys.readouterr().err
+    assert not (place / "out").exists()
+    assert not (place / "ledger").exists()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["seed=1"], "seed: got 1; accepted: nothing with release=true"),
+        (["repeats=2"], "repeats: got 2; accepted: 1"),
+        (["eps=inf"], "eps: got inf; accepted: a finite number"),
+        (["eps=inf", "mechanism=svt"], "eps: got inf; accepted: a finite number"),
+        (["eps=200", "split.public=3"], "integer noise is for eps up to"),
+        (["mechanism=svt", "eps=0.01"], "cannot answer with 40 teachers"),
+        (["release=yes please"], "release: got 'yes please'; accepted: true, false"),
+        (["-m", "eps=1,2"], "one by one"),
+    ],
+)
+def test_refused_before_anything_is_charged_or_written(place, capsys, overrides, message):
+    path = _write(place, "data", _records())
+    _open(path, "1000", "0.1")
+    capsys.readouterr()
+    assert _release(path, place / "out", *overrides) == 2
+    assert message in capsys.readouterr().err
+    assert not (place / "out").exists()
+    assert len(open_ledgers().ledgers()[0].entries) == 1
+
+
+def test_a_directory_in_use_is_refused(place, capsys):
+    path = _write(place, "data", _records())
+    _open(path)
+    (place / "out").mkdir()
+    (place / "out" / "repeats.csv").write_text("private\n")
+    assert _release(path, place / "out") == 2
+    assert "a new or an empty directory" in capsys.readouterr().err
+    assert len(open_ledgers().ledgers()[0].entries) == 1
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError])
+def test_a_failing_teacher_tells_nothing_private(place, capsys, monkeypatch, error):
+    def fail(*_args, **_kwargs):
+        raise error("record 17: 3.25, red, yes")
+
+    monkeypatch.setattr(pipeline.teachers, "train", fail)
+    path = _write(place, "data", _records())
+    _open(path)
+    assert _release(path, place / "out") == 2
+    shown = capsys.readouterr()
+    assert "teacher.estimator: got 'logistic'" in shown.err
+    assert "3.25" not in shown.err + shown.out
+    assert not (place / "out").exists()
+    assert len(open_ledgers().ledgers()[0].entries) == 1  # no noise was drawn
+
+
+def test_an_unexpected_error_after_the_charge_is_charged_and_tells_nothing_private(
+    place, monkeypatch, capsys
+):
+    def fail(*_args, **_kwargs):
+        raise KeyError("3.25, red, yes")
+
+    monkeypatch.setattr(pipeline, "label", fail)
+    path = _write(place, "data", _records())
+    _open(path)
+    with pytest.raises(RuntimeError, match=r"the release failed: KeyError at test_release\.py") as caught:
+        _release(path, place / "out")
+    assert caught.value.__suppress_context__
+    assert "3.25" not in str(caught.value)
+    assert not _bytes(place / "out")
+    assert len(open_ledgers().ledgers()[0].entries) == 2
+
+
+def test_answers_that_are_paid_for_are_written_even_without_a_student(place, monkeypatch, capsys):
+    def fail(*_args, **_kwargs):
+        raise pipeline.ConfigError("student.estimator", "x", "a classifier that learns")
+
+    monkeypatch.setattr(pipeline.students, "fit_student", fail)
+    path = _write(place, "data", _records())
+    _open(path)
+    assert _release(path, place / "out") == 1
+    assert set(_bytes(place / "out")) == {"result.json", "answers.csv"}
+    record = read_record(place / "out" / "result.json")
+    assert record.status == "error"
+    assert "a classifier that learns" in record.message
+
+
+def test_continuous_noise_is_never_written(place, monkeypatch):
+    from pate_cli.privacy.noise import SeededNoise
+
+    monkeypatch.setattr(releasing, "ExactNoise", lambda: SeededNoise(np.random.SeedSequence(0)))
+    path = _write(place, "data", _records())
+    _open(path)
+    with pytest.raises(RuntimeError, match="the release failed"):
+        _release(path, place / "out")
+    assert not _bytes(place / "out")
+
+
+def test_types_keep_what_depends_on_data_apart(place):
+    content = dict.fromkeys(files.ReleaseContent.__dataclass_fields__)
+    public, dependent = PrivacyLoss(1.0, 0.0, ""), PrivacyLoss(1.0, 0.0, "", data_dependent=True)
+    files.ReleaseContent(**content | {"guarantee": public, "ex_post": dependent})
+    for guarantee, ex_post in ((dependent, dependent), (public, public)):
+        with pytest.raises(ValueError, match="does not depend"):
+            files.ReleaseContent(**content | {"guarantee": guarantee, "ex_post": ex_post})
+
+
+def test_a_student_file_holds_no_address_and_no_time(place):
+    """skops names objects by memory address; two students alike must be two files alike."""
+    from sklearn.linear_model import LogisticRegression
+    from skops.io import dumps, get_untrusted_types, loads
+
+    X, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
+    made = []
+    for _ in range(2):
+        kept = [LogisticRegression().fit(X, y) for _ in range(3)]
+        made.append(dumps({"student": kept[-1], "classes": ["a", "b"]}))
+    assert made[0] != made[1]
+    clean = [files.without_addresses(data) for data in made]
+    assert clean[0] == clean[1]
+    with zipfile.ZipFile(io.BytesIO(clean[0])) as archive:
+        assert {item.date_time for item in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        assert all(len(item.filename) < 12 for item in archive.infolist())
+    assert get_untrusted_types(data=clean[0]) == []
+    np.testing.assert_array_equal(loads(clean[0])["student"].predict(X), loads(made[0])["student"].predict(X))

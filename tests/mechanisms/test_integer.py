@@ -1,0 +1,86 @@
+"""The mechanisms with integer noise: what a release runs on."""
+
+import math
+
+import numpy as np
+import pytest
+
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms import NoPrivacyPlan, plan_gaussian, plan_svt, with_integer_noise
+from pate_cli.mechanisms.integer import IntegerGaussianPlan
+from pate_cli.privacy import discrete
+from pate_cli.types import Votes
+
+
+class _Rounded:
+    """Integers; for tests only."""
+
+    def __init__(self, seed=0):
+        self._rng = np.random.default_rng(seed)
+
+    def gaussian(self, scale, size):
+        return np.round(self._rng.normal(0, scale, size))
+
+    def laplace(self, scale, size):
+        return np.round(self._rng.laplace(0, scale, size))
+
+    def exponential(self, scale, size):
+        return np.floor(self._rng.exponential(scale, size))
+
+    def spawn(self, count):
+        return [_Rounded(seed + 1) for seed in range(count)]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_gaussian(n_classes):
+    continuous = plan_gaussian(1.0, 1e-5, 50, n_classes)
+    plan = with_integer_noise(continuous, n_classes=n_classes, n_teachers=100)
+    assert plan.sigma == discrete.calibrate_discrete_sigma(1.0, 1e-5, 50, n_classes)
+    assert (plan.guarantee.eps, plan.guarantee.delta) == (1.0, 1e-5)
+    assert "integer" in plan.guarantee.how
+    assert plan.describe()["integer_noise"] is True
+    service = plan.service(_Rounded())
+    counts = np.tile([60, 40, 0][:n_classes], (20, 1))
+    answers = service.answer_all(Votes(counts, 100))
+    assert all((answer.noisy_counts == answer.noisy_counts.round()).all() for answer in answers)
+    spent = service.spent()
+    assert spent.data_dependent
+    assert spent.eps == discrete.discrete_eps(plan.sigma, discrete.unit_shifts(20, n_classes), 1e-5)
+    assert 0.4 < spent.eps < 0.7
+    service.answer_all(Votes(np.tile(counts, (2, 1)), 100))
+    assert service.exhausted
+    assert service.spent().eps == pytest.approx(1.0, rel=1e-6)
+    assert service.spent().eps <= 1.0
+
+
+@pytest.mark.parametrize("cutoff", [1, 5])
+def test_svt(cutoff):
+    continuous = plan_svt(2.0, 1e-5, 50, 1000, rule="tight", cutoff=cutoff)
+    plan = with_integer_noise(continuous, n_classes=2, n_teachers=1000)
+    assert plan.calibration == discrete.discrete_calibration(continuous.calibration)
+    assert plan.describe()["threshold"] == int(plan.describe()["threshold"])
+    assert plan.describe()["integer_noise"] is True
+    assert (plan.guarantee.eps, plan.guarantee.delta) == (2.0, 1e-5)
+    assert "integer" in plan.guarantee.how
+    answers = plan.service(_Rounded()).answer_all(Votes(np.array([[1000, 0]] * 5), 1000))
+    assert [answer.label for answer in answers] == [0] * 5
+
+
+def test_svt_out_of_reach_once_the_threshold_is_an_integer():
+    continuous = plan_svt(2.0, 1e-5, 50, 1000, rule="tight", cutoff=1)
+    with pytest.raises(InfeasibleError, match="cannot answer with 20 teachers"):
+        with_integer_noise(continuous, n_classes=2, n_teachers=20)
+
+
+def test_refused():
+    with pytest.raises(ConfigError, match="eps: got inf"):
+        with_integer_noise(NoPrivacyPlan(10), n_classes=2, n_teachers=100)
+    with pytest.raises(ConfigError, match=r"eps: got 40.0; accepted: less with release=true: integer noise"):
+        with_integer_noise(plan_gaussian(40.0, 1e-5, 2, 2), n_classes=2, n_teachers=100)
+
+
+def test_less_noise_than_one_vote_is_never_drawn():
+    plan = with_integer_noise(plan_gaussian(3.0, 1e-5, 1, 2), n_classes=2, n_teachers=100)
+    assert isinstance(plan, IntegerGaussianPlan)
+    assert plan.sigma >= discrete.LEAST_SIGMA
+    assert math.exp(discrete.log_discrete_profile(3.0, plan.sigma, 1)) <= 1e-5
