@@ -409,6 +409,8 @@ def start(cwd: Path, *argv: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a shell starts what it puts in the background with SIGINT ignored, and so does some CI
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
