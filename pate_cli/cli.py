@@ -16,6 +16,7 @@ COMMANDS = {
     "run": "train teachers, label privately, train a student; -m for sweeps",
     "table": "collect runs into one table: console, CSV, Markdown or LaTeX",
     "plan": "noise, threshold and teachers needed, before any training",
+    "reproduce": "a paper's table or figure, ours beside the printed numbers",
     "audit": "attack the mechanism: measured lower bound on eps against the claim",
     "data": "list, fetch and verify the datasets",
     "ledger": "the total budget of a dataset for real releases, and what is left",

@@ -1,0 +1,156 @@
+"""`pate reproduce`: a paper's table or figure, ours beside the printed numbers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pate_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from pate_cli.reproduce.findings import Findings
+    from pate_cli.reproduce.grid import Grid
+    from pate_cli.reproduce.recipes import Recipe
+
+__all__ = ["main"]
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate reproduce`.
+
+    Parameters
+    ----------
+    argv : list of str
+        Arguments after `pate reproduce`.
+
+    Returns
+    -------
+    int
+        0, or 1 if a row failed that should have given numbers.
+
+    Raises
+    ------
+    InputError
+        Before anything is written.
+    OSError
+        If a file cannot be written.
+    """
+    options = _parser().parse_intermixed_args(argv)
+    from pate_cli import console
+    from pate_cli.reproduce import recipes
+
+    if options.list:
+        if options.name:
+            raise InputError(f"--list: takes no recipe; pate reproduce {options.name} runs it")
+        return _list()
+    if not options.name:
+        raise InputError(f"no recipe; there are: {', '.join(recipes.names())}")
+    if "=" in options.name:
+        raise InputError(f"{options.name}: the recipe comes first; there are: {', '.join(recipes.names())}")
+    recipe = recipes.find_recipe(options.name)
+    directory = options.output or Path("outputs") / "reproduce" / (recipe.name + "-quick" * options.quick)
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"--output {directory}: is a file; give a directory")
+    findings = _reproduce(recipe, options, directory)
+    from pate_cli.reproduce.output import write
+
+    write(directory, findings)
+    _report(findings)
+    console.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
+    for failure in findings.failures:
+        console.err().print(f"pate: {failure}", markup=False, soft_wrap=True)
+    return 1 if findings.failures else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pate reproduce",
+        description="Regenerate a paper's table or figure: ours beside the printed numbers, with confidence "
+        "intervals, paired differences and a verdict a row. Work done is kept: started again, it goes on.",
+        epilog="Examples: pate reproduce table4 'dataset=[mushroom,a9a]'; pate reproduce table4 repeats=5; "
+        "pate reproduce --list. Files: table.csv, .md, .tex, figure.png, .svg, report.html.",
+    )
+    parser.add_argument("name", nargs="?", help="a recipe (see --list), or a directory with a recipe.yaml")
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="KEY=VALUE",
+        help="dataset=[A,B] chooses rows; any other goes to every row, as after pate run (repeats=5); "
+        "for a study, one of its parameters",
+    )
+    parser.add_argument("--list", action="store_true", help="say what there is")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+    parser.add_argument("--force", action="store_true", help="do again what is already done")
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="default: outputs/reproduce/NAME, NAME-quick with --quick"
+    )
+    return parser
+
+
+def _list() -> int:
+    from pate_cli.console import out
+    from pate_cli.reproduce.recipes import find_recipe, names
+
+    for name in names():
+        recipe = find_recipe(name)
+        out().print(f"{name}: {recipe.title}", markup=False, soft_wrap=True)
+        out().print(f"    {recipe.source}", style="dim", markup=False, soft_wrap=True)
+    return 0
+
+
+def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> Findings:
+    from pate_cli.reproduce.progress import reporting
+
+    quick: bool = options.quick
+    if recipe.kind == "sizes":
+        from pate_cli.reproduce.sizes import find_sizes
+
+        return find_sizes(recipe, options.overrides, quick=quick)
+    if recipe.kind == "study":
+        from pate_cli.reproduce.study import parameters, run_study
+
+        parameters(recipe, options.overrides, quick=quick)
+        with reporting(recipe.name, "steps") as advance:
+            return run_study(recipe, options.overrides, quick=quick, advance=advance)
+    from pate_cli.reproduce.assemble import assemble
+    from pate_cli.reproduce.engine import run
+    from pate_cli.reproduce.figures import check_figure
+    from pate_cli.reproduce.plan import make_plan
+    from pate_cli.reproduce.verdicts import check_claim
+
+    for figure in recipe.figures:
+        check_figure(figure, recipe.name)
+    for claim in recipe.claims:
+        check_claim(claim, recipe.name)
+    plan = make_plan(recipe, options.overrides, quick=quick)
+    with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
+        results = run(plan, directory / ".work", force=options.force, advance=advance)
+    return assemble(plan, results)
+
+
+def _report(findings: Findings) -> None:
+    """Print the table, and what the paper's observations came to; the reasons are in the report."""
+    from collections import Counter
+
+    from pate_cli.console import out
+
+    _print_table(findings.table)
+    counts = Counter(verdict.verdict for verdict in findings.rows)
+    if counts:
+        out().print("rows: " + ", ".join(f"{count} {word}" for word, count in counts.items()), soft_wrap=True)
+    for verdict in findings.claims:
+        out().print(f"{verdict.verdict}: {verdict.name}", markup=False, soft_wrap=True)
+    for note in findings.notes:
+        out().print(f"- {note}", markup=False, soft_wrap=True)
+
+
+def _print_table(grid: Grid) -> None:
+    """Print a table, rather too wide than cut."""
+    from pate_cli.console import out
+
+    table = grid.to_rich()
+    floor = sum((column.min_width or 0) + 1 for column in table.columns)
+    if floor > out().width:
+        table.width = floor
+    out().print(table, crop=False)

@@ -1,0 +1,250 @@
+"""From the repeats of the rows to tables, figures and verdicts."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pate_cli import __version__
+from pate_cli.reproduce import overlap
+from pate_cli.reproduce.engine import Results
+from pate_cli.reproduce.figures import overlap_figure, run_figures
+from pate_cli.reproduce.findings import Findings
+from pate_cli.reproduce.grid import Column, Grid, number
+from pate_cli.reproduce.plan import Plan
+from pate_cli.reproduce.rows import DoneRow, Pair, done_rows, pairs
+from pate_cli.reproduce.statistics import Interval
+from pate_cli.reproduce.units import code_version, numeric_versions
+from pate_cli.reproduce.verdicts import (
+    claim_verdict,
+    digits_of,
+    eps_ex_post_verdict,
+    row_verdict,
+    signed,
+)
+from pate_cli.studies import Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["assemble", "sources"]
+
+NOTE = (
+    "eps is the guarantee of one repeat; eps_ex_post depends on the outputs: a report, not a guarantee. "
+    "Accuracy is measured on held-out records: not differentially private. ± is 1.96 s/sqrt(n) over n "
+    "repeats, as in the paper; a difference adds both intervals in squares."
+)
+_PAIRED = ("accuracy", "answered", "eps_ex_post")
+_DIAGNOSTICS = ("label_agreement", "label_accuracy", "vote_accuracy", "teacher_accuracy", "ceiling")
+
+
+def assemble(plan: Plan, results: Results) -> Findings:
+    """Put the numbers of a recipe of runs side by side with the printed ones.
+
+    Parameters
+    ----------
+    plan : Plan
+    results : Results
+        Of `engine.run`.
+    """
+    recipe = plan.recipe
+    rows = done_rows(plan, results)
+    instead = _shown(recipe.quick) if plan.quick else []
+    verdicts = {
+        row.planned.spec.name: verdict
+        for row in rows
+        if (verdict := row_verdict(row, instead=instead, typed=plan.typed)) is not None
+    }
+    claims = [claim_verdict(claim, rows) for claim in recipe.claims]
+    if plan.quick:
+        claims = [_of_quick(claim) for claim in claims]
+    elif (ex_post := eps_ex_post_verdict(rows)) is not None:
+        claims.insert(0, ex_post)
+    main, more = _table(rows, verdicts), {}
+    drawn: dict[str, Callable[[], Figure]] = run_figures(recipe.figures, rows)
+    if recipe.overlap:
+        asked, paid = recipe.overlap["asked"], recipe.overlap["paid"]
+        compared = overlap.overlaps(rows, asked, paid)
+        more["rows"], main = main, overlap.overlap_grid(compared, rows, paid)
+        claims += overlap.overlap_verdicts(compared)
+        if compared:
+            drawn = {"figure": functools.partial(overlap_figure, compared)} | drawn
+    compared_pairs = [pair for of, minus in recipe.pairs for pair in pairs(rows, of, minus)]
+    if compared_pairs:
+        more["paired"] = _paired(compared_pairs)
+    return Findings(
+        recipe=recipe,
+        command=plan.command,
+        table=main,
+        more=more,
+        figures=drawn,
+        rows=list(verdicts.values()),
+        claims=claims,
+        absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
+        notes=[*recipe.notes, *_remarks(rows)],
+        quick=plan.quick,
+        sources=sources() | _data(rows),
+        commands={row.planned.spec.name: ["pate", "run", *_shown(row.planned.overrides)] for row in rows},
+        failures=[f"{row.planned.spec.name}: {row.message}" for row in rows if row.status == "failed"],
+    )
+
+
+def _shown(given: Sequence[str]) -> list[str]:
+    """Leave out what only says where the work is done: nothing written depends on it."""
+    return [text for text in given if not text.startswith("compute")]
+
+
+def _of_quick(claim: Verdict) -> Verdict:
+    return Verdict(claim.name, "cannot be compared", f"quick run. {claim.reason}")
+
+
+def sources() -> dict[str, str]:
+    """Versions of the program and of what its numbers depend on."""
+    versions = ", ".join(f"{name} {version}" for name, version in numeric_versions().items())
+    return {"pate": f"{__version__}, code of the numerics {code_version()}", "libraries": versions}
+
+
+def _data(rows: Sequence[DoneRow]) -> dict[str, str]:
+    found = {}
+    for row in rows:
+        if row.planned.prepared is not None:
+            found[f"data: {row.planned.dataset}"] = f"SHA-256 {row.planned.prepared.dataset.checksum}"
+    return found
+
+
+def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict]) -> Grid:
+    printed = bool(verdicts)
+    several = {
+        "panel": any(row.planned.spec.panel for row in rows),
+        "cutoff": any(row.cutoff is not None for row in rows),
+    }
+    columns = [Column("dataset", numeric=False), Column("method", numeric=False)]
+    if several["panel"]:
+        columns.insert(0, Column("panel", numeric=False))
+    columns.append(Column("teachers"))
+    if several["cutoff"]:
+        columns.append(Column("T"))
+    columns.append(Column("eps"))
+    if printed:
+        columns += [Column("ours", "queries answered"), Column("paper", "queries answered")]
+        columns += [Column(head, "eps_ex_post") for head in ("ours", "at the paper's queries", "paper")]
+        columns += [Column(head, "accuracy") for head in ("ours", "paper", "difference")]
+        columns += [Column("verdict", numeric=False, tags=True)]
+    else:
+        columns += [Column("answered", "queries"), Column("asked", "queries"), Column("eps_ex_post")]
+        columns += [Column("accuracy"), Column("label agreement"), Column("status", numeric=False)]
+    columns.insert(-1, Column("n"))
+    cells = []
+    for row in rows:
+        spec, p = row.planned.spec, row.printed
+        line = [spec.panel] if several["panel"] else []
+        line += [row.planned.dataset, row.planned.method, _count(row.n_teachers)]
+        line += [_count(row.cutoff)] if several["cutoff"] else []
+        line.append(number(row.eps, "g"))
+        accuracy, gap = row.over("accuracy"), row.difference
+        if printed:
+            verdict = verdicts.get(spec.name)
+            word = "" if verdict is None else row.status if row.status != "ok" else verdict.verdict
+            line += [_mean(row.over("answered"), ".1f"), number(p.get("queries"), "g", p.get("queries_ci"))]
+            line += [_mean(row.over("eps_ex_post"), ".4f", ci=False)]
+            line += [number(row.eps_ex_post_at_printed), number(p.get("eps_ex_post"))]
+            line += [_mean(accuracy), number(p.get("accuracy"), ".4f", p.get("ci"))]
+            line += ["–" if gap is None else signed(gap), str(len(row.units)), word]
+        else:
+            line += [_mean(row.over("answered"), ".1f"), _mean(row.over("asked"), ".1f")]
+            line += [_mean(row.over("eps_ex_post"), ".4f", ci=False), _mean(accuracy)]
+            line += [_mean(row.over("label_agreement")), str(len(row.units)), row.status]
+        cells.append(line)
+    narrow = ("teachers", "n", "paper (queries answered)", "at the paper's queries (eps_ex_post)")
+    brief = [index for index, column in enumerate(columns) if column.full not in narrow]
+    records = [_record(row, verdicts.get(row.planned.spec.name)) for row in rows]
+    return Grid(columns, cells, records, NOTE, brief)
+
+
+def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:
+    """Make a row of `table.csv`: everything, nothing rounded."""
+    record: dict[str, Any] = {
+        "name": row.planned.spec.name,
+        "panel": row.planned.spec.panel,
+        "dataset": row.planned.dataset,
+        "method": row.planned.method,
+        "status": row.status,
+        "n_teachers": row.n_teachers,
+        "cutoff": row.cutoff,
+        "budget": row.budget,
+        "n": len(row.units),
+        "eps": row.eps,
+        "delta": row.planned.prepared.delta if row.planned.prepared else None,
+    }
+    for name in ("answered", "asked", "eps_ex_post", "accuracy", *_DIAGNOSTICS):
+        found = row.over(name)
+        record |= {name: found and found.mean, f"{name}_ci95": found and found.ci95}
+    for name in ("queries", "queries_ci", "eps_ex_post", "accuracy", "ci"):
+        record[f"printed_{name}"] = row.printed.get(name)
+    gap = row.difference
+    return record | {
+        "eps_ex_post_at_printed_queries": row.eps_ex_post_at_printed,
+        "difference": gap and gap.mean,
+        "difference_ci95": gap and gap.ci95,
+        "majority_rate": row.majority,
+        "verdict": verdict.verdict if verdict else None,
+        "reason": verdict.reason if verdict else row.message or None,
+        "note": row.planned.spec.note or None,
+    }
+
+
+def _paired(compared: Sequence[Pair]) -> Grid:
+    columns = [Column("case", numeric=False), Column("difference", numeric=False), Column("n")]
+    columns += [Column(name.replace("answered", "queries answered")) for name in _PAIRED]
+    cells, records = [], []
+    for pair in compared:
+        names = f"{pair.of.planned.method} - {pair.minus.planned.method}"
+        gaps = {name: pair.over(name) for name in _PAIRED}
+        n = gaps["accuracy"].n if gaps["accuracy"] else 0
+        shown = ["–" if gap is None else signed(gap, digits_of(name)) for name, gap in gaps.items()]
+        cells.append([pair.case, names, str(n), *shown])
+        record: dict[str, Any] = {
+            "of": pair.of.planned.spec.name,
+            "minus": pair.minus.planned.spec.name,
+            "dataset": pair.of.planned.dataset,
+            "eps": pair.of.eps,
+            "n": n,
+        }
+        for name, gap in gaps.items():
+            record |= {name: gap and gap.mean, f"{name}_ci95": gap and gap.ci95}
+        records.append(record)
+    note = "Differences at the same splits, teachers, votes and order of points, repeat by repeat."
+    return Grid(columns, cells, records, note)
+
+
+def _remarks(rows: Sequence[DoneRow]) -> list[str]:
+    """Say how many rows have no numbers, and the rows' own notes."""
+    remarks = []
+    for status in ("missing", "infeasible", "failed"):
+        those = [row for row in rows if row.status == status]
+        reasons = list(dict.fromkeys(row.message for row in those))
+        if those:
+            why = reasons[0] if len(reasons) == 1 else "the report and table.csv say why, row by row"
+            remarks.append(f"{len(those)} of {len(rows)} rows {status}: {why}")
+    return remarks + [
+        f"{row.planned.spec.name}: {row.planned.spec.note}" for row in rows if row.planned.spec.note
+    ]
+
+
+def _mean(found: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:
+    if found is None:
+        return number(None)
+    if (
+        found.ci95 is not None
+        and form == ".1f"
+        and found.ci95 == 0
+        and math.isclose(found.mean, round(found.mean))
+    ):
+        return f"{found.mean:.0f}"
+    return number(found.mean, form, found.ci95 if ci else None)
+
+
+def _count(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"

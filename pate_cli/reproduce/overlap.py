@@ -1,0 +1,203 @@
+"""How much two ways of choosing public points overlap (LZCW21 Remark 25).
+
+The sparse vector technique pays for the points it leaves unanswered; the active
+learner pays for those it asks. Both walk through the public points in the same order
+and both may stop early, so they are compared on the points both reached: with a of
+them asked, s unanswered and u reached, two independent choices of these sizes share
+k of them, k hypergeometric. That is the chance the overlap is compared with.
+
+References
+----------
+.. [1] LZCW21, Remark 25: an open question there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pate_cli.reproduce.grid import Column, Grid, number
+from pate_cli.reproduce.rows import DoneRow, Pair, pairs
+from pate_cli.reproduce.statistics import Interval, interval
+from pate_cli.reproduce.units import Unit
+from pate_cli.studies import Verdict
+
+__all__ = ["MEASURES", "Compared", "Overlap", "compare", "overlap_grid", "overlap_verdicts", "overlaps"]
+
+MEASURES = ("jaccard", "jaccard_chance", "coefficient", "coefficient_chance", "excess")
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Two sets of points in one repeat.
+
+    Attributes
+    ----------
+    reached : int
+        Points both mechanisms came to, u.
+    asked, paid, shared : int
+        Of them: asked by the active learner, left unanswered by the sparse vector technique, both.
+    jaccard, coefficient : float
+        shared / (asked or paid), and shared / min(asked, paid).
+    jaccard_chance, coefficient_chance : float
+        Their expectations for independent choices of the same sizes.
+    """
+
+    reached: int
+    asked: int
+    paid: int
+    shared: int
+    jaccard: float
+    coefficient: float
+    jaccard_chance: float
+    coefficient_chance: float
+
+    @property
+    def excess(self) -> float:
+        """Jaccard index above chance."""
+        return self.jaccard - self.jaccard_chance
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """The repeats of a pair of rows in which both chose at least one point.
+
+    Attributes
+    ----------
+    pair : Pair
+        `of` is the active learner, `minus` the sparse vector technique.
+    found : list of Overlap
+    """
+
+    pair: Pair
+    found: list[Overlap]
+
+    def over(self, name: str) -> Interval | None:
+        """Mean over these repeats."""
+        return interval([float(getattr(overlap, name)) for overlap in self.found])
+
+
+def compare(active: Unit, svt: Unit, budget: int) -> Overlap | None:
+    """Compare one repeat of both; None where one of the sets is empty.
+
+    Parameters
+    ----------
+    active : Unit
+        Its `asked` are in the order of the stream.
+    svt : Unit
+        Of the same split; its `asked` are the stream itself, up to where it stopped.
+    budget : int
+        Questions after which the active learner looks at no further point.
+    """
+    reached = len(svt.asked)
+    if active.n_asked >= budget and active.asked[-1] in svt.asked:
+        reached = svt.asked.index(active.asked[-1]) + 1
+    common = set(svt.asked[:reached])
+    asked, paid = common.intersection(active.asked), common.intersection(svt.unanswered)
+    if not asked or not paid:
+        return None
+    from scipy.stats import hypergeom
+
+    shared, both, smaller = len(asked & paid), len(asked) + len(paid), min(len(asked), len(paid))
+    chance = hypergeom(reached, len(asked), len(paid))
+    possible = range(max(0, both - reached), smaller + 1)
+    return Overlap(
+        reached=reached,
+        asked=len(asked),
+        paid=len(paid),
+        shared=shared,
+        jaccard=shared / (both - shared),
+        coefficient=shared / smaller,
+        jaccard_chance=float(sum(chance.pmf(k) * k / (both - k) for k in possible)),
+        coefficient_chance=len(asked) * len(paid) / reached / smaller,
+    )
+
+
+def overlaps(rows: Sequence[DoneRow], asked: str, paid: str) -> list[Compared]:
+    """Compare the rows of two methods, dataset by dataset and budget by budget."""
+    compared = []
+    for pair in pairs(rows, asked, paid):
+        others = {unit.repeat: unit for unit in pair.minus.units}
+        found = [
+            overlap
+            for unit in pair.of.units
+            if unit.repeat in others
+            and (overlap := compare(unit, others[unit.repeat], _budget(pair.of))) is not None
+        ]
+        compared.append(Compared(pair, found))
+    return compared
+
+
+def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: str) -> Grid:
+    """Table of the overlaps; rows of the sparse vector technique without numbers have a status."""
+    columns = [Column("dataset", numeric=False), Column("eps"), Column("T"), Column("repeats")]
+    columns += [Column(name, "points, mean") for name in ("reached", "asked", "unstable", "shared")]
+    columns += [Column(name, "Jaccard index") for name in ("measured", "by chance", "excess")]
+    columns += [Column(name, "shared / smaller set") for name in ("measured", "by chance")]
+    columns.append(Column("status", numeric=False))
+    cells, records = [], []
+    for one in compared:
+        row = one.pair.minus
+        mean = {name: one.over(name) for name in ("reached", "asked", "paid", "shared", *MEASURES)}
+        status = "ok" if one.found else "one of the sets is always empty"
+        cells.append(
+            [
+                row.planned.dataset,
+                number(row.eps, "g"),
+                str(row.cutoff),
+                str(len(one.found)),
+                *(_shown(mean[name], ".1f") for name in ("reached", "asked", "paid", "shared")),
+                _shown(mean["jaccard"], ".3f", ci=True),
+                _shown(mean["jaccard_chance"], ".3f"),
+                _shown(mean["excess"], "+.3f", ci=True),
+                _shown(mean["coefficient"], ".3f", ci=True),
+                _shown(mean["coefficient_chance"], ".3f"),
+                status,
+            ]
+        )
+        record = {"dataset": row.planned.dataset, "eps": row.eps, "cutoff": row.cutoff, "n": len(one.found)}
+        for name, found in mean.items():
+            record |= {name: found and found.mean, f"{name}_ci95": found and found.ci95}
+        records.append(record | {"status": status})
+    for row in rows:
+        if row.planned.method == paid and row.status != "ok":
+            start = [row.planned.dataset, number(row.eps, "g")]
+            blank = [number(None)] * (len(columns) - 3)
+            cells.append([*start, *blank, row.status])
+            absent = {"dataset": row.planned.dataset, "eps": row.eps, "status": row.status}
+            names = list(records[0]) if records else list(absent)
+            records.append({name: absent.get(name) for name in names})
+    return Grid(columns, cells, records)
+
+
+def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
+    """Answer the question of Remark 25 for each dataset."""
+    verdicts = []
+    for dataset in dict.fromkeys(one.pair.of.planned.dataset for one in compared):
+        found = [one for one in compared if one.pair.of.planned.dataset == dataset]
+        gaps = [gap for one in found if (gap := one.over("excess")) is not None]
+        above, below = (sum(gap.sign == sign for gap in gaps) for sign in (1, -1))
+        largest = max((mean.mean for one in found if (mean := one.over("jaccard"))), default=0.0)
+        verdicts.append(
+            Verdict(
+                f"Remark 25 on {dataset}",
+                "cannot be compared",
+                "an open question in the paper. Measured: the overlap of unstable and asked points is above"
+                f" chance at {above} of {len(gaps)} budgets and below it at {below};"
+                f" the largest mean Jaccard index is {largest:.2f}",
+            )
+        )
+    return verdicts
+
+
+def _shown(found: Interval | None, form: str, *, ci: bool = False) -> str:
+    if found is None:
+        return number(None)
+    text = number(found.mean, form)
+    return f"{text} ± {found.ci95:{form.lstrip('+')}}" if ci and found.ci95 is not None else text
+
+
+def _budget(row: DoneRow) -> int:
+    if row.planned.prepared is None:
+        raise RuntimeError("a row with numbers was prepared")
+    return row.planned.prepared.sizes.budget

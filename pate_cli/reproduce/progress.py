@@ -1,0 +1,89 @@
+"""How far the work is: one live bar on a terminal, plain lines otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from pate_cli import console
+
+__all__ = ["Advance", "reporting"]
+
+Advance: TypeAlias = Callable[[int, int, int], None]
+"""Called with (done, of which found done before, in all)."""
+
+_PAUSE = 10.0
+"""Least seconds between two plain lines."""
+
+
+@contextlib.contextmanager
+def reporting(name: str, what: str) -> Iterator[Advance]:
+    """Show progress while the block runs.
+
+    Parameters
+    ----------
+    name : str
+        What is being done.
+    what : str
+        What is counted, as "rows".
+    """
+    if console.err().is_terminal:
+        with _bar(name, what) as advance:
+            yield advance
+    else:
+        yield _Lines(name, what)
+
+
+@contextlib.contextmanager
+def _bar(name: str, what: str) -> Iterator[Advance]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(what + "{task.fields[left]}"),
+    )
+    started = time.monotonic()
+    with Progress(*columns, console=console.err(), transient=True) as bar:
+        task = bar.add_task(name, total=None, left="")
+
+        def advance(done: int, found: int, total: int) -> None:
+            left = time_left(time.monotonic() - started, done - found, total - done)
+            bar.update(task, completed=done, total=total, left=f", {left} left" if left else "")
+
+        yield advance
+
+
+class _Lines:
+    """Plain lines: the first, the last, and one now and then between them."""
+
+    def __init__(self, name: str, what: str) -> None:
+        self._name = name
+        self._what = what
+        self._started = self._said = time.monotonic()
+
+    def __call__(self, done: int, found: int, total: int) -> None:
+        now = time.monotonic()
+        first = done == found
+        if not first and done < total and now - self._said < _PAUSE:
+            return
+        self._said = now
+        left = time_left(now - self._started, done - found, total - done)
+        before = f" ({found} from before)" if first and found else ""
+        rest = f", {left} left" if left else ""
+        line = f"{self._name}: {done}/{total} {self._what} done{before}{rest}"
+        console.err().print(line, markup=False, soft_wrap=True)
+
+
+def time_left(elapsed: float, done: int, left: int) -> str:
+    """Say how long the rest takes if it goes on like this; empty where that is not known."""
+    if done <= 0 or left <= 0:
+        return ""
+    seconds = elapsed / done * left
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    minutes = seconds / 60
+    return f"about {round(minutes)} min" if minutes < 90 else f"about {minutes / 60:.1f} h"

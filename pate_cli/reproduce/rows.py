@@ -1,0 +1,185 @@
+"""A row after the work: its numbers, the printed ones, and what follows from both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pate_cli.reproduce.engine import Failure, Results
+from pate_cli.reproduce.plan import Plan, PlannedRow
+from pate_cli.reproduce.statistics import Interval, difference, over, paired
+from pate_cli.reproduce.units import Unit
+
+__all__ = ["DoneRow", "Pair", "done_rows", "pairs"]
+
+
+@dataclass(frozen=True, eq=False)
+class DoneRow:
+    """One row with what was measured.
+
+    Attributes
+    ----------
+    planned : PlannedRow
+    units : list of Unit
+        Empty unless ready.
+    failures : list of Failure
+    """
+
+    planned: PlannedRow
+    units: Sequence[Unit]
+    failures: Sequence[Failure]
+
+    @property
+    def status(self) -> str:
+        """One of ok, missing, infeasible and failed."""
+        if self.planned.status != "ready":
+            return self.planned.status
+        return "failed" if self.failures or not self.units else "ok"
+
+    @property
+    def message(self) -> str:
+        """Why there are no numbers, or fewer than there should be."""
+        if not self.failures:
+            return self.planned.message
+        first = self.failures[0]
+        return f"{len(self.failures)} of {self.planned.config.repeats} repeats failed: {first.message}"
+
+    @property
+    def printed(self) -> dict[str, Any]:
+        """What the paper prints; may be empty."""
+        return self.planned.spec.printed
+
+    @property
+    def eps(self) -> float:
+        """The budget."""
+        return self.planned.config.eps
+
+    @property
+    def budget(self) -> int | None:
+        """Most queries that may be asked."""
+        return self.planned.prepared.plan.ell if self.planned.prepared else None
+
+    @property
+    def cutoff(self) -> int | None:
+        """T of the sparse vector technique: the calibrated one, or what was asked for."""
+        if self.planned.prepared is None:
+            return self.planned.config.mechanism.cutoff
+        return self.planned.prepared.plan.describe().get("cutoff")
+
+    @property
+    def n_teachers(self) -> int | None:
+        """K: what there are, or what was asked for."""
+        prepared = self.planned.prepared
+        return prepared.n_teachers if prepared else self.planned.config.teacher.count
+
+    @cached_property
+    def majority(self) -> float | None:
+        """Share of the largest class of the dataset: what a constant gets."""
+        if self.planned.prepared is None:
+            return None
+        import numpy as np
+
+        y = self.planned.prepared.dataset.y
+        return float(np.bincount(y).max() / len(y))
+
+    def over(self, name: str) -> Interval | None:
+        """Mean of a measure over repeats; see `statistics.measure`."""
+        return over(self.units, name)
+
+    @property
+    def difference(self) -> Interval | None:
+        """Our accuracy less the printed one."""
+        ours = self.over("accuracy")
+        if ours is None or "accuracy" not in self.printed:
+            return None
+        return difference(ours, self.printed["accuracy"], self.printed.get("ci"))
+
+    @property
+    def eps_ex_post_at_printed(self) -> float | None:
+        """Loss after the fact by our calibration at the paper's mean number of queries.
+
+        None where the paper prints no such number, or the mechanism is not the Gaussian one.
+        """
+        queries = self.printed.get("queries")
+        if queries is None or self.planned.prepared is None:
+            return None
+        if math.isinf(self.eps):
+            return math.inf
+        public = self.planned.prepared.plan.describe()
+        if "sigma" not in public or queries > public["ell"]:
+            return None
+        from pate_cli.privacy.gaussian import eps_of_mu
+
+        mu = public["sensitivity"] * math.sqrt(queries) / public["sigma"]
+        return eps_of_mu(mu, self.planned.prepared.delta)
+
+    def value(self, name: str) -> Any:
+        """What a row is sorted and chosen by: dataset, method, panel, eps, cutoff, teachers or name."""
+        return {
+            "dataset": self.planned.dataset,
+            "method": self.planned.method,
+            "panel": self.planned.spec.panel,
+            "name": self.planned.spec.name,
+            "eps": self.eps,
+            "cutoff": self.cutoff,
+            "teachers": self.n_teachers,
+        }[name]
+
+    def chosen(self, where: dict[str, Any]) -> bool:
+        """Whether it is one of the rows asked for, as in ``{dataset: [mushroom, a9a]}``."""
+        return all(
+            self.value(key) in (accepted if isinstance(accepted, list) else [accepted])
+            for key, accepted in where.items()
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two methods at the same splits."""
+
+    of: DoneRow
+    minus: DoneRow
+
+    @property
+    def case(self) -> str:
+        """Where they are compared, in a few words."""
+        return " ".join(filter(None, [self.of.planned.spec.panel or self.of.planned.dataset, self.at]))
+
+    @property
+    def at(self) -> str:
+        """The budget, and T where there is one."""
+        eps = "inf" if math.isinf(self.of.eps) else f"{self.of.eps:g}"
+        cutoffs = [str(row.cutoff) for row in (self.of, self.minus) if row.cutoff is not None]
+        return f"eps={eps}" + (f" T={'/'.join(dict.fromkeys(cutoffs))}" if cutoffs else "")
+
+    def over(self, name: str) -> Interval | None:
+        """Mean difference of a measure."""
+        return paired(self.of.units, self.minus.units, name)
+
+
+def done_rows(plan: Plan, results: Results) -> list[DoneRow]:
+    """Put each row of a plan together with its results."""
+    return [
+        DoneRow(
+            row,
+            results.units.get(row.spec.name, []),
+            [failure for failure in results.failures if failure.row == row.spec.name],
+        )
+        for row in plan.rows
+    ]
+
+
+def pairs(rows: Sequence[DoneRow], of: str, minus: str) -> list[Pair]:
+    """Rows of two methods with the same panel, teachers and budget, where both have numbers."""
+    found = []
+    for other in rows:
+        for row in rows:
+            same = row.planned.spec.panel == other.planned.spec.panel and row.eps == other.eps
+            methods = (row.planned.method, other.planned.method) == (of, minus)
+            both = methods and same and row.units and other.units
+            if both and row.planned.teaching == other.planned.teaching:
+                found.append(Pair(row, other))
+    return found

@@ -1,0 +1,157 @@
+"""What is kept of one repeat of one row, so that work done is never done again.
+
+A unit is a small JSON file, named after everything its numbers depend on. It is
+written whole or not at all, and read only if it is what it should be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.results import config_hash, write_text
+from pate_cli.results.provenance import plain
+
+if TYPE_CHECKING:
+    from pate_cli.pipeline import Outcome
+
+__all__ = ["Identity", "Unit", "code_version", "identity", "numeric_versions"]
+
+NUMERICS = ("privacy", "mechanisms", "queries", "teachers", "students", "learners", "datasets")
+"""Packages whose code decides a repeat's numbers, with `pipeline.py` and `types.py`."""
+
+_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What the numbers of a row depend on.
+
+    Attributes
+    ----------
+    config : str
+        Hash of the configuration without `repeats` and `compute`.
+    dataset : str
+        Checksum of the data.
+    code : str
+        Hash of the source files that decide the numbers.
+    versions : str
+        Of the numeric libraries.
+    """
+
+    config: str
+    dataset: str
+    code: str
+    versions: str
+
+    def file(self, directory: Path, repeat: int) -> Path:
+        """Path of the unit of one repeat."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return directory / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}-{repeat}.json"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One repeat of one row: all of it public, but for what is measured on held-out records.
+
+    Attributes
+    ----------
+    repeat : int
+    n_teachers, n_asked, n_answered : int
+    eps, delta, eps_ex_post, accuracy, seconds : float
+    diagnostics : dict of str to float or None
+        Not differentially private.
+    asked, unanswered : list of int
+        Public points asked, in the order asked, and those of them without an answer.
+    """
+
+    repeat: int
+    n_teachers: int
+    n_asked: int
+    n_answered: int
+    eps: float
+    delta: float
+    eps_ex_post: float
+    accuracy: float
+    seconds: float
+    diagnostics: dict[str, float | None]
+    asked: list[int]
+    unanswered: list[int]
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Unit:
+        """Keep the numbers of an outcome."""
+        result, answers = outcome.result, outcome.answers
+        kept = {field.name for field in fields(cls)} - {"asked", "unanswered"}
+        return cls(
+            **{name: getattr(result, name) for name in kept},
+            asked=answers.asked.tolist(),
+            unanswered=answers.asked[answers.labels < 0].tolist(),
+        )
+
+    def write(self, directory: Path, key: Identity) -> None:
+        """Write it into a directory, in place of an earlier one.
+
+        Raises
+        ------
+        OSError
+        """
+        content = plain({"schema": _SCHEMA, "identity": asdict(key), **asdict(self)})
+        write_text(key.file(directory, self.repeat), json.dumps(content, allow_nan=False) + "\n")
+
+    @classmethod
+    def read(cls, directory: Path, key: Identity, repeat: int) -> Unit | None:
+        """Read it back; None if there is none, or what is there cannot be relied on."""
+        try:
+            content = json.loads(key.file(directory, repeat).read_bytes())
+            if content.pop("schema") != _SCHEMA or content.pop("identity") != asdict(key):
+                return None
+            for name in ("eps", "eps_ex_post"):
+                content[name] = float(content[name])  # an infinity is written as text
+            unit = cls(**content)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return None
+        numbers = (unit.n_asked, unit.n_answered, unit.accuracy, unit.delta, unit.n_teachers)
+        whole = all(isinstance(number, int | float) for number in numbers) and unit.repeat == repeat
+        lists = isinstance(unit.diagnostics, dict) and isinstance(unit.unanswered, list)
+        return unit if whole and lists and len(unit.asked) == unit.n_asked else None
+
+
+def identity(raw: Mapping[str, Any], checksum: str) -> Identity:
+    """Say what the numbers of a configuration depend on.
+
+    Parameters
+    ----------
+    raw : mapping
+        The composed configuration.
+    checksum : str
+        `Dataset.checksum`.
+    """
+    kept = {key: value for key, value in raw.items() if key != "repeats"}
+    versions = ", ".join(f"{name} {version}" for name, version in numeric_versions().items())
+    return Identity(config_hash(kept), checksum, code_version(), versions)
+
+
+@cache
+def code_version() -> str:
+    """Hash the source files that decide a repeat's numbers (12 hex digits)."""
+    package = Path(__file__).resolve().parent.parent
+    files = [package / "pipeline.py", package / "types.py"]
+    files += [path for room in NUMERICS for path in (package / room).rglob("*.py")]
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
+
+
+@cache
+def numeric_versions() -> dict[str, str]:
+    """Versions of the libraries that decide a repeat's numbers."""
+    return {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "libsvm-official")}

@@ -1,0 +1,149 @@
+"""Voting wins (LZCW21 Example 2): a vote of weak teachers errs exponentially seldom.
+
+If a teacher errs at x with probability at most 1/2 - xi, Hoeffding's inequality gives
+``P(vote errs at x) <= exp(-2 K xi^2)``. Exactly, for teachers that err with probability
+1/2 - xi, a tie counted as an error as in the paper, it is ``P(Bin(K, 1/2 - xi) >= K/2)``,
+whose exponent is ``KL(1/2 || 1/2 - xi) = -log(1 - 4 xi^2)/2``, a little above ``2 xi^2``.
+
+The learning problem that is simulated: points 1 .. M of fixed class; each teacher sees
+each point once, its label flipped with probability 1/2 - xi, and remembers it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from pate_cli.studies import Progress, StudyResult, Verdict
+from pate_cli.studies.drawing import STYLES, band, new_figure
+from pate_cli.studies.params import Check, Listed, Real, Whole, read
+from pate_cli.studies.statistics import family_reach, mean_ci
+from pate_cli.types import FloatArray
+
+__all__ = ["bound", "exact_error", "run", "simulate"]
+
+_CHECKS: dict[str, Check] = {
+    "edges": Listed(Real(0, 0.5, open_above=True)),
+    "teachers": Listed(Whole(1), at_least=2, ascending=True),
+    "points": Whole(1),
+    "repeats": Whole(2),
+    "seed": Whole(0),
+}
+
+
+def bound(n_teachers: int, edge: float) -> float:
+    """``exp(-2 K xi^2)``, the paper's bound."""
+    return math.exp(-2 * n_teachers * edge * edge)
+
+
+def exact_error(n_teachers: int, edge: float) -> float:
+    """``P(Bin(K, 1/2 - xi) >= K/2)``: the vote errs, a tie being an error."""
+    from scipy.stats import binom
+
+    return float(binom.sf(math.ceil(n_teachers / 2) - 1, n_teachers, 0.5 - edge))
+
+
+def simulate(n_teachers: int, edge: float, points: int, repeats: int, rng: np.random.Generator) -> FloatArray:
+    """Share of points on which the vote errs, shape (repeats,)."""
+    errors = np.empty(repeats)
+    for repeat in range(repeats):  # a repeat at a time keeps the memory at K * M
+        flipped = rng.random((points, n_teachers), dtype=np.float32) < 0.5 - edge
+        errors[repeat] = np.mean(2 * np.count_nonzero(flipped, axis=1) >= n_teachers)
+    return errors
+
+
+def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
+    """Evaluate the bound, the exact error and a simulation; see `pate_cli.studies.Study`.
+
+    Parameters
+    ----------
+    params : dict
+        `edges` (list of xi), `teachers` (list of K), `points` (M), `repeats`, `seed`.
+    """
+    p = read(params, _CHECKS)
+    cases = [(edge, K) for edge in p["edges"] for K in p["teachers"]]
+    seeds = np.random.SeedSequence(p["seed"]).spawn(len(cases))
+    rows = []
+    for done, ((edge, K), seed) in enumerate(zip(cases, seeds, strict=True)):
+        progress(done, len(cases))
+        errors = simulate(K, edge, p["points"], p["repeats"], np.random.default_rng(seed))
+        mean, half = mean_ci(errors)
+        rows.append(
+            {
+                "edge": edge,
+                "teachers": K,
+                "one teacher": 0.5 - edge,
+                "vote, bound": bound(K, edge),
+                "vote, exact": exact_error(K, edge),
+                "vote, simulated": mean,
+                "ci95": half,
+                "repeats": p["repeats"],
+            }
+        )
+    progress(len(cases), len(cases))
+    table = pd.DataFrame(rows)
+    notes = [
+        "The paper's event is a vote of at least K/2 wrong teachers (printed k/2), so a tie is an error.",
+        f"Simulated: {p['points']} points a repeat; bands are 95% CI over repeats. "
+        "A simulated 0 is left out of the log axis.",
+    ]
+    return StudyResult(table, {"error": lambda: _draw(table)}, _verdicts(table), notes)
+
+
+def _verdicts(table: pd.DataFrame) -> list[Verdict]:
+    holds = table["vote, exact"] <= table["vote, bound"]
+    observed = table["vote, simulated"] - family_reach(len(table)) * table["ci95"] <= table["vote, bound"]
+    worst = table.iloc[int(np.argmax(table["vote, exact"] / table["vote, bound"]))]
+    verdicts = [
+        Verdict(
+            "P(vote errs) <= exp(-2 K xi^2)",
+            "reproduces" if bool(holds.all() and observed.all()) else "refuted",
+            f"holds exactly in {int(holds.sum())} of {len(table)} rows, closest at "
+            f"K = {worst['teachers']:.0f}, xi = {worst['edge']:g}: {worst['vote, exact']:.4g} of "
+            f"{worst['vote, bound']:.4g}; simulation agrees in {int(observed.sum())}",
+        )
+    ]
+    for edge in table["edge"].unique():
+        part = table[table["edge"] == edge]
+        first, last = part.iloc[len(part) // 2], part.iloc[-1]
+        between = last["teachers"] - first["teachers"]
+        fall = (math.log(first["vote, exact"]) - math.log(last["vote, exact"])) / between if between else 0.0
+        limit = -0.5 * math.log(1 - 4 * edge**2)
+        verdicts.append(
+            Verdict(
+                f"the error falls exponentially, xi = {edge:g}",
+                "reproduces" if fall >= 2 * edge**2 else "worse",
+                f"exponent {fall:.5f} a teacher over the upper half of K; bound {2 * edge**2:.5f}, "
+                f"exact limit {limit:.5f}",
+            )
+        )
+    return verdicts
+
+
+def _draw(table: pd.DataFrame) -> Figure:
+    figure, (axis,) = new_figure()
+    axis.set_yscale("log")
+    for style, (edge, part) in zip(STYLES, table.groupby("edge"), strict=False):
+        seen = part[part["vote, simulated"] > 0]
+        marks = {**style, "linestyle": "none"}
+        band(
+            axis,
+            seen["teachers"],
+            seen["vote, simulated"],
+            seen["ci95"],
+            label=rf"simulated, $\xi$ = {edge:g} (95% CI)",
+            style=marks,
+        )
+        line = {"color": style["color"], "linestyle": style["linestyle"]}
+        axis.plot(part["teachers"], part["vote, exact"], linewidth=1.6, **line)
+        axis.plot(part["teachers"], part["vote, bound"], linewidth=0.7, **line)
+    axis.plot([], [], color="black", linewidth=1.6, label="thick: exact")
+    axis.plot([], [], color="black", linewidth=0.7, label="thin: bound")
+    axis.set_ylim(max(1e-6, table["vote, exact"].min() / 2), 1.2)
+    axis.set_xlabel("teachers K")
+    axis.set_ylabel("probability that the vote errs at a point")
+    figure.legend(fontsize=8, ncols=3, loc="outside lower center")
+    return figure

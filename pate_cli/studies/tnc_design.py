@@ -1,0 +1,156 @@
+"""K, m and T as the theorems of LZCW21 set them, for the family of `thresholds`, and one run at them.
+
+With ``e = tau/(2 - tau)`` both theorems bound ``Dis(student, h*)`` by ``1/m + (K/n)^e`` up to
+constants (d = 1), and Table 1 takes the m that balances the two, so here::
+
+    m = points * (n/K)^e       (K depends on m too: a fixed point)
+
+- Theorem 28 (Gaussian): ``K = 6 sigma sqrt(2 log(2n))``, sigma by line 1 of Algorithm 1. That
+  is the printed K, to the constant. K grows as sqrt(m), hence the exponent ``2 tau/(4 - tau)``.
+- Theorem 10 (SVT): ``T = 3 B``, B the mistakes of a teacher on m points, ``mistakes (K/n)^e m`` by
+  Lemma 13, whose constant the recipe gives; at this m, T does not depend on n. K is such that a
+  query on which two thirds of the teachers agree is answered, but for probability failure/m
+  (what Lemma 3 wants of K), with the constants of the calibration in use rather than Lemma 3's
+  136. K is constant up to logarithms, hence the exponent ``tau/(2 - tau)``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms import GaussianPlan, LabellingPlan, SvtPlan
+from pate_cli.privacy import gaussian, svt
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.studies import thresholds
+from pate_cli.studies.thresholds import Family
+from pate_cli.types import UNANSWERED, FloatArray
+
+__all__ = ["QUANTITIES", "Design", "Privacy", "design", "exponent", "run_once"]
+
+QUANTITIES = ("teacher Dis", "vote Dis", "student Dis", "student excess")
+"""What `run_once` gives, in this order; Dis is the disagreement with h*."""
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """Budget and the constants that the theorems leave open.
+
+    Attributes
+    ----------
+    eps, delta : float
+    failure : float
+        beta, the probability of failure.
+    calibration : str
+        Of the sparse vector technique, see `pate_cli.privacy.svt.calibrate`.
+    """
+
+    eps: float
+    delta: float
+    failure: float
+    calibration: svt.Calibration
+
+
+@dataclass(frozen=True)
+class Design:
+    """One point of a curve.
+
+    Attributes
+    ----------
+    n, n_teachers, size, points : int
+        Private records, K, records a teacher (floor(n/K)) and public points m.
+    plan : LabellingPlan
+        The mechanism, calibrated.
+    """
+
+    n: int
+    n_teachers: int
+    size: int
+    points: int
+    plan: LabellingPlan
+
+
+def exponent(mechanism: str, tau: float) -> float:
+    """Exponent of 1/n in Table 1."""
+    return 2 * tau / (4 - tau) if mechanism == "gaussian" else tau / (2 - tau)
+
+
+def design(mechanism: str, tau: float, n: int, privacy: Privacy, points: float, mistakes: float) -> Design:
+    """Choose K and m (and T) at n, as the module says.
+
+    Parameters
+    ----------
+    mechanism : {"gaussian", "svt"}
+    tau : float
+    n : int
+        Private records.
+    privacy : Privacy
+    points : float
+        m in units of (n/K)^e.
+    mistakes : float
+        Dis of a teacher in units of (K/n)^e; for T.
+
+    Raises
+    ------
+    ConfigError
+        If K would be above n.
+    """
+    power = tau / (2 - tau)
+    cutoff = max(1, math.ceil(3 * mistakes * points))
+
+    def plan_at(m: int) -> tuple[LabellingPlan, int]:
+        if mechanism == "gaussian":
+            sigma = gaussian.calibrate_sigma_zcdp(privacy.eps, privacy.delta, m)
+            plan: LabellingPlan = GaussianPlan(privacy.eps, privacy.delta, m, sigma, 1.0)
+            return plan, math.ceil(6 * sigma * math.sqrt(2 * math.log(2 * n)))
+        c = svt.calibrate(privacy.calibration, privacy.eps, privacy.delta, m, min(cutoff, m))
+        # two thirds agree: n1 - n2 >= K/3, so dist >= K/6 - 1
+        return SvtPlan(c), math.ceil(6 * (c.margin(privacy.failure / m) + 1))
+
+    m = 2.0
+    for _ in range(60):
+        _, teachers = plan_at(max(2, round(m)))
+        wanted = max(2.0, points * (n / teachers) ** power)
+        if abs(math.log(wanted / m)) < 1e-3:
+            break
+        m = math.sqrt(m * wanted)  # damped: K grows with m
+    m_used = max(2, round(m))
+    plan, teachers = plan_at(m_used)
+    if teachers > n:
+        raise ConfigError("params.n", n, f"at least {teachers} records, one for each teacher of {mechanism}")
+    return Design(n, teachers, n // teachers, m_used, plan)
+
+
+def run_once(family: Family, at: Design, seed: np.random.SeedSequence) -> tuple[FloatArray, float]:
+    """LZCW21 Algorithm 3, once.
+
+    Returns
+    -------
+    measured : ndarray of shape (4,)
+        See `QUANTITIES`, exact; the first is the mean over the teachers.
+    answered : float
+        Share of the m queries that got a label; the others are labelled at random (line 4).
+    """
+    data, noise = seed.spawn(2)
+    rng = np.random.default_rng(data)
+    taught = thresholds.train(family, at.n_teachers, at.size, rng)
+    x = rng.uniform(-1.0, 1.0, at.points)
+    given = at.plan.service(SeededNoise(noise)).answer_all(thresholds.votes(taught, x))
+    labels = np.full(at.points, UNANSWERED)
+    labels[: len(given)] = [answer.label for answer in given]
+    missing = labels == UNANSWERED
+    labels[missing] = rng.integers(0, 2, int(missing.sum()))
+    order = np.argsort(x)
+    student = thresholds.erm(x[None, order], labels[None, order] == 1)[0]
+    measured = np.array(
+        [
+            family.disagreement(taught).mean(),
+            family.disagreement(thresholds.vote_threshold(taught)),
+            family.disagreement(student),
+            family.excess(student),
+        ]
+    )
+    return measured, float(1 - missing.mean())

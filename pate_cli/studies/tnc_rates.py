@@ -1,0 +1,245 @@
+"""Measured learning rates of PATE against those LZCW21 proves, where the Tsybakov parameter is known.
+
+Data from `pate_cli.studies.thresholds` (tau known, every risk exact), K, m and T from
+`pate_cli.studies.tnc_design` (as Theorems 28 and 10 set them). At each n the whole of
+Algorithm 3 is run many times; an exponent is fitted to the means on log axes and put
+beside the predicted one, at two levels:
+
+- *asymptotic*: the exponent printed in Table 1, logarithms forgotten;
+- *in range*: the slope over these n of ``(K/n)^(tau/(2-tau))`` with the K in use, so with
+  the logarithms that K carries. This is what a measured slope is judged by.
+
+The theorems bound the excess risk by ``Dis(student, h*)`` and that by the rate. Under TNC the
+first step gives away a power: for this family ``excess = const * Dis^(1/tau)``. So the rate is
+compared both with Dis, where it may be tight, and with the excess risk, where for tau < 1 it
+cannot be; `sharp` is the exponent of the rate over tau.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from pate_cli.studies import Progress, StudyResult, thresholds, tnc_curves
+from pate_cli.studies.drawing import STYLES, band, new_figure
+from pate_cli.studies.params import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.studies.statistics import mean_ci, slope_weights
+from pate_cli.studies.thresholds import Family
+from pate_cli.studies.tnc_curves import SLACK, Curve
+from pate_cli.studies.tnc_design import QUANTITIES, Privacy, design, exponent, run_once
+
+__all__ = ["run"]
+
+_CHECKS: dict[str, Check] = {
+    "taus": Listed(Real(0, 1)),
+    "left": Real(0, 1),
+    "right": Real(0, 1),
+    "eps": Real(0),
+    "delta": Real(0, 1, open_above=True),
+    "failure": Real(0, 1, open_above=True),
+    "calibration": OneOf(("tight", "liu2021", "bassily2018")),
+    "points": Listed(Real(0)),
+    "mistakes": Listed(Real(0)),
+    "n": Listed(Whole(2), at_least=2, ascending=True),
+    "repeats": Whole(2),
+    "learner_n": Listed(Whole(1), at_least=2, ascending=True),
+    "learner_repeats": Whole(2),
+    "seed": Whole(0),
+}
+
+_CLAIMS = {
+    "teacher Dis": "Lemma 13",
+    "vote Dis": "proof of the theorem",
+    "student Dis": "proof of the theorem",
+    "student excess": "theorem",
+}
+_THEOREMS = {"gaussian": "Theorem 28", "svt": "Theorem 10"}
+
+
+def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
+    """Measure the rates; see `pate_cli.studies.Study`.
+
+    Parameters
+    ----------
+    params : dict
+        `taus`; `left`, `right` (strengths, see `thresholds`); `eps`, `delta`, `failure`, `calibration`
+        (see `tnc_design.Privacy`); `points`, `mistakes` (see `tnc_design.design`), one for each tau;
+        `n`, `repeats`; `learner_n`, `learner_repeats` for a single learner without privacy; `seed`.
+    """
+    p = read(params, _CHECKS)
+    for key in ("points", "mistakes"):
+        read({key: p[key]}, {key: Listed(Real(0), at_least=len(p["taus"]))})
+    cases = [(i, mechanism) for i in range(len(p["taus"])) for mechanism in _THEOREMS]
+    work = len(cases) * sum(p["n"]) + len(p["taus"])  # in records, the learner's own counting as one
+    state = {"done": 0}
+
+    def advance(records: int) -> None:
+        state["done"] += records
+        progress(state["done"], work)
+
+    progress(0, work)
+    curves, answered = [], []
+    for i, tau in enumerate(p["taus"]):
+        curves.append(_single(Family(tau, p["left"], p["right"]), p, i))
+        advance(1)
+    for i, mechanism in cases:
+        some, share = _private(mechanism, i, p, advance)
+        curves += some
+        answered.append(f"{mechanism} at tau = {p['taus'][i]:g}: {share:.3f}")
+    table = pd.DataFrame([tnc_curves.row(curve) for curve in curves])
+    figures = {
+        "disagreement": lambda: _draw(curves, "student Dis", "Dis(student, h*)"),
+        "excess-risk": lambda: _draw(curves, "student excess", "excess risk of the student"),
+        "learner": lambda: _draw_learner(curves),
+    }
+    notes = _notes(p, answered)
+    return StudyResult(table, figures, [tnc_curves.verdict(curve) for curve in curves], notes)
+
+
+def _notes(p: dict[str, Any], answered: list[str]) -> list[str]:
+    first, last = p["n"][0], p["n"][-1]
+    return [
+        "x uniform on [-1, 1], P(y = 1|x) = 1/2 + s sign(x)|x|^((1 - tau)/tau)/2, "
+        f"s = {p['left']:g} left and {p['right']:g} right of 0; thresholds; all risks exact. "
+        f"n from {first:,} to {last:,}, a factor {last / first:g}; {p['repeats']} repeats; "
+        f"eps = {p['eps']:g}, delta = {p['delta']:g}, calibration of SVT: {p['calibration']}.",
+        "Matched: the exponent predicted in range, which has the logarithms of K in it, lies inside the 95% "
+        f"CI of the slope; close: within {SLACK} of it. The CI is of sampling error only, not of curvature: "
+        "where it is narrow, teachers of few records at the smallest n show.",
+        f"m = {p['points']} times (n/K)^(tau/(2 - tau)) for tau = {p['taus']}; T = 3 B from the teachers' "
+        f"disagreement with h*, measured beforehand as {p['mistakes']} times (K/n)^(tau/(2 - tau)).",
+        "Share of queries answered at the largest n: " + "; ".join(answered) + ".",
+        "The family gives excess = const Dis^(1/tau), and of any distribution the vote's excess risk is at "
+        "most twice the mean teacher's; so for tau < 1 the theorems' last step, excess <= Dis, is what is "
+        "loose.",
+    ]
+
+
+def _single(family: Family, p: dict[str, Any], index: int) -> Curve:
+    """Excess risk of one learner on n records: Lemma 38."""
+    seeds = np.random.SeedSequence(p["seed"], spawn_key=(index, 0)).spawn(len(p["learner_n"]))
+    found = [
+        mean_ci(family.excess(thresholds.train(family, p["learner_repeats"], n, np.random.default_rng(seed))))
+        for n, seed in zip(p["learner_n"], seeds, strict=True)
+    ]
+    means, half_widths = np.array(found).T
+    n = np.array(p["learner_n"], dtype=float)
+    power = 1 / (2 - family.tau)
+    facts = {
+        "teachers": 1,
+        "records a teacher": p["learner_n"][-1],
+        "public points": 0,
+        "repeats": p["learner_repeats"],
+    }
+    return Curve(
+        "one learner",
+        family.tau,
+        "excess",
+        "Lemma 38",
+        n,
+        means,
+        half_widths,
+        n**-power,
+        -power,
+        -power,
+        facts,
+    )
+
+
+def _private(mechanism: str, index: int, p: dict[str, Any], advance: Any) -> tuple[list[Curve], float]:
+    """Curves of one mechanism at one tau, and the share of queries answered at the largest n."""
+    tau = p["taus"][index]
+    family = Family(tau, p["left"], p["right"])
+    privacy = Privacy(p["eps"], p["delta"], p["failure"], p["calibration"])
+    power = tau / (2 - tau)
+    key = 1 + list(_THEOREMS).index(mechanism)
+    points, share = [], math.nan
+    designs = [
+        design(mechanism, tau, n, privacy, p["points"][index], p["mistakes"][index]) for n in p["n"]
+    ]  # all before any run: what cannot work is said at once
+    for at, root in zip(
+        designs, np.random.SeedSequence(p["seed"], spawn_key=(index, key)).spawn(len(designs)), strict=True
+    ):
+        runs = [run_once(family, at, seed) for seed in root.spawn(p["repeats"])]
+        points.append([mean_ci(values) for values in np.array([measured for measured, _ in runs]).T])
+        share = float(np.mean([got for _, got in runs]))
+        advance(at.n)
+    values = np.array(points)  # of shape (P, quantities, 2)
+    n = np.array(p["n"], dtype=float)
+    bound = np.array([(1 / at.size) ** power for at in designs])
+    last = designs[-1]
+    facts = {
+        "teachers": last.n_teachers,
+        "records a teacher": last.size,
+        "public points": last.points,
+        "repeats": p["repeats"],
+    }
+    curves = []
+    for j, quantity in enumerate(QUANTITIES):
+        means, half_widths = values[:, j].T
+        weights = slope_weights(n, means, half_widths)
+        sharp = float(weights @ np.log(bound)) / (tau if quantity == "student excess" else 1)
+        claim = _CLAIMS[quantity].replace("the theorem", _THEOREMS[mechanism])
+        claim = _THEOREMS[mechanism] if claim == "theorem" else claim
+        curves.append(
+            Curve(
+                mechanism,
+                tau,
+                quantity,
+                claim,
+                n,
+                means,
+                half_widths,
+                bound,
+                -exponent(mechanism, tau),
+                sharp,
+                facts,
+            )
+        )
+    return curves, share
+
+
+def _draw(curves: list[Curve], quantity: str, label: str) -> Figure:
+    taus = sorted({curve.tau for curve in curves}, reverse=True)
+    figure, axes = new_figure(len(taus))
+    for axis, tau in zip(axes, taus, strict=True):
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        shown = [c for c in curves if c.tau == tau and c.quantity == quantity]
+        for style, curve in zip(STYLES, shown, strict=False):
+            slope = curve.slope
+            text = f"{curve.learner}: {slope.value:.2f} ± {slope.half_width:.2f}"
+            band(axis, curve.n, curve.means, curve.half_widths, label=text, style=style)
+            through = curve.bound * np.exp(np.mean(np.log(curve.means / curve.bound)))
+            axis.plot(
+                curve.n,
+                through,
+                color=style["color"],
+                linestyle=style["linestyle"],
+                linewidth=0.6,
+                label=f"predicted: {curve.in_range:.2f}",
+            )
+        axis.set_title(f"tau = {tau:g}", fontsize=10)
+        axis.set_xlabel("private records n")
+        axis.legend(fontsize=8, title="slope (95% CI)", title_fontsize=8)
+    axes[0].set_ylabel(label)
+    return figure
+
+
+def _draw_learner(curves: list[Curve]) -> Figure:
+    figure, (axis,) = new_figure()
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    shown = [c for c in curves if c.learner == "one learner"]
+    for style, curve in zip(STYLES, shown, strict=False):
+        slope = curve.slope
+        text = f"tau = {curve.tau:g}: {slope.value:.3f} ± {slope.half_width:.3f} ({curve.asymptotic:.3f})"
+        band(axis, curve.n, curve.means, curve.half_widths, label=text, style=style)
+    axis.set_xlabel("records n")
+    axis.set_ylabel("excess risk of one learner, not private")
+    axis.legend(fontsize=8, title="slope ± 95% CI (predicted)", title_fontsize=8)
+    return figure

@@ -1,0 +1,229 @@
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pate_cli.commands import reproduce
+from pate_cli.errors import InputError
+from pate_cli.reproduce import recipes
+
+REPO = Path(__file__).resolve().parent.parent.parent
+# as `pate reproduce ...`, whatever directory the test is in
+PATE = [
+    sys.executable,
+    "-c",
+    "import sys; from pate_cli import cli; cli.COMMANDS.setdefault('reproduce', ''); sys.exit(cli.main())",
+]
+SLOW = """\
+title: A recipe with some work in it
+source: nowhere
+shows: That it goes on.
+kind: runs
+repeats: 3
+figure: {panels: [{x: eps}], measures: [accuracy]}
+rows:
+  - name: "{mechanism} {eps}"
+    method: "{mechanism}"
+    for: {mechanism: [gaussian, active], eps: [0.5, 1, 2]}
+    overrides:
+      - dataset.n_records=20000
+      - split.public=120
+      - "mechanism={mechanism}"
+      - "eps={eps}"
+    printed: {accuracy: 0.9, ci: 0.01}
+"""
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """An empty directory to be in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def slow(outside):
+    (outside / "slow").mkdir()
+    (outside / "slow" / "recipe.yaml").write_text(SLOW)
+    return outside
+
+
+@pytest.fixture
+def some_data(monkeypatch, request):
+    """The real data where there is some: what is missing is shown as missing."""
+    for place in (os.environ.get("PATE_DATA"), REPO / "data", REPO.parent / "shared" / "data"):
+        if place and (Path(place) / "mushrooms").exists():
+            monkeypatch.setenv("PATE_DATA", str(Path(place).resolve()))
+
+
+def start(*args, cwd, **env):
+    return subprocess.Popen(
+        [*PATE, "reproduce", *args],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(REPO), **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def finish(process):
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def files(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
+def wait_for_units(process, work, count):
+    deadline = time.monotonic() + 60
+    while len(list(work.glob("*.json"))) < count and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+
+
+def test_list_names_every_recipe(capsys):
+    assert reproduce.main(["--list"]) == 0
+    said = capsys.readouterr().out
+    for name in recipes.names():
+        assert f"{name}: " in said
+    assert {"table3", "table4", "svt-vs-gaussian", "selection-overlap", "figure-voting-student"} <= set(
+        recipes.names()
+    )
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["table5"], "table5: no such recipe; there are: "),
+        ([], "no recipe; there are: "),
+        (["repeats=3"], "repeats=3: the recipe comes first"),
+        (["table4", "repeats=x"], "repeats"),
+        (["table4", "dataset=[iris]"], "dataset: got 'iris'"),
+        (["table3", "dataset=[iris]"], "dataset: got 'iris'"),
+        (["table1", "repaets=3"], "repaets: no such parameter of table1"),
+        (["table4", "--list"], "--list: takes no recipe"),
+        (["table4", "--output", "file"], "--output file: is a file"),
+    ],
+)
+def test_wrong_input_is_one_line_and_writes_nothing(outside, argv, message, monkeypatch):
+    monkeypatch.setenv("PATE_DATA", str(outside))
+    (outside / "file").write_text("")
+    with pytest.raises(InputError) as error:
+        reproduce.main(argv)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert [path.name for path in outside.iterdir()] == ["file"]
+
+
+NEED_ADULT = ("figure3", "figure4")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.real_data if name in (*NEED_ADULT, "table4") else ())
+        for name in recipes.names()
+    ],
+)
+def test_every_recipe_runs_quickly(name, outside, some_data, request, capsys):
+    if name in (*NEED_ADULT, "table4"):
+        request.getfixturevalue("real_data")
+    assert reproduce.main([name, "--quick"]) == 0
+    written = files(outside / "outputs" / "reproduce" / f"{name}-quick")
+    assert {"table.csv", "table.md", "table.tex", "figure.png", "figure.svg", "report.html"} <= written.keys()
+    assert all(written.values())
+    assert len(written["table.csv"].splitlines()) > 1
+    said = capsys.readouterr()
+    assert "written to outputs/reproduce" in said.err
+    assert "failed" not in said.out
+    assert "rows failed" not in said.err
+
+
+def test_a_row_that_fails_is_shown_and_done_again(slow, capsys):
+    """More neighbours than the active learner has labels: no check can foresee it."""
+    neighbours = ["student.estimator=sklearn.neighbors.KNeighborsClassifier", "split.budget=30"]
+    argv = ["./slow", "repeats=1", "eps=[1]", "compute.workers=1", *neighbours]
+    assert reproduce.main([*argv, "student.params.n_neighbors=35"]) == 1
+    said = capsys.readouterr()
+    assert "active 1: 1 of 1 repeats failed: student.estimator: got" in said.err
+    directory = slow / "outputs" / "reproduce" / "slow"
+    assert b"gaussian 1,,synthetic,gaussian,ok" in (directory / "table.csv").read_bytes()
+    assert b"active 1,,synthetic,active,failed" in (directory / "table.csv").read_bytes()
+    assert len(list((directory / ".work").glob("*.json"))) == 1
+    assert reproduce.main([*argv, "student.params.n_neighbors=35"]) == 1
+    assert reproduce.main([*argv, "student.params.n_neighbors=1"]) == 0
+
+
+def test_force_does_it_again(slow, capsys):
+    argv = ["./slow", "repeats=1", "eps=[1]", "compute.workers=1"]
+    assert reproduce.main(argv) == 0
+    directory = slow / "outputs" / "reproduce" / "slow"
+    before = files(directory)
+    times = {path.name: path.stat().st_mtime_ns for path in (directory / ".work").iterdir()}
+    assert reproduce.main(argv) == 0
+    assert "2/2 repeats of 2 rows done (2 from before)" in capsys.readouterr().err
+    assert {path.name: path.stat().st_mtime_ns for path in (directory / ".work").iterdir()} == times
+    assert reproduce.main([*argv, "--force"]) == 0
+    assert "from before" not in capsys.readouterr().err
+    after = {path.name: path.stat().st_mtime_ns for path in (directory / ".work").iterdir()}
+    assert after.keys() == times.keys()
+    assert all(after[name] > times[name] for name in times)
+    assert files(directory) == before
+
+
+def test_killed_at_any_moment_it_goes_on_to_the_same_end(slow):
+    argv = ["./slow", "compute.workers=2"]
+    whole = start("./slow", "compute.workers=1", "--output", "whole", cwd=slow)
+    assert finish(whole)[0] == 0
+    moments = random.Random(3)
+    killed = start(*argv, "--output", "killed", cwd=slow)
+    wait_for_units(killed, slow / "killed" / ".work", moments.randint(1, 9))
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()  # ends when the workers do, which hold its pipes
+    assert killed.returncode == -signal.SIGKILL
+    assert not (slow / "killed" / "table.csv").exists()
+    assert 0 < len(list((slow / "killed" / ".work").glob("*.json"))) < 18
+    code, _, err = finish(start(*argv, "--output", "killed", cwd=slow))
+    assert code == 0
+    assert "from before)" in err
+    assert files(slow / "killed") == files(slow / "whole")
+
+
+def test_interrupted_it_says_so(slow):
+    argv = ["./slow", "compute.workers=2"]
+    process = start(*argv, cwd=slow)
+    work = slow / "outputs" / "reproduce" / "slow" / ".work"
+    wait_for_units(process, work, 3)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    code, out, err = finish(process)
+    assert (code, out) == (130, "")
+    assert err.splitlines()[-1] == "pate: interrupted"
+    assert "Traceback" not in err
+    assert not (work.parent / "table.csv").exists()
+
+
+@pytest.mark.real_data
+def test_table4_killed_at_random_moments_ends_the_same(real_data, outside):
+    env = {"PATE_DATA": str(real_data)}
+    argv = ["table4", "--quick"]
+    assert finish(start(*argv, "--output", "whole", cwd=outside, **env))[0] == 0
+    moments = random.Random(7)
+    done = 0
+    for _ in range(2):
+        killed = start(*argv, "--output", "killed", cwd=outside, **env)
+        wait_for_units(killed, outside / "killed" / ".work", done + moments.randint(1, 12))
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.communicate()
+        done = len(list((outside / "killed" / ".work").glob("*.json")))
+        assert 0 < done < 32
+    assert finish(start(*argv, "--output", "killed", cwd=outside, **env))[0] == 0
+    whole, after = files(outside / "whole"), files(outside / "killed")
+    assert whole == after
+    assert {"table.csv", "table.md", "table.tex", "paired.csv", "figure.png", "report.html"} <= whole.keys()

@@ -1,0 +1,133 @@
+import dataclasses
+
+import pytest
+
+from pate_cli import pipeline
+from pate_cli.reproduce import engine
+from pate_cli.reproduce.units import Unit
+
+
+def run(plan, work, *, force=False):
+    said = []
+    results = engine.run(plan, work, force=force, advance=lambda *counts: said.append(counts))
+    return results, said
+
+
+def numbers(results):
+    """Everything but the time it took."""
+    return {
+        name: [dataclasses.replace(unit, seconds=0.0) for unit in units]
+        for name, units in results.units.items()
+    }
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Count teaching and running."""
+    counts = {"teach": 0, "run_repeat": 0}
+
+    def counting(name, real):
+        def counted(*args):
+            counts[name] += 1
+            return real(*args)
+
+        return counted
+
+    for name in counts:
+        monkeypatch.setattr(pipeline, name, counting(name, getattr(pipeline, name)))
+    return counts
+
+
+def test_teachers_are_shared_and_nothing_is_done_twice(plan_of, tmp_path, calls):
+    plan = plan_of("compute.workers=1")
+    first, said = run(plan, tmp_path / "work")
+    assert calls == {"teach": 3, "run_repeat": 12}
+    assert said[0] == (0, 0, 12)
+    assert said[-1] == (12, 0, 12)
+    again, said = run(plan_of("compute.workers=1"), tmp_path / "work")
+    assert calls == {"teach": 3, "run_repeat": 12}
+    assert said == [(12, 12, 12)]
+    assert again == first
+    more, said = run(plan_of("compute.workers=1", "repeats=4"), tmp_path / "work")
+    assert calls == {"teach": 4, "run_repeat": 16}
+    assert [len(units) for units in more.units.values()] == [4] * 4
+    forced, _ = run(plan, tmp_path / "work", force=True)
+    assert calls == {"teach": 7, "run_repeat": 28}
+    assert numbers(forced) == numbers(first)
+
+
+def test_sharing_teachers_changes_no_number(plan_of, tmp_path):
+    plan = plan_of("compute.workers=1", "repeats=2")
+    results, _ = run(plan, tmp_path)
+    for row in plan.ready:
+        alone = [Unit.of(pipeline.run_repeat(row.prepared, repeat)) for repeat in range(2)]
+        kept = results.units[row.spec.name]
+        assert [unit.accuracy for unit in kept] == [unit.accuracy for unit in alone]
+        assert [unit.asked for unit in kept] == [unit.asked for unit in alone]
+
+
+def test_the_number_of_workers_changes_no_number(plan_of, tmp_path):
+    one, _ = run(plan_of("compute.workers=1"), tmp_path / "one")
+    two, said = run(plan_of("compute.workers=2"), tmp_path / "two")
+    assert numbers(one) == numbers(two)
+    assert said[-1] == (12, 0, 12)
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == sorted(
+        path.name for path in (tmp_path / "two").iterdir()
+    )
+
+
+def test_a_failure_is_told_and_not_kept(plan_of, tmp_path, monkeypatch):
+    plan = plan_of("compute.workers=1")
+    whole, _ = run(plan, tmp_path / "whole")
+    real = pipeline.run_repeat
+
+    def fails(prepared, repeat, taught=None):
+        if prepared.config.mechanism.name == "active" and repeat == 1:
+            raise ZeroDivisionError("no luck")
+        return real(prepared, repeat, taught)
+
+    monkeypatch.setattr(pipeline, "run_repeat", fails)
+    results, said = run(plan, tmp_path / "work")
+    assert [(f.row, f.repeat, f.message) for f in results.failures] == [
+        ("active 4", 1, "ZeroDivisionError: no luck")
+    ]
+    assert [unit.repeat for unit in results.units["active 4"]] == [0, 2]
+    assert said[-1] == (12, 0, 12)
+    monkeypatch.undo()
+    mended, said = run(plan, tmp_path / "work")
+    assert said[0] == (11, 11, 12)
+    assert not mended.failures
+    assert numbers(mended) == numbers(whole)
+
+
+def test_without_teachers_every_row_of_the_group_fails(plan_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline, "teach", lambda *args: 1 / 0)
+    results, _ = run(plan_of("compute.workers=1", "repeats=1"), tmp_path / "work")
+    assert [failure.row for failure in results.failures] == [
+        "passive 0.5",
+        "passive 4",
+        "passive inf",
+        "active 4",
+    ]
+    assert list((tmp_path / "work").glob("*")) == []
+
+
+def test_a_spoiled_unit_is_done_again(plan_of, tmp_path):
+    plan = plan_of("compute.workers=1")
+    first, _ = run(plan, tmp_path)
+    files = sorted(tmp_path.glob("*.json"))
+    files[0].write_text("{")
+    files[1].write_text(files[2].read_text())
+    again, said = run(plan, tmp_path)
+    assert said[0] == (10, 10, 12)
+    assert numbers(again) == numbers(first)
+
+
+def test_half_written_files_of_the_dead_are_swept(plan_of, tmp_path, monkeypatch):
+    (tmp_path / ".x.json.0.tmp").write_text("{")
+    plan = plan_of("compute.workers=1", "repeats=1")
+    run(plan, tmp_path)
+    assert (tmp_path / ".x.json.0.tmp").exists()  # young: perhaps another run's
+    monkeypatch.setattr(engine, "_OLD", -1)
+    run(plan, tmp_path)
+    assert not (tmp_path / ".x.json.0.tmp").exists()

@@ -1,0 +1,205 @@
+"""Tables in every form, figures, and the page."""
+
+import base64
+import csv
+import io
+import json
+import math
+import re
+import shutil
+import subprocess
+
+import pandas as pd
+import pytest
+
+from pate_cli.reproduce import engine
+from pate_cli.reproduce.assemble import assemble
+from pate_cli.reproduce.grid import Column, Grid, from_frame, number
+from pate_cli.reproduce.output import write
+
+HARD = "50% of a_b & c#d [x] *y* <z> {w} ~ ^ \\ $1 | ± ∞ – ≤ τ é 漢"
+GRID = Grid(
+    [Column("what", numeric=False), Column("ours", "size"), Column("paper", "size"), Column("end")],
+    [[HARD, "1", "-2.5", "3"], ["[b]", "4", "∞", "6"]],
+    [{"what": HARD, "x": 0.1 + 0.2, "y": None}, {"what": "b", "x": math.inf, "y": 1}],
+    note="100% & more",
+)
+
+
+def test_csv_holds_raw_values():
+    rows = list(csv.reader(io.StringIO(GRID.to_csv())))
+    assert rows == [["what", "x", "y"], [HARD, "0.30000000000000004", ""], ["b", "inf", "1"]]
+
+
+def test_markdown_has_as_many_cells_in_every_line():
+    lines = GRID.to_markdown().split("\n\n")[0].splitlines()
+    assert lines[0] == "| what | ours (size) | paper (size) | end |"
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {5}
+
+
+def test_latex_has_booktabs_and_as_many_cells_in_every_line():
+    text = GRID.to_latex()
+    for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\cmidrule(lr){2-3}", r"\begin{tabular}{lrrr}"):
+        assert rule in text
+    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len(lines) == 4
+    assert r"\multicolumn{2}{c}{size}" in lines[0]
+    assert lines[0].count("&") == 2
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in lines[1:]} == {3}
+    assert "$-$2.5" in text
+    assert text.isascii() or "é" in text
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_compiles(tmp_path):
+    (tmp_path / "table.tex").write_text(GRID.to_latex())
+    (tmp_path / "all.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\\input{table}\\end{document}\n"
+    )
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+
+
+def test_html_is_escaped():
+    text = GRID.to_html()
+    assert "&lt;z&gt;" in text
+    assert "<z>" not in text
+    assert '<th colspan="2" class="group">size</th>' in text
+
+
+def test_numbers():
+    assert number(None) == number(math.nan) == "–"
+    assert number(math.inf) == "∞"
+    assert number(0.5, ".2f", 0.01) == "0.50 ± 0.01"
+
+
+def test_a_studys_table():
+    frame = pd.DataFrame(
+        {"a": ["x", "y"], "b": [1.23456789, float("nan")], "n": [1000, 2], "ok": [True, False]}
+    )
+    grid = from_frame(frame)
+    assert grid.cells == [["x", "1.235", "1,000", "True"], ["y", "–", "2", "False"]]
+    assert grid.to_csv() == "a,b,n,ok\nx,1.23456789,1000,True\ny,,2,False\n"
+
+
+@pytest.fixture
+def written(plan_of, tmp_path):
+    """Write the small recipe, with few repeats."""
+
+    def make(directory, *given, quick=False):
+        plan = plan_of("compute.workers=1", "repeats=2", *given, quick=quick)
+        results = engine.run(plan, tmp_path / "work", force=False, advance=lambda *counts: None)
+        return write(tmp_path / directory, assemble(plan, results))
+
+    return make
+
+
+def test_every_file_is_written_and_stays_the_same(written, tmp_path):
+    names = {path.name for path in written("one")}
+    stems = ("table", "paired")
+    assert names == {f"{stem}.{kind}" for stem in stems for kind in ("csv", "md", "tex")} | {
+        "figure.png",
+        "figure.svg",
+        "report.html",
+    }
+    written("two")
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+    (tmp_path / "one" / "figure-old.png").write_text("of an earlier run")
+    (tmp_path / "one" / "mine.txt").write_text("not ours")
+    written("one", "dataset=real-sim")
+    left = {path.name for path in (tmp_path / "one").iterdir()}
+    assert left == {
+        "table.csv",
+        "table.md",
+        "table.tex",
+        "report.html",
+        "figure.png",
+        "figure.svg",
+        "mine.txt",
+    }
+
+
+def test_the_table_has_ours_beside_the_printed(written, tmp_path):
+    written("one")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "one" / "table.csv").read_text())))
+    by_name = {row["name"]: row for row in rows}
+    first = by_name["passive 0.5"]
+    assert first["status"] == "ok"
+    assert first["n"] == "2"
+    assert float(first["difference"]) == pytest.approx(float(first["accuracy"]) - 0.7)
+    assert float(first["eps_ex_post_at_printed_queries"]) == pytest.approx(0.5)
+    assert first["verdict"] in ("better", "worse", "reproduces")
+    assert by_name["passive inf"]["eps"] == "inf"
+    assert by_name["nowhere"]["status"] == "missing"
+    assert by_name["nowhere"]["accuracy"] == ""
+    assert "pate data fetch real-sim" in by_name["nowhere"]["reason"]
+    assert by_name["svt 0.1"]["status"] == "infeasible"
+    assert "cannot answer with" in by_name["svt 0.1"]["reason"]
+
+
+def test_the_page_is_whole_and_asks_for_nothing(written, tmp_path):
+    written("one")
+    page = (tmp_path / "one" / "report.html").read_text()
+    images = re.findall(r'src="([^"]*)"', page)
+    assert len(images) == 1
+    kind, _, content = images[0].partition(",")
+    assert kind == "data:image/svg+xml;base64"
+    assert base64.b64decode(content) == (tmp_path / "one" / "figure.svg").read_bytes()
+    assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//|url\(|@import|<script""", page)
+    for text in (
+        "Paired differences",
+        "pate reproduce small",
+        "numpy",
+        "SHA-256",
+        "pate data fetch real-sim",
+    ):
+        assert text in page
+    assert "quick run" not in page
+    written("two", quick=True)
+    assert "quick run" in (tmp_path / "two" / "report.html").read_text()
+
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PROBE = """
+<!doctype html><meta charset="utf-8"><body style="margin:0">
+<iframe style="border:0;width:{width}px;height:900px" src="report.html" onload="probe(this)"></iframe>
+<pre id="said"></pre><script>
+function probe(frame) {{
+  const page = frame.contentDocument, root = page.documentElement;
+  const images = [...page.images].map(i => i.complete && i.naturalWidth > 0);
+  const wide = [...page.body.children].filter(e => e.getBoundingClientRect().right > {width} + 1);
+  document.getElementById("said").textContent = JSON.stringify(
+    {{images, scroll: root.scrollWidth, wide: wide.length, tables: page.querySelectorAll("table").length}});
+}}
+</script></body>
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_browser_shows_the_page(written, tmp_path, width):
+    """Every figure is drawn, nothing reaches beyond the window, nothing is said on the console."""
+    written("one")
+    (tmp_path / "one" / "probe.html").write_text(PROBE.format(width=width))
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
+    options += ["--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}"]
+    done = subprocess.run(
+        [CHROMIUM, *options, "--virtual-time-budget=5000", f"file://{tmp_path}/one/probe.html"],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    said = re.search(r'<pre id="said">(.*?)</pre>', done.stdout)
+    assert said, done.stderr[-2000:]
+    shown = json.loads(said.group(1))
+    assert shown.pop("scroll") <= width
+    assert shown == {"images": [True], "wide": 0, "tables": 3}
+    assert "CONSOLE" not in done.stderr, done.stderr

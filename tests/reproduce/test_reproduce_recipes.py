@@ -1,0 +1,122 @@
+import pytest
+
+from pate_cli.errors import InputError
+from pate_cli.overrides import packaged
+from pate_cli.reproduce import recipes
+from pate_cli.reproduce.figures import check_figure
+from pate_cli.reproduce.plan import make_plan
+from pate_cli.reproduce.verdicts import check_claim
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_shipped_recipes_are_complete(name):
+    recipe = recipes.find_recipe(name)
+    text = (packaged("experiments") / name / "recipe.yaml").read_text()
+    assert "LZCW21" in recipe.source
+    assert recipe.shows.endswith(".")
+    assert recipe.kind == "study" or recipe.rows
+    assert recipe.quick or recipe.kind == "sizes" or "quick" not in text
+    for figure in recipe.figures:
+        check_figure(figure, name)
+    for claim in recipe.claims:
+        check_claim(claim, name)
+
+
+def test_table4_is_whole():
+    """24 rows, each asked for with the budget the paper prints beside it."""
+    rows = recipes.find_recipe("table4").rows
+    printed = {(row.overrides[0], row.method, row.printed["eps"]) for row in rows}
+    assert len(rows) == len(printed) == 24
+    for row in rows:
+        assert float(row.overrides[2].removeprefix("eps=")) == row.printed["eps"]
+        assert row.overrides[1] == (
+            "mechanism=active" if row.method.startswith("ASQ") else "mechanism=gaussian"
+        )
+        assert set(row.printed) - {"queries_ci"} == {"queries", "eps", "eps_ex_post", "accuracy", "ci"}
+
+
+def test_rows_are_repeated_for_each_value(recipe_dir):
+    rows = recipes.read_recipe(recipe_dir).rows
+    assert [row.name for row in rows][:3] == ["passive 0.5", "passive 4", "passive inf"]
+    assert [row.overrides[-1] for row in rows][:3] == ["eps=0.5", "eps=4", "eps=inf"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("kind: runs", "kind: walks"), "kind: got 'walks'; accepted: runs, study, sizes"),
+        (("title:", "titel:"), "titel: no such key"),
+        (("title: A small recipe", "title: ''"), "title: got ''"),
+        (("name: nowhere", "name: active 4"), "two are named 'active 4'"),
+        (("    overrides: [dataset=real-sim]\n", ""), r"rows\[3\]: needs a name and a list of overrides"),
+        (("name: nowhere", "nmae: nowhere"), r"rows\[3\]: got nmae; accepted: the keys"),
+        (("{eps: [0.5, 4, .inf]}", "{eps: 4}"), r"rows\[0\]: for: got"),
+        (("repeats: 3", "repeats: 0"), "repeats: got 0"),
+        (("rows:\n", "rows: [\n"), "not valid YAML"),
+    ],
+)
+def test_a_wrong_recipe_is_named(recipe_dir, change, message):
+    path = recipe_dir / "recipe.yaml"
+    text = path.read_text()
+    assert change[0] in text
+    path.write_text(text.replace(*change))
+    with pytest.raises(InputError, match=message) as error:
+        recipes.read_recipe(recipe_dir)
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("claim", [{"claim": "grater"}, {"claim": "unspent", "name": "x"}])
+def test_a_wrong_claim_is_named(claim):
+    with pytest.raises(InputError, match="claim"):
+        check_claim(claim, "small")
+
+
+def test_plan_has_a_status_for_every_row(plan_of):
+    plan = plan_of()
+    assert [row.status for row in plan.rows] == ["ready"] * 4 + ["infeasible", "missing"]
+    assert "teacher.count=" in plan.rows[4].message
+    assert "pate data fetch real-sim" in plan.rows[5].message
+    assert {row.config.repeats for row in plan.rows} == {3}
+    assert {row.config.repeats for row in plan_of(quick=True).rows} == {2}
+
+
+def test_rows_are_chosen(plan_of):
+    assert [row.spec.name for row in plan_of("dataset=[real-sim]").rows] == ["nowhere"]
+    assert [row.spec.name for row in plan_of("dataset=synthetic", "eps=[0.5,inf]").rows] == [
+        "passive 0.5",
+        "passive inf",
+    ]
+    assert plan_of("dataset=[real-sim]").command == ["pate", "reproduce", "small", "dataset=[real-sim]"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("dataset=[a9a]", "dataset: got 'a9a'; accepted: of the rows of small: synthetic, real-sim"),
+        ("dataset=[]", "dataset: got"),
+        ("eps=[a]", "eps: got"),
+        ("eps=[3]", "eps: got 3.0; accepted: of the rows of small: 0.5, 4, inf"),
+        ("teacher.sice=3", "row 'passive 0.5': teacher.sice: no such key; did you mean teacher.size"),
+        ("repeats=0", "repeats: got 0"),
+        ("repeats=1,2", "several values need -m"),
+        ("teacher.count=100000", "teacher.count"),
+        ("nonsense", "cannot be read"),
+        ("--cfg=job", "not an option of pate reproduce"),
+    ],
+)
+def test_a_wrong_override_is_named(plan_of, given, message):
+    with pytest.raises(InputError) as error:
+        plan_of(given)
+    assert message in str(error.value)
+
+
+def test_an_unknown_recipe_is_answered_with_those_there_are():
+    with pytest.raises(InputError, match=r"table5: no such recipe; there are: .*table4"):
+        recipes.find_recipe("table5")
+
+
+def test_an_override_beats_the_row_and_quick(recipe_dir):
+    plan = make_plan(recipes.read_recipe(recipe_dir), ["repeats=4", "eps=1"], quick=True)
+    assert {row.config.repeats for row in plan.rows} == {4}
+    assert {row.config.eps for row in plan.rows} == {1}

@@ -1,0 +1,141 @@
+"""Every recipe of a study runs with its quick parameters, gives the same twice, and draws its figures."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import itertools
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from pate_cli.errors import ConfigError
+from pate_cli.studies import VERDICTS, StudyResult, Verdict
+from pate_cli.studies.params import Listed, OneOf, Real, Whole, read
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+NEED_DATA = ["figure3", "figure4"]
+NAMES = ["table1", "figure1", "example2", "tnc-rates"]
+
+
+def recipe(name: str) -> dict:
+    return yaml.safe_load((EXPERIMENTS / name / "recipe.yaml").read_text(encoding="utf-8"))
+
+
+def quick(name: str, **over: object) -> tuple[StudyResult, list[tuple[int, int]]]:
+    content = recipe(name)
+    module = importlib.import_module(f"pate_cli.studies.{content['study'].replace('-', '_')}")
+    steps: list[tuple[int, int]] = []
+    params = content["params"] | content["quick"] | over
+    return module.run(params, quick=True, progress=lambda done, total: steps.append((done, total))), steps
+
+
+def check(name: str) -> StudyResult:
+    result, steps = quick(name)
+    assert len(result.table) > 3
+    assert result.verdicts
+    assert result.notes
+    assert steps[-1][0] == steps[-1][1] > 0
+    assert all(a[0] <= b[0] for a, b in itertools.pairwise(steps))
+    for draw in result.figures.values():
+        figure, stream = draw(), io.BytesIO()
+        figure.savefig(stream, format="png")
+        assert stream.getvalue().startswith(b"\x89PNG")
+        for axis in figure.axes:
+            assert axis.get_xlabel()
+        assert figure.axes[0].get_ylabel()
+    return result
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quick(name):
+    result = check(name)
+    again, _ = quick(name)
+    pd.testing.assert_frame_equal(result.table, again.table, check_exact=True)
+    assert again.verdicts == result.verdicts
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", NEED_DATA)
+def test_quick_on_adult(name, real_data, monkeypatch):
+    monkeypatch.setenv("PATE_DATA", str(real_data))
+    check(name)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *NEED_DATA])
+def test_recipe_has_what_the_engine_needs(name):
+    content = recipe(name)
+    assert content["kind"] == "study"
+    assert content["study"] == name
+    assert {"title", "source", "shows", "params", "quick"} <= content.keys()
+    assert content["quick"].keys() <= content["params"].keys()
+
+
+def test_recipe_sizes_are_the_papers():
+    for name in NEED_DATA:
+        params = recipe(name)["params"]
+        assert [params[key] for key in ("n_private", "n_public", "n_queries", "teachers")] == [
+            36_631,
+            10_211,
+            2_000,
+            250,
+        ]
+    n = recipe("tnc-rates")["params"]["n"]
+    assert n[-1] >= 100 * n[0]
+    assert len(recipe("tnc-rates")["params"]["taus"]) == 3
+
+
+def test_few_repeats_decide_nothing():
+    result, _ = quick("tnc-rates", taus=[1.0], points=[2], mistakes=[5.5], n=[100_000, 200_000], repeats=3)
+    private = [v for v in result.verdicts if "one learner" not in v.name]
+    assert private
+    assert {v.verdict for v in private} == {"cannot be compared"}
+
+
+def test_verdict_takes_only_its_words():
+    assert set(VERDICTS) == {"reproduces", "better", "worse", "refuted", "cannot be compared"}
+    with pytest.raises(ValueError, match="none of reproduces"):
+        Verdict("a", "fine", "b")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"k": 0}, r"params\.k: got 0; accepted: an integer of at least 1"),
+        ({"k": True}, r"params\.k: got True"),
+        ({"k": 1.5}, r"params\.k: got 1\.5"),
+        ({}, r"params\.k: got None"),
+        ({"k": 1, "other": 2}, r"params\.other: got 2; accepted: the parameters k"),
+    ],
+)
+def test_bad_params_name_the_key(params, message):
+    with pytest.raises(ConfigError, match=message):
+        read(params, {"k": Whole(1)})
+
+
+@pytest.mark.parametrize(
+    ("check_", "value"),
+    [
+        (Real(0, 1), 0),
+        (Real(0, 1), 1.1),
+        (Real(0, 1, open_above=True), 1),
+        (Real(0), float("inf")),
+        (Real(0), "1"),
+        (OneOf(("a", "b")), "c"),
+        (Listed(Whole(1), at_least=2), [1]),
+        (Listed(Whole(1), ascending=True), [1, 1]),
+        (Listed(Whole(1)), "12"),
+        (Listed(Whole(1)), [1, 0]),
+        (Whole(1, 5), 6),
+    ],
+)
+def test_bad_values_are_refused(check_, value):
+    with pytest.raises(ConfigError, match=r"params\.x: got .*accepted: "):
+        read({"x": value}, {"x": check_})
+
+
+def test_good_values_are_taken():
+    checks = {"a": Whole(1), "b": Real(0, 1), "c": Listed(Whole(1), ascending=True)}
+    assert read({"a": 1e5, "b": 1, "c": [1, 2]}, checks) == {"a": 100_000, "b": 1.0, "c": [1, 2]}
