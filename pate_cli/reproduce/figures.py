@@ -102,6 +102,8 @@ def overlap_figure(compared: Sequence[Compared]) -> Figure:
                 if one.pair.of.planned.dataset == name and found is not None:
                     line.points.append((one.pair.of.eps, found.mean, found.ci95))
         _panel(ax, lines)
+        if not any(line.points for line in lines):
+            ax.text(0.5, 0.5, "one of the sets\nis always empty", ha="center", transform=ax.transAxes)
         ax.set_title(name)
         ax.set_xlabel("budget eps")
         ax.set_ylim(bottom=0)
@@ -126,7 +128,7 @@ def _draw(spec: dict[str, Any], rows: list[DoneRow]) -> Figure:
                 box = {"facecolor": "white", "edgecolor": "0.6", "linewidth": 0.6}
                 ax.text(0.5, 0.5, f"ours: {reason}", ha="center", transform=ax.transAxes, bbox=box)
             if measure in ("answered", "asked"):
-                ax.set_ylim(bottom=0)
+                ax.set_ylim(0, 1.08 * max(float(ax.dataLim.y1), 1.0))
             if line == 0:
                 ax.set_title(str(panel.get("title", "")))
             if line == len(spec["measures"]) - 1:
@@ -231,7 +233,8 @@ def _legend(figure: Figure) -> None:
         entries |= {
             label: handle for label, handle in zip(labels, handles, strict=True) if label not in entries
         }
-    entries = dict(sorted(entries.items(), key=lambda entry: entry[0] in _REFERENCES.values()))
+    last = {name: 2 if name in _REFERENCES.values() else name.endswith(": infeasible") for name in entries}
+    entries = dict(sorted(entries.items(), key=lambda entry: last[entry[0]]))
     columns = max(1, min(len(entries), int(figure.get_figwidth() / 2.2)))
     figure.legend(
         list(entries.values()), list(entries), loc="outside lower center", ncols=columns, frameon=False

@@ -44,6 +44,7 @@ th.group { text-align: center; border-bottom: 1px solid #bbb !important; }
 .number { text-align: right; }
 tbody tr:hover { background: #f6f8fa; }
 figure { margin: .8rem 0; }
+figcaption { font-size: .9rem; color: #555; margin: .2rem 0 1.6rem; }
 figure img { display: block; max-width: 100%; height: auto; }
 .tag { display: inline-block; padding: .05rem .5rem; border: 1px solid #999; border-radius: .7rem;
   font-size: .8rem; font-weight: 600; white-space: nowrap; }
@@ -61,7 +62,8 @@ summary { cursor: pointer; }
 @media (max-width: 600px) {
   body { padding: 1rem .9rem 3rem; }
   h1 { font-size: 1.3rem; }
-  figure img { max-width: none; width: var(--width); }
+  figcaption { font-size: .9rem; color: #555; margin: .2rem 0 1.6rem; }
+figure img { max-width: none; width: var(--width); }
 }
 """
 
@@ -97,7 +99,8 @@ def page(findings: Findings, figures: Sequence[Drawn]) -> str:
     if counts:
         parts.append(f"<p>{' '.join(f'{tag(word)} {count} rows' for word, count in counts.items())}</p>")
     for index, drawn in enumerate(figures):
-        parts += [*(["<h2>Figures</h2>"] if index == 0 else []), _figure(findings, drawn)]
+        caption = drawn.name if len(figures) > 1 else ""
+        parts += [*(["<h2>Figures</h2>"] if index == 0 else []), _figure(findings, drawn, caption)]
     parts += ["<h2>Table</h2>", _scrolling(findings.table)]
     if findings.claims:
         parts += ["<h2>What the paper says, and what is seen here</h2>", _verdicts(findings.claims)]
@@ -122,12 +125,13 @@ def page(findings: Findings, figures: Sequence[Drawn]) -> str:
 _HEADINGS = {"paired": "Paired differences", "rows": "The runs"}
 
 
-def _figure(findings: Findings, drawn: Drawn) -> str:
+def _figure(findings: Findings, drawn: Drawn, caption: str) -> str:
+    said = f"<figcaption>{_text(caption)}</figcaption>" if caption else ""
     source = base64.b64encode(drawn.svg).decode()
     alt = f"{findings.recipe.title}: {drawn.name}. The numbers are in the tables below."
     return (
         f'<figure class="scroll"><img alt="{_text(alt)}" style="--width: {drawn.width:.0f}px" '
-        f'src="data:image/svg+xml;base64,{source}"></figure>'
+        f'src="data:image/svg+xml;base64,{source}">{said}</figure>'
     )
 
 
@@ -168,6 +172,7 @@ def _sources(findings: Findings) -> str:
 def _printed(printed: Mapping[str, Any]) -> str:
     items = []
     for key, value in printed.items():
+        value = "; ".join(map(str, value)) if isinstance(value, list) else value
         said = (
             "; ".join(f"{name}: {item}" for name, item in value.items())
             if isinstance(value, Mapping)

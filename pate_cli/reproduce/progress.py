@@ -80,7 +80,7 @@ class _Lines:
 
 def time_left(elapsed: float, done: int, left: int) -> str:
     """Say how long the rest takes if it goes on like this; empty where that is not known."""
-    if done <= 0 or left <= 0:
+    if left <= 0 or done < 0.005 * (done + left):  # too little is done to tell
         return ""
     seconds = elapsed / done * left
     if seconds < 90:

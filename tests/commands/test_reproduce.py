@@ -61,15 +61,17 @@ def some_data(monkeypatch, request):
             monkeypatch.setenv("PATE_DATA", str(Path(place).resolve()))
 
 
-def start(*args, cwd, **env):
+def start(*args, cwd):
     return subprocess.Popen(
         [*PATE, "reproduce", *args],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(REPO), **env},
+        env={**os.environ, "PYTHONPATH": str(REPO)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a shell starts what it puts in the background with SIGINT ignored, and so does some CI
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -178,10 +180,9 @@ def test_force_does_it_again(slow, capsys):
     assert files(directory) == before
 
 
-def test_killed_at_any_moment_it_goes_on_to_the_same_end(slow):
+def test_killed_at_any_moment_it_goes_on_to_the_same_end(slow, capsys):
     argv = ["./slow", "compute.workers=2"]
-    whole = start("./slow", "compute.workers=1", "--output", "whole", cwd=slow)
-    assert finish(whole)[0] == 0
+    assert reproduce.main(["./slow", "compute.workers=1", "--output", "whole"]) == 0
     moments = random.Random(3)
     killed = start(*argv, "--output", "killed", cwd=slow)
     wait_for_units(killed, slow / "killed" / ".work", moments.randint(1, 9))
@@ -190,9 +191,9 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(slow):
     assert killed.returncode == -signal.SIGKILL
     assert not (slow / "killed" / "table.csv").exists()
     assert 0 < len(list((slow / "killed" / ".work").glob("*.json"))) < 18
-    code, _, err = finish(start(*argv, "--output", "killed", cwd=slow))
-    assert code == 0
-    assert "from before)" in err
+    capsys.readouterr()
+    assert reproduce.main([*argv, "--output", "killed"]) == 0
+    assert "from before)" in capsys.readouterr().err
     assert files(slow / "killed") == files(slow / "whole")
 
 
@@ -210,20 +211,20 @@ def test_interrupted_it_says_so(slow):
 
 
 @pytest.mark.real_data
-def test_table4_killed_at_random_moments_ends_the_same(real_data, outside):
-    env = {"PATE_DATA": str(real_data)}
+def test_table4_killed_at_random_moments_ends_the_same(real_data, outside, monkeypatch):
+    monkeypatch.setenv("PATE_DATA", str(real_data))
     argv = ["table4", "--quick"]
-    assert finish(start(*argv, "--output", "whole", cwd=outside, **env))[0] == 0
+    assert reproduce.main([*argv, "--output", "whole"]) == 0
     moments = random.Random(7)
     done = 0
     for _ in range(2):
-        killed = start(*argv, "--output", "killed", cwd=outside, **env)
+        killed = start(*argv, "--output", "killed", cwd=outside)
         wait_for_units(killed, outside / "killed" / ".work", done + moments.randint(1, 12))
         os.kill(killed.pid, signal.SIGKILL)
         killed.communicate()
         done = len(list((outside / "killed" / ".work").glob("*.json")))
         assert 0 < done < 32
-    assert finish(start(*argv, "--output", "killed", cwd=outside, **env))[0] == 0
+    assert reproduce.main([*argv, "--output", "killed"]) == 0
     whole, after = files(outside / "whole"), files(outside / "killed")
     assert whole == after
     assert {"table.csv", "table.md", "table.tex", "paired.csv", "figure.png", "report.html"} <= whole.keys()
