@@ -27,7 +27,7 @@ from pate_cli.types import Dataset, RepeatResult
 if TYPE_CHECKING:
     from pate_cli.pipeline import Outcome, Prepared
 
-__all__ = ["CheckedRun", "checked", "execute", "forget", "report"]
+__all__ = ["CheckedRun", "checked", "execute", "forget", "interrupts_ignored", "report"]
 
 _PAUSE = 1.0
 """Least seconds between two writings of `repeats.csv`."""
@@ -243,7 +243,7 @@ def _outcomes(prepared: Prepared) -> Generator[Outcome, None, None]:
         return
     from joblib import Parallel, delayed
 
-    with _interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
+    with interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
         outcomes = Parallel(n_jobs=workers, return_as="generator")(
             delayed(_one)(prepared, repeat) for repeat in range(repeats)
         )
@@ -257,7 +257,8 @@ def _outcomes(prepared: Prepared) -> Generator[Outcome, None, None]:
 
 
 @contextlib.contextmanager
-def _interrupts_ignored() -> Iterator[None]:
+def interrupts_ignored() -> Iterator[None]:
+    """Start processes within this: they inherit it, and Ctrl-C is answered by this process alone."""
     if threading.current_thread() is not threading.main_thread():  # signals are not ours to set
         yield
         return

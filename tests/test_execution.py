@@ -200,7 +200,7 @@ def test_signals_are_left_alone_outside_the_main_thread():
 
     def enter() -> None:
         try:
-            with execution._interrupts_ignored():
+            with execution.interrupts_ignored():
                 pass
         except Exception as error:
             errors.append(error)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import threading
 import time
 import warnings
@@ -19,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pate_cli.execution import interrupts_ignored
 from pate_cli.reproduce.units import Identity, Unit
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
     OSError
         If a unit cannot be written.
     """
+    work = work.absolute()  # worker processes kept from before may stand elsewhere
     _sweep(work)
     total = sum(row.config.repeats for row in plan.ready)
     if force:
@@ -159,7 +160,7 @@ def _do_all(
         return
     from joblib import Parallel, delayed
 
-    with _interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
+    with interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
         results = Parallel(n_jobs=workers, return_as="generator_unordered")(
             delayed(_do_whole)(task, work, os.getpid()) for task in tasks
         )
@@ -233,15 +234,3 @@ def _workers(plan: Plan, n_tasks: int) -> int:
         # starting processes would take longer than a few small tasks
         asked = 1 if n_tasks < 8 else int(cpu_count())
     return max(1, min(asked, n_tasks))
-
-
-@contextlib.contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # signals are not ours to set
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
