@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pate_cli import aggregation, agnostic, references
 from pate_cli.errors import ConfigError, InputError
 
 __all__ = [
@@ -36,6 +37,7 @@ _MECHANISM_KEYS = {
     "svt": ("name", "calibration", "cutoff"),
     "active": ("name", "oracle", "mellowness", "calibration", "cutoff"),
 }
+_LEARNERS = {**agnostic.OPTIONS, **references.OPTIONS, **aggregation.OPTIONS}
 
 
 @dataclass(frozen=True)
@@ -72,8 +74,9 @@ class MechanismConfig:
     Attributes
     ----------
     name : str
-        As chosen: gaussian, svt or active.
-    labeller : {"gaussian", "svt"}
+        As chosen: gaussian, svt, active, or a private learner.
+    labeller : {"gaussian", "svt"} or None
+        None for a private learner: there is no mechanism on votes.
     queries : {"passive", "active"}
     calibration : {"tight", "liu2021", "bassily2018"}
         Of the sparse vector technique.
@@ -81,14 +84,17 @@ class MechanismConfig:
         T of the sparse vector technique; None for auto.
     mellowness : float
         c0 of the active learner.
+    options : dict
+        Of a private learner; their values are checked by its room.
     """
 
     name: str
-    labeller: Literal["gaussian", "svt"]
+    labeller: Literal["gaussian", "svt"] | None
     queries: Literal["passive", "active"]
     calibration: Literal["tight", "liu2021", "bassily2018"] = "tight"
     cutoff: int | None = None
     mellowness: float = 0.1
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -193,6 +199,9 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
 
 
 def _check_release(config: RunConfig) -> None:
+    if config.mechanism.labeller is None:
+        accepted = f"{', '.join(_MECHANISM_KEYS)} with release=true: only they have exact noise"
+        raise ConfigError("mechanism.name", config.mechanism.name, accepted)
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number with release=true")
     if config.repeats != 1:
@@ -202,7 +211,11 @@ def _check_release(config: RunConfig) -> None:
 
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
-    name = _choice("mechanism.name", group.get("name"), tuple(_MECHANISM_KEYS))
+    name = _choice("mechanism.name", group.get("name"), (*_MECHANISM_KEYS, *_LEARNERS))
+    if name in _LEARNERS:
+        _known("mechanism.", group, ("name", *_LEARNERS[name]))
+        options = {**_LEARNERS[name], **{key: value for key, value in group.items() if key != "name"}}
+        return MechanismConfig(name, None, "passive", options=options)
     _known("mechanism.", group, _MECHANISM_KEYS[name])
     calibration = _choice("mechanism.calibration", group.get("calibration", "tight"), _CALIBRATIONS)
     cutoff = group.get("cutoff", "auto")

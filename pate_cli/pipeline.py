@@ -8,18 +8,29 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pate_cli import datasets, learners, mechanisms, queries, students, teachers
+from pate_cli import (
+    aggregation,
+    agnostic,
+    datasets,
+    learners,
+    mechanisms,
+    queries,
+    references,
+    students,
+    teachers,
+)
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.private_learner import LearnerPlan
 from pate_cli.types import (
     Answers,
     Dataset,
@@ -27,6 +38,7 @@ from pate_cli.types import (
     PrivacyLoss,
     PublicPoints,
     RepeatResult,
+    Setting,
     Split,
     Votes,
 )
@@ -78,14 +90,14 @@ class Streams:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A checked run: the data at hand, public sizes, and the calibrated mechanism."""
+    """A checked run: the data at hand, public sizes, and the calibrated mechanism or private learner."""
 
     config: RunConfig
     dataset: Dataset
     sizes: datasets.SplitSizes
     n_teachers: int
     delta: float
-    plan: mechanisms.LabellingPlan
+    plan: mechanisms.LabellingPlan | LearnerPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +163,26 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         config.student.estimator, config.student.params, n_classes=dataset.n_classes, sparse=sparse
     )
     delta = 1 / sizes.n_private if config.delta is None else config.delta
+    if m.labeller is None:
+        setting = Setting(
+            eps=config.eps,
+            delta=delta,
+            n_private=sizes.n_private,
+            n_public=sizes.n_public,
+            budget=sizes.budget,
+            n_features=dataset.n_features,
+            n_classes=dataset.n_classes,
+            n_teachers=n_teachers,
+            sparse=sparse,
+            teacher=(t.estimator, t.params),
+            student=(config.student.estimator, config.student.params),
+            unanswered=config.student.unanswered,
+        )
+        learner = _plan_learner(m.name, m.options, setting)
+        return Prepared(config, dataset, sizes, learner.n_teachers, delta, learner)
     ell = sizes.n_public if m.queries == "passive" else sizes.budget
     if m.labeller == "gaussian":
-        plan = mechanisms.plan_gaussian(config.eps, delta, ell, dataset.n_classes)
+        plan: mechanisms.LabellingPlan = mechanisms.plan_gaussian(config.eps, delta, ell, dataset.n_classes)
     else:
         plan = mechanisms.plan_svt(
             config.eps, delta, ell, n_teachers, rule=m.calibration, cutoff=m.cutoff, n_records=sizes.n_private
@@ -161,6 +190,15 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     if config.release:
         plan = mechanisms.with_integer_noise(plan, n_classes=dataset.n_classes, n_teachers=n_teachers)
     return Prepared(config, dataset, sizes, n_teachers, delta, plan)
+
+
+def _plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
+    rooms = (agnostic, references, aggregation)
+    for room in rooms:
+        if name in room.OPTIONS:
+            learner: LearnerPlan = room.plan(name, options, setting)
+            return learner
+    raise ConfigError("mechanism.name", name, "a private learner")
 
 
 def _becomes_sparse(dataset: Dataset) -> bool:
@@ -184,13 +222,7 @@ def teach(run: Prepared, repeat: int) -> Taught:
 
 def _train(run: Prepared, streams: Streams) -> tuple[Split, teachers.Ensemble]:
     config, n_classes = run.config, run.dataset.n_classes
-    split = datasets.split(
-        run.dataset,
-        private=config.split.private,
-        public=config.split.public,
-        budget=config.split.budget,
-        rng=streams.split,
-    )
+    split = _split(run, streams)
     learner = learners.make_learner(
         config.teacher.estimator, config.teacher.params, seed=None, n_classes=n_classes
     )
@@ -198,6 +230,11 @@ def _train(run: Prepared, streams: Streams) -> tuple[Split, teachers.Ensemble]:
         split.private, n_teachers=run.n_teachers, learner=learner, rng=streams.teachers, n_classes=n_classes
     )
     return split, ensemble
+
+
+def _split(run: Prepared, streams: Streams) -> Split:
+    s = run.config.split
+    return datasets.split(run.dataset, private=s.private, public=s.public, budget=s.budget, rng=streams.split)
 
 
 def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outcome:
@@ -211,6 +248,8 @@ def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outc
     taught : Taught, optional
         Of a run with the same `teaching_key` and the same repeat; made here if left out.
     """
+    if isinstance(run.plan, LearnerPlan):
+        return _run_learner(run, run.plan, repeat)
     started = time.perf_counter()
     taught = taught or teach(run, repeat)
     streams = Streams.of(run.config.seed, repeat)
@@ -219,6 +258,7 @@ def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outc
     budget.spend(run.plan.guarantee)
     service = run.plan.service(SeededNoise(streams.noise))
     answers = label(run, taught.split, taught.votes, service, streams.queries)
+    answers = replace(answers, sigma=getattr(run.plan, "sigma", None), n_teachers=run.n_teachers)
     student, fit = _student(run, taught.split, answers, streams.student)
 
     result = RepeatResult(
@@ -235,6 +275,37 @@ def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outc
         seconds=time.perf_counter() - started,
     )
     return Outcome(result, answers, student, taught.split.encoder)
+
+
+def _run_learner(run: Prepared, plan: LearnerPlan, repeat: int) -> Outcome:
+    """Do one repeat of a private learner: split, learn, measure."""
+    started = time.perf_counter()
+    streams = Streams.of(run.config.seed, repeat)
+    split = _split(run, streams)
+    budget = Budget(run.config.eps, run.delta)
+    budget.spend(plan.guarantee)
+    learnt = plan.learn(split.private, split.public, SeededNoise(streams.noise), streams.teachers)
+    answers = learnt.answers
+    given = answers.labels >= 0
+    labelled = split.public_labels.y[answers.asked[given]]
+    diagnostics = {
+        "label_accuracy": float(np.mean(answers.labels[given] == labelled)) if given.any() else float("nan"),
+        "majority_class": _majority_class(split),
+    }
+    result = RepeatResult(
+        repeat=repeat,
+        n_teachers=run.n_teachers,
+        n_asked=answers.n_asked,
+        n_answered=answers.n_answered,
+        eps=budget.spent.eps,
+        delta=run.delta,
+        eps_ex_post=learnt.spent.eps,
+        eps_odometer=budget.spent.eps,
+        accuracy=_accuracy(learnt.model, split),
+        diagnostics=diagnostics | plan.measure(learnt.model, split.test),
+        seconds=time.perf_counter() - started,
+    )
+    return Outcome(result, answers, learnt.model, split.encoder)
 
 
 def release(
@@ -259,6 +330,8 @@ def release(
         If a teacher cannot be fitted; it does not say more, as why is private.
     """
     learner = run.config.teacher.estimator
+    if isinstance(run.plan, LearnerPlan):
+        raise RuntimeError("a private learner in a release")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # made from private records
@@ -272,6 +345,7 @@ def release(
     charge(run.plan.guarantee)
     service = run.plan.service(noise())
     answers = label(run, split, votes, service, streams.queries)
+    answers = replace(answers, sigma=getattr(run.plan, "sigma", None), n_teachers=run.n_teachers)
     try:
         student, problem = _student(run, split, answers, streams.student)[0], None
     except ConfigError as error:  # the answers are paid for, and public
@@ -329,6 +403,10 @@ def _accuracy(student: Any, split: Split) -> float:
     return float(np.mean(student.predict(split.test.X) == split.test.y))
 
 
+def _majority_class(split: Split) -> float:
+    return float(np.bincount(split.test.y).max() / len(split.test.y))
+
+
 def _diagnostics(run: Prepared, taught: Taught, answers: Answers, fit: Any) -> dict[str, float]:
     """Figures for experiments, computed from private or held-out data: not differentially private."""
     split, votes = taught.split, taught.votes
@@ -344,5 +422,5 @@ def _diagnostics(run: Prepared, taught: Taught, answers: Answers, fit: Any) -> d
         "label_accuracy": float(np.mean(labels == truth[points])) if len(points) else float("nan"),
         "label_agreement": float(np.mean(labels == vote[points])) if len(points) else float("nan"),
         "teacher_accuracy": taught.teacher_accuracy,
-        "majority_class": float(np.bincount(split.test.y).max() / len(split.test.y)),
+        "majority_class": _majority_class(split),
     }

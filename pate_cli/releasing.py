@@ -61,7 +61,8 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
 
     check_room(run)
     ledgers = open_ledgers(run.config.ledger)
-    note = f"{run.config.mechanism.label}, up to {run.plan.ell} queries, {run.n_teachers} teachers"
+    queries = run.plan.describe()["ell"]
+    note = f"{run.config.mechanism.label}, up to {queries} queries, {run.n_teachers} teachers"
 
     def charge(loss: PrivacyLoss) -> None:
         ledgers.reserve(ledgers.fingerprint(run.dataset.checksum), loss, note)

@@ -9,7 +9,7 @@ content in `repr`, and refuse to be pickled by accident into a public output.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -262,11 +262,17 @@ class Answers:
     labels : ndarray of int64, shape (q,)
         Class codes, `UNANSWERED` where the mechanism gave none.
     noisy_counts : ndarray of float64, shape (q, C), or None
+    sigma : float or None
+        Standard deviation of the noise on a count, in votes; None where no counts are released.
+    n_teachers : int or None
+        K, public; None where there were no teachers.
     """
 
     asked: IntArray
     labels: IntArray
     noisy_counts: FloatArray | None = field(default=None, repr=False)
+    sigma: float | None = None
+    n_teachers: int | None = None
 
     @property
     def n_asked(self) -> int:
@@ -343,6 +349,67 @@ class MechanismRuns(Protocol):
 
 Unanswered: TypeAlias = Literal["drop", "random"]
 """What becomes of unanswered points: dropped, or labelled at random (LZCW21 Algorithm 3 line 4)."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a private learner is calibrated from: public numbers, all of it.
+
+    Attributes
+    ----------
+    eps, delta : float
+        The budget of the whole learner.
+    n_private, n_public : int
+        Private records and public points.
+    budget : int
+        Most public points it may ask about (`split.budget`).
+    n_features : int
+        Columns before encoding.
+    n_classes : int
+        C.
+    n_teachers : int
+        K, for learners that train teachers.
+    sparse : bool
+        Whether models see sparse features.
+    teacher : tuple of (str, mapping)
+        Learner and parameters, for `pate_cli.learners.make_learner`.
+    student : tuple of (str, mapping)
+        Learner and parameters, for `pate_cli.students.fit_student`.
+    unanswered : {"drop", "random"}
+        What becomes of points without a label.
+    """
+
+    eps: float
+    delta: float
+    n_private: int
+    n_public: int
+    budget: int
+    n_features: int
+    n_classes: int
+    n_teachers: int
+    sparse: bool
+    teacher: tuple[str, Mapping[str, Any]]
+    student: tuple[str, Mapping[str, Any]]
+    unanswered: Unanswered
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What a private learner released. PUBLIC.
+
+    Attributes
+    ----------
+    model : fitted classifier
+        Predicts class codes.
+    answers : Answers
+        Labels it released for public points on the way; of length 0 if none.
+    spent : PrivacyLoss
+        After the fact: a report.
+    """
+
+    model: Any
+    answers: Answers
+    spent: PrivacyLoss
 
 
 @dataclass(frozen=True)

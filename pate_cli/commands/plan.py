@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pate_cli.execution import CheckedRun
     from pate_cli.mechanisms import GaussianPlan, SvtPlan
     from pate_cli.privacy.svt import Calibration, SvtCalibration
+    from pate_cli.private_learner import LearnerPlan
 
 __all__ = ["main"]
 
@@ -71,6 +72,7 @@ def main(argv: list[str]) -> int:
 
 def _tables(run: CheckedRun) -> Iterator[Table]:
     from pate_cli.mechanisms import GaussianPlan, SvtPlan
+    from pate_cli.private_learner import LearnerPlan
 
     yield _run(run)
     plan = run.prepared.plan
@@ -78,14 +80,18 @@ def _tables(run: CheckedRun) -> Iterator[Table]:
         yield _gaussian(plan, run.prepared.n_teachers)
     elif isinstance(plan, SvtPlan):
         yield _svt(plan, run)
+    elif isinstance(plan, LearnerPlan):
+        yield _learner(plan)
 
 
 def _run(run: CheckedRun) -> Table:
     """Sizes and budget, which every run has."""
     p, config = run.prepared, run.config
     sizes = p.sizes
-    least, more = divmod(sizes.n_private, p.n_teachers)
+    least, more = divmod(sizes.n_private, max(1, p.n_teachers))
     asked = "all public points" if config.mechanism.queries == "passive" else "split.budget, chosen actively"
+    ell = p.plan.describe().get("ell")
+    queries = [] if ell is None else [("queries, at most (ell)", ell, f"queries: {asked}")]
     source = "probability: 1 / private records" if config.delta is None else "probability"
     table = _table(f"{run.label}, eps {config.eps:g}", "", "value", "unit")
     rows: list[tuple[str, Any, str]] = [
@@ -97,7 +103,7 @@ def _run(run: CheckedRun) -> Table:
         ("classes", p.dataset.n_classes, "classes"),
         ("teachers", p.n_teachers, "teachers"),
         ("records a teacher", f"{least} to {least + 1}" if more else least, "records"),
-        ("queries, at most (ell)", p.plan.ell, f"queries: {asked}"),
+        *queries,
         ("eps, of one repeat", config.eps, "nats (log of a probability ratio)"),
         ("delta, of one repeat", p.delta, source),
         ("repeats", config.repeats, "random splits; each costs eps"),
@@ -123,6 +129,14 @@ def _gaussian(plan: GaussianPlan, n_teachers: int) -> Table:
         asked = -(-plan.ell // share)
         eps = gaussian.eps_of_mu(plan.sensitivity * math.sqrt(asked) / plan.sigma, plan.delta)
         table.add_row(f"eps_ex_post of {word} of the queries", _show(eps), f"nats, {asked} queries")
+    return table
+
+
+def _learner(plan: LearnerPlan) -> Table:
+    """The public numbers of a private learner."""
+    table = _table(plan.guarantee.how, "", "value")
+    for name, value in plan.describe().items():
+        table.add_row(name, _show(value) if isinstance(value, int | float | str) else str(value))
     return table
 
 

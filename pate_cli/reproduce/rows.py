@@ -60,7 +60,7 @@ class DoneRow:
     @property
     def budget(self) -> int | None:
         """Most queries that may be asked."""
-        return self.planned.prepared.plan.ell if self.planned.prepared else None
+        return self.planned.prepared.plan.describe().get("ell") if self.planned.prepared else None
 
     @property
     def cutoff(self) -> int | None:
