@@ -15,6 +15,7 @@ that these attacks, with so many runs, found no violation.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from pate_cli.mechanisms import GaussianPlan, SvtPlan
+from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
 from pate_cli.mechanisms.plan import max_distance
 from pate_cli.privacy.audit import best_event, eps_lower_bound
 from pate_cli.privacy.noise import Noise, SeededNoise
@@ -96,19 +97,24 @@ class Finding:
     bound: float
 
 
-def attacks(plan: GaussianPlan | SvtPlan, n_teachers: int, n_classes: int) -> list[Attack]:
+def attacks(plan: GaussianPlan | GnmaxPlan | SvtPlan, n_teachers: int, n_classes: int) -> list[Attack]:
     """Worst-case sequences of votes for a mechanism.
 
     Parameters
     ----------
-    plan : GaussianPlan or SvtPlan
+    plan : GaussianPlan, GnmaxPlan or SvtPlan
     n_teachers : int
         K, at least 4.
     n_classes : int
         C, at least 2; the votes are on the first two.
     """
     build = _Builder(n_teachers)
-    made = _gaussian(plan, build) if isinstance(plan, GaussianPlan) else _svt(plan.calibration, build)
+    if isinstance(plan, SvtPlan):
+        made = _svt(plan.calibration, build)
+    else:
+        made = _gaussian(plan.ell, build)
+        if isinstance(plan, GnmaxPlan) and plan.threshold is not None:
+            made = itertools.chain(made, _checks(plan.ell, math.floor(plan.threshold), n_teachers))
     return [Attack(name, *_votes(steps, n_teachers, n_classes)) for name, steps in made]
 
 
@@ -143,13 +149,18 @@ def _votes(steps: Sequence[Step], n_teachers: int, n_classes: int) -> tuple[IntA
     return sides[0], sides[1]
 
 
-def _gaussian(plan: GaussianPlan, build: _Builder) -> Iterator[tuple[str, list[Step]]]:
-    m = plan.ell
+def _gaussian(m: int, build: _Builder) -> Iterator[tuple[str, list[Step]]]:
     up, down = build.up(0), build.down(0)
     yield "one vote more on every query", [up] * m
     yield "one vote more, one less, in turn", [(up, down)[j % 2] for j in range(m)]
     yield "unanimous but for one vote", [build.unanimous] * m
     yield "twice the queries it was made for", [up] * (2 * m)
+
+
+def _checks(m: int, threshold: int, n_teachers: int) -> Iterator[tuple[str, list[Step]]]:
+    """The largest count at the threshold of a check."""
+    at = min(max(threshold, n_teachers // 2 + 1), n_teachers - 1)
+    yield "at the threshold of the check, a vote more", [(at + 1, at)] * m
 
 
 def _svt(c: SvtCalibration, build: _Builder) -> Iterator[tuple[str, list[Step]]]:
@@ -176,9 +187,9 @@ def _pinning(c: SvtCalibration) -> float:
     return c.threshold + c.query_scale * math.log(max(c.ell / c.cutoff, 1.0))
 
 
-def teachers_for(plan: GaussianPlan | SvtPlan) -> int:
+def teachers_for(plan: GaussianPlan | GnmaxPlan | SvtPlan) -> int:
     """Fewest teachers whose votes reach every distance the attacks want."""
-    if isinstance(plan, GaussianPlan):
+    if not isinstance(plan, SvtPlan):
         return 4
     c = plan.calibration
     return 2 * (math.ceil(max(_pinning(c), c.margin(min(0.5, c.cutoff / c.ell)))) + 3)

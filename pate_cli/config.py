@@ -37,6 +37,10 @@ _MECHANISM_KEYS = {
     "svt": ("name", "calibration", "cutoff"),
     "active": ("name", "oracle", "mellowness", "calibration", "cutoff"),
 }
+_GNMAX: dict[str, dict[str, Any]] = {
+    "gnmax": {"sanitise": 0.0},
+    "confident_gnmax": {"sanitise": 0.0, "confidence": 0.75, "checks": 0.2},
+}
 _LEARNERS = {**agnostic.OPTIONS, **references.OPTIONS, **aggregation.OPTIONS}
 
 
@@ -75,7 +79,7 @@ class MechanismConfig:
     ----------
     name : str
         As chosen: gaussian, svt, active, or a private learner.
-    labeller : {"gaussian", "svt"} or None
+    labeller : {"gaussian", "svt", "gnmax", "confident_gnmax"} or None
         None for a private learner: there is no mechanism on votes.
     queries : {"passive", "active"}
     calibration : {"tight", "liu2021", "bassily2018"}
@@ -85,11 +89,11 @@ class MechanismConfig:
     mellowness : float
         c0 of the active learner.
     options : dict
-        Of a private learner; their values are checked by its room.
+        Of GNMax or a private learner; their values are checked by its room.
     """
 
     name: str
-    labeller: Literal["gaussian", "svt"] | None
+    labeller: Literal["gaussian", "svt", "gnmax", "confident_gnmax"] | None
     queries: Literal["passive", "active"]
     calibration: Literal["tight", "liu2021", "bassily2018"] = "tight"
     cutoff: int | None = None
@@ -199,7 +203,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
 
 
 def _check_release(config: RunConfig) -> None:
-    if config.mechanism.labeller is None:
+    if config.mechanism.name not in _MECHANISM_KEYS:
         accepted = f"{', '.join(_MECHANISM_KEYS)} with release=true: only they have exact noise"
         raise ConfigError("mechanism.name", config.mechanism.name, accepted)
     if math.isinf(config.eps):
@@ -211,11 +215,12 @@ def _check_release(config: RunConfig) -> None:
 
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
-    name = _choice("mechanism.name", group.get("name"), (*_MECHANISM_KEYS, *_LEARNERS))
-    if name in _LEARNERS:
-        _known("mechanism.", group, ("name", *_LEARNERS[name]))
-        options = {**_LEARNERS[name], **{key: value for key, value in group.items() if key != "name"}}
-        return MechanismConfig(name, None, "passive", options=options)
+    name = _choice("mechanism.name", group.get("name"), (*_MECHANISM_KEYS, *_GNMAX, *_LEARNERS))
+    if name in _LEARNERS or name in _GNMAX:
+        defaults = {**_LEARNERS, **_GNMAX}[name]
+        _known("mechanism.", group, ("name", *defaults))
+        options = {**defaults, **{key: value for key, value in group.items() if key != "name"}}
+        return MechanismConfig(name, name if name in _GNMAX else None, "passive", options=options)
     _known("mechanism.", group, _MECHANISM_KEYS[name])
     calibration = _choice("mechanism.calibration", group.get("calibration", "tight"), _CALIBRATIONS)
     cutoff = group.get("cutoff", "auto")

@@ -183,6 +183,17 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     ell = sizes.n_public if m.queries == "passive" else sizes.budget
     if m.labeller == "gaussian":
         plan: mechanisms.LabellingPlan = mechanisms.plan_gaussian(config.eps, delta, ell, dataset.n_classes)
+    elif m.labeller != "svt":
+        plan = mechanisms.plan_gnmax(
+            m.name,
+            m.options,
+            eps=config.eps,
+            delta=delta,
+            ell=ell,
+            answers=sizes.budget,
+            n_teachers=n_teachers,
+            n_classes=dataset.n_classes,
+        )
     else:
         plan = mechanisms.plan_svt(
             config.eps, delta, ell, n_teachers, rule=m.calibration, cutoff=m.cutoff, n_records=sizes.n_private
@@ -271,7 +282,7 @@ def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outc
         eps_ex_post=service.spent().eps,
         eps_odometer=service.odometer().eps,
         accuracy=_accuracy(student, taught.split),
-        diagnostics=_diagnostics(run, taught, answers, fit),
+        diagnostics=_diagnostics(run, taught, answers, fit) | getattr(service, "not_private", dict)(),
         seconds=time.perf_counter() - started,
     )
     return Outcome(result, answers, student, taught.split.encoder)

@@ -13,7 +13,7 @@ from pate_cli.errors import ConfigError, InfeasibleError, InputError
 if TYPE_CHECKING:
     from pate_cli.auditing import Finding
     from pate_cli.config import RunConfig
-    from pate_cli.mechanisms import GaussianPlan, SvtPlan
+    from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
 
 __all__ = ["main"]
 
@@ -120,10 +120,10 @@ def _config(options: argparse.Namespace) -> RunConfig:
     return config.parse(overrides.compose(job, options.config_dir))
 
 
-def _plan(config: RunConfig, options: argparse.Namespace) -> tuple[GaussianPlan | SvtPlan, int]:
+def _plan(config: RunConfig, options: argparse.Namespace) -> tuple[GaussianPlan | GnmaxPlan | SvtPlan, int]:
     """The mechanism to attack, and the number of teachers."""
     from pate_cli.auditing import teachers_for
-    from pate_cli.mechanisms import NoPrivacyPlan, plan_gaussian, plan_svt
+    from pate_cli.mechanisms import NoPrivacyPlan, plan_gaussian, plan_gnmax, plan_svt
 
     m, delta = config.mechanism, _DELTA if config.delta is None else config.delta
     chosen = options.teachers or config.teacher.count
@@ -132,6 +132,17 @@ def _plan(config: RunConfig, options: argparse.Namespace) -> tuple[GaussianPlan 
         try:
             if m.labeller == "gaussian":
                 plan: Any = plan_gaussian(config.eps, delta, options.queries, options.classes)
+            elif m.labeller != "svt":
+                plan = plan_gnmax(
+                    m.name,
+                    m.options,
+                    eps=config.eps,
+                    delta=delta,
+                    ell=options.queries,
+                    answers=options.queries,
+                    n_teachers=n_teachers,
+                    n_classes=options.classes,
+                )
             else:
                 plan = plan_svt(
                     config.eps, delta, options.queries, n_teachers, rule=m.calibration, cutoff=m.cutoff
@@ -177,7 +188,12 @@ def _verdict(bound: float, claim: float, confidence: float, *, violation: bool) 
 
 
 def _print(
-    plan: GaussianPlan | SvtPlan, findings: list[Finding], setting: str, verdict: str, *, violation: bool
+    plan: GaussianPlan | GnmaxPlan | SvtPlan,
+    findings: list[Finding],
+    setting: str,
+    verdict: str,
+    *,
+    violation: bool,
 ) -> None:
     from rich import box
     from rich.table import Table

@@ -4,6 +4,7 @@ A mechanism is chosen and calibrated from public numbers (`plan`), then put to
 work on votes (`LabellingPlan.service`).
 """
 
+from pate_cli.mechanisms.gnmax import GnmaxPlan, plan_gnmax
 from pate_cli.mechanisms.integer import with_integer_noise
 from pate_cli.mechanisms.plan import (
     GaussianPlan,
@@ -16,10 +17,12 @@ from pate_cli.mechanisms.plan import (
 
 __all__ = [
     "GaussianPlan",
+    "GnmaxPlan",
     "LabellingPlan",
     "NoPrivacyPlan",
     "SvtPlan",
     "plan_gaussian",
+    "plan_gnmax",
     "plan_svt",
     "with_integer_noise",
 ]

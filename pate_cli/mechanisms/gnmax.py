@@ -1,0 +1,335 @@
+"""GNMax and Confident-GNMax (Papernot et al. 2018): noisy majorities that release labels alone.
+
+Their guarantee is the Gaussian mechanism's. What they add is an account of what was
+spent on *these* votes: where teachers agree it is far less. That account is computed from
+votes, so it is private until it is sanitised.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pate_cli.errors import BudgetSpent, ConfigError
+from pate_cli.mechanisms.gaussian import l2_sensitivity, noisy_counts
+from pate_cli.mechanisms.votes import majority
+from pate_cli.privacy import gaussian
+from pate_cli.privacy.gnmax import (
+    Sanitiser,
+    eps_of_rdp,
+    rdp_of_bit,
+    rdp_of_majority,
+    smooth_sensitivity,
+)
+from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.roots import root_on_safe_side
+from pate_cli.types import UNANSWERED, Answer, IntArray, PrivacyLoss, Released, Votes
+
+__all__ = ["GnmaxPlan", "GnmaxRuns", "GnmaxService", "plan_gnmax"]
+
+_FAILURE = 0.01
+"""Share of delta that the sanitised limit may fail with."""
+
+
+@dataclass(frozen=True)
+class GnmaxPlan:
+    """GNMax, calibrated; see `GnmaxService`.
+
+    Attributes
+    ----------
+    eps, delta : float
+    ell : int
+        Most queries taken.
+    answers : int
+        Most queries answered; `ell` without a check.
+    n_teachers, n_classes : int
+    sigma : float
+        Standard deviation of the noise on a count that labels, in votes.
+    sigma_check : float or None
+        Of the noise on the largest count that is checked, in votes; None for no check.
+    threshold : float or None
+        Of the check, in votes.
+    order : float
+        At which divergences are added up.
+    sanitiser : Sanitiser or None
+    """
+
+    eps: float
+    delta: float
+    ell: int
+    answers: int
+    n_teachers: int
+    n_classes: int
+    sigma: float
+    sigma_check: float | None
+    threshold: float | None
+    order: float
+    sanitiser: Sanitiser | None
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for the whole run, whatever the votes."""
+        how = f"exact Gaussian profile of {self.answers} answers"
+        if self.sigma_check is not None:
+            how += f" and {self.ell} checks"
+        if self.sanitiser is not None:
+            how = how.replace("exact Gaussian profile", "Renyi composition") + ", and the sanitiser"
+        return PrivacyLoss(self.eps, self.delta, how)
+
+    def service(self, noise: Noise) -> GnmaxService:
+        """Put it to work."""
+        return GnmaxService(self, noise)
+
+    def runs(self, noise: Noise, count: int) -> GnmaxRuns:
+        """Many independent runs, for auditing."""
+        return GnmaxRuns(self, noise, count)
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return asdict(self)
+
+
+class GnmaxService:
+    """Label by the largest noisy count; with a check, only where it says that teachers agree.
+
+    Confident-GNMax first compares ``largest count + N(0, sigma_check^2)`` with a threshold, and
+    leaves the query unanswered if it is below.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (replaced, or
+    its part trained without it; n, K and the part sizes are public), for up to `ell` adaptively
+    chosen queries of which up to `answers` are answered: Gaussian mechanisms, of sensitivity 1 for
+    a check and ``l2_sensitivity(C)`` for an answer, compose to mu-GDP with ``mu^2 = ell /
+    sigma_check^2 + answers l2^2 / sigma^2`` (exact profile); with a sanitiser their Renyi divergences
+    and the sanitiser's add up at every order. Assumes that no two teachers share a record.
+
+    **Not private.** `not_private` gives the eps of these very votes, a data-dependent report
+    (Papernot et al. 2018, Theorem 6; exact for one bit). It must not be published. What `spent`
+    gives is made from outputs and from the sanitised limit only.
+
+    Parameters
+    ----------
+    plan : GnmaxPlan
+    noise : Noise
+
+    References
+    ----------
+    N. Papernot, S. Song, I. Mironov, A. Raghunathan, K. Talwar, U. Erlingsson. Scalable private
+    learning with PATE. ICLR 2018. Algorithm 1, Theorem 6.
+    """
+
+    def __init__(self, plan: GnmaxPlan, noise: Noise) -> None:
+        self._plan = plan
+        self._check_noise, self._answer_noise, self._sanitiser_noise = noise.spawn(3)
+        self._asked = 0
+        self._answered = 0
+        self._checked: list[IntArray] = []  # private: votes of the queries checked
+        self._labelled: list[IntArray] = []  # private: votes of the queries answered
+        self._limit: float | None = None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all queries were taken, or all answers given."""
+        return self._asked >= self._plan.ell or self._answered >= self._plan.answers
+
+    def answer(self, votes: Votes) -> Answer:
+        """Answer one query; see `LabellingService`."""
+        if self.exhausted:
+            raise BudgetSpent(f"{self._asked} queries taken, {self._answered} answered")
+        return self.answer_all(votes)[0]
+
+    def answer_all(self, votes: Votes) -> list[Answer]:
+        """Answer queries in order until done or exhausted; see `LabellingService`."""
+        plan = self._plan
+        counts = votes.counts[: plan.ell - self._asked]
+        passed = np.ones(len(counts), dtype=bool)
+        if plan.sigma_check is not None and plan.threshold is not None:
+            largest = counts.max(axis=1) + self._check_noise.gaussian(plan.sigma_check, len(counts))
+            passed = largest >= plan.threshold
+        left = plan.answers - self._answered
+        if passed.sum() >= left:  # it stops with the last answer there is
+            end = int(np.flatnonzero(passed)[left - 1]) + 1 if left else 0
+            counts, passed = counts[:end], passed[:end]
+        labels = np.full(len(counts), UNANSWERED)
+        noisy = noisy_counts(counts[passed], votes.n_teachers, plan.sigma, self._answer_noise)
+        labels[passed] = majority(noisy)
+        self._asked += len(counts)
+        self._answered += int(passed.sum())
+        if plan.sigma_check is not None:
+            self._checked.append(counts)
+        self._labelled.append(counts[passed])
+        return [Answer(int(label)) for label in labels]
+
+    def spent(self) -> PrivacyLoss:
+        """Loss after the fact: of the queries taken and answered, or the sanitised limit if that is lower.
+
+        The limit is drawn once, at the first call, which ends the run.
+        """
+        plan = self._plan
+        if plan.sanitiser is None:
+            square = self._answered * (l2_sensitivity(plan.n_classes) / plan.sigma) ** 2
+            if plan.sigma_check is not None:
+                square += self._asked / plan.sigma_check**2
+            eps = gaussian.eps_of_mu(math.sqrt(square), plan.delta)
+            how = "exact Gaussian profile of the checks and answers given"
+            return PrivacyLoss(eps, plan.delta, how, data_dependent=True)
+        if self._limit is None:
+            self._limit = self._sanitised(plan.sanitiser)
+        how = f"Renyi divergence of order {plan.order:.3g} on these votes, sanitised"
+        return PrivacyLoss(min(plan.eps, self._limit), plan.delta, how, data_dependent=True)
+
+    def odometer(self) -> PrivacyLoss:
+        """The guarantee: nothing lower is claimed before the end."""
+        return self._plan.guarantee
+
+    def not_private(self) -> dict[str, float]:
+        """Figures computed from votes: NOT differentially private, for experiments only."""
+        eps = eps_of_rdp(self._divergence(), self._plan.order, self._plan.delta)
+        return {"eps_data_dependent": min(self._plan.eps, eps)}
+
+    def _terms(self) -> list[tuple[np.ndarray, IntArray, int]]:
+        """Divergences by state, and the states of the queries, of checks and of answers. PRIVATE."""
+        plan, K = self._plan, self._plan.n_teachers
+        terms: list[tuple[np.ndarray, IntArray, int]] = []
+        if self._checked and plan.sigma_check is not None and plan.threshold is not None:
+            checks = rdp_of_bit(K, plan.threshold, plan.sigma_check, plan.order)
+            terms.append((checks, np.concatenate(self._checked).max(axis=1), 1))
+        if self._labelled:
+            counts = np.concatenate(self._labelled)
+            if plan.n_classes == 2:
+                terms.append((rdp_of_bit(K, K / 2, plan.sigma, plan.order), counts[:, 1], 1))
+            else:
+                top = np.partition(counts, -2, axis=1)[:, -2:]
+                answers = rdp_of_majority(K, plan.n_classes, plan.sigma, plan.order)
+                terms.append((answers, top[:, 1] - top[:, 0], 2))
+        return terms
+
+    def _divergence(self) -> float:
+        return sum(float(values[states].sum()) for values, states, _ in self._terms())
+
+    def _sanitised(self, sanitiser: Sanitiser) -> float:
+        plan = self._plan
+        sensitivity = smooth_sensitivity(self._terms(), sanitiser.beta)
+        first, second = self._sanitiser_noise.gaussian(1.0, 2).tolist()
+        limit = sanitiser.limit(self._divergence(), sensitivity, (first, second))
+        total = limit + sanitiser.rdp(plan.order)
+        return eps_of_rdp(total, plan.order, plan.delta - sanitiser.failure)
+
+
+class GnmaxRuns:
+    """Independent runs side by side: what `GnmaxService` is one of.
+
+    Parameters
+    ----------
+    plan : GnmaxPlan
+    noise : Noise
+    runs : int
+        R.
+    """
+
+    def __init__(self, plan: GnmaxPlan, noise: Noise, runs: int) -> None:
+        self._plan = plan
+        self._noise = noise
+        self._asked = 0
+        self._left = np.full(runs, plan.answers)
+
+    def ask(self, counts: IntArray) -> Released:
+        """Put the same query to every run; see `MechanismRuns`."""
+        plan, runs = self._plan, len(self._left)
+        reached = (self._left > 0) & (self._asked < plan.ell)
+        self._asked += 1
+        passed = reached
+        if plan.sigma_check is not None and plan.threshold is not None:
+            checked = counts.max() + self._noise.gaussian(plan.sigma_check, runs)
+            passed = reached & (checked >= plan.threshold)
+        tiled = np.broadcast_to(counts, (runs, len(counts)))
+        labels = majority(noisy_counts(tiled, int(counts.sum()), plan.sigma, self._noise))
+        self._left = self._left - passed
+        return Released(np.where(passed, labels, UNANSWERED), None, reached)
+
+
+def plan_gnmax(
+    name: str,
+    options: dict[str, Any],
+    *,
+    eps: float,
+    delta: float,
+    ell: int,
+    answers: int,
+    n_teachers: int,
+    n_classes: int,
+) -> GnmaxPlan:
+    """Calibrate GNMax (`name` gnmax) or Confident-GNMax (`name` confident_gnmax).
+
+    Parameters
+    ----------
+    name : str
+    options : dict
+        `sanitise`: share of eps for the sanitised report, in [0, 1); 0 for none. Of the confident one also
+        `confidence`: share of the teachers that the check asks for, in (0, 1), and `checks`: share of
+        mu^2 that all checks may spend, in (0, 1).
+    eps, delta : float
+    ell : int
+        Most queries taken.
+    answers : int
+        Most queries answered, where there is a check.
+    n_teachers, n_classes : int
+
+    Raises
+    ------
+    ConfigError
+        Names the option, and what is accepted.
+    """
+    if math.isinf(eps):
+        raise ConfigError("eps", eps, f"a finite number with mechanism={name}")
+    sanitise = _share("sanitise", options["sanitise"], zero=True)
+    order = 1 + 2 * math.log(1 / delta) / eps
+    sanitiser = Sanitiser.costing(sanitise * eps / 2, order, _FAILURE * delta) if sanitise else None
+    mu = gaussian.mu_of(eps, delta) if sanitiser is None else _mu_beside(sanitiser, eps, delta)
+    l2 = l2_sensitivity(n_classes)
+    if name == "gnmax":
+        return GnmaxPlan(
+            *(eps, delta, ell, ell, n_teachers, n_classes, l2 * math.sqrt(ell) / mu),
+            sigma_check=None,
+            threshold=None,
+            order=order,
+            sanitiser=sanitiser,
+        )
+    checks = _share("checks", options["checks"])
+    return GnmaxPlan(
+        *(eps, delta, ell, answers, n_teachers, n_classes),
+        sigma=l2 * math.sqrt(answers / (1 - checks)) / mu,
+        sigma_check=math.sqrt(ell / checks) / mu,
+        threshold=_share("confidence", options["confidence"]) * n_teachers,
+        order=order,
+        sanitiser=sanitiser,
+    )
+
+
+def _mu_beside(sanitiser: Sanitiser, eps: float, delta: float) -> float:
+    """Largest mu of the queries for which they and the sanitiser are (eps, delta)-DP together."""
+    orders = [1 + 1.1**k for k in range(-40, 80)]
+    costs = [sanitiser.rdp(order) for order in orders]
+
+    def over(mu: float) -> float:
+        """Smallest eps over the orders, each of which is a bound, less the budget."""
+        return (
+            min(
+                eps_of_rdp(order * mu * mu / 2 + cost, order, delta)
+                for order, cost in zip(orders, costs, strict=True)
+            )
+            - eps
+        )
+
+    if over(1e-6) > 0:
+        raise ConfigError("mechanism.sanitise", 2 * sanitiser.rdp(sanitiser.order) / eps, "a smaller share")
+    return root_on_safe_side(over, 1e-6, 10 * (1 + eps), below=True)
+
+
+def _share(name: str, value: Any, *, zero: bool = False) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+    if not good or (value == 0 and not zero):
+        raise ConfigError(f"mechanism.{name}", value, f"a number in {'[' if zero else '('}0, 1)")
+    return float(value)

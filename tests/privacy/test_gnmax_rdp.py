@@ -1,0 +1,140 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr
+from scipy.stats import binom, norm
+
+from pate_cli.privacy.gnmax import (
+    Sanitiser,
+    eps_of_rdp,
+    rdp_of_bit,
+    rdp_of_majority,
+    smooth_sensitivity,
+)
+
+
+def renyi(p, q, order):
+    return math.log(sum(a**order * b ** (1 - order) for a, b in zip(p, q, strict=True))) / (order - 1)
+
+
+@pytest.mark.parametrize(("sigma", "order"), [(1.5, 3.0), (4.0, 12.5), (10.0, 40.0)])
+def test_one_bit_is_exact(sigma, order):
+    K, centre = 12, 6.0
+    rdp = rdp_of_bit(K, centre, sigma, order)
+    for s in range(K + 1):
+        bits = {t: ndtr((t - centre) / sigma) for t in (s - 1, s, s + 1) if 0 <= t <= K}
+        here = (bits.pop(s), 1 - ndtr((s - centre) / sigma))
+        expected = max(
+            max(renyi(here, (b, 1 - b), order), renyi((b, 1 - b), here, order)) for b in bits.values()
+        )
+        assert rdp[s] == pytest.approx(expected, rel=1e-9)
+    assert (rdp <= order / (2 * sigma**2) * (1 + 1e-12)).all()  # post-processing of the Gaussian mechanism
+
+
+def winners(counts, sigma):
+    """Probability that each class has the largest noisy count."""
+
+    def density(x, i):
+        others = [ndtr((x - c) / sigma) for k, c in enumerate(counts) if k != i]
+        return norm.pdf(x, counts[i], sigma) * math.prod(others)
+
+    low, high = min(counts) - 12 * sigma, max(counts) + 12 * sigma
+    return [quad(density, low, high, (i,), epsabs=1e-14, limit=200)[0] for i in range(len(counts))]
+
+
+@pytest.mark.parametrize("order", [2.0, 4.0])
+@pytest.mark.parametrize("counts", [(14, 3, 3), (18, 2, 0), (10, 9, 1), (20, 0, 0)])
+def test_theorem_6_bounds_the_true_divergence_of_three_classes(counts, order):
+    sigma = 2.5
+    bound = rdp_of_majority(20, 3, sigma, order)
+    top = sorted(counts)[::-1]
+    here = winners(counts, sigma)
+    for giver, taker in itertools.permutations(range(3), 2):
+        other = list(counts)
+        other[giver] -= 1
+        other[taker] += 1
+        if min(other) >= 0:
+            assert renyi(here, winners(other, sigma), order) <= bound[top[0] - top[1]] + 1e-9
+
+
+def test_theorem_6_gains_where_teachers_agree_only():
+    bound = rdp_of_majority(250, 10, 20.0, 10.0)
+    assert bound[0] == bound[50] == 10 / 20**2
+    assert bound[150] < bound[0] / 1000
+    assert (np.diff(bound) <= 1e-15).all()
+
+
+def brute_smooth(values, states, beta):
+    """Smooth sensitivity of a sum by its definition: over all databases, at their distance in records."""
+
+    def total(s):
+        return sum(values[i] for i in s)
+
+    everything = list(itertools.product(range(len(values)), repeat=len(states)))
+
+    def local(s):
+        near = [t for t in everything if max(abs(a - b) for a, b in zip(s, t, strict=True)) <= 1]
+        return max(abs(total(s) - total(t)) for t in near)
+
+    def distance(t):
+        return max(abs(a - b) for a, b in zip(states, t, strict=True))
+
+    return max(math.exp(-beta * distance(t)) * local(t) for t in everything)
+
+
+@pytest.mark.parametrize("beta", [0.05, 0.7, 3.0])
+def test_smooth_sensitivity_is_an_upper_bound_and_smooth(beta):
+    values = rdp_of_bit(5, 2.5, 0.8, 6.0)
+    for states in itertools.product(range(6), repeat=2):
+        ours = smooth_sensitivity([(values, np.array(states), 1)], beta)
+        assert ours >= brute_smooth(values, states, beta) * (1 - 1e-12)
+        for move in itertools.product((-1, 0, 1), repeat=2):
+            near = np.clip(np.add(states, move), 0, 5)
+            assert smooth_sensitivity([(values, near, 1)], beta) <= math.exp(beta) * ours * (1 + 1e-12)
+
+
+def test_two_steps_reach_further_than_one():
+    values = np.array([0.0, 0.0, 0.0, 1.0])
+    state = np.array([1])
+    assert smooth_sensitivity([(values, state, 1)], 10.0) == pytest.approx(math.exp(-10))
+    assert smooth_sensitivity([(values, state, 2)], 10.0) == 1.0
+
+
+@pytest.mark.parametrize("rdp", [0.02, 0.3])
+@pytest.mark.parametrize("order", [5.0, 19.0])
+def test_the_sanitiser_costs_what_it_says(rdp, order):
+    s = Sanitiser.costing(rdp, order, 1e-6)
+    assert s.rdp(order) == pytest.approx(rdp, rel=1e-6)
+    worst = 0.0
+    for ratio in (math.exp(-s.beta), 1.0, math.exp(s.beta)):  # of the neighbour's smooth sensitivity to ours
+        for sign in (-1, 1):
+            p, q = norm(0, s.sigma), norm(sign * min(1, ratio), s.sigma * ratio)
+
+            def integrand(x, p=p, q=q):
+                return math.exp(order * p.logpdf(x) + (1 - order) * q.logpdf(x))
+
+            reach = 60 * s.sigma
+            total = quad(integrand, -reach, reach, limit=500, points=[-s.sigma, 0, s.sigma])[0]
+            worst = max(worst, math.log(total) / (order - 1))
+    logs = order / (2 * s.sigma_log**2)  # the Gaussian mechanism on ln S, which moves by beta
+    assert worst + logs <= s.rdp(order) * (1 + 1e-9)
+    assert worst + logs >= 0.6 * s.rdp(order)  # no more than the two maxima added up are given away
+
+
+def test_the_limit_is_seldom_too_low():
+    s = Sanitiser.costing(0.2, 10.0, 0.05)
+    rng = np.random.default_rng(1)
+    n = 20_000
+    low = sum(s.limit(3.0, 0.01, tuple(z)) < 3.0 for z in rng.standard_normal((n, 2)).tolist())
+    assert 0 < low <= binom.isf(1e-7, n, 0.05)  # false alarm 1e-7
+
+
+def test_conversion_is_a_bound_of_the_exact_profile():
+    from pate_cli.privacy.gaussian import eps_of_mu
+
+    for mu, delta in ((0.2, 1e-5), (1.0, 1e-6), (2.0, 1e-3)):
+        best = min(eps_of_rdp(a * mu * mu / 2, a, delta) for a in np.geomspace(1.01, 300, 400))
+        assert eps_of_mu(mu, delta) <= best <= 1.15 * eps_of_mu(mu, delta)
