@@ -24,7 +24,7 @@ FLOORS = (
     ("pipeline", "auditing", "compute"),
     ("releasing",),
     ("execution", "studies"),
-    ("reproduce",),
+    ("reproduce", "theory"),
     ("frontier",),
     ("commands",),
     ("cli",),

@@ -28,6 +28,7 @@ noise, thresholds and how many teachers they need. Takes the arguments of
   pate plan mechanism=svt eps=1.0
   pate plan dataset=mushroom mechanism=gaussian eps=0.5 teacher.size=50
   pate plan -m mechanism=svt eps=0.5,1,2 mechanism.cutoff=1,10
+  pate plan --theory dataset=mushroom eps=1.0   # what the papers' theorems say of such a run
 
 Everything shown is computed from sizes and the configuration, never from records
 or votes, so showing it costs no privacy. Exit code 2 where the run would be refused.
@@ -52,6 +53,10 @@ def main(argv: list[str]) -> int:
     InputError
         If `pate run` would refuse the same arguments.
     """
+    if "--theory" in argv:
+        from pate_cli.commands import plan_theory
+
+        return plan_theory.main(argv)
     from pate_cli import console, execution, overrides
 
     if not {"-h", "--help"}.isdisjoint(argv):

@@ -1,0 +1,115 @@
+"""`pate plan --theory`: what the papers' theorems say of a run."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+from pate_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from pate_cli.execution import CheckedRun
+    from pate_cli.theory import Quantity, TheoryProblem
+
+__all__ = ["main"]
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate plan --theory`.
+
+    Parameters
+    ----------
+    argv : list of str
+        Arguments after `pate plan`.
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    InputError
+        If `pate run` would refuse the overrides, or a number is not accepted.
+    """
+    from pate_cli import console, execution, overrides
+    from pate_cli.theory import STATEMENTS
+
+    options = _parser().parse_intermixed_args(argv)
+    line = overrides.parse_argv(options.overrides)
+    jobs = overrides.jobs(line)
+    execution.forget()
+    problem = _problem(execution.checked(overrides.compose(jobs[0], line.config_dir)), options)
+    shown = ", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items())
+    console.out().print(shown, markup=False, highlight=False)
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("statement", overflow="fold")
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("constants")
+    for statement in STATEMENTS:
+        table.add_row(f"{statement.source}: {statement.about}", "", "", style="bold")
+        for quantity in statement.evaluate(problem):
+            table.add_row(f"  {quantity.name}", _value(quantity), quantity.constants)
+    console.out().print(table)
+    console.out().print(
+        "explicit: every constant is the paper's or its proofs'. Otherwise the expression\n"
+        "with the constant 1: to compare as n, m or eps change, with nothing else.\n"
+        "A probability of 1 or more says nothing.",
+        markup=False,
+        highlight=False,
+    )
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    from pate_cli.theory import PARAMETERS
+
+    parser = argparse.ArgumentParser(
+        prog="pate plan --theory",
+        usage="%(prog)s [--NAME NUMBER ...] [GROUP=OPTION ...] [KEY=VALUE ...]",
+        description="Evaluate every sample-complexity statement of the four papers on the sizes of a run: "
+        "how many records they ask for, or which error they promise. Trains nothing, writes nothing.",
+        epilog="Example: pate plan --theory dataset=mushroom eps=1.0 --alpha 0.1 --d 10",
+    )
+    parser.add_argument("--theory", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="as of pate run")
+    for name, what in PARAMETERS.items():
+        parser.add_argument(f"--{name}", type=float, metavar="NUMBER", help=what)
+    return parser
+
+
+def _problem(run: CheckedRun, options: argparse.Namespace) -> TheoryProblem:
+    from pate_cli.theory import PARAMETERS, TheoryProblem
+
+    p = run.prepared
+    given = {name: getattr(options, name) for name in PARAMETERS if getattr(options, name) is not None}
+    of_run = {
+        "n": p.sizes.n_private,
+        "m": p.sizes.n_public,
+        "eps": run.config.eps,
+        "delta": p.delta,
+        "d": p.dataset.n_features + 1,
+    }
+    if math.isinf({**of_run, **given}["eps"]):
+        raise InputError("eps: got inf; accepted: a finite number, the theorems are about privacy")
+    return TheoryProblem(**{**of_run, **given})
+
+
+def _value(quantity: Quantity) -> str:
+    if math.isinf(quantity.value):
+        return "none"
+    if quantity.kind == "error" and quantity.value >= 1:
+        return ">= 1"
+    return _number(quantity.value)
+
+
+def _number(value: float) -> str:
+    if value >= 1e6:
+        return f"{value:.2e}"
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"

@@ -1,0 +1,141 @@
+"""Each statement on numbers small enough to work out by hand, and what it must do as n grows."""
+
+from dataclasses import replace
+from math import ceil, e, log, sqrt
+
+import pytest
+
+from pate_cli.cli import main
+from pate_cli.errors import ConfigError
+from pate_cli.theory import STATEMENTS, TheoryProblem
+
+P = TheoryProblem(n=10_000, m=100, eps=1.0, delta=2 / e**4, d=4, alpha=0.25, beta=1 / 3)
+
+
+def values(source, problem=P):
+    (statement,) = [s for s in STATEMENTS if s.source == source]
+    return [q.value for q in statement.evaluate(problem)]
+
+
+def test_all_four_papers_are_there():
+    wanted = {
+        "BTT18": ["3.4", "3.5", "4.2", "4.3"],
+        "NB20": ["7", "11"],
+        "LWY25": ["3.6", "4.2"],
+        "LZCW21": ["5", "10", "19", "20", "22", "28"],
+    }
+    sources = {s.source for s in STATEMENTS}
+    assert {f"{paper} Theorem {n}" for paper, ns in wanted.items() for n in ns} <= sources
+    assert "LZCW21 Table 1" in sources
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        # M = 10^4/4; m <= M, so V/(eps n)
+        ("BTT18 Theorem 3.4", [2500, 4e-4]),
+        # sqrt(2500) = 50 < 100 queries: (100)^(1/3) (4e-4)^(2/3)
+        ("BTT18 Theorem 3.5", [50, 100 ** (1 / 3) * 4e-4 ** (2 / 3)]),
+        # 4^1.5 = 8; alpha^1.5 = 1/8; (4 + ln 3) * 16
+        ("BTT18 Theorem 4.2", [64, (4 + log(3)) * 16, 3.75]),
+        ("BTT18 Theorem 4.3", [8 * 32, (4 + log(3)) * 16, 0.25]),
+        # ln(2/delta) = 4: 4^1.5 = 8; 1/alpha^2 = 16; m alpha = 25, min(delta, beta/2) = delta
+        (
+            "NB20 Theorem 7",
+            [
+                (4 * log(4) + log(300)) * 8 * log(25 * e**4 / 2) * max(1, 10 / 8) * 16,
+                56 * 256 * (4 + log(9)) * 16,
+                32 * log(12),
+                0.25,
+            ],
+        ),
+        # m_o = 32 (4 ln 4 + ln 3) * 4; the factor is max(1, 2/4 sqrt(ln 4)) = 1
+        (
+            "NB20 Theorem 11",
+            [
+                (4 * log(4) + log(128 * (4 * log(4) + log(3)) * 3))
+                * 8
+                * log(128 * (4 * log(4) + log(3)) / 4 * e**4 / 2)
+                * 16,
+                128 * (4 * log(4) + log(3)),
+                0.25,
+            ],
+        ),
+        ("LWY25 Theorem 3.6", [4 * (4 * log(4) + log(3)) + 16 * (4 + log(3)), 16 * (4 + log(3))]),
+        (
+            "LWY25 Theorem 4.2",
+            [4 * (4 * log(4) ** 2 + log(4) * log(3 * log(4))) + 16 * (4 + log(3)), ceil(6 * log(16))],
+        ),
+    ],
+)
+def test_by_hand(source, expected):
+    assert values(source) == pytest.approx(expected)
+
+
+def test_theorem_3_2_by_hand():
+    # gamma + alpha = 1/4: T = 3 (25 + sqrt(12.5 ln 300)); ln(2/delta) = 4: lambda = sqrt(128 T)
+    cutoff = 3 * (25 + sqrt(12.5 * log(300)))
+    teachers = 34 * sqrt(2) * sqrt(128 * cutoff) * log(400 * cutoff * e**4 / 2)
+    assert values("BTT18 Theorem 3.2") == pytest.approx([cutoff, teachers, cutoff / 100])
+
+
+def test_proposition_18_and_theorem_20_by_hand():
+    p = replace(P, nu=0.02, xi=0.5)
+    # nu m = 2, ln(3/beta) = ln 9
+    cutoff = 2 + sqrt(4 * log(9)) + 2 / 3 * log(9)
+    scale = sqrt(2 * cutoff * 5) + sqrt(2 * cutoff * 4)
+    teachers = max(8 * log(900), 6 * scale * (log(200 * e**4) + log(900)))
+    assert values("LZCW21 Theorem 19", p) == pytest.approx([cutoff, teachers, cutoff / 50, 0.2])
+    assert values("LZCW21 Theorem 20", p) == pytest.approx(
+        [cutoff / 25 + (5 * (4 * teachers + log(12))) / 100]
+    )
+
+
+def test_theorem_28_teachers_are_enough_for_the_noise():
+    """The proof asks for K >= 6 sigma sqrt(2 log(2n)), sigma by the zCDP rule."""
+    from pate_cli.privacy.gaussian import calibrate_sigma_zcdp
+
+    sigma = calibrate_sigma_zcdp(P.eps, P.delta, 100)
+    assert values("LZCW21 Theorem 28")[0] == pytest.approx(6 * sigma * sqrt(2 * log(20_000)))
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda s: s.source)
+def test_errors_fall_with_n_and_sizes_grow_as_alpha_falls(statement):
+    large = replace(P, n=1e9)
+    for before, after in zip(statement.evaluate(P), statement.evaluate(large), strict=True):
+        if before.kind == "error":
+            assert after.value <= before.value
+    for before, after in zip(statement.evaluate(P), statement.evaluate(replace(P, alpha=0.05)), strict=True):
+        if before.name.startswith(("n,", "m,", "r,", "ell")):
+            assert after.value >= before.value
+
+
+def test_the_command_shows_them_all(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "--theory", "dataset.n_records=5000", "--d", "4", "--alpha", "0.1"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert all(s.source in " ".join(out.split()) for s in STATEMENTS)
+    assert out.startswith("n 4,000, m ")
+    assert "up to a constant" in out
+    assert max(map(len, out.splitlines())) <= 110
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--alpha", "2"], "--alpha: got 2.0; accepted: a number in (0, 1)"),
+        (["--xi", "0.7"], "--xi: got 0.7; accepted: a number in (0, 1/2]"),
+        (["eps=inf"], "eps: got inf"),
+    ],
+)
+def test_numbers_are_checked(argv, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "--theory", "dataset.n_records=5000", *argv]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_problem_is_checked():
+    with pytest.raises(ConfigError, match="--d"):
+        replace(P, d=0.5)
