@@ -59,8 +59,9 @@ how often it decides otherwise than the refits (rarely), and with a smaller one 
 _TOGETHER = 4
 """Candidates in one stack of systems; what comes after the next YES is wasted."""
 
-_MOST_STEPS, _CLOSE = 50, 0.05
-"""Newton's steps to the current model end with one of this length: they converge quadratically."""
+_MOST_STEPS, _CLOSE, _LEAST_SHARE = 50, 0.05, 1e-3
+"""Newton's steps to the current model end with one of this length (they converge quadratically); a step that
+does not lower the objective is cut, down to this share."""
 
 _PULL_STEPS = 5
 """Newton's steps for one scalar: exact to 1e-12 short of margins in the thousands."""
@@ -96,7 +97,7 @@ class LogisticScreen:
     ----------
     X : ndarray or csr_matrix of shape (m, d)
     C : float
-        Inverse strength of the regulariser.
+        Inverse strength of the regulariser, in (0, 1].
     intercept : float
         The constant feature, regularised like the others; 0 for none.
 
@@ -123,7 +124,10 @@ class LogisticScreen:
 
     @classmethod
     def of(cls, X: Any, n_classes: int, oracle: Any) -> LogisticScreen | None:
-        """The screen of an unfitted oracle; None if its objective is not the one above."""
+        """Make the screen of an unfitted oracle; None if its objective is not the one above, or C > 1.
+
+        Weaker regularisation makes steps so long that the bounds do not hold.
+        """
         from sklearn.linear_model import LogisticRegression
 
         if type(oracle) is not LogisticRegression or n_classes != 2:
@@ -132,6 +136,8 @@ class LogisticScreen:
         free = {"C", "fit_intercept", "intercept_scaling", "max_iter", "random_state", "verbose", "n_jobs"}
         params = oracle.get_params()
         if any(params[name] != plain[name] for name in params.keys() - free):
+            return None
+        if params["C"] > 1.0:
             return None
         return cls(X, params["C"], params["intercept_scaling"] if params["fit_intercept"] else 0.0)
 
@@ -195,16 +201,25 @@ class LogisticScreen:
         """Bring the model of the asked points up to date, by the same steps without a forced point."""
         if len(self._z) == len(self._a):
             return
-        z = self._K @ self._a
+        a, z = self._a, self._K @ self._a
         for _ in range(_MOST_STEPS):
             self._curve, pull = self._curvature(z)
             self._system = lu_factor(self._curve[:, None] * self._K + np.eye(len(z)), check_finite=False)
-            self._a = lu_solve(self._system, self._curve * z + pull, check_finite=False)
-            before, z = z, self._K @ self._a
-            self._converged = bool(np.abs(z - before).max() < _CLOSE)
+            ahead = lu_solve(self._system, self._curve * z + pull, check_finite=False) - a
+            move = self._K @ ahead
+            self._converged = bool(np.abs(move).max() < _CLOSE)
+            share, worst = 1.0, self._objective(a, z)
+            while not self._converged and share > _LEAST_SHARE:
+                if self._objective(a + share * ahead, z + share * move) < worst:
+                    break
+                share /= 2
+            a, z = a + share * ahead, z + share * move
             if self._converged:
                 break
-        self._z = z
+        self._a, self._z = a, z
+
+    def _objective(self, a: FloatArray, z: FloatArray) -> float:
+        return float(a @ z / 2 + self._C * np.logaddexp(0.0, -self._y * z).sum())
 
     def _directions(self, z: FloatArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Solve for p and q of a step from margins z, shape (B, Q): one system a candidate."""
