@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg.lapack import dposv
 from scipy.special import expit
 
 from pate_cli.types import FloatArray, IntArray
@@ -224,10 +225,17 @@ class LogisticScreen:
     def _directions(self, z: FloatArray, k: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Solve for p and q of a step from margins z, shape (B, Q): one system a candidate."""
         curve, pull = self._curvature(z)
-        systems = curve[:, :, None] * self._K
+        right = np.stack([curve * z + pull, curve * k], axis=2)
+        # (I + D K)^-1 = I - S (I + S K S)^-1 S K with S^2 = D: symmetric, half the work
+        root = np.sqrt(curve)
+        inner = root[:, :, None] * (self._K @ right)
+        systems = root[:, :, None] * self._K * root[:, None, :]
         diagonal = np.arange(k.shape[1])
         systems[:, diagonal, diagonal] += 1.0
-        found: Any = np.linalg.solve(systems, np.stack([curve * z + pull, curve * k], axis=2))
+        for system, columns in zip(systems, inner, strict=True):
+            _, solved, failed = dposv(system.T, columns, overwrite_a=True)
+            columns[:] = np.nan if failed else solved
+        found = right - root[:, :, None] * inner
         return found[:, :, 0], found[:, :, 1]
 
     def _step(self, forced: _Forced, p: FloatArray, q: FloatArray) -> FloatArray:
