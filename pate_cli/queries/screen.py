@@ -50,8 +50,8 @@ MOST_ASKED = 500
 """Beyond so many asked points a dense system of that size costs more than a refit."""
 
 _SOLVER, _SOLVER_FORCED = 0.005, 0.02
-"""Margins of liblinear's fits may be off by so much at its tolerance, without and with a forced point: four
-and one times the most seen on mushroom and a9a."""
+"""Margins of liblinear's fits may be off by so much at its tolerance, without and with a forced point. Seen
+on mushroom and a9a: at most 0.0012 without; with, 0.01 in 9 of 10 fits on a9a, 0.024 on mushroom."""
 
 _LEFT = (0.5, 0.25, 0.125, 0.0625)
 """Most of its last move by which a margin is still off, after steps 1, 2, ...; not a proof: see the tests for
