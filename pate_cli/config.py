@@ -35,6 +35,7 @@ _TOP = (
 _MECHANISM_KEYS = {
     "gaussian": ("name",),
     "svt": ("name", "calibration", "cutoff"),
+    "confident_svt": ("name", "calibration", "cutoff"),
     "active": ("name", "oracle", "mellowness", "calibration", "cutoff"),
 }
 _GNMAX: dict[str, dict[str, Any]] = {
@@ -81,7 +82,7 @@ class MechanismConfig:
         As chosen: gaussian, svt, active, or a private learner.
     labeller : {"gaussian", "svt", "gnmax", "confident_gnmax"} or None
         None for a private learner: there is no mechanism on votes.
-    queries : {"passive", "active"}
+    queries : {"passive", "active", "confident"}
     calibration : {"tight", "liu2021", "bassily2018"}
         Of the sparse vector technique.
     cutoff : int or None
@@ -94,7 +95,7 @@ class MechanismConfig:
 
     name: str
     labeller: Literal["gaussian", "svt", "gnmax", "confident_gnmax"] | None
-    queries: Literal["passive", "active"]
+    queries: Literal["passive", "active", "confident"]
     calibration: Literal["tight", "liu2021", "bassily2018"] = "tight"
     cutoff: int | None = None
     mellowness: float = 0.1
@@ -225,6 +226,8 @@ def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
     calibration = _choice("mechanism.calibration", group.get("calibration", "tight"), _CALIBRATIONS)
     cutoff = group.get("cutoff", "auto")
     number = None if cutoff == "auto" else _whole("mechanism.cutoff", cutoff, low=1, otherwise="auto, or ")
+    if name == "confident_svt":
+        return MechanismConfig(name, "svt", "confident", calibration, number)
     if name != "active":
         return MechanismConfig(name, name, "passive", calibration, number)
     oracle = _choice("mechanism.oracle", group.get("oracle"), ("gaussian", "svt"))

@@ -19,6 +19,7 @@ __all__ = ["CommandLine", "chosen_directory", "compose", "conf_dir", "jobs", "pa
 __all__ += ["quoted"]
 
 _FREE = re.compile(r"^(teacher|student)\.params\.")
+_OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
 _SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
 _NOT_OURS = ("config_path", "config_name", "experimental_rerun")
 
@@ -30,9 +31,10 @@ class CommandLine:
     Attributes
     ----------
     argv : list of str
-        For Hydra: options first, and free keys (`teacher.params.X`) made appendable.
+        For Hydra: options first, and free keys (`teacher.params.X`) made appendable; in a sweep
+        all keys of groups.
     overrides : list of str
-        Those of `argv` that are overrides.
+        As given, with free keys made appendable.
     multirun : bool
     config_dir : str or None
         A directory of the user's own configs.
@@ -90,8 +92,11 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
         refuse("--resolve: only with --cfg or --help")
     if args.config_dir and not Path(args.config_dir).is_dir():
         raise ConfigError("--config-dir", args.config_dir, "an existing directory")
+    # a sweep over the options of a group is composed once without them: their keys need not exist there;
+    # every job is checked by `compose` before
+    swept = [f"++{text}" if args.multirun and _OF_A_GROUP.match(text) else text for text in args.overrides]
     return CommandLine(
-        [*options, *args.overrides],
+        [*options, *swept],
         list(args.overrides),
         bool(args.multirun),
         args.config_dir,

@@ -32,6 +32,7 @@ from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.private_learner import LearnerPlan
 from pate_cli.types import (
+    Answer,
     Answers,
     Dataset,
     LabellingService,
@@ -180,7 +181,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         )
         learner = _plan_learner(m.name, m.options, setting)
         return Prepared(config, dataset, sizes, learner.n_teachers, delta, learner)
-    ell = sizes.n_public if m.queries == "passive" else sizes.budget
+    ell = sizes.budget if m.queries == "active" else sizes.n_public
     if m.labeller == "gaussian":
         plan: mechanisms.LabellingPlan = mechanisms.plan_gaussian(config.eps, delta, ell, dataset.n_classes)
     elif m.labeller != "svt":
@@ -375,19 +376,21 @@ def label(
     m = run.config.mechanism
     if m.queries == "passive":
         return queries.collect(order, service.answer_all(votes.at(order)))
-    learner = queries.ActiveLearner(
-        split.public,
-        run.dataset.n_classes,
-        m.mellowness,
-        lambda: learners.make_learner("logistic", {}, seed=None, n_classes=run.dataset.n_classes),
-    )
-    return queries.ask_actively(
-        learner,
-        order,
-        lambda index: service.answer(votes.at(index)),
-        budget=run.sizes.budget,
-        spent=lambda: service.exhausted,
-    )
+    n_classes = run.dataset.n_classes
+
+    def ask(index: int) -> Answer:
+        return service.answer(votes.at(index))
+
+    def spent() -> bool:
+        return service.exhausted
+
+    def make_learner() -> Any:
+        return learners.make_learner("logistic", {}, seed=None, n_classes=n_classes)
+
+    if m.queries == "confident":
+        return queries.ask_confident_first(split.public, order, ask, spent, make_learner)
+    learner = queries.ActiveLearner(split.public, n_classes, m.mellowness, make_learner)
+    return queries.ask_actively(learner, order, ask, budget=run.sizes.budget, spent=spent)
 
 
 def _student(run: Prepared, split: Split, answers: Answers, rng: np.random.Generator) -> tuple[Any, Any]:

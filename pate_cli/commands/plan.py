@@ -94,7 +94,7 @@ def _run(run: CheckedRun) -> Table:
     p, config = run.prepared, run.config
     sizes = p.sizes
     least, more = divmod(sizes.n_private, max(1, p.n_teachers))
-    asked = "all public points" if config.mechanism.queries == "passive" else "split.budget, chosen actively"
+    asked = "split.budget, chosen actively" if config.mechanism.queries == "active" else "all public points"
     ell = p.plan.describe().get("ell")
     queries = [] if ell is None else [("queries, at most (ell)", ell, f"queries: {asked}")]
     source = "probability: 1 / private records" if config.delta is None else "probability"

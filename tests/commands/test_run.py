@@ -445,3 +445,14 @@ def test_ctrl_c(tmp_path, workers):
     assert load_student(tmp_path / "out/student.skops").n_features == 5
     assert f"interrupted after {done} of 50 repeats" in " ".join(out.split())
     assert not [name for name in files(tmp_path) if name.endswith(".tmp")]
+
+
+def test_a_sweep_may_set_what_only_the_swept_options_have(pate):
+    swept = ["-m", "mechanism=svt,confident_svt", "mechanism.cutoff=2", "eps=8", "hydra.sweep.dir=out"]
+    code, _, _ = pate(*swept)
+    assert code == 0
+    assert {result(f"out/{job}")["plan"]["cutoff"] for job in (0, 1)} == {2}
+    code, _, err = pate("-m", "mechanism=svt,gaussian", "mechanism.cutoff=2", "hydra.sweep.dir=other")
+    assert code == 2
+    assert "mechanism.cutoff: no such key" in err
+    assert not Path("other").exists()
