@@ -1,0 +1,88 @@
+"""What every hypothesis class offers, and a few functions they share."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from pate_cli.types import FloatArray, IntArray
+
+__all__ = ["Dichotomies", "HypothesisClass", "column", "consistent", "signed", "weights_of"]
+
+
+class Dichotomies(Protocol):
+    """The distinct labelings a class gives one sample, with one representative hypothesis each.
+
+    Numbered 0 .. len - 1. Labelings are not kept as a matrix: there may be as many as records.
+    """
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def labels(self, index: int) -> IntArray:
+        """Labels that dichotomy number `index` gives the sample, shape (n,)."""
+
+    def hypothesis(self, index: int) -> Any:
+        """Its representative: a fitted classifier."""
+
+    def mistakes(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> FloatArray:
+        """Total weight of the records of (X, y) that each representative gets wrong, shape (len,)."""
+
+    def least_mistakes(self, X: Any, y: IntArray) -> FloatArray:
+        """Fewest mistakes on (X, y) of any hypothesis of the class with this dichotomy, shape (len,)."""
+
+    def nearest(self, cost: FloatArray, weight: float) -> FloatArray:
+        """``min over g of weight * (sample points on which h and g differ) + cost[g]``, for each h."""
+
+
+class HypothesisClass(Protocol):
+    """A class of hypotheses from records to {0, 1}."""
+
+    name: str
+
+    def vc_dimension(self, n_features: int) -> int:
+        """VC dimension over records of `n_features` columns (where so documented, an upper bound)."""
+
+    def refusal(self, n_points: int, n_features: int) -> str | None:
+        """Why the dichotomies of such a sample cannot be listed here, in words; None if they can."""
+
+    def dichotomies(self, X: Any) -> Dichotomies:
+        """Dichotomies of the sample X, ndarray or csr_matrix of shape (n, d)."""
+
+    def erm(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> Any:
+        """Hypothesis with the least weight of mistakes on (X, y), exactly: a fitted classifier."""
+
+
+def consistent(hypotheses: HypothesisClass, X: Any, y: IntArray) -> Any | None:
+    """Hypothesis without a mistake on (X, y), or None if the class has none.
+
+    Parameters
+    ----------
+    hypotheses : HypothesisClass
+    X : ndarray or csr_matrix of shape (n, d)
+    y : ndarray of int64, shape (n,)
+        0 or 1.
+    """
+    found = hypotheses.erm(X, y)
+    return found if np.array_equal(found.predict(X), y) else None
+
+
+def weights_of(y: IntArray, sample_weight: FloatArray | None) -> FloatArray:
+    """Weights of the records, shape (n,): ones if none were given."""
+    if sample_weight is None:
+        return np.ones(len(y))
+    return np.asarray(sample_weight, dtype=float)
+
+
+def signed(y: IntArray, sample_weight: FloatArray | None = None) -> FloatArray:
+    """+weight where y is 1, -weight where it is 0: what a hypothesis gains by saying 1, shape (n,)."""
+    weight = weights_of(y, sample_weight)
+    return np.where(y == 1, weight, -weight)
+
+
+def column(X: Any, feature: int) -> FloatArray:
+    """One column of a dense or sparse matrix as a dense vector, shape (n,)."""
+    if isinstance(X, np.ndarray):
+        return np.asarray(X[:, feature], dtype=float)
+    return np.asarray(X[:, [feature]].toarray()[:, 0], dtype=float)
