@@ -12,10 +12,12 @@ from pate_cli.hypotheses.classifiers import StumpClassifier
 from pate_cli.hypotheses.thresholds import CutLoss, cuts, gain_above
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["MOST_CUTS", "StumpDichotomies", "Stumps"]
+__all__ = ["MOST_CUTS", "MOST_POINTS", "StumpDichotomies", "Stumps"]
 
 MOST_CUTS = 300_000
-"""Most cuts (columns times sample points) whose distances `nearest` compares pair by pair."""
+"""Most cuts (columns times sample points) whose distances `nearest` should compare pair by pair."""
+MOST_POINTS = 2_000
+"""Most sample points for `nearest`: a pair of columns takes time and memory of the order of their square."""
 
 
 class Stumps:
@@ -222,7 +224,7 @@ class StumpDichotomies:
         return found
 
     def nearest(self, cost: FloatArray, weight: float) -> FloatArray:
-        """Pair by pair of columns, O(number of cuts squared); see `MOST_CUTS`."""
+        """Pair by pair of columns, O(number of cuts squared); see `MOST_CUTS`, `MOST_POINTS`."""
         gaps, n = self._gaps, self._X.shape[0]
         ranks = [np.searchsorted(gaps.column_values(j), column(self._X, j)) for j in range(gaps.n_features)]
         cost_up, cost_down = cost[self._number[: len(gaps)]], cost[self._number[len(gaps) :]]

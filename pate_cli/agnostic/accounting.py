@@ -1,0 +1,166 @@
+"""Privacy arithmetic of sampling, relabelling and resampling; neighbours differ by one replaced record.
+
+*Sampling without replacement* (`sampled`). A set of m of n records, drawn uniformly, then an
+(eps, delta)-DP algorithm: ``(ln(1 + r (e^eps - 1)), r delta)`` with r = m/n [2], Theorem 9. It holds
+for algorithms that do not look at the order of their records, or are given them in random order.
+
+*Relabelling* (`relabelled`, NB20 Algorithm 2). S and S' differ in record 1; c runs over the labelings
+of their common records, W(c) is the total weight of the one or two dichotomies that extend c. A
+mistake more or less on record 1 is a factor ``e^(relabel_eps/2)``, so W(c) lies between
+``e^(-relabel_eps/2)`` and ``1 + e^(-relabel_eps/2)`` times the weight of c alone, on both sides, and
+``P(c) <= (1 + e^(relabel_eps/2))^2 P'(c)``: once for W, once for the sum that normalises. Given c,
+the two relabelled sets differ in one record whichever extension was drawn, so what follows is
+(eps, delta) apart. Weighing with P and then using the ratio,
+``sum_c P(c) (e^eps Q'(c) + delta) <= (1 + e^(relabel_eps/2))^2 e^eps P'(O) + delta``: delta does not
+grow. (NB20 Lemma 5 has ``eps + 3`` and ``4 e delta`` at relabel_eps = 1, where this is eps + 1.948, delta.)
+
+*Resampling with replacement* (`resampled`). n' draws from n' records; the copies of one record are
+dealt to one teacher, and which record goes where depends on the draws alone. So whatever was drawn,
+one changed record changes one teacher, and nothing at all if it was not drawn: weighing over the
+draws, ``(eps, p delta)`` with ``p = 1 - (1 - 1/n')^n'``. (No amplification of eps: a set of draws with the
+record and one without it differ in several teachers.) NB20 lets the copies go to different teachers and
+pays for ``ln(2/delta)`` of them by group privacy (`nb20_resampled`).
+
+*LWY25's transformation* (`transformed`). t of n records are T, r = t/n, the others W; h is chosen
+with weight ``exp(-(eps_in |W|/2) q(h))``. Fix the indices I of T. If record 1 is not among them,
+``p1(I) <= e^eps_in p2(I)``. If it is, let K = eps_in |W|/2 and compare with indices J. With
+``m(c) = min_f dis(c, f)/.. + err_W(f)`` over the common records of T, each extension of c has a score in
+``[m(c), m(c) + 1/t]`` and, if there are two, one of them has m(c); so W(c) is within
+``[e^(-K/t), 2] e^(-K m(c))``. For J = I, m is the same on both sides:
+``P(c) <= 4 e^(2K/t) P'(c)``, so ``p1(I) <= B p2(I) + delta_A`` with ``B = 4 e^(2K/t + eps_A)``. For J = I
+with 1 swapped for i outside, W changes by one record too: m moves by at most 1/|W|, so
+``p1(I) <= e^eps_in B p2(J) + delta_A``. The J's average, over I with 1 and i without, to the indices
+without 1, as in the paper. A share s of the second and 1 - s of the first gives
+``e^eps = e^eps_in + r/(1-r) s e^eps_in B`` on the indices without 1 and ``(1 - s) B`` on those with 1; making
+both equal, ``e^eps = e^eps_in (1 - r + r B)/(1 - r + r e^eps_in)``, and delta = r delta_A. It needs
+``e^eps_in <= B``. The paper (Lemma 3.1) takes s = 1, ``e^eps_in B <= 4 e^2`` (for eps_in <= r and
+eps_A = 1) and 4 e delta_A: `lwy25_transformed`.
+
+References
+----------
+.. [1] NB20: A. Nandi, R. Bassily. Privately answering classification queries in the agnostic PAC
+   model. ALT 2020.
+.. [2] B. Balle, G. Barthe, M. Gaboardi. Privacy amplification by subsampling: tight analyses via
+   couplings and divergences. NeurIPS 2018.
+.. [3] LWY25: B. Li, W. Wang, P. Ye. Private realizable-to-agnostic transformation with near-optimal
+   sample complexity. COLT 2025.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from pate_cli.privacy.roots import root_on_safe_side
+
+__all__ = [
+    "before_relabelled",
+    "before_sampled",
+    "copies_tail",
+    "lwy25_eps_in",
+    "lwy25_transformed",
+    "nb20_resampled",
+    "relabelled",
+    "resampled",
+    "sampled",
+    "share_drawn",
+    "transformed",
+    "transformed_eps_in",
+]
+
+
+def sampled(eps: float, delta: float, rate: float) -> tuple[float, float]:
+    """(eps, delta) of an algorithm run on a share `rate` of the records, without replacement."""
+    return math.log1p(rate * math.expm1(eps)), rate * delta
+
+
+def before_sampled(eps: float, rate: float) -> float:
+    """Eps an algorithm may have, so that it is `eps` after sampling; the inverse of `sampled`."""
+    return math.log1p(math.expm1(eps) / rate)
+
+
+def relabelled(eps: float, delta: float, relabel_eps: float) -> tuple[float, float]:
+    """(eps, delta) of an algorithm run on records relabelled by NB20 Algorithm 2."""
+    return eps + 2 * math.log1p(math.exp(relabel_eps / 2)), delta
+
+
+def before_relabelled(eps: float, relabel_eps: float) -> float:
+    """Eps an algorithm may have, so that it is `eps` after relabelling; may be negative: impossible."""
+    return eps - relabelled(0.0, 0.0, relabel_eps)[0]
+
+
+def share_drawn(n: int) -> float:
+    """Probability that n draws with replacement from n records draw a given one."""
+    return -math.expm1(n * math.log1p(-1 / n)) if n > 1 else 1.0
+
+
+def resampled(eps: float, delta: float, n: int) -> tuple[float, float]:
+    """(eps, delta) after n draws with replacement from n records, copies kept together."""
+    return eps, share_drawn(n) * delta
+
+
+def nb20_resampled(eps: float, delta: float, copies: float) -> tuple[float, float]:
+    """(eps, delta) of NB20 Lemma 8 for at most `copies` copies: group privacy, without their tail."""
+    return copies * eps, copies * math.exp(copies * eps) * delta
+
+
+def copies_tail(n: int, most: float) -> float:
+    """Probability that n draws from n records draw a given one more than `most` times."""
+    from scipy.stats import binom
+
+    return float(binom.sf(math.floor(most), n, 1 / n))
+
+
+def transformed(eps_in: float, inner_eps: float, n: int, t: int) -> float:
+    """Eps of LWY25's transformation by the proof above; its delta is ``t/n`` times the inner one's.
+
+    Parameters
+    ----------
+    eps_in : float
+        Of the exponential mechanism that relabels.
+    inner_eps : float
+        Of the algorithm run on the relabelled sample.
+    n, t : int
+        Records, and how many of them are relabelled, 1 <= t < n.
+    """
+    r = t / n
+    log_b = math.log(4) + eps_in * (n - t) / t + inner_eps
+    if log_b < eps_in:  # t beyond n/2 and a small eps_in: outside the proof
+        raise ValueError(f"t={t} of n={n} at eps_in={eps_in:g}")
+    return eps_in + math.log(1 - r + r * math.exp(min(log_b, 700))) - math.log1p(r * math.expm1(eps_in))
+
+
+def transformed_eps_in(eps: float, inner_eps: float, n: int, t: int) -> float | None:
+    """Largest eps_in at which `transformed` is at most `eps`, rounded down; None if there is none."""
+    return _largest(lambda eps_in: transformed(eps_in, inner_eps, n, t), eps)
+
+
+def lwy25_transformed(eps_in: float, inner_delta: float, n: int) -> tuple[float, float, int]:
+    """(eps, delta) and t of LWY25 Lemma 3.1 with its constants, for an inner (1, inner_delta).
+
+    ``eps = ln(e^eps_in + r/(1-r) 4 e^2)``, ``delta = 4 e r inner_delta``, t = ceil(eps_in n), r = t/n.
+    """
+    t = math.ceil(eps_in * n)
+    r = t / n
+    return math.log(math.exp(eps_in) + r / (1 - r) * 4 * math.e**2), 4 * math.e * r * inner_delta, t
+
+
+def lwy25_eps_in(eps: float, n: int) -> float | None:
+    """Largest eps_in, at most 1/3, at which LWY25's total is at most `eps`; None if n is too small."""
+
+    def within(t: int) -> bool:  # the largest eps_in with this t is t/n
+        return lwy25_transformed(t / n * (1 - 1e-15), 0.0, n)[0] <= eps
+
+    low, high = 0, n // 3
+    while low < high:  # the largest such t
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if within(middle) else (low, middle - 1)
+    return low / n * (1 - 1e-15) if low else None
+
+
+def _largest(total: Callable[[float], float], eps: float) -> float | None:
+    """Largest x > 0 with ``total(x) <= eps``, for an increasing function, rounded down."""
+    low = 1e-12
+    if total(low) >= eps:
+        return None
+    return root_on_safe_side(lambda x: total(x) - eps, low, eps, below=True)

@@ -1,0 +1,323 @@
+"""AgPrivCl (NB20 Algorithm 3): relabel a sample of the private records, then sparse vector over teachers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pate_cli import mechanisms, queries
+from pate_cli.agnostic import accounting
+from pate_cli.agnostic import options as checks
+from pate_cli.agnostic.relabel import relabel
+from pate_cli.agnostic.selection import draws, subset
+from pate_cli.agnostic.sspp import ceiling
+from pate_cli.agnostic.voting import Classroom, answer, student
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms.plan import fewest_teachers
+from pate_cli.privacy import svt
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.types import (
+    Answers,
+    FloatArray,
+    Holdout,
+    Learnt,
+    PrivacyLoss,
+    PrivateRecords,
+    PublicPoints,
+    Setting,
+)
+
+__all__ = ["OPTIONS", "AgPrivClPlan", "attacks", "plan", "published", "records_of_theorem_7"]
+
+OPTIONS: dict[str, Any] = {
+    "hypotheses": "stumps",
+    "calibration": "tight",
+    "teachers": "class",
+    "relabel_eps": 1.0,
+    "cutoff": "auto",
+    "alpha": 0.1,
+    "beta": 0.05,
+}
+
+
+@dataclass(frozen=True)
+class AgPrivClPlan:
+    """Sample, relabel, resample, and answer public points by the sparse vector technique.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n
+    public, for all public points asked. From the inside out: the sparse vector technique over
+    disjoint teachers is (svt_eps, svt_delta)-DP in the records it is run on (`SvtService`);
+    resampling with replacement, relabelling, and sampling n' of n without replacement follow,
+    each proved in `pate_cli.agnostic.accounting`. With ``p = 1 - (1 - 1/n')^n'``:
+
+    - `tight`: ``eps = ln(1 + n'/n (e^(svt_eps + 2 ln(1 + e^(relabel_eps/2))) - 1))`` and
+      ``delta = n'/n p svt_delta``, with equality; n' is where ``n' svt_eps`` is largest.
+    - `paper`: Algorithm 3's ``n' = eps n/56``, T, svt_eps and svt_delta. Its proof gives
+      (eps, delta); the same proof with the exact steps gives the smaller `eps_proved`.
+      Refused where that does not hold: for delta near 0.1 and above, ``ln(2/delta)`` copies of a
+      record are passed with probability above delta/2, which Lemma 8 overlooks.
+
+    Attributes
+    ----------
+    eps, delta : float
+        Of the whole.
+    calibration : {"tight", "paper"}
+    n_private, n_sampled : int
+        n and n'.
+    relabel_eps : float
+        eps~ of the exponential mechanism that relabels.
+    teachers : int
+        K, at most.
+    mechanism : LabellingPlan
+        The sparse vector technique, for all public points.
+    classroom : Classroom
+    eps_proved, delta_proved : float
+        Upper bound on the loss by the exact steps; equal to eps and delta in `tight`.
+    numbers : dict
+        Further public numbers.
+
+    References
+    ----------
+    NB20 Algorithm 3, Lemma 8, Theorem 7.
+    """
+
+    eps: float
+    delta: float
+    calibration: str
+    n_private: int
+    n_sampled: int
+    relabel_eps: float
+    teachers: int
+    mechanism: mechanisms.LabellingPlan
+    classroom: Classroom = field(repr=False)
+    eps_proved: float
+    delta_proved: float
+    numbers: dict[str, Any] = field(repr=False, default_factory=dict)
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all public points."""
+        return PrivacyLoss(self.eps, self.delta, f"sampled, relabelled, sparse vector ({self.calibration})")
+
+    @property
+    def n_teachers(self) -> int:
+        """K."""
+        return self.teachers
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers; those of the sparse vector technique begin with `svt_`."""
+        own = {
+            "eps": self.eps,
+            "delta": self.delta,
+            "eps_proved": self.eps_proved,
+            "delta_proved": self.delta_proved,
+            "calibration": self.calibration,
+            "hypotheses": self.classroom.hypotheses.name,
+            "n_sampled": self.n_sampled,
+            "relabel_eps": self.relabel_eps,
+            "n_teachers": self.teachers,
+            "ell": self.mechanism.ell,
+        }
+        return own | self.numbers | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
+
+    def learn(
+        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Learnt:
+        """Answer the public points in random order, and fit the student on the answers."""
+        order = queries.passive_order(public.n_points, rng)
+        answers = self.answers(private, public, order, noise, rng)
+        model = student(self.classroom.setting, public, answers, rng)
+        return Learnt(model, answers, self.guarantee)
+
+    def answers(
+        self,
+        private: PrivateRecords,
+        public: PublicPoints,
+        order: Any,
+        noise: Noise,
+        rng: np.random.Generator,
+    ) -> Answers:
+        """Answer public points in `order`."""
+        choices, votes_noise = noise.spawn(2)
+        rows = subset(private.n_records, self.n_sampled, choices)
+        X, y = private.X[rows], private.y[rows]
+        y = relabel(self.classroom.hypotheses, X, y, choices, relabel_eps=self.relabel_eps)
+        counts = draws(self.n_sampled, choices)
+        votes = self.classroom.votes(X, y, counts, self.teachers, public, int(rng.integers(2**31)))
+        return answer(self.mechanism, votes, order, votes_noise)
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Accuracy of the class's best hypothesis on the test split: a ceiling. NOT DP."""
+        return ceiling(self.classroom.hypotheses, test)
+
+
+def plan(options: Mapping[str, Any], setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
+    """Check the options and calibrate; see `pate_cli.agnostic.plan`."""
+    checks.two_classes(setting, name)
+    checks.finite(setting, name)
+    kind = checks.calibration(options)
+    hypotheses = checks.hypotheses(options)
+    if options["teachers"] not in ("class", "own"):
+        raise ConfigError("mechanism.teachers", options["teachers"], "class, own (the one of teacher=...)")
+    classroom = Classroom(hypotheses, setting, own=options["teachers"] == "own")
+    alpha, beta = (checks.fraction(options, key) for key in ("alpha", "beta"))
+    cutoff = checks.whole(options, "cutoff", auto=True, most=setting.n_public)
+    relabel_eps = options["relabel_eps"]
+    if isinstance(relabel_eps, bool) or not isinstance(relabel_eps, int | float) or not 0 < relabel_eps <= 50:
+        raise ConfigError("mechanism.relabel_eps", relabel_eps, "a number in (0, 50]")
+    if kind == "paper":
+        made = _paper(setting, classroom, alpha, beta)
+    else:
+        made = _tight(setting, classroom, float(relabel_eps), cutoff, name)
+    checks.listable(hypotheses, made.n_sampled, setting, "what would do: mechanism.hypotheses=stumps")
+    return made
+
+
+def _tight(
+    setting: Setting, classroom: Classroom, relabel_eps: float, cutoff: int | None, name: str
+) -> AgPrivClPlan:
+    from scipy.optimize import minimize_scalar
+
+    eps, delta, n = setting.eps, setting.delta, setting.n_private
+
+    def svt_eps(rate: float) -> float:
+        return float(accounting.before_relabelled(accounting.before_sampled(eps, rate), relabel_eps))
+
+    free = accounting.relabelled(0.0, 0.0, relabel_eps)[0]  # what relabelling costs by itself
+    most = min(1.0, math.expm1(eps) / math.expm1(free))  # at this rate nothing is left
+    best = minimize_scalar(
+        lambda rate: -rate * svt_eps(rate), bounds=(1e-9, most), method="bounded", options={"xatol": 1e-6}
+    )
+    sampled = max(1, math.floor(n * float(best.x)))
+    rate = sampled / n
+    inner = svt_eps(rate) * (1 - 1e-12)
+    svt_delta = min(0.5, delta / (rate * accounting.share_drawn(sampled))) * (1 - 1e-12)
+    size = max(1, n // setting.n_teachers)
+    teachers = max(1, sampled // size)
+    ell = setting.n_public
+    try:
+        if inner <= 0:
+            raise InfeasibleError("nothing is left of eps")
+        mechanism = mechanisms.plan_svt(inner, svt_delta, ell, teachers, rule="tight", cutoff=cutoff)
+    except InfeasibleError as error:
+        if inner <= 0:
+            ways = "a larger eps, or a smaller mechanism.relabel_eps"
+        else:
+            needed = fewest_teachers(svt.calibrate("tight", inner, svt_delta, ell, cutoff or 1))
+            ways = f"{math.ceil(needed * size / rate)} private records, or a larger eps" + (
+                f", or teacher.size={sampled // needed}" if sampled >= needed else ""
+            )
+        raise InfeasibleError(
+            f"mechanism={name} cannot answer at eps={eps:g}: it relabels {sampled} of {n} private records "
+            f"and its sparse vector has eps={inner:.3g} and {teachers} teachers of {size} records; "
+            f"what would do: {ways}"
+        ) from error
+    proved = accounting.sampled(*accounting.relabelled(inner, 0.0, relabel_eps), rate)[0]
+    delta_proved = accounting.sampled(0.0, accounting.resampled(0.0, svt_delta, sampled)[1], rate)[1]
+    return AgPrivClPlan(
+        eps, delta, "tight", n, sampled, relabel_eps, teachers, mechanism, classroom, proved, delta_proved
+    )
+
+
+def published(eps: float, delta: float, n: int, m: int, alpha: float, beta: float) -> dict[str, float]:
+    """Numbers of NB20 Algorithm 3 line 1 and Algorithm 5 lines 1-2, before rounding.
+
+    Returns
+    -------
+    dict
+        n_sampled (n'), cutoff (T), eps_star (``min(1, eps')``), svt_eps, svt_delta, teachers (k).
+    """
+    cutoff = max(1.0, m * alpha / 8 + math.sqrt(3 * m * alpha * math.log(m / beta)) / 4)
+    eps_star = min(1.0, alpha * max(1.0, math.sqrt(m * alpha)))
+    log2d = math.log(2 / delta)
+    svt_eps = eps_star / log2d
+    svt_delta = delta / (2 * math.exp(eps_star) * log2d)
+    whole = math.ceil(cutoff)  # T is a number of answers
+    lam = math.sqrt(32 * whole * math.log(2 / svt_delta)) / svt_eps
+    teachers = 34 * math.sqrt(2) * lam * math.log(4 * m * whole / min(svt_delta, beta / 2))
+    return {
+        "n_sampled": eps * n / 56,
+        "cutoff": cutoff,
+        "eps_star": eps_star,
+        "svt_eps": svt_eps,
+        "svt_delta": svt_delta,
+        "teachers": teachers,
+    }
+
+
+def records_of_theorem_7(eps: float, delta: float, m: int, alpha: float, beta: float, vc: int) -> float:
+    """Private records from which NB20's accuracy is proved, with the constant 8000 of Lemma 9's proof."""
+    log_terms = math.log(2 / delta) ** 1.5 * math.log(m * alpha / min(delta, beta / 2))
+    complexity = vc * math.log(1 / alpha) + math.log(m / beta)
+    sampled = 8000 * complexity * log_terms * max(1.0, math.sqrt(m) * alpha**1.5) / alpha**2
+    return 56 / eps * sampled
+
+
+def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) -> AgPrivClPlan:
+    eps, delta, n, m = setting.eps, setting.delta, setting.n_private, setting.n_public
+    if eps > 1:
+        raise ConfigError("eps", eps, "at most 1 with mechanism.calibration=paper (NB20 Theorem 7)")
+    p = published(eps, delta, n, m, alpha, beta)
+    vc = classroom.hypotheses.vc_dimension(setting.n_features)
+    theorem = records_of_theorem_7(eps, delta, m, alpha, beta, vc)
+    sampled, teachers, cutoff = math.floor(p["n_sampled"]), math.ceil(p["teachers"]), math.ceil(p["cutoff"])
+    if sampled < teachers or cutoff > m:
+        raise InfeasibleError(
+            f"mechanism.calibration=paper needs {math.ceil(56 / eps * teachers):.4g} private records to give "
+            f"each of its {teachers} teachers one (there are {n}), and {theorem:.3g} for NB20's accuracy "
+            f"alpha={alpha:g}; what would do: mechanism.calibration=tight"
+        )
+    mechanism = mechanisms.plan_svt(
+        p["svt_eps"], p["svt_delta"], m, teachers, rule="bassily2018", cutoff=cutoff
+    )
+    copies = math.log(2 / delta)
+    star, star_delta = accounting.nb20_resampled(p["svt_eps"], p["svt_delta"], copies)
+    star_delta += accounting.copies_tail(sampled, copies)
+    proved, delta_proved = accounting.sampled(*accounting.relabelled(star, star_delta, 1.0), sampled / n)
+    if star_delta > delta or proved > eps or delta_proved > delta:
+        raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
+    numbers = {"alpha": alpha, "beta": beta, "records_of_theorem_7": theorem}
+    return AgPrivClPlan(
+        eps, delta, "paper", n, sampled, 1.0, teachers, mechanism, classroom, proved, delta_proved, numbers
+    )
+
+
+def attacks(
+    plan: AgPrivClPlan,
+) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
+    """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
+
+    Tied labels: all records at one place, half of them labelled 1, and one label changed. Whichever
+    label the relabelling picks, the teachers agree on it, so the answer tells it. The set is just large
+    enough for the teachers that an answer needs, one record each; its sampled share is at most the plan's.
+    """
+
+    def tied_labels(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+        tiny, private = tied(plan, neighbour)
+        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        point = PublicPoints(np.array([[0.0]]))
+        order = np.zeros(1, dtype=np.int64)
+        found = [tiny.answers(private, point, order, source, rng).labels[0] for source in noise.spawn(runs)]
+        return np.array(found, dtype=float)[:, None]
+
+    return [("tied labels", tied_labels)]
+
+
+def tied(plan: AgPrivClPlan, neighbour: bool) -> tuple[AgPrivClPlan, PrivateRecords]:
+    """Make the plan and the records of `attacks`."""
+    from pate_cli.hypotheses import CLASSES
+
+    teachers = plan.teachers
+    if isinstance(plan.mechanism, mechanisms.SvtPlan):
+        teachers = min(teachers, 2 * fewest_teachers(plan.mechanism.calibration))
+    n = math.ceil(teachers * plan.n_private / plan.n_sampled)
+    y = (np.arange(n) < n // 2).astype(np.int64)
+    if neighbour:
+        y[0] = 0
+    classroom = replace(plan.classroom, hypotheses=CLASSES["thresholds"], own=False)
+    tiny = replace(plan, n_private=n, n_sampled=teachers, teachers=teachers, classroom=classroom)
+    return tiny, PrivateRecords(np.zeros((n, 1)), y)

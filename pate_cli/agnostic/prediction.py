@@ -1,0 +1,238 @@
+"""Private prediction (LWY25 Lemma 4.1 and Theorem 4.2): labels of a few points, no hypothesis released."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pate_cli import queries
+from pate_cli.agnostic import accounting
+from pate_cli.agnostic import options as checks
+from pate_cli.agnostic.sspp import ceiling
+from pate_cli.agnostic.transform import CLASSES, Shares, most_relabelled, shares
+from pate_cli.agnostic.voting import Classroom, student
+from pate_cli.errors import InfeasibleError
+from pate_cli.privacy.composition import eps0_of, pure_eps
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.types import (
+    Answers,
+    FloatArray,
+    Holdout,
+    IntArray,
+    Learnt,
+    PrivacyLoss,
+    PrivateRecords,
+    PublicPoints,
+    Setting,
+)
+
+__all__ = ["OPTIONS", "PredictionPlan", "attacks", "plan", "predict", "teachers_of_lemma"]
+
+OPTIONS: dict[str, Any] = {"hypotheses": "stumps", "calibration": "tight", "queries": 1, "alpha": 0.1}
+
+
+def predict(ones: IntArray, n_teachers: int, eps: float, noise: Noise) -> IntArray:
+    """Answer queries, each by the exponential mechanism on its votes.
+
+    **Guarantee.** eps-DP for each query by itself, if one record changes one teacher: label y has
+    probability proportional to ``exp(eps count(y)/2)``, and one vote moves the difference of the
+    counts by 2 (LWY25 Lemma 4.1; Dwork and Feldman 2018).
+
+    Parameters
+    ----------
+    ones : ndarray of int64, shape (m,)
+        Votes for class 1.
+    n_teachers : int
+    eps : float
+        In (0, inf), of one query.
+    noise : Noise
+
+    Returns
+    -------
+    ndarray of int64, shape (m,)
+    """
+    # 1 wins if its exponential clock, at rate exp(eps ones/2), rings first
+    clocks = np.log(noise.exponential(1.0, 2 * len(ones)).reshape(2, -1))
+    return np.asarray(clocks[1] - eps * ones / 2 < clocks[0] - eps * (n_teachers - ones) / 2, dtype=np.int64)
+
+
+def teachers_of_lemma(eps: float, alpha: float) -> int:
+    """Teachers of LWY25 Lemma 4.1, ``ceil(6 ln(4/alpha)/eps)``."""
+    return math.ceil(6 * math.log(4 / alpha) / eps)
+
+
+@dataclass(frozen=True)
+class PredictionPlan:
+    """Relabel a sample by a hypothesis that fits the rest, then answer queries by noisy votes on it.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, for all
+    `n_queries` answers together (and whatever is learnt from them): m answers of the
+    same teachers are m adaptively composed vote_eps-DP mechanisms, so (inner_eps, inner_delta)-DP by the
+    exact composition of Kairouz, Oh and Viswanath, and that is the inner algorithm of LWY25's
+    transformation (`TransformPlan`, `accounting`). Theorem 4.2 is the case of one query, with delta = 0:
+    then eps is the loss *per query*. The teachers are not released.
+
+    Attributes
+    ----------
+    eps, delta : float
+        Of all the queries together.
+    n_queries : int
+        m.
+    vote_eps : float
+        Of one answer, for fixed teachers.
+    eps_per_query : float
+        Pure loss of one query alone, from the private records on.
+    eps_composed : float
+        What m queries compose to at delta if each draws and relabels its own sample.
+    teachers : int
+
+    References
+    ----------
+    LWY25 Lemma 4.1, Theorem 4.2; Dwork and Feldman 2018.
+    """
+
+    eps: float
+    delta: float
+    calibration: str
+    division: Shares
+    classroom: Classroom = field(repr=False)
+    n_queries: int
+    vote_eps: float
+    eps_per_query: float
+    eps_composed: float
+    teachers: int
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) of all answers."""
+        return PrivacyLoss(self.eps, self.delta, f"private prediction of {self.n_queries} queries")
+
+    @property
+    def n_teachers(self) -> int:
+        """K."""
+        return self.teachers
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return {
+            "eps": self.eps,
+            "delta": self.delta,
+            "calibration": self.calibration,
+            "hypotheses": self.classroom.hypotheses.name,
+            "ell": self.n_queries,
+            "vote_eps": self.vote_eps,
+            "eps_per_query": self.eps_per_query,
+            "eps_composed": self.eps_composed,
+            "n_teachers": self.teachers,
+        } | self.division.describe()
+
+    def learn(
+        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Learnt:
+        """Answer `n_queries` public points; the student learns from the answers."""
+        order = queries.passive_order(public.n_points, rng)[: self.n_queries]
+        labels = self.answers(private, PublicPoints(public.X[order]), noise, int(rng.integers(2**31)))
+        answers = Answers(order, labels, n_teachers=self.teachers)
+        return Learnt(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
+
+    def answers(self, private: PrivateRecords, points: PublicPoints, noise: Noise, seed: int) -> IntArray:
+        """Labels of `points`, shape (m,): released."""
+        first, second = noise.spawn(2)
+        T, labels = self.division.relabelled(self.classroom.hypotheses, private, first)
+        counts = np.ones(len(labels), dtype=np.int64)
+        votes = self.classroom.votes(T, labels, counts, self.teachers, points, seed)
+        return predict(votes.counts[:, 1], votes.n_teachers, self.vote_eps, second)
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Accuracy of the class's best hypothesis on the test split: a ceiling. NOT DP."""
+        return ceiling(self.classroom.hypotheses, test)
+
+
+def plan(options: Mapping[str, Any], setting: Setting) -> PredictionPlan:
+    """Check the options and calibrate; see `pate_cli.agnostic.plan`."""
+    name = "private_prediction"
+    checks.two_classes(setting, name)
+    checks.finite(setting, name)
+    kind = checks.calibration(options)
+    hypotheses = checks.hypotheses(options, CLASSES)
+    alpha = checks.fraction(options, "alpha")
+    m = checks.whole(options, "queries", auto=False, most=setting.n_public) or 1
+    delta = 0.0 if m == 1 else setting.delta
+    most = most_relabelled(hypotheses, setting)
+    d = shares(setting.eps, delta, setting.n_private, kind, most, name)
+    vote_eps = eps0_of(d.inner_eps, d.inner_delta, m)
+    size = max(1, setting.n_private // setting.n_teachers)
+    needed = teachers_of_lemma(vote_eps, alpha)
+    teachers = needed if kind == "paper" else max(1, d.t // size)
+    # what a unanimous vote is worth; the lemma asks for more
+    wrong = 1 / (1 + math.exp(min(vote_eps * teachers / 2, 700)))
+    if teachers > d.t or wrong > alpha:
+        unanimous = math.ceil(2 * math.log(1 / alpha - 1) / vote_eps) if alpha < 0.5 else 1
+        least = needed if kind == "paper" else unanimous * size
+        raise InfeasibleError(
+            f"mechanism={name} cannot answer {m} queries at eps={setting.eps:g} with error {alpha:g}: it "
+            f"relabels {d.t} of {setting.n_private} private records, and needs {least} of them; what would "
+            f"do: about {math.ceil(least * setting.n_private / d.t)} private records, a larger eps or "
+            f"mechanism.alpha, fewer mechanism.queries, or a smaller teacher.size"
+        )
+    # one query alone is an inner (vote_eps, 0)-DP algorithm
+    if kind == "paper":
+        r = d.t / d.n
+        alone = math.log(math.exp(d.eps_in) + r / (1 - r) * 4 * math.exp(1 + vote_eps))
+    else:
+        alone = accounting.transformed(d.eps_in, vote_eps, d.n, d.t)
+    composed = pure_eps(alone, m, delta)
+    return PredictionPlan(
+        setting.eps,
+        delta,
+        kind,
+        d,
+        Classroom(hypotheses, setting),
+        m,
+        vote_eps,
+        alone,
+        composed,
+        teachers,
+    )
+
+
+def attacks(
+    plan: PredictionPlan,
+) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
+    """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
+
+    The lone teacher: one record is sampled and is the only teacher, all others lie at 0 with label 1. The
+    query is 0; the record is one of them, or far above, where it says nothing of 0.
+    """
+
+    def lone_teacher(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+        tiny, private = lone(plan, neighbour)
+        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        points = PublicPoints(np.zeros((plan.n_queries, 1)))
+        found = [tiny.answers(private, points, source, 0) for source in noise.spawn(runs)]
+        return np.array(found, dtype=float)
+
+    return [("lone teacher", lone_teacher)]
+
+
+def lone(plan: PredictionPlan, neighbour: bool) -> tuple[PredictionPlan, PrivateRecords]:
+    """Make the plan and the records of `attacks`."""
+    from dataclasses import replace
+
+    from pate_cli.hypotheses import CLASSES as classes
+
+    d = plan.division
+    n = max(2, math.ceil(d.n / d.t))
+    x = np.zeros((n, 1))
+    x[0] = 9.0 if neighbour else 0.0
+    tiny = replace(
+        plan,
+        division=replace(d, n=n, t=1),
+        classroom=replace(plan.classroom, hypotheses=classes["thresholds"], own=False),
+        teachers=1,
+    )
+    return tiny, PrivateRecords(x, np.ones(n, dtype=np.int64))

@@ -1,0 +1,81 @@
+"""Relabelling by a hypothesis: NB20 Algorithm 2 and LWY25 Algorithm 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pate_cli.agnostic.selection import choose
+from pate_cli.hypotheses import HypothesisClass
+from pate_cli.privacy.noise import Noise
+from pate_cli.types import IntArray
+
+__all__ = ["relabel", "relabel_with_rest"]
+
+
+def relabel(
+    hypotheses: HypothesisClass, X: Any, y: IntArray, noise: Noise, *, relabel_eps: float = 1.0
+) -> IntArray:
+    """Relabel a sample by a hypothesis of the class that makes few mistakes on it. PRIVATE.
+
+    **Guarantee.** None of its own: the candidates depend on the sample, and the labels are not
+    released. An (eps, delta)-DP algorithm run on the result is
+    ``(eps + 2 ln(1 + e^(relabel_eps/2)), delta)``-DP for neighbours that differ in one replaced record:
+    (2.948, delta) for eps = relabel_eps = 1, where NB20 Lemma 5 has (4, 4e delta). Proof:
+    `pate_cli.agnostic.accounting`.
+
+    Parameters
+    ----------
+    hypotheses : HypothesisClass
+    X : ndarray or csr_matrix of shape (n, d)
+    y : ndarray of int64, shape (n,)
+        0 or 1.
+    noise : Noise
+    relabel_eps : float
+        Of the exponential mechanism, over one hypothesis a dichotomy of X; inf is plain
+        empirical risk minimisation.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Labels that one hypothesis gives X.
+
+    References
+    ----------
+    NB20 Algorithm 2; Beimel, Nissim and Stemmer 2015.
+    """
+    found = hypotheses.dichotomies(X)
+    return found.labels(int(choose(found.mistakes(X, y), relabel_eps, noise)[0]))
+
+
+def relabel_with_rest(
+    hypotheses: HypothesisClass, X: Any, rest: tuple[Any, IntArray], eps_in: float, noise: Noise
+) -> IntArray:
+    """Relabel a sample by a hypothesis chosen on the records outside it. PRIVATE.
+
+    Scores ``q(h) = min_f dis_T(h, f) + err_W(f)``, f over the class; the labels of T are not used.
+
+    **Guarantee.** None of its own; see `pate_cli.agnostic.accounting.transformed`.
+
+    Parameters
+    ----------
+    hypotheses : HypothesisClass
+    X : ndarray or csr_matrix of shape (t, d)
+        Records of T.
+    rest : tuple of (X, y)
+        W, at least one record.
+    eps_in : float
+        Of the exponential mechanism, with sensitivity 1/|W|; inf takes a lowest score.
+    noise : Noise
+
+    Returns
+    -------
+    ndarray of int64, shape (t,)
+
+    References
+    ----------
+    LWY25 Algorithm 1.
+    """
+    found = hypotheses.dichotomies(X)
+    # all in records of W: |W| q(h), of sensitivity 1
+    scores = found.nearest(found.least_mistakes(*rest), len(rest[1]) / X.shape[0])
+    return found.labels(int(choose(scores, eps_in, noise)[0]))

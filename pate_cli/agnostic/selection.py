@@ -1,0 +1,62 @@
+"""Random choices that privacy rests on: the exponential mechanism, and who is sampled.
+
+All of it is drawn from a source of noise, never from the generator that deals out data.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.pure import exponential_mechanism_probabilities
+from pate_cli.types import FloatArray, IntArray
+
+__all__ = ["choose", "draws", "subset"]
+
+
+def choose(mistakes: FloatArray, eps: float, noise: Noise, size: int = 1) -> IntArray:
+    """Choose among candidates by the exponential mechanism: fewer mistakes are likelier.
+
+    **Guarantee.** Each choice is eps-DP if one replaced record changes every entry of
+    `mistakes` by at most 1 and the number of candidates by nothing (McSherry and Talwar 2007).
+
+    Parameters
+    ----------
+    mistakes : ndarray of shape (k,)
+        In records.
+    eps : float
+        In (0, inf]; inf takes the first of the fewest mistakes.
+    noise : Noise
+    size : int
+        How many independent choices.
+
+    Returns
+    -------
+    ndarray of int64, shape (size,)
+    """
+    if math.isinf(eps):
+        return np.full(size, int(np.argmin(mistakes)), dtype=np.int64)
+    probabilities = exponential_mechanism_probabilities(-mistakes, eps, 1.0)
+    if size == 1:  # a race of exponential clocks: no sum, so no rounding of small probabilities
+        with np.errstate(divide="ignore", over="ignore"):
+            return np.array([np.argmin(noise.exponential(1.0, len(mistakes)) / probabilities)])
+    uniform = np.exp(-noise.exponential(1.0, size))
+    chosen = np.searchsorted(np.cumsum(probabilities), uniform)
+    return np.minimum(chosen, len(mistakes) - 1).astype(np.int64)
+
+
+def subset(n: int, size: int, noise: Noise) -> IntArray:
+    """A uniformly random set of `size` of n records, in random order."""
+    clocks = noise.exponential(1.0, n)
+    if size == n:
+        return np.argsort(clocks).astype(np.int64)
+    first = np.argpartition(clocks, size)[:size]
+    return first[np.argsort(clocks[first])].astype(np.int64)
+
+
+def draws(n: int, noise: Noise) -> IntArray:
+    """How often each of n records is drawn in n draws with replacement, shape (n,)."""
+    drawn = np.minimum((np.exp(-noise.exponential(1.0, n)) * n).astype(np.int64), n - 1)
+    return np.bincount(drawn, minlength=n).astype(np.int64)

@@ -1,0 +1,128 @@
+"""SSPP (NB20 Algorithm 7, Alon, Bassily and Moran 2019): semi-private learning from public points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pate_cli.agnostic import options as checks
+from pate_cli.agnostic.selection import choose
+from pate_cli.hypotheses import Dichotomies, HypothesisClass
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.types import (
+    Answers,
+    FloatArray,
+    Holdout,
+    Learnt,
+    PrivacyLoss,
+    PrivateRecords,
+    PublicPoints,
+    Setting,
+)
+
+__all__ = ["OPTIONS", "SsppPlan", "attacks", "labels_of", "plan"]
+
+OPTIONS: dict[str, Any] = {"hypotheses": "stumps", "calibration": "tight"}
+
+
+@dataclass(frozen=True)
+class SsppPlan:
+    """One hypothesis for each labeling of the public points; one of them by the exponential mechanism.
+
+    **Guarantee.** eps-DP (delta = 0) for neighbours that differ in one replaced private record: the
+    candidates depend on public points alone, and one record changes each candidate's number of
+    mistakes by at most 1. Nothing is assumed of the data. The published constants are already
+    exact here, so both calibrations are the same.
+
+    Attributes
+    ----------
+    eps : float
+        inf chooses a candidate with the fewest mistakes.
+    hypotheses : HypothesisClass
+    n_private, n_public : int
+
+    References
+    ----------
+    NB20 Algorithm 7.
+    """
+
+    eps: float
+    hypotheses: HypothesisClass = field(repr=False)
+    n_private: int
+    n_public: int
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """Pure."""
+        return PrivacyLoss(self.eps, 0.0, "exponential mechanism over labelings of the public points")
+
+    @property
+    def n_teachers(self) -> int:
+        """None."""
+        return 0
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return {"eps": self.eps, "hypotheses": self.hypotheses.name, "n_public": self.n_public}
+
+    def candidates(self, public: PublicPoints) -> Dichotomies:
+        """One hypothesis for each labeling of the public points. PUBLIC."""
+        return self.hypotheses.dichotomies(public.X)
+
+    def learn(
+        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Learnt:
+        """Choose; the answers are the chosen hypothesis's labels of the public points."""
+        candidates = self.candidates(public)
+        chosen = int(choose(candidates.mistakes(private.X, private.y), self.eps, noise)[0])
+        model = candidates.hypothesis(chosen)
+        return Learnt(model, labels_of(model, public), self.guarantee)
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Accuracy, on the test split, of the best hypothesis for that split: a ceiling. NOT DP."""
+        return ceiling(self.hypotheses, test)
+
+
+def ceiling(hypotheses: HypothesisClass, test: Holdout) -> dict[str, float]:
+    """Accuracy of the class's best hypothesis on the test split itself; nothing where it takes too long."""
+    try:
+        best = hypotheses.erm(test.X, test.y)
+    except ValueError:
+        return {}
+    return {"ceiling": float(np.mean(best.predict(test.X) == test.y))}
+
+
+def labels_of(model: Any, public: PublicPoints) -> Answers:
+    """Labels of all public points by a released model: post-processing."""
+    return Answers(np.arange(public.n_points), np.asarray(model.predict(public.X), dtype=np.int64))
+
+
+def plan(options: Mapping[str, Any], setting: Setting) -> SsppPlan:
+    """Check the options and make the plan; see `pate_cli.agnostic.plan`."""
+    checks.two_classes(setting, "sspp")
+    checks.calibration(options)
+    chosen = checks.hypotheses(options)
+    checks.listable(chosen, setting.n_public, setting, "what would do: a smaller split.public")
+    return SsppPlan(setting.eps, chosen, setting.n_private, setting.n_public)
+
+
+def attacks(plan: SsppPlan) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
+    """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
+
+    The odd one out: of 21 thresholds one says 0 of the single record and the others say 1. Whether its
+    label is 0 or 1 moves that one's odds by nearly e^eps, as far as the guarantee allows.
+    """
+    from pate_cli.hypotheses import CLASSES
+
+    def odd_one_out(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+        points = PublicPoints(np.arange(20.0)[:, None])
+        candidates = SsppPlan(plan.eps, CLASSES["thresholds"], 1, 20).candidates(points)
+        record = PrivateRecords(np.array([[19.0]]), np.array([1 if neighbour else 0]))
+        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        chosen = choose(candidates.mistakes(record.X, record.y), plan.eps, noise, runs)
+        return np.asarray(chosen == 20, dtype=float)[:, None]
+
+    return [("odd one out", odd_one_out)]

@@ -1,0 +1,331 @@
+"""The realizable-to-agnostic transformation (LWY25 Algorithms 1 and 2, A_Relabel and A_Agnostic)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pate_cli import mechanisms, queries
+from pate_cli.agnostic import accounting
+from pate_cli.agnostic import options as checks
+from pate_cli.agnostic.relabel import relabel_with_rest
+from pate_cli.agnostic.selection import choose, subset
+from pate_cli.agnostic.sspp import ceiling, labels_of
+from pate_cli.agnostic.voting import Classroom, answer, student
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.hypotheses import HypothesisClass
+from pate_cli.hypotheses.stumps import MOST_CUTS, MOST_POINTS
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.types import (
+    FloatArray,
+    Holdout,
+    IntArray,
+    Learnt,
+    PrivacyLoss,
+    PrivateRecords,
+    PublicPoints,
+    Setting,
+)
+
+__all__ = ["OPTIONS", "Shares", "TransformPlan", "attacks", "most_relabelled", "plan", "shares"]
+
+OPTIONS: dict[str, Any] = {
+    "hypotheses": "stumps",
+    "calibration": "tight",
+    "inner": "exponential",
+    "cutoff": "auto",
+}
+CLASSES = ("thresholds", "stumps", "points")
+"""Classes for which the fewest mistakes given a labeling are computed exactly; not rectangles."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How the transformation divides records and budget; the arithmetic is `accounting.transformed`.
+
+    Attributes
+    ----------
+    n, t : int
+        Private records, and how many of them are relabelled and learnt from (T); the others are W.
+    eps_in : float
+        Of the exponential mechanism that relabels.
+    inner_eps, inner_delta : float
+        What the algorithm run on the relabelled records must satisfy.
+    eps_proved, delta_proved : float
+        Of the whole.
+    """
+
+    n: int
+    t: int
+    eps_in: float
+    inner_eps: float
+    inner_delta: float
+    eps_proved: float
+    delta_proved: float
+
+    def relabelled(
+        self, hypotheses: HypothesisClass, private: PrivateRecords, noise: Noise
+    ) -> tuple[Any, IntArray]:
+        """Draw T and relabel it by a hypothesis chosen on W. PRIVATE."""
+        rows = subset(private.n_records, self.t, noise)
+        outside = np.ones(private.n_records, dtype=bool)
+        outside[rows] = False
+        T, rest = private.X[rows], (private.X[outside], private.y[outside])
+        return T, relabel_with_rest(hypotheses, T, rest, self.eps_in, noise)
+
+    def describe(self) -> dict[str, Any]:
+        """Public numbers."""
+        return {
+            "n_relabelled": self.t,
+            "eps_in": self.eps_in,
+            "inner_eps": self.inner_eps,
+            "inner_delta": self.inner_delta,
+            "eps_proved": self.eps_proved,
+            "delta_proved": self.delta_proved,
+        }
+
+
+def shares(eps: float, delta: float, n: int, kind: str, most: int, name: str) -> Shares:
+    """Solve for the budgets inside, so that the whole is (eps, delta)-DP.
+
+    Parameters
+    ----------
+    eps, delta : float
+        Of the whole; delta = 0 for a pure inner algorithm.
+    n : int
+        Private records.
+    kind : {"tight", "paper"}
+        `paper`: |T| = ceil(eps_in n), an inner (1, delta/(4 e r)), and the largest eps_in whose total
+        by LWY25's own proof is at most eps. `tight`: the proof in `accounting`, and the t and
+        inner_eps with the smallest ``1/(eps_in |W|) + 1/(inner_eps |T|)``, to which the errors of
+        the two choices are in proportion; an inner (inner_eps, delta n/t).
+    most : int
+        Most records that can be relabelled.
+    name : str
+        Of the mechanism, for messages.
+
+    Raises
+    ------
+    InfeasibleError
+        If nothing works with so few records.
+    """
+    if kind == "paper":
+        eps_in = accounting.lwy25_eps_in(eps, n)
+        if eps_in is None:
+            needed = next(k for k in (2**i for i in range(1, 200)) if accounting.lwy25_eps_in(eps, k))
+            raise InfeasibleError(
+                f"mechanism={name} with calibration=paper needs about {needed} private records at "
+                f"eps={eps:g} for one to be sampled, there are {n}; what would do: a larger eps"
+            )
+        t = accounting.lwy25_transformed(eps_in, 0.0, n)[2]
+        if t > most:
+            raise InfeasibleError(
+                f"mechanism={name} with calibration=paper relabels {t} of {n} private records, and this "
+                f"class can do {most}; what would do: mechanism.calibration=tight, a smaller split.private"
+            )
+        inner_delta = min(0.5, delta / (4 * math.e * t / n)) * (1 - 1e-12)
+        proved, delta_proved, _ = accounting.lwy25_transformed(eps_in, inner_delta, n)
+        return Shares(n, t, eps_in, 1.0, inner_delta, proved, delta_proved)
+    best: Shares | None = None
+    lowest = math.inf
+    for t in sorted({max(1, round(n * 2 ** (-i / 4))) for i in range(4, 80)}):
+        if t > min(most, n // 2):
+            continue
+        # with eps_in = 0: ln(1 + r (4 e^inner_eps - 1)) = eps
+        top = accounting.before_sampled(eps, t / n) - math.log(4)
+        for inner_eps in (top * i / 40 for i in range(1, 40)) if top > 0 else ():
+            eps_in = accounting.transformed_eps_in(eps, inner_eps, n, t)
+            if eps_in is None:
+                continue
+            error = 1 / (eps_in * (n - t)) + 1 / (inner_eps * t)
+            if error < lowest:
+                inner_delta = min(0.5, delta * n / t) * (1 - 1e-12)
+                proved = accounting.transformed(eps_in, inner_eps, n, t)
+                lowest, best = (
+                    error,
+                    Shares(n, t, eps_in, inner_eps, inner_delta, proved, inner_delta * t / n),
+                )
+    if best is None:
+        raise InfeasibleError(
+            f"mechanism={name} cannot divide eps={eps:g} over {n} private records; what would do: "
+            f"more records, or a larger eps"
+        )
+    return best
+
+
+def most_relabelled(hypotheses: HypothesisClass, setting: Setting) -> int:
+    """Most records whose dichotomies can be compared with each other in this class."""
+    if hypotheses.name == "stumps":
+        return min(MOST_POINTS, MOST_CUTS // max(1, setting.n_features))
+    return setting.n_private - 1
+
+
+@dataclass(frozen=True)
+class TransformPlan:
+    """Relabel a sample T by a hypothesis that fits the other records W, then learn it privately.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n public;
+    delta is 0 with `inner=exponential`. By the arithmetic of `accounting`: `paper` is LWY25 Lemma 3.1
+    with the constants of its proof, ``eps = ln(e^eps_in + r/(1-r) 4 e^2)``, ``delta = 4 e r inner_delta``
+    for an inner (1, inner_delta)-DP algorithm; `tight` is the sharper form proved there. The
+    inner algorithm sees T in random order and nothing else, and is
+
+    - `exponential`: one hypothesis for each labeling of the *public* points, one of them by the
+      exponential mechanism on the mistakes on relabelled T: (inner_eps, 0)-DP, proper;
+    - `svt`: teachers of the class on disjoint parts of relabelled T, and the sparse vector
+      technique over their votes on the public points (`SvtService`): (inner_eps, inner_delta)-DP;
+      the student learns from the answers, so it may be improper.
+
+    LWY25's Algorithm 3, A_Auxiliary, is not run: it splits T in two and outputs the difference of the
+    learner and a hypothesis consistent with one half, only to prove that an improper learner that
+    is right on T is right beyond it (their Claim 3.5 and Lemma 3.4).
+
+    Attributes
+    ----------
+    eps, delta : float
+    calibration : {"tight", "paper"}
+    division : Shares
+    classroom : Classroom
+    mechanism : LabellingPlan or None
+        The inner sparse vector technique; None with `inner=exponential`.
+    teachers : int
+
+    References
+    ----------
+    LWY25 Algorithms 1 and 2, Lemma 3.1, Theorem 3.6.
+    """
+
+    eps: float
+    delta: float
+    calibration: str
+    division: Shares
+    classroom: Classroom = field(repr=False)
+    mechanism: mechanisms.LabellingPlan | None
+    teachers: int
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta)."""
+        inner = "exponential" if self.mechanism is None else "sparse vector"
+        return PrivacyLoss(self.eps, self.delta, f"relabelled by the rest, then {inner} ({self.calibration})")
+
+    @property
+    def n_teachers(self) -> int:
+        """K of `inner=svt`, else 0."""
+        return self.teachers
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        own = {
+            "eps": self.eps,
+            "delta": self.delta,
+            "calibration": self.calibration,
+            "hypotheses": self.classroom.hypotheses.name,
+            "n_teachers": self.teachers,
+        }
+        if self.mechanism is None:
+            return own | self.division.describe()
+        inner = {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
+        return own | self.division.describe() | {"ell": self.mechanism.ell} | inner
+
+    def learn(
+        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Learnt:
+        """Sample, relabel, learn."""
+        hypotheses, setting = self.classroom.hypotheses, self.classroom.setting
+        first, second = noise.spawn(2)
+        T, labels = self.division.relabelled(hypotheses, private, first)
+        if self.mechanism is None:
+            candidates = hypotheses.dichotomies(public.X)
+            chosen = int(choose(candidates.mistakes(T, labels), self.division.inner_eps, second)[0])
+            model = candidates.hypothesis(chosen)
+            return Learnt(model, labels_of(model, public), self.guarantee)
+        counts = np.ones(len(labels), dtype=np.int64)
+        votes = self.classroom.votes(T, labels, counts, self.teachers, public, int(rng.integers(2**31)))
+        order = queries.passive_order(public.n_points, rng)
+        answers = answer(self.mechanism, votes, order, second)
+        return Learnt(student(setting, public, answers, rng), answers, self.guarantee)
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Accuracy of the class's best hypothesis on the test split: a ceiling. NOT DP."""
+        return ceiling(self.classroom.hypotheses, test)
+
+
+def plan(options: Mapping[str, Any], setting: Setting) -> TransformPlan:
+    """Check the options and calibrate; see `pate_cli.agnostic.plan`."""
+    name = "realizable_to_agnostic"
+    checks.two_classes(setting, name)
+    checks.finite(setting, name)
+    kind = checks.calibration(options)
+    hypotheses = checks.hypotheses(options, CLASSES)
+    checks.listable(hypotheses, setting.n_public, setting, "what would do: mechanism.hypotheses=stumps")
+    cutoff = checks.whole(options, "cutoff", auto=True, most=setting.n_public)
+    classroom = Classroom(hypotheses, setting)
+    most = most_relabelled(hypotheses, setting)
+    if options["inner"] not in ("exponential", "svt"):
+        raise ConfigError("mechanism.inner", options["inner"], "exponential, svt")
+    pure = options["inner"] == "exponential"
+    delta = 0.0 if pure else setting.delta
+    division = shares(setting.eps, delta, setting.n_private, kind, most, name)
+    if pure:
+        return TransformPlan(setting.eps, 0.0, kind, division, classroom, None, 0)
+    size = max(1, setting.n_private // setting.n_teachers)
+    teachers = max(1, division.t // size)
+    try:
+        mechanism = mechanisms.plan_svt(
+            division.inner_eps,
+            division.inner_delta,
+            setting.n_public,
+            teachers,
+            rule="tight",
+            cutoff=cutoff,
+        )
+    except InfeasibleError as error:
+        raise InfeasibleError(
+            f"mechanism={name} with inner=svt cannot answer at eps={setting.eps:g}: it relabels "
+            f"{division.t} of {setting.n_private} private records for {teachers} teachers and an inner "
+            f"eps={division.inner_eps:.3g}; what would do: more records, a larger eps, a smaller "
+            f"teacher.size, or mechanism.inner=exponential"
+        ) from error
+    return TransformPlan(setting.eps, setting.delta, kind, division, classroom, mechanism, teachers)
+
+
+def attacks(
+    plan: TransformPlan,
+) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
+    """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
+
+    The lone record: one record is sampled, all others lie at 0 with label 1. The record is one of them, or
+    lies far below them, where either label fits; what the learner then chooses depends on it.
+    Offered for `inner=exponential`.
+    """
+    if plan.mechanism is not None:
+        return []
+
+    def lone_record(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+        division, private, public = lone(plan, neighbour)
+        from pate_cli.hypotheses import CLASSES as classes
+
+        candidates = classes["thresholds"].dichotomies(public.X)
+        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        found = np.empty(runs)
+        for run, source in enumerate(noise.spawn(runs)):
+            T, labels = division.relabelled(classes["thresholds"], private, source)
+            found[run] = choose(candidates.mistakes(T, labels), division.inner_eps, source)[0]
+        return found[:, None]
+
+    return [("lone record", lone_record)]
+
+
+def lone(plan: TransformPlan, neighbour: bool) -> tuple[Shares, PrivateRecords, PublicPoints]:
+    """Make the division, the records and the public points of `attacks`."""
+    d = plan.division
+    n = max(2, math.ceil(d.n / d.t))
+    x = np.zeros((n, 1))
+    x[0] = -9.0 if neighbour else 0.0
+    tiny = Shares(n, 1, d.eps_in, d.inner_eps, d.inner_delta, d.eps_proved, d.delta_proved)
+    return tiny, PrivateRecords(x, np.ones(n, dtype=np.int64)), PublicPoints(np.arange(-9.0, 1.0)[:, None])

@@ -1,0 +1,101 @@
+"""Teachers on relabelled records, and the sparse vector technique over their votes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pate_cli import queries, students
+from pate_cli.hypotheses import HypothesisClass
+from pate_cli.mechanisms import LabellingPlan
+from pate_cli.privacy.noise import Noise
+from pate_cli.teachers.ensemble import Ensemble, Teacher
+from pate_cli.types import Answers, IntArray, PublicPoints, Setting, Votes
+
+__all__ = ["Classroom", "answer", "student"]
+
+
+@dataclass(frozen=True)
+class Classroom:
+    """How teachers are made: a learner of the class, or the one of `teacher`.
+
+    Attributes
+    ----------
+    hypotheses : HypothesisClass
+    setting : Setting
+    own : bool
+        Whether teachers are the learner of `teacher.estimator` instead.
+    """
+
+    hypotheses: HypothesisClass = field(repr=False)
+    setting: Setting = field(repr=False)
+    own: bool = False
+
+    def votes(
+        self, X: Any, y: IntArray, counts: IntArray, n_teachers: int, points: PublicPoints, seed: int
+    ) -> Votes:
+        """Votes of teachers on disjoint parts of the records. PRIVATE.
+
+        One changed record changes at most one teacher: parts depend on `counts` alone.
+
+        Parameters
+        ----------
+        X : ndarray or csr_matrix of shape (n, d)
+            In random order.
+        y : ndarray of int64, shape (n,)
+        counts : ndarray of int64, shape (n,)
+            How often each record was drawn; all copies of one go to one teacher.
+        n_teachers : int
+            K; fewer if some would get no record.
+        points : PublicPoints
+        seed : int
+            Of the learners.
+        """
+        drawn = np.flatnonzero(counts)
+        before = np.cumsum(counts[drawn]) - counts[drawn]
+        part = before * n_teachers // int(counts.sum())
+        starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # made from private records
+            taught = tuple(
+                self._teacher(X[rows], y[rows], counts[rows], seed + number)
+                for number, rows in enumerate(np.split(drawn, starts[1:]))
+            )
+            return Ensemble(taught, 2).votes(points.X)
+
+    def _teacher(self, X: Any, y: IntArray, counts: IntArray, seed: int) -> Teacher:
+        both = np.arange(2)
+        if not self.own:
+            return Teacher(self.hypotheses.erm(X, y, counts.astype(float)), both)
+        from pate_cli.learners import make_learner
+        from pate_cli.learners.constant import ConstantClassifier
+
+        if y.min() == y.max():
+            return Teacher(ConstantClassifier(int(y[0])).fit(X), both)
+        name, params = self.setting.teacher
+        rows = np.repeat(np.arange(len(y)), counts)
+        return Teacher(make_learner(name, params, seed=seed, n_classes=2).fit(X[rows], y[rows]), both)
+
+
+def answer(mechanism: LabellingPlan, votes: Votes, order: IntArray, noise: Noise) -> Answers:
+    """Put public points to the mechanism, in `order`; what it says is released."""
+    answers = queries.collect(order, mechanism.service(noise).answer_all(votes.at(order)))
+    return replace(answers, n_teachers=votes.n_teachers)
+
+
+def student(setting: Setting, public: PublicPoints, answers: Answers, rng: np.random.Generator) -> Any:
+    """Fit the student of the configuration on the answers: post-processing."""
+    name, params = setting.student
+    return students.fit_student(
+        public,
+        answers,
+        estimator=name,
+        params=params,
+        unanswered=setting.unanswered,
+        rng=rng,
+        n_classes=2,
+        seed=int(rng.integers(2**31)),
+    )
