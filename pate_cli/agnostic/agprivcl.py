@@ -254,7 +254,7 @@ def records_of_theorem_7(eps: float, delta: float, m: int, alpha: float, beta: f
     log_terms = math.log(2 / delta) ** 1.5 * math.log(m * alpha / min(delta, beta / 2))
     complexity = vc * math.log(1 / alpha) + math.log(m / beta)
     sampled = 8000 * complexity * log_terms * max(1.0, math.sqrt(m) * alpha**1.5) / alpha**2
-    return 56 / eps * sampled
+    return float(56 / eps * sampled)
 
 
 def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) -> AgPrivClPlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -206,7 +206,7 @@ def attacks(
     """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
 
     The lone teacher: one record is sampled and is the only teacher, all others lie at 0 with label 1. The
-    query is 0; the record is one of them, or far above, where it says nothing of 0.
+    query is 0; the record is one of them, or far below, where either label fits.
     """
 
     def lone_teacher(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
@@ -221,14 +221,12 @@ def attacks(
 
 def lone(plan: PredictionPlan, neighbour: bool) -> tuple[PredictionPlan, PrivateRecords]:
     """Make the plan and the records of `attacks`."""
-    from dataclasses import replace
-
     from pate_cli.hypotheses import CLASSES as classes
 
     d = plan.division
     n = max(2, math.ceil(d.n / d.t))
     x = np.zeros((n, 1))
-    x[0] = 9.0 if neighbour else 0.0
+    x[0] = -9.0 if neighbour else 0.0
     tiny = replace(
         plan,
         division=replace(d, n=n, t=1),

@@ -300,7 +300,7 @@ def attacks(
     """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
 
     The lone record: one record is sampled, all others lie at 0 with label 1. The record is one of them, or
-    lies far below them, where either label fits; what the learner then chooses depends on it.
+    lies far below them, where either label fits: label 1 there leaves one of 1001 thresholds.
     Offered for `inner=exponential`.
     """
     if plan.mechanism is not None:
@@ -328,4 +328,8 @@ def lone(plan: TransformPlan, neighbour: bool) -> tuple[Shares, PrivateRecords, 
     x = np.zeros((n, 1))
     x[0] = -9.0 if neighbour else 0.0
     tiny = Shares(n, 1, d.eps_in, d.inner_eps, d.inner_delta, d.eps_proved, d.delta_proved)
-    return tiny, PrivateRecords(x, np.ones(n, dtype=np.int64)), PublicPoints(np.arange(-9.0, 1.0)[:, None])
+    return (
+        tiny,
+        PrivateRecords(x, np.ones(n, dtype=np.int64)),
+        PublicPoints(np.linspace(-9.0, 0.0, 1000)[:, None]),
+    )

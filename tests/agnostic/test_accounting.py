@@ -1,0 +1,176 @@
+"""Arithmetic by hand, and every inequality against exact output laws on all tiny neighbouring sets."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from pate_cli.agnostic import accounting as acc
+from pate_cli.hypotheses import CLASSES
+from pate_cli.privacy.pure import exponential_mechanism_probabilities
+
+THRESHOLDS = CLASSES["thresholds"]
+GRID = np.arange(3.0)[:, None]
+
+
+def test_sampling_by_hand():
+    # a tenth of the records, eps 1: ln(1 + 0.1 * 1.718282) = ln 1.1718282 = 0.158565
+    eps, delta = acc.sampled(1.0, 1e-3, 0.1)
+    assert eps == pytest.approx(0.158565, abs=1e-6)
+    assert delta == pytest.approx(1e-4)
+    assert acc.before_sampled(eps, 0.1) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_relabelling_by_hand():
+    # 1 + 2 ln(1 + e^0.5) = 1 + 2 ln 2.648721 = 1 + 2 * 0.974077 = 2.948154; delta stays
+    assert acc.relabelled(1.0, 1e-5, 1.0) == (pytest.approx(2.948154, abs=1e-6), 1e-5)
+    assert acc.before_relabelled(2.948154, 1.0) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_resampling_by_hand():
+    # four draws of four records miss a given one with probability (3/4)^4 = 0.316406
+    assert acc.share_drawn(4) == pytest.approx(0.683594, abs=1e-6)
+    assert acc.share_drawn(1) == 1.0
+    assert acc.resampled(0.7, 0.1, 4) == (0.7, pytest.approx(0.0683594, abs=1e-6))
+    # NB20: three copies of a (0.1, 1e-6): 0.3 and 3 e^0.3 1e-6 = 4.049576e-6
+    assert acc.nb20_resampled(0.1, 1e-6, 3.0) == (
+        pytest.approx(0.3),
+        pytest.approx(4.049576e-6, rel=1e-6),
+    )
+    # more than two copies in four draws: 4 (1/4)^3 (3/4) + (1/4)^4 = 13/256
+    assert acc.copies_tail(4, 2.9) == pytest.approx(13 / 256)
+
+
+def test_transformation_by_hand():
+    # n = 10, t = 2, eps_in 0.1, inner 0.5: r = 0.2, B = 4 e^(0.1 * 8/2 + 0.5) = 4 e^0.9 = 9.838412
+    # e^0.1 (0.8 + 0.2 * 9.838412)/(0.8 + 0.2 * 1.105171) = 1.105171 * 2.767682/1.021034 = 2.995749
+    assert acc.transformed(0.1, 0.5, 10, 2) == pytest.approx(math.log(2.995749), abs=1e-6)
+    # LWY25's constants, n = 100, eps_in = 0.05: t = 5, r/(1-r) = 1/19, 4 e^2 = 29.556224
+    # e^0.05 + 29.556224/19 = 1.051271 + 1.555591 = 2.606862; delta 4 e 0.05 1e-3 = 5.436564e-4
+    eps, delta, t = acc.lwy25_transformed(0.05, 1e-3, 100)
+    assert (eps, delta, t) == (
+        pytest.approx(math.log(2.606862), abs=1e-6),
+        pytest.approx(5.436564e-4, rel=1e-6),
+        5,
+    )
+    # and the sharper form is below it for the same parameters
+    assert acc.transformed(0.05, 1.0, 100, 5) < eps
+
+
+def test_solving_ends_at_or_under_the_target():
+    for eps in (0.01, 0.3, 1.0, 4.0):
+        eps_in = acc.transformed_eps_in(eps, eps / 4, 5000, 3)
+        if eps_in is not None:
+            assert acc.transformed(eps_in, eps / 4, 5000, 3) == pytest.approx(eps, rel=1e-9)
+            assert acc.transformed(eps_in, eps / 4, 5000, 3) <= eps
+        eps_in = acc.lwy25_eps_in(eps, 100_000)
+        assert eps_in is not None
+        total, _, t = acc.lwy25_transformed(eps_in, 0.0, 100_000)
+        assert total <= eps
+        assert t == math.ceil(eps_in * 100_000)
+        if t < 33_333:  # and one record more would not fit
+            assert acc.lwy25_transformed((t + 1) / 100_000 * (1 - 1e-15), 0.0, 100_000)[0] > eps
+    assert acc.lwy25_eps_in(1.0, 15) is None
+    assert acc.transformed_eps_in(0.5, 3.0, 100, 30) is None
+
+
+# exact laws: records are (x, y) with x in {0, 1, 2}; the inner algorithm is either the exponential
+# mechanism over the four thresholds of the grid, or tells all records, in random order, each
+# replaced by another one now and then: (inner_eps, 0)-DP and no less
+
+RECORDS = list(itertools.product(range(3), range(2)))
+
+
+def chooses(xs, labels, inner_eps):
+    X, y = np.array(xs, dtype=float)[:, None], np.array(labels)
+    return exponential_mechanism_probabilities(-THRESHOLDS.dichotomies(GRID).mistakes(X, y), inner_eps)
+
+
+def tells(xs, labels, inner_eps):
+    told = []
+    for x, label in zip(xs, labels, strict=True):
+        one = np.ones(len(RECORDS))
+        one[RECORDS.index((int(x), int(label)))] = math.exp(inner_eps)
+        told.append(one / one.sum())
+    laws = [
+        math.prod(np.ix_(*(told[i] for i in order)), start=1.0)
+        for order in itertools.permutations(range(len(told)))
+    ]
+    return (sum(laws) / len(laws)).ravel()
+
+
+def worst_loss(laws):
+    """Largest log ratio over all pairs of multisets that differ in one record."""
+    worst = 0.0
+    for key, law in laws.items():
+        for position, other in itertools.product(range(len(key)), RECORDS):
+            neighbour = tuple(sorted((*key[:position], *key[position + 1 :], other)))
+            worst = max(worst, float(np.max(np.log(law / laws[neighbour]))))
+    return worst
+
+
+@pytest.mark.parametrize(("inner", "relabel_eps"), [(chooses, 1.5), (tells, 1.5), (tells, 6.0)])
+def test_relabelling_against_exact_laws(inner, relabel_eps):
+    inner_eps = 0.8
+    law_of_labels: dict = {}
+
+    def law(records):
+        xs = [x for x, _ in records]
+        found = THRESHOLDS.dichotomies(np.array(xs, dtype=float)[:, None])
+        mistakes = found.mistakes(np.array(xs, dtype=float)[:, None], np.array([y for _, y in records]))
+        chosen = exponential_mechanism_probabilities(-mistakes, relabel_eps)
+        total = 0.0
+        for index, p in enumerate(chosen):
+            labels = tuple(found.labels(index).tolist())
+            key = (tuple(xs), labels)
+            if key not in law_of_labels:
+                law_of_labels[key] = inner(xs, labels, inner_eps)
+            total = total + p * law_of_labels[key]
+        return total
+
+    laws = {key: law(key) for key in itertools.combinations_with_replacement(RECORDS, 3)}
+    worst = worst_loss(laws)
+    claim = acc.relabelled(inner_eps, 0.0, relabel_eps)[0]
+    assert worst <= claim
+    if inner is tells:  # relabelling is not free: the inner claim alone would be wrong
+        assert worst > 1.2 * inner_eps
+
+
+@pytest.mark.parametrize("inner", [chooses, tells])
+@pytest.mark.parametrize(("t", "eps_in", "inner_eps"), [(1, 0.1, 0.5), (2, 0.3, 1.0), (2, 4.0, 3.0)])
+def test_transformation_against_exact_laws(t, eps_in, inner_eps, inner):
+    n = 4
+    cache: dict = {}
+
+    def law_given(T, W):
+        if (T, W) not in cache:
+            xs = np.array([x for x, _ in T], dtype=float)[:, None]
+            found = THRESHOLDS.dichotomies(xs)
+            rest = np.array([x for x, _ in W], dtype=float)[:, None], np.array([y for _, y in W])
+            scores = found.nearest(found.least_mistakes(*rest), len(W) / len(T))
+            chosen = exponential_mechanism_probabilities(-scores, eps_in)
+            cache[T, W] = sum(
+                p * inner(xs[:, 0], found.labels(index), inner_eps) for index, p in enumerate(chosen)
+            )
+        return cache[T, W]
+
+    def law(records):
+        sets = list(itertools.combinations(range(n), t))
+        total = sum(
+            law_given(
+                tuple(records[i] for i in chosen), tuple(records[i] for i in range(n) if i not in chosen)
+            )
+            for chosen in sets
+        )
+        return total / len(sets)
+
+    laws = {key: law(key) for key in itertools.combinations_with_replacement(RECORDS, n)}
+    worst = worst_loss(laws)
+    assert worst <= acc.transformed(eps_in, inner_eps, n, t)
+    if eps_in <= t / n and inner_eps <= 1:  # where LWY25 claims it, with |T| and eps_in of its own
+        assert worst <= math.log(math.exp(eps_in) + t / (n - t) * 4 * math.e**2)
+    if inner is tells and inner_eps == 3.0:  # sampling the inner learner is not all that costs
+        assert worst > acc.sampled(inner_eps, 0.0, t / n)[0] + 0.5

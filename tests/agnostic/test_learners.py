@@ -1,0 +1,341 @@
+"""The five learners: their budgets, refusals and results, from the plan and from the command line."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pate_cli import agnostic
+from pate_cli.agnostic import accounting as acc
+from pate_cli.agnostic import agprivcl, prediction, sspp, transform, universal
+from pate_cli.agnostic.voting import Classroom
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.hypotheses import CLASSES
+from pate_cli.privacy.composition import pure_eps
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.private_learner import LearnerPlan
+from pate_cli.types import PrivateRecords, PublicPoints, Setting
+
+
+def setting(**changes):
+    base = Setting(
+        eps=1.0,
+        delta=1e-5,
+        n_private=60_000,
+        n_public=100,
+        budget=30,
+        n_features=1,
+        n_classes=2,
+        n_teachers=6_000,
+        sparse=False,
+        teacher=("tree", {}),
+        student=("logistic", {}),
+        unanswered="drop",
+    )
+    return replace(base, **changes)
+
+
+def line(n, rng, noise=0.1):
+    X = rng.random((n, 1))
+    return X, ((X[:, 0] > 0.4) ^ (rng.random(n) < noise)).astype(np.int64)
+
+
+def learn(plan, n=60_000, m=100, seed=0):
+    rng = np.random.default_rng(seed)
+    private, public = PrivateRecords(*line(n, rng)), PublicPoints(rng.random((m, 1)))
+    return plan.learn(private, public, SeededNoise(np.random.SeedSequence(seed + 1)), rng), public
+
+
+def truth(X):
+    return (X[:, 0] > 0.4).astype(np.int64)
+
+
+NAMES = tuple(agnostic.OPTIONS)
+
+
+def test_options_at_the_door_are_those_of_the_modules():
+    modules = (agprivcl, sspp, universal, transform, prediction)
+    assert [agnostic.OPTIONS[name] for name in NAMES] == [module.OPTIONS for module in modules]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("hypotheses", ["thresholds", "stumps"])
+def test_every_learner_learns_and_keeps_to_its_budget(name, hypotheses):
+    s = setting(eps=2.0)
+    plan = agnostic.plan(name, {"hypotheses": hypotheses}, s)
+    assert isinstance(plan, LearnerPlan)
+    assert plan.guarantee.eps == pytest.approx(2.0, rel=1e-12)
+    assert plan.guarantee.delta in (0.0, pytest.approx(1e-5, rel=1e-9))
+    json.dumps(plan.describe())
+    learnt, public = learn(plan)
+    given = learnt.answers.labels >= 0
+    if name == "private_prediction":
+        assert learnt.answers.n_asked == 1
+    else:
+        assert given.sum() > 30
+        right = learnt.answers.labels[given] == truth(public.X)[learnt.answers.asked[given]]
+        assert right.mean() > 0.9
+        X = np.random.default_rng(3).random((2000, 1))
+        assert (learnt.model.predict(X) == truth(X)).mean() > 0.9
+    assert learnt.spent == plan.guarantee
+
+
+def test_agprivcl_budget_by_hand():
+    plan = agprivcl.plan(agprivcl.OPTIONS | {"hypotheses": "thresholds"}, setting())
+    c = plan.mechanism.calibration
+    rate = plan.n_sampled / 60_000
+    # outside in: e^eps = 1 + rate (e^eps2 - 1); eps2 = svt_eps + 2 ln(1 + e^0.5) = svt_eps + 1.948154
+    eps2 = math.log(1 + (math.e - 1) / rate)
+    assert c.eps == pytest.approx(eps2 - 1.948154, abs=1e-6)
+    # delta: svt_delta times the share sampled times the share drawn, 1 - (1 - 1/n')^n'
+    drawn = 1 - (1 - 1 / plan.n_sampled) ** plan.n_sampled
+    assert c.delta * rate * drawn == pytest.approx(1e-5, rel=1e-9)
+    assert plan.eps_proved == pytest.approx(1.0, rel=1e-9)
+    assert plan.eps_proved <= 1.0
+    assert plan.delta_proved <= 1e-5
+    # n' svt_eps is largest there: a little more or less gives less
+    for other in (0.9 * rate, 1.1 * rate):
+        assert other * (math.log(1 + (math.e - 1) / other) - 1.948154) < rate * c.eps
+
+
+def test_published_numbers_of_nb20_by_hand():
+    # m = 100, alpha = 0.1, beta = 0.05, eps = 0.5, delta = 0.01, n = 112,000
+    p = agprivcl.published(0.5, 0.01, 112_000, 100, 0.1, 0.05)
+    assert p["n_sampled"] == pytest.approx(1000.0)  # 0.5 * 112000/56
+    # 10/8 + sqrt(3 * 10 * ln 2000)/4 = 1.25 + sqrt(228.0271)/4 = 1.25 + 3.775141
+    assert p["cutoff"] == pytest.approx(5.025141, abs=1e-5)
+    # 0.1 * sqrt(10) = 0.316228; over ln 200 = 5.298317
+    assert p["eps_star"] == pytest.approx(0.316228, abs=1e-6)
+    assert p["svt_eps"] == pytest.approx(0.0596845, abs=1e-6)
+    # 0.01/(2 e^0.316228 5.298317) = 0.01/(2 * 1.371944 * 5.298317) = 0.01/14.537992
+    assert p["svt_delta"] == pytest.approx(6.87853e-4, rel=1e-5)
+    # T = 6: lambda = sqrt(192 ln(2/6.87853e-4))/0.0596845 = sqrt(192 * 7.975084)/0.0596845 = 655.63
+    # k = 34 sqrt 2 * 655.63 * ln(4 * 100 * 6/6.87853e-4) = 48.083261 * 655.63 * 15.065197
+    assert p["teachers"] == pytest.approx(474_925, rel=1e-3)
+    # 8000 (ln 10 + ln 2000) ln(200)^1.5 ln(1000)/0.01 * max(1, 10 * 0.1^1.5) * 56/0.5
+    needed = agprivcl.records_of_theorem_7(0.5, 0.01, 100, 0.1, 0.05, 1)
+    by_hand = 8000 * (2.302585 + 7.600902) * 5.298317**1.5 * 6.907755 / 0.01 * 1.0 * 112
+    assert needed == pytest.approx(by_hand, rel=1e-5)
+
+
+def test_paper_calibration_of_agprivcl_refuses_and_runs_where_it_can():
+    with pytest.raises(
+        InfeasibleError, match=r"private records to give each of its \d+ teachers one"
+    ) as caught:
+        agnostic.plan("agprivcl", {"hypotheses": "thresholds", "calibration": "paper"}, setting())
+    assert "NB20's accuracy" in str(caught.value)
+    # enough records on paper: the plan is made without them
+    s = setting(n_private=40_000_000, n_public=20, delta=0.01, eps=1.0)
+    options = {"hypotheses": "thresholds", "calibration": "paper", "alpha": 0.2, "beta": 0.1}
+    plan = agnostic.plan("agprivcl", options, s)
+    assert plan.n_sampled == 40_000_000 // 56
+    assert plan.eps_proved < 1.0
+    assert plan.delta_proved <= 0.01
+    with pytest.raises(ConfigError, match="at most 1"):
+        agnostic.plan("agprivcl", options, replace(s, eps=2.0))
+    # one record is drawn more than ln(2/0.1) = 2.996 times with probability 0.0803 > 0.05
+    assert acc.copies_tail(10**6, math.log(20)) == pytest.approx(0.0803, abs=1e-4)
+    with pytest.raises(ConfigError, match="Lemma 8"):
+        agnostic.plan("agprivcl", options, replace(s, delta=0.1, n_private=400_000_000))
+
+
+def test_universal_splits_its_budget():
+    options = {"hypotheses": "thresholds", "share": 0.75, "first": 40}
+    plan = agnostic.plan("universal", options, setting(eps=2.0))
+    assert plan.answering.eps == 1.5
+    assert plan.learning.eps == 0.5
+    assert plan.guarantee.eps == 2.0
+    learnt, public = learn(plan)
+    late = learnt.answers.asked[-60:]  # answered by the hypothesis
+    assert np.array_equal(learnt.answers.labels[-60:], learnt.model.predict(public.X[late]))
+    # 32 (ln 10 + ln 20)/0.1 = 32 * 5.298317/0.1 = 1695.46
+    assert universal.first_queries(1, 0.1, 0.05) == 1696
+    alone = agnostic.plan("universal", {"hypotheses": "thresholds", "first": 100}, setting())
+    assert alone.learning is None
+    assert alone.answering.eps == 1.0
+
+
+def test_transformation_divides_its_budget():
+    plan = agnostic.plan("realizable_to_agnostic", {"hypotheses": "thresholds"}, setting())
+    d = plan.division
+    assert plan.guarantee.delta == 0.0
+    assert d.eps_proved == acc.transformed(d.eps_in, d.inner_eps, 60_000, d.t)
+    assert 1 - 1e-9 < d.eps_proved <= 1.0
+    svt = agnostic.plan("realizable_to_agnostic", {"hypotheses": "thresholds", "inner": "svt"}, setting())
+    d = svt.division
+    assert d.inner_delta * d.t / d.n == pytest.approx(1e-5)
+    assert svt.mechanism.calibration.eps == d.inner_eps
+    options = {"hypotheses": "thresholds", "inner": "svt", "calibration": "paper"}
+    paper = agnostic.plan("realizable_to_agnostic", options, setting()).division
+    assert paper.t == math.ceil(paper.eps_in * 60_000)
+    assert paper.inner_eps == 1.0
+    # e^eps_in + r/(1-r) 4 e^2 = e, delta = 4 e r inner_delta
+    r = paper.t / 60_000
+    assert math.exp(paper.eps_in) + r / (1 - r) * 29.556224 == pytest.approx(math.e, abs=1e-3)
+    assert 10.873127 * r * paper.inner_delta == pytest.approx(1e-5, rel=1e-6)
+    # the sharper proof leaves more for both
+    assert d.t * d.inner_eps > paper.t
+    with pytest.raises(InfeasibleError, match="records"):
+        agnostic.plan("realizable_to_agnostic", options, setting(n_private=10, n_teachers=10))
+
+
+def test_prediction_says_what_queries_compose_to():
+    one = agnostic.plan("private_prediction", {"hypotheses": "thresholds"}, setting())
+    assert one.guarantee.delta == 0.0
+    assert one.vote_eps == pytest.approx(one.division.inner_eps)
+    assert one.eps_per_query == pytest.approx(1.0, rel=1e-9)
+    assert one.eps_composed == pytest.approx(1.0, rel=1e-9)
+    five = agnostic.plan("private_prediction", {"hypotheses": "thresholds", "queries": 5}, setting())
+    d = five.division
+    assert pure_eps(five.vote_eps, 5, d.inner_delta) <= d.inner_eps * (1 + 1e-9)
+    assert five.eps_per_query == acc.transformed(d.eps_in, five.vote_eps, d.n, d.t) < 1.0
+    assert five.eps_composed == pure_eps(five.eps_per_query, 5, 1e-5) > 1.0  # one sample for all is better
+    # ceil(6 ln 40/0.5) = ceil(44.2666)
+    assert prediction.teachers_of_lemma(0.5, 0.1) == 45
+    # odds of a vote of 30 to 10 at eps 0.2: e^(0.2 * 20/2) = e^2, so 1 with probability 0.880797
+    ones = np.full(40_000, 30)
+    noise = SeededNoise(np.random.SeedSequence(5))
+    share = prediction.predict(ones, 40, 0.2, noise).mean()
+    assert abs(share - 0.880797) < 5.5 * math.sqrt(0.8808 * 0.1192 / 40_000)
+    with pytest.raises(InfeasibleError, match="fewer mechanism.queries"):
+        agnostic.plan("private_prediction", {"hypotheses": "thresholds", "queries": 90}, setting(eps=0.1))
+
+
+def test_one_record_changes_one_teacher_however_often_it_was_drawn():
+    rng = np.random.default_rng(8)
+    X, y = line(60, rng)
+    counts = rng.integers(0, 4, 60)
+    points = PublicPoints(np.linspace(0, 1, 50)[:, None])
+    for own in (False, True):
+        room = Classroom(CLASSES["thresholds"], setting(), own=own)
+        before = room.votes(X, y, counts, 9, points, 0).counts
+        assert (before.sum(axis=1) == 9).all()
+        changed = []
+        for i in range(60):
+            X2, y2 = X.copy(), y.copy()
+            X2[i], y2[i] = rng.random(), 1 - y[i]
+            after = room.votes(X2, y2, counts, 9, points, 0).counts
+            changed.append(np.abs(after - before).max())
+            assert changed[-1] <= (counts[i] > 0)
+        assert max(changed) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "changes", "said"),
+    [
+        (
+            "sspp",
+            {"hypotheses": "lines"},
+            {},
+            "mechanism.hypotheses: got 'lines'; accepted: thresholds, stumps",
+        ),
+        ("sspp", {"calibration": "loose"}, {}, "mechanism.calibration: got 'loose'; accepted: tight, paper"),
+        ("sspp", {}, {"n_classes": 3}, "two classes"),
+        ("sspp", {"hypotheses": "thresholds"}, {"n_features": 5}, "thresholds need one feature, not 5"),
+        ("sspp", {"hypotheses": "rectangles"}, {"n_features": 3}, "at most 15 points, not 100"),
+        ("agprivcl", {}, {"eps": math.inf}, "eps: got inf"),
+        ("agprivcl", {"alpha": 1}, {}, "mechanism.alpha: got 1; accepted: a number in (0, 1)"),
+        ("agprivcl", {"cutoff": 0}, {}, "mechanism.cutoff: got 0; accepted: auto, or a whole number"),
+        ("agprivcl", {"teachers": "all"}, {}, "mechanism.teachers"),
+        ("agprivcl", {"relabel_eps": 0}, {}, "mechanism.relabel_eps"),
+        ("agprivcl", {}, {"n_private": 500, "n_teachers": 50}, "private records, or a larger eps"),
+        ("universal", {"share": 1.5}, {}, "mechanism.share"),
+        ("universal", {"first": 101}, {}, "mechanism.first: got 101"),
+        ("realizable_to_agnostic", {"hypotheses": "rectangles"}, {}, "thresholds, stumps, points"),
+        ("realizable_to_agnostic", {"inner": "gaussian"}, {}, "mechanism.inner"),
+        (
+            "realizable_to_agnostic",
+            {"inner": "svt"},
+            {"n_private": 300, "n_teachers": 3},
+            "inner=exponential",
+        ),
+        ("private_prediction", {"queries": 0}, {}, "mechanism.queries"),
+    ],
+)
+def test_refusals_name_the_key(name, options, changes, said):
+    with pytest.raises((ConfigError, InfeasibleError)) as caught:
+        agnostic.plan(name, options, setting(**changes))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_would_do_does():
+    s = setting(n_private=20_000, n_teachers=200)
+    with pytest.raises(InfeasibleError) as caught:
+        agnostic.plan("agprivcl", {"hypotheses": "thresholds"}, s)
+    said = str(caught.value)
+    enough = int(said.split("what would do: ")[1].split()[0])
+    agnostic.plan(
+        "agprivcl", {"hypotheses": "thresholds"}, replace(s, n_private=enough, n_teachers=enough // 100)
+    )
+    size = int(said.split("teacher.size=")[1])
+    agnostic.plan("agprivcl", {"hypotheses": "thresholds"}, replace(s, n_teachers=20_000 // size))
+
+
+def test_points_and_rectangles_are_learnt():
+    rng = np.random.default_rng(9)
+    X = rng.integers(0, 12, (3000, 2)).astype(float)
+    public = PublicPoints(rng.integers(0, 12, (24, 2)).astype(float))
+    target = public.X[0]
+    labels = {
+        "points": (X == target).all(axis=1),
+        "rectangles": (X[:, 0] >= 3) & (X[:, 0] <= 8) & (X[:, 1] >= 2),
+    }
+    for name, y in labels.items():
+        s = setting(n_private=3000, n_public=24, n_features=2, eps=5.0)
+        plan = agnostic.plan("sspp", {"hypotheses": name}, s)
+        noise = SeededNoise(np.random.SeedSequence(1))
+        learnt = plan.learn(PrivateRecords(X, y.astype(np.int64)), public, noise, rng)
+        assert (learnt.model.predict(X) == y).mean() > 0.85
+
+
+def test_the_command_line_runs_one_and_refuses_in_one_line(tmp_path):
+    def pate(*arguments):
+        command = [sys.executable, "-m", "pate_cli", "run", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+
+    done = pate("mechanism=sspp", "eps=1.0", "dataset.n_records=4000", "hydra.run.dir=out")
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert record["mechanism"] == "sspp"
+    assert (tmp_path / "out" / "student.skops").exists()
+    refused = pate("mechanism=agprivcl", "mechanism.calibration=paper", "hydra.run.dir=none")
+    assert refused.returncode == 2
+    lines = [text for text in refused.stderr.splitlines() if text.strip()]
+    assert len(lines) == 1
+    assert "calibration=tight" in lines[0]
+
+
+@pytest.mark.real_data
+def test_stumps_on_adult_come_within_two_points_of_the_best_without_privacy(real_data):
+    from pate_cli import datasets
+
+    dataset = datasets.load("adult")
+    split = datasets.split(dataset, private=0.8, public=0.02, budget=0.3, rng=np.random.default_rng(0))
+    s = setting(n_private=split.private.n_records, n_public=split.public.n_points, n_features=14)
+    plan = agnostic.plan("sspp", {}, s)
+    noise = SeededNoise(np.random.SeedSequence(2))
+    learnt = plan.learn(split.private, split.public, noise, np.random.default_rng(3))
+    best = CLASSES["stumps"].erm(split.private.X, split.private.y)
+
+    def accuracy(model):
+        return (model.predict(split.test.X) == split.test.y).mean()
+
+    assert accuracy(learnt.model) > accuracy(best) - 0.02
+    assert accuracy(best) > 0.79
+
+
+def test_a_million_records_on_a_line():
+    rng = np.random.default_rng(4)
+    private = PrivateRecords(*line(1_000_000, rng))
+    s = setting(n_private=1_000_000)
+    plan = agnostic.plan("realizable_to_agnostic", {"hypotheses": "thresholds"}, s)
+    noise = SeededNoise(np.random.SeedSequence(1))
+    learnt = plan.learn(private, PublicPoints(rng.random((100, 1))), noise, rng)
+    assert abs(learnt.model.threshold_ - 0.4) < 0.03

@@ -1,0 +1,72 @@
+"""Choices drawn from noise: their laws, at false-alarm rates below 1e-6."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.stats import chi2
+
+from pate_cli.agnostic.relabel import relabel, relabel_with_rest
+from pate_cli.agnostic.selection import choose, draws, subset
+from pate_cli.hypotheses import CLASSES
+from pate_cli.privacy.noise import SeededNoise
+
+
+def noise(seed):
+    return SeededNoise(np.random.SeedSequence(seed))
+
+
+def close(counts, probabilities):
+    expected = counts.sum() * probabilities
+    return ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-7, len(counts) - 1)
+
+
+def test_choose_follows_the_exponential_mechanism_both_ways():
+    mistakes = np.array([3.0, 0.0, 1.0, 6.0])
+    # weights e^(-eps m/2) at eps = 0.8: e^-1.2, 1, e^-0.4, e^-2.4
+    weights = np.array([math.exp(-1.2), 1.0, math.exp(-0.4), math.exp(-2.4)])
+    law = weights / weights.sum()
+    many = np.bincount(choose(mistakes, 0.8, noise(1), 20_000), minlength=4)
+    source = noise(2)
+    single = np.bincount([choose(mistakes, 0.8, source)[0] for _ in range(20_000)], minlength=4)
+    assert close(many, law)
+    assert close(single, law)
+    assert not close(single, np.array([0.3, 0.4, 0.2, 0.1]))
+
+
+def test_choose_survives_hopeless_candidates_and_no_noise():
+    mistakes = np.array([5e6, 0.0, 1e5])
+    assert choose(mistakes, 1.0, noise(3))[0] == 1
+    assert choose(np.array([2.0, 1.0, 1.0]), math.inf, noise(3), 4).tolist() == [1, 1, 1, 1]
+
+
+def test_subset_and_draws_are_uniform():
+    source = noise(4)
+    pairs = np.zeros((5, 5))
+    for _ in range(10_000):
+        a, b = subset(5, 2, source)
+        pairs[a, b] += 1
+    off = pairs[~np.eye(5, dtype=bool)]
+    assert np.trace(pairs) == 0
+    assert close(off, np.full(20, 1 / 20))
+    assert sorted(subset(7, 7, source).tolist()) == list(range(7))
+    totals = sum(draws(6, source) for _ in range(5_000))
+    assert totals.sum() == 30_000
+    assert close(totals, np.full(6, 1 / 6))
+
+
+def test_relabelling_gives_labels_of_one_good_hypothesis():
+    rng = np.random.default_rng(5)
+    x = rng.random((400, 1))
+    y = ((x[:, 0] > 0.6) ^ (rng.random(400) < 0.1)).astype(np.int64)
+    hypotheses = CLASSES["thresholds"]
+    for labels in (
+        relabel(hypotheses, x, y, noise(6)),
+        relabel_with_rest(hypotheses, x[:40], (x[40:], y[40:]), 0.5, noise(7)),
+    ):
+        order = np.argsort(x[: len(labels), 0])
+        assert (np.diff(labels[order]) >= 0).all()
+        assert (labels == (x[: len(labels), 0] > 0.6)).mean() > 0.9
+    exact = relabel(hypotheses, x, y, noise(8), relabel_eps=math.inf)
+    assert (exact != y).sum() == hypotheses.dichotomies(x).mistakes(x, y).min()
