@@ -132,12 +132,14 @@ def shares(eps: float, delta: float, n: int, kind: str, most: int, name: str) ->
         return Shares(n, t, eps_in, 1.0, inner_delta, proved, delta_proved)
     best: Shares | None = None
     lowest = math.inf
-    for t in sorted({max(1, round(n * 2 ** (-i / 4))) for i in range(4, 80)}):
+    for t in sorted({max(1, round(n * 2 ** (-i / 4))) for i in range(4, 80)}, reverse=True):
         if t > min(most, n // 2):
             continue
         # with eps_in = 0: ln(1 + r (4 e^inner_eps - 1)) = eps
         top = accounting.before_sampled(eps, t / n) - math.log(4)
         for inner_eps in (top * i / 40 for i in range(1, 40)) if top > 0 else ():
+            if 1 / (inner_eps * t) >= lowest:  # whatever eps_in may be
+                continue
             eps_in = accounting.transformed_eps_in(eps, inner_eps, n, t)
             if eps_in is None:
                 continue
