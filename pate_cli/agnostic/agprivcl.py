@@ -142,6 +142,7 @@ class AgPrivClPlan:
         rng: np.random.Generator,
     ) -> Answers:
         """Answer public points in `order`."""
+        checks.listable_encoded(self.classroom.hypotheses, public.X)
         choices, votes_noise = noise.spawn(2)
         rows = subset(private.n_records, self.n_sampled, choices)
         X, y = private.X[rows], private.y[rows]

@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from pate_cli.hypotheses import HypothesisClass
     from pate_cli.types import Setting
 
-__all__ = ["calibration", "finite", "fraction", "hypotheses", "listable", "two_classes", "whole"]
+__all__ = [
+    "calibration",
+    "finite",
+    "fraction",
+    "hypotheses",
+    "listable",
+    "listable_encoded",
+    "two_classes",
+    "whole",
+]
 
 _CLASSES = ("thresholds", "stumps", "rectangles", "points")
 
@@ -45,6 +54,13 @@ def listable(chosen: HypothesisClass, n_points: int, setting: Setting, what: str
     refusal = chosen.refusal(n_points, setting.n_features)
     if refusal is not None:
         raise InfeasibleError(f"mechanism.hypotheses={chosen.name}: {refusal}; {what}")
+
+
+def listable_encoded(chosen: HypothesisClass, X: Any) -> None:
+    """Refuse where encoding has made more columns than the class takes; public, as the encoder is."""
+    refusal = chosen.refusal(1, X.shape[1])
+    if refusal is not None:
+        raise InfeasibleError(f"mechanism.hypotheses={chosen.name}, after encoding: {refusal}")
 
 
 def calibration(options: Mapping[str, Any]) -> str:

@@ -70,6 +70,7 @@ class SsppPlan:
 
     def candidates(self, public: PublicPoints) -> Dichotomies:
         """One hypothesis for each labeling of the public points. PUBLIC."""
+        checks.listable_encoded(self.hypotheses, public.X)
         return self.hypotheses.dichotomies(public.X)
 
     def learn(

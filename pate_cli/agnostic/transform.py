@@ -71,6 +71,7 @@ class Shares:
         self, hypotheses: HypothesisClass, private: PrivateRecords, noise: Noise
     ) -> tuple[Any, IntArray]:
         """Draw T and relabel it by a hypothesis chosen on W. PRIVATE."""
+        checks.listable_encoded(hypotheses, private.X)
         rows = subset(private.n_records, self.t, noise)
         outside = np.ones(private.n_records, dtype=bool)
         outside[rows] = False

@@ -11,7 +11,10 @@ from pate_cli.hypotheses.base import signed, weights_of
 from pate_cli.hypotheses.classifiers import PointClassifier
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["PointDichotomies", "Points", "equals"]
+__all__ = ["MOST_COLUMNS", "PointDichotomies", "Points", "equals"]
+
+MOST_COLUMNS = 2_000
+"""Most columns of records that are compared whole."""
 
 
 class Points:
@@ -27,8 +30,10 @@ class Points:
         return 1
 
     def refusal(self, n_points: int, n_features: int) -> str | None:
-        """Any sample will do."""
-        return None
+        """Records are compared as dense rows."""
+        if n_features <= MOST_COLUMNS:
+            return None
+        return f"points take at most {MOST_COLUMNS} features, not {n_features}"
 
     def dichotomies(self, X: Any) -> PointDichotomies:
         """All k + 1 of them."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -238,6 +240,7 @@ def test_one_record_changes_one_teacher_however_often_it_was_drawn():
         ("sspp", {"calibration": "loose"}, {}, "mechanism.calibration: got 'loose'; accepted: tight, paper"),
         ("sspp", {}, {"n_classes": 3}, "two classes"),
         ("sspp", {"hypotheses": "thresholds"}, {"n_features": 5}, "thresholds need one feature, not 5"),
+        ("sspp", {"hypotheses": "points"}, {"n_features": 9_000}, "at most 2000 features, not 9000"),
         ("sspp", {"hypotheses": "rectangles"}, {"n_features": 3}, "at most 15 points, not 100"),
         ("agprivcl", {}, {"eps": math.inf}, "eps: got inf"),
         ("agprivcl", {"alpha": 1}, {}, "mechanism.alpha: got 1; accepted: a number in (0, 1)"),
@@ -263,6 +266,16 @@ def test_refusals_name_the_key(name, options, changes, said):
         agnostic.plan(name, options, setting(**changes))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_columns_that_encoding_adds_are_counted():
+    rng = np.random.default_rng(0)
+    for name in ("sspp", "agprivcl", "realizable_to_agnostic"):
+        plan = agnostic.plan(name, {"hypotheses": "thresholds"}, setting())
+        private = PrivateRecords(rng.random((60_000, 2)), rng.integers(0, 2, 60_000))
+        noise = SeededNoise(np.random.SeedSequence(1))
+        with pytest.raises(InfeasibleError, match="after encoding: thresholds need one feature, not 2"):
+            plan.learn(private, PublicPoints(rng.random((100, 2))), noise, rng)
 
 
 def test_what_would_do_does():
@@ -298,7 +311,8 @@ def test_points_and_rectangles_are_learnt():
 def test_the_command_line_runs_one_and_refuses_in_one_line(tmp_path):
     def pate(*arguments):
         command = [sys.executable, "-m", "pate_cli", "run", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=env)
 
     done = pate("mechanism=sspp", "eps=1.0", "dataset.n_records=4000", "hydra.run.dir=out")
     assert done.returncode == 0, done.stderr
