@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import ConfigError
@@ -60,10 +61,21 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     return made
 
 
-def attacks(name: str, made: Any) -> Any:
-    """Attacks on a plan, for an audit: list of (name, sample).
+def attacks(plan: LearnerPlan) -> list[tuple[str, Callable[..., Any]]]:
+    """Worst-case inputs for an audit of a plan made here.
 
-    ``sample(neighbour, rng, runs)`` gives what was released in each run as numbers, float64 of shape
-    (runs, k), on a fixed pair of neighbouring tiny private sets.
+    Parameters
+    ----------
+    plan : LearnerPlan
+
+    Returns
+    -------
+    list of (str, callable)
+        ``sample(neighbour: bool, rng, runs)`` gives what `runs` runs release on D or on D', a fixed pair of
+        tiny private sets, coded as numbers: an array of shape (runs, k). May be empty.
     """
-    return _module(name).attacks(made)
+    module = sys.modules[type(plan).__module__]
+    if not type(plan).__module__.startswith(f"{__name__}."):
+        raise TypeError(f"{type(plan).__name__} is not a plan of this room")
+    found: list[tuple[str, Callable[..., Any]]] = module.attacks(plan)
+    return found
