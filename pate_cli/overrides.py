@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,15 @@ from pate_cli.errors import ConfigError, InputError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["CommandLine", "chosen_directory", "compose", "conf_dir", "jobs", "packaged", "parse_argv"]
-__all__ += ["quoted"]
+__all__ = ["CommandLine", "chosen_directory", "compose", "compose_all", "conf_dir", "jobs", "packaged"]
+__all__ += ["parse_argv", "quoted"]
 
 _FREE = re.compile(r"^(teacher|student)\.params\.")
 _OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
 _SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
+_PLAIN = ("eps", "delta", "seed", "repeats")
+"""Keys whose values choose no option: jobs that differ in nothing else are composed once."""
+
 _NOT_OURS = ("config_path", "config_name", "experimental_rerun")
 
 
@@ -158,6 +162,36 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> dict[str
     return _compose(overrides, config_dir)[0]
 
 
+def compose_all(jobs: Sequence[Sequence[str]], config_dir: str | None = None) -> Iterator[dict[str, Any]]:
+    """Compose the jobs of a sweep as `compose` does each, in a fraction of the time.
+
+    Raises
+    ------
+    InputError
+        As `compose`.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import OverrideType
+    from omegaconf import OmegaConf
+
+    parser, known = OverridesParser.create(), {}
+    for job in jobs:
+        plain = [text for text in job if text.partition("=")[0].lstrip("+~") in _PLAIN]
+        changes = [parser.parse_override(text) for text in plain]
+        if len(jobs) == 1 or any(change.type != OverrideType.CHANGE for change in changes):
+            yield compose(job, config_dir)
+            continue
+        others = tuple(text for text in job if text not in plain)
+        if others not in known:
+            known[others] = _composed(others, config_dir)
+        cfg = copy.deepcopy(known[others])
+        with _told(others, config_dir):
+            for change in changes:  # as Hydra does
+                OmegaConf.update(cfg, change.key_or_group, change.value(), merge=True)
+            container = _resolve(cfg)[0]
+        yield _checked_groups(container, config_dir)
+
+
 def chosen_directory(
     overrides: Sequence[str], config_dir: str | None = None, *, multirun: bool
 ) -> str | None:
@@ -172,22 +206,38 @@ def chosen_directory(
 
 def _compose(overrides: Sequence[str], config_dir: str | None) -> tuple[dict[str, Any], str, str]:
     """Resolved configuration, directory of the run, directory of the sweep."""
+    cfg = _composed(overrides, config_dir)
+    with _told(overrides, config_dir):
+        container, run_dir, sweep_dir = _resolve(cfg)
+    return _checked_groups(container, config_dir), run_dir, sweep_dir
+
+
+def _composed(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
+
+    extra = [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []
+    with _told(overrides, config_dir), initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return hydra_compose("config", [*overrides, *extra], return_hydra_config=True)
+
+
+@contextmanager
+def _told(overrides: Sequence[str], config_dir: str | None) -> Iterator[None]:
+    """Say Hydra's errors in one line."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    extra = [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []
     try:
-        with initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            cfg = hydra_compose("config", [*overrides, *extra], return_hydra_config=True)
-            container, run_dir, sweep_dir = _resolve(cfg)
+        yield
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise _explained(error, overrides, config_dir) from error
+
+
+def _checked_groups(container: dict[str, Any], config_dir: str | None) -> dict[str, Any]:
     for group in _groups():
         if not isinstance(container.get(group), dict):
             raise ConfigError(group, container.get(group), _options(group, config_dir))
-    return container, run_dir, sweep_dir
+    return container
 
 
 def _resolve(cfg: DictConfig) -> tuple[dict[str, Any], str, str]:

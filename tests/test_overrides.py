@@ -9,7 +9,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from pate_cli import overrides
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.overrides import chosen_directory, compose, jobs, parse_argv, quoted
+from pate_cli.overrides import chosen_directory, compose, compose_all, jobs, parse_argv, quoted
 
 
 def test_options_and_overrides_in_any_order():
@@ -68,6 +68,22 @@ def test_every_option_of_every_group_composes():
             count += 1
             assert "Example: pate run" in path.read_text().split("\n\n")[0]
     assert count >= 20
+
+
+def test_jobs_composed_together_are_as_composed_one_by_one(tmp_path):
+    (tmp_path / "dataset").mkdir()
+    (tmp_path / "dataset" / "mine.yaml").write_text("name: csv\npath: ${eps}-${seed}.csv\n")
+    lists = [
+        *(
+            ["mechanism=svt", f"eps={eps}"]
+            for eps in ("1", "2.0", "inf", "null", "'3'", "${seed}", "[1]", "")
+        ),
+        *(["eps=1", "mechanism=svt", "repeats=3"], ["seed=3", "seed=4"], ["dataset=mine", "eps=5", "seed=6"]),
+        *(["dataset=mine", "eps=7"], ["eps=3", "++eps=2"], ["++eps=2", "eps=3"], ["~seed"], []),
+    ]
+    together = list(compose_all(lists, str(tmp_path)))
+    assert [repr(raw) for raw in together] == [repr(compose(job, str(tmp_path))) for job in lists]
+    assert together[10]["dataset"]["path"] == "5-6.csv"
 
 
 def test_hydra_is_left_as_it_was():

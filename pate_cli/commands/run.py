@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
 
     execution.forget()
     lists = overrides.jobs(line)
-    names = [_name(execution.checked(overrides.compose(job, line.config_dir))) for job in lists]
+    names = [_name(execution.checked(raw)) for raw in overrides.compose_all(lists, line.config_dir)]
     release = any(releases for *_, releases in names)
     if release and line.multirun:
         raise ConfigError("release", True, "false in a sweep (-m); releases are made one by one")
@@ -107,7 +107,8 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
     sys.argv = ["pate", *argv]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
-        hydra.main(version_base="1.3", config_path=str(overrides.conf_dir()), config_name="config")(job)()
+        with _composed_once():
+            hydra.main(version_base="1.3", config_path=str(overrides.conf_dir()), config_name="config")(job)()
     finally:
         sys.argv = before[0]
         if before[1] is None:
@@ -116,6 +117,25 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
             os.environ["HYDRA_FULL_ERROR"] = before[1]
     if raised:
         raise raised[0]
+
+
+@contextmanager
+def _composed_once() -> Iterator[None]:
+    """Spare Hydra's sweeper a rehearsal of every job: `main` has composed them all by now."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+
+    sweeper_class: Any = BasicSweeper
+    rehearse = sweeper_class.validate_batch_is_legal
+
+    def unless_done(sweeper: Any, batch: Any) -> None:
+        if sweeper.params:  # jobs we have not seen, from a configuration of the user's
+            rehearse(sweeper, batch)
+
+    sweeper_class.validate_batch_is_legal = unless_done
+    try:
+        yield
+    finally:
+        sweeper_class.validate_batch_is_legal = rehearse
 
 
 def _name(run: Any) -> tuple[str, str, bool]:
