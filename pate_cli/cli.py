@@ -19,6 +19,7 @@ COMMANDS = {
     "reproduce": "a paper's table or figure, ours beside the printed numbers",
     "audit": "attack the mechanism: measured lower bound on eps against the claim",
     "data": "list, fetch and verify the datasets",
+    "cache": "the votes kept on disk by `cache=true`: show them, clear them",
     "ledger": "the total budget of a dataset for real releases, and what is left",
     "predict": "label new points with a saved student",
 }

@@ -30,7 +30,7 @@ __all__ = [
 _CALIBRATIONS = ("tight", "liu2021", "bassily2018")
 _TOP = (
     *("dataset", "teacher", "student", "mechanism", "compute"),
-    *("eps", "delta", "repeats", "seed", "split", "release", "ledger"),
+    *("eps", "delta", "repeats", "seed", "split", "release", "ledger", "cache"),
 )
 _MECHANISM_KEYS = {
     "gaussian": ("name",),
@@ -140,6 +140,7 @@ class RunConfig:
     seed: int
     release: bool = False
     ledger: str | None = None
+    cache: bool = False
 
 
 def parse(raw: Mapping[str, Any]) -> RunConfig:
@@ -197,6 +198,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         seed=_required("seed", raw.get("seed"), low=0),
         release=_flag("release", raw.get("release", False)),
         ledger=_directory("ledger", raw.get("ledger")),
+        cache=_flag("cache", raw.get("cache", False)),
     )
     if config.release:
         _check_release(config)
@@ -213,6 +215,8 @@ def _check_release(config: RunConfig) -> None:
         raise ConfigError("repeats", config.repeats, "1 with release=true; each release is charged by itself")
     if config.seed != 0:
         raise ConfigError("seed", config.seed, "nothing with release=true: it draws its own randomness")
+    if config.cache:
+        raise ConfigError("cache", True, "false with release=true: what is kept there are exact votes")
 
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:

@@ -25,6 +25,8 @@ from pate_cli.errors import ConfigError, InputError
 from pate_cli.types import Dataset, RepeatResult
 
 if TYPE_CHECKING:
+    from pate_cli.cache import Lesson
+    from pate_cli.lessons import Shelf
     from pate_cli.pipeline import Outcome, Prepared
 
 __all__ = ["CheckedRun", "checked", "execute", "forget", "interrupts_ignored", "report"]
@@ -61,6 +63,10 @@ def checked(raw: dict[str, Any]) -> CheckedRun:
 def _checked(text: str) -> CheckedRun:
     raw = json.loads(text)
     config = parse(raw)
+    if config.cache:
+        from pate_cli.lessons import check_place
+
+        check_place()
     dataset = _dataset(config.dataset)
     from pate_cli.pipeline import prepare
 
@@ -71,6 +77,7 @@ def forget() -> None:
     """Forget configurations and data seen before: files may have changed since."""
     _checked.cache_clear()
     _load.cache_clear()
+    _shelf.cache_clear()
 
 
 def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Sequence[str]) -> None:
@@ -236,24 +243,37 @@ def _load(name: str, options: str) -> Dataset:
 
 def _outcomes(prepared: Prepared) -> Generator[Outcome, None, None]:
     """Repeats in order, on as many processes as the configuration says; the numbers do not depend on it."""
-    repeats = prepared.config.repeats
-    workers = _workers(prepared.config.compute, repeats)
+    repeats, shelf = prepared.config.repeats, _shelf()
+    # starting processes takes longer than a few repeats, or somewhat more where nobody is to be taught
+    workers = _workers(prepared.config.compute, repeats, least=32 if _is_quick(prepared, shelf) else 4)
     if workers == 1:
-        yield from (_one(prepared, repeat) for repeat in range(repeats))
+        for repeat in range(repeats):
+            outcome, lesson = _one(prepared, repeat, shelf.recall(prepared, repeat))
+            shelf.keep(prepared, repeat, lesson)
+            yield outcome
         return
     from joblib import Parallel, delayed
 
     with interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
         outcomes = Parallel(n_jobs=workers, return_as="generator")(
-            delayed(_one)(prepared, repeat) for repeat in range(repeats)
+            delayed(_one)(prepared, repeat, shelf.recall(prepared, repeat)) for repeat in range(repeats)
         )
     try:
-        for outcome in outcomes:  # noqa: UP028 - `yield from` would close it before `finally` does
+        for repeat, (outcome, lesson) in enumerate(outcomes):
+            shelf.keep(prepared, repeat, lesson)
             yield outcome
     finally:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # who stops early knows that work is left
             outcomes.close()
+
+
+@lru_cache(maxsize=1)
+def _shelf() -> Shelf:
+    """Votes that the jobs of one command share."""
+    from pate_cli.lessons import Shelf
+
+    return Shelf()
 
 
 @contextlib.contextmanager
@@ -269,24 +289,31 @@ def interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _one(prepared: Prepared, repeat: int) -> Outcome:
+def _one(prepared: Prepared, repeat: int, lesson: Lesson | None) -> tuple[Outcome, Lesson | None]:
     from threadpoolctl import threadpool_limits
 
-    from pate_cli.pipeline import run_repeat
+    from pate_cli.lessons import run_repeat
 
     # one BLAS thread: the same sums in the same order, however many workers there are
     with threadpool_limits(limits=1):
-        return run_repeat(prepared, repeat)
+        return run_repeat(prepared, repeat, lesson)
 
 
-def _workers(compute: ComputeConfig, repeats: int) -> int:
+def _workers(compute: ComputeConfig, repeats: int, least: int = 4) -> int:
     if compute.workers is not None:
         return min(compute.workers, repeats)
-    if repeats < 4:  # starting processes would take longer than it saves
+    if repeats < least:
         return 1
     from joblib import cpu_count
 
     return min(int(cpu_count()), repeats)
+
+
+def _is_quick(prepared: Prepared, shelf: Shelf) -> bool:
+    config = prepared.config
+    return config.mechanism.queries == "passive" and all(
+        shelf.has(prepared, repeat) for repeat in range(config.repeats)
+    )
 
 
 @contextlib.contextmanager

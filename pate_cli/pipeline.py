@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from pate_cli import (
     students,
     teachers,
 )
+from pate_cli.cache import Lesson
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.votes import majority
@@ -129,12 +130,13 @@ class Released:
 class Taught:
     """What the teachers of one repeat leave: PRIVATE, shared by mechanisms within a process.
 
-    `teacher_accuracy` is for diagnostics: not differentially private.
+    `teacher_accuracy` and `ceilings`, by student if known, are diagnostics: not differentially private.
     """
 
     split: Split
     votes: Votes
     teacher_accuracy: float
+    ceilings: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -226,9 +228,13 @@ def teaching_key(config: RunConfig) -> Hashable:
     return repr((config.dataset, config.split, config.teacher, config.seed))
 
 
-def teach(run: Prepared, repeat: int) -> Taught:
-    """Split, train the teachers and let them vote: everything before a mechanism is needed."""
-    split, ensemble = _train(run, Streams.of(run.config.seed, repeat))
+def teach(run: Prepared, repeat: int, lesson: Lesson | None = None) -> Taught:
+    """Split, train the teachers and let them vote; only split, with the lesson they left before."""
+    streams = Streams.of(run.config.seed, repeat)
+    if lesson is not None:  # private features are not even put together
+        votes = Votes(lesson.counts, run.n_teachers)
+        return Taught(_split(run, streams), votes, lesson.teacher_accuracy, lesson.ceilings)
+    split, ensemble = _train(run, streams)
     return Taught(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
 
 
@@ -428,9 +434,12 @@ def _diagnostics(run: Prepared, taught: Taught, answers: Answers, fit: Any) -> d
     given = answers.labels >= 0
     points, labels = answers.asked[given], answers.labels[given]
     # the ceiling of this student on these public points: every label the teachers' exact vote
-    everything = Answers(np.arange(len(vote)), vote)
+    student = repr((run.config.student.estimator, run.config.student.params))
+    if student not in taught.ceilings:
+        everything = Answers(np.arange(len(vote)), vote)
+        taught.ceilings[student] = _accuracy(fit(everything), split)
     return {
-        "ceiling": _accuracy(fit(everything), split),
+        "ceiling": taught.ceilings[student],
         "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),
         "vote_accuracy": float(np.mean(vote == truth)),
         "label_accuracy": float(np.mean(labels == truth[points])) if len(points) else float("nan"),

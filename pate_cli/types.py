@@ -100,7 +100,7 @@ class PrivateRecords(_Private):
     @property
     def n_records(self) -> int:
         """Number of private records; public by assumption."""
-        return int(self.X.shape[0])
+        return len(self.y)
 
     def __repr__(self) -> str:
         return f"PrivateRecords(n_records={self.n_records})"

@@ -45,10 +45,10 @@ def repeats(run: Path) -> list[dict[str, str]]:
 def fail_at(monkeypatch: pytest.MonkeyPatch, repeat: int, error: BaseException) -> None:
     run_repeat = pipeline.run_repeat
 
-    def failing(run: Any, number: int) -> Any:
+    def failing(run: Any, number: int, *taught: Any) -> Any:
         if number == repeat:
             raise error
-        return run_repeat(run, number)
+        return run_repeat(run, number, *taught)
 
     monkeypatch.setattr(pipeline, "run_repeat", failing)
 

@@ -140,7 +140,8 @@ def split(
     ConfigError
         As `sizes`.
     """
-    from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split
+    from pate_cli.datasets.deferred import DeferredRecords
+    from pate_cli.types import Holdout, PublicPoints, Split
 
     parts = sizes(dataset.n_records, private, public, budget)
     order = rng.permutation(dataset.n_records)
@@ -161,7 +162,7 @@ def split(
 
     X_public = features(theirs)
     return Split(
-        private=PrivateRecords(features(ours), dataset.y[ours]),
+        private=DeferredRecords.of(lambda: features(ours), dataset.y[ours]),
         public=PublicPoints(X_public, theirs),
         public_labels=Holdout(X_public, dataset.y[theirs]),
         test=Holdout(features(rest), dataset.y[rest]),

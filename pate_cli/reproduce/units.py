@@ -11,10 +11,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.cache import library_versions, source_version
 from pate_cli.results import config_hash, write_text
 from pate_cli.results.provenance import plain
 
@@ -142,16 +142,9 @@ def identity(raw: Mapping[str, Any], checksum: str) -> Identity:
 def code_version() -> str:
     """Hash the source files that decide a repeat's numbers (12 hex digits)."""
     package = Path(__file__).resolve().parent.parent
-    files = [package / "pipeline.py", package / "types.py"]
-    files += [path for room in NUMERICS for path in (package / room).rglob("*.py")]
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:12]
+    return source_version(package, NUMERICS, ("pipeline.py", "types.py"))
 
 
-@cache
 def numeric_versions() -> dict[str, str]:
     """Versions of the libraries that decide a repeat's numbers."""
-    return {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "libsvm-official")}
+    return library_versions()

@@ -21,9 +21,9 @@ def config_hash(config: Mapping[str, Any]) -> str:
     """Hash what decides a run's numbers, as 12 hex digits.
 
     SHA-256 of the canonical JSON of the resolved configuration without its
-    `hydra` and `compute` keys: order, workers and `1` for `1.0` make no difference.
+    `hydra`, `compute` and `cache` keys: order, workers and `1` for `1.0` make no difference.
     """
-    kept = {key: value for key, value in config.items() if key not in ("hydra", "compute")}
+    kept = {key: value for key, value in config.items() if key not in ("hydra", "compute", "cache")}
     canonical = json.dumps(
         _whole(plain(kept, "config")), sort_keys=True, separators=(",", ":"), allow_nan=False
     )

@@ -307,10 +307,10 @@ def failing(monkeypatch: pytest.MonkeyPatch, eps: float, error: BaseException, r
     """Let the jobs at one eps fail at one repeat, as nothing checked in advance could tell."""
     run_repeat = pipeline.run_repeat
 
-    def fail(run: Any, number: int) -> Any:
+    def fail(run: Any, number: int, *taught: Any) -> Any:
         if run.config.eps == eps and number == repeat:
             raise error
-        return run_repeat(run, number)
+        return run_repeat(run, number, *taught)
 
     monkeypatch.setattr(pipeline, "run_repeat", fail)
 

@@ -1,0 +1,342 @@
+"""`cache=true` through the command line, and `pate cache`."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pate_cli import execution, pipeline
+from pate_cli.cache import store as store_module
+from pate_cli.cli import main
+
+SMALL = ["dataset.n_records=1200", "split.public=40", "teacher.size=20"]
+
+
+@pytest.fixture(autouse=True)
+def votes(tmp_path, monkeypatch) -> Path:
+    """Directory of the cache, not there yet; the tests run beside it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
+    return tmp_path / "votes"
+
+
+def run(*argv: str, into: str = "out") -> int:
+    key = "hydra.sweep.dir" if "-m" in argv else "hydra.run.dir"
+    return main(["run", *SMALL, *argv, f"{key}={into}"])
+
+
+def numbers(where: str | Path) -> list[list[dict[str, str]]]:
+    """Every number of every job, but for the seconds."""
+    found = []
+    for path in sorted(Path(where).rglob("repeats.csv")):
+        with path.open(newline="") as file:
+            rows = [
+                {key: cell for key, cell in row.items() if key != "seconds"} for row in csv.DictReader(file)
+            ]
+        found.append(rows)
+    assert found
+    return found
+
+
+@pytest.fixture
+def fits(monkeypatch) -> list[int]:
+    """How many ensembles were trained, in this process."""
+    seen: list[int] = []
+    train = pipeline.teachers.train
+    monkeypatch.setattr(pipeline.teachers, "train", lambda *a, **k: seen.append(1) or train(*a, **k))
+    return seen
+
+
+def entries(votes: Path) -> list[Path]:
+    return sorted(votes.glob("*.lesson"))
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory) -> list[list[dict[str, str]]]:
+    """Numbers of three repeats without a cache."""
+    where = tmp_path_factory.mktemp("none") / "out"
+    assert run("repeats=3", into=str(where)) == 0
+    return numbers(where)
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "svt", "active"])
+def test_cold_warm_and_without_are_one(mechanism, votes, fits):
+    options = [f"mechanism={mechanism}", "repeats=2", "eps=3"]
+    assert run(*options, into="none") == 0
+    assert not votes.exists()  # without cache=true nothing is on disk
+    assert len(fits) == 2
+    assert run(*options, "cache=true", into="cold") == 0
+    assert len(entries(votes)) == 2
+    assert len(fits) == 4
+    assert run(*options, "cache=true", into="warm") == 0
+    assert len(fits) == 4
+    assert numbers("none") == numbers("cold") == numbers("warm")
+    # another mechanism and eps find the same votes
+    assert run("mechanism=svt", "repeats=2", "eps=2", "cache=true", into="other") == 0
+    assert len(fits) == 4
+
+
+def test_mixed_data_with_an_encoder(votes, fits):
+    text = "".join(f"{i * 7 % 50},{'red' if i % 3 else 'blue'},{'ab'[i * 7 % 50 > 25]}\n" for i in range(600))
+    Path("mine.csv").write_text("height,colour,kind\n" + text)
+    options = ["run", "dataset=csv", "dataset.path=mine.csv", "dataset.target=kind", "split.public=50"]
+    for n, cache in enumerate(("false", "true", "true")):
+        assert main([*options, "eps=5", f"cache={cache}", f"hydra.run.dir=out{n}"]) == 0
+    assert numbers("out0") == numbers("out1") == numbers("out2")
+    assert len(fits) == 2
+    Path("same.csv").write_text(Path("mine.csv").read_text())  # the content counts, not the name
+    options[2] = "dataset.path=same.csv"
+    assert main([*options, "eps=5", "cache=true", "hydra.run.dir=out3"]) == 0
+    assert len(fits) == 2
+    Path("same.csv").write_text(Path("mine.csv").read_text().replace("7,red,a", "8,red,a", 1))
+    assert main([*options, "eps=5", "cache=true", "hydra.run.dir=out4"]) == 0
+    assert len(fits) == 3
+
+
+def test_the_jobs_of_a_sweep_share_without_a_disk(votes, fits):
+    assert run("-m", "mechanism=gaussian,svt", "eps=1,5", "repeats=2", into="all") == 0
+    assert len(fits) == 2
+    assert not votes.exists()
+    assert run("mechanism=svt", "eps=5", "repeats=2", into="alone") == 0
+    assert len(fits) == 4  # nothing is left of an earlier command
+    assert numbers("all/3") == numbers("alone")
+
+
+def test_workers_share_too(votes, three, fits):
+    assert run("-m", "eps=1.0,5", "repeats=3", "compute.workers=2", "cache=true", into="two") == 0
+    assert fits == []  # not in this process
+    assert numbers("two/0") == three
+    assert len(entries(votes)) == 3
+    assert run("-m", "eps=1.0,5", "repeats=3", "cache=true", into="one") == 0
+    assert fits == []
+    assert numbers("two") == numbers("one")
+
+
+def test_what_one_job_was_taught_the_workers_of_the_next_are_handed(monkeypatch):
+    """Counted where it happens: a worker that is handed a lesson does not train."""
+    handed = []
+    one = execution._one
+    monkeypatch.setattr(
+        execution, "_one", lambda run, n, lesson: handed.append(lesson is not None) or one(run, n, lesson)
+    )
+    parallel = "joblib.Parallel.__call__"
+    monkeypatch.setattr(parallel, lambda self, tasks: (task(*args, **kwargs) for task, args, kwargs in tasks))
+    assert run("-m", "eps=1.0,5", "repeats=3", "compute.workers=2", into="two") == 0
+    assert handed == [False] * 3 + [True] * 3
+
+
+def test_a_learner_of_ones_own_is_not_kept_on_disk(votes, fits, monkeypatch, tmp_path, capsys):
+    Path("lately.py").write_text(
+        "from sklearn.tree import DecisionTreeClassifier\nclass Mine(DecisionTreeClassifier): pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert run("-m", "teacher.estimator=lately.Mine", "eps=1,5", "cache=true") == 0
+    assert not votes.exists()
+    assert len(fits) == 1
+    assert capsys.readouterr().err.count("lately.Mine is not of an installed package") == 1
+    sys.modules.pop("lately")
+
+
+def test_a_release_never_touches_it(votes, capsys, monkeypatch):
+    assert run("release=true", "cache=true", "mechanism=svt") == 2
+    assert capsys.readouterr().err == (
+        "pate: cache: got True; accepted: false with release=true: what is kept there are exact votes\n"
+    )
+    assert not Path("out").exists()
+    assert not votes.exists()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (
+            lambda votes, env: votes.mkdir(mode=0o755),
+            r"PATE_CACHE: got '.*'; accepted: a directory of your own",
+        ),
+        (lambda votes, env: votes.symlink_to("elsewhere"), r"PATE_CACHE: got .*, not a link"),
+        (
+            lambda votes, env: env("PATE_CACHE_LIMIT", "much"),
+            r"PATE_CACHE_LIMIT: got 'much'; accepted: a size",
+        ),
+    ],
+)
+def test_refused_before_anything_is_written(votes, spoil, said, capsys, monkeypatch):
+    spoil(votes, monkeypatch.setenv)
+    assert run("cache=true") == 2
+    assert re.fullmatch(rf"pate: {said}.*\n", capsys.readouterr().err)
+    assert not Path("out").exists()
+    assert not votes.exists() or not any(votes.iterdir())
+
+
+def test_a_flag_is_a_flag(capsys):
+    assert run("cache=disk") == 2
+    assert "cache: got 'disk'; accepted: true, false" in capsys.readouterr().err
+
+
+def test_a_full_disk_does_not_stop_a_run(votes, three, monkeypatch, capsys):
+    write = os.write
+
+    def full(file: int, content: Any) -> int:
+        if len(entries(votes)) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module.os, "write", full)
+        assert run("repeats=3", "cache=true", into="full") == 0
+    assert capsys.readouterr().err == (
+        f"pate: cache: {votes}: No space left on device; going on without\nwritten to full\n"
+    )
+    assert numbers("full") == three
+    assert [path.suffix for path in votes.iterdir()] == [".lesson"]
+
+
+@pytest.fixture
+def tiny(tmp_path) -> Iterator[Path]:
+    """A disk with room for less than one entry."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a disk cannot be mounted here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_is_really_full(tiny, three, monkeypatch, capsys):
+    monkeypatch.setenv("PATE_CACHE", str(tiny))
+    (tiny / "other").write_bytes(bytes(3500))  # the rest of its only page
+    assert run("repeats=3", "cache=true", into="full") == 0
+    assert capsys.readouterr().err.count("No space left on device; going on without") == 1
+    assert numbers("full") == three
+    (tiny / "other").unlink()
+    assert list(tiny.iterdir()) == []
+
+
+KILLED = """
+import os, signal, sys
+from pate_cli.cache import store
+from pate_cli.cli import main
+
+call, when = sys.argv[1], int(sys.argv[2])
+real, calls = getattr(os, call), []
+
+def fatal(*args, **kwargs):
+    if sys._getframe(1).f_globals["__name__"] != store.__name__:
+        return real(*args, **kwargs)
+    calls.append(1)
+    if len(calls) == when:
+        if call == "write":
+            real(args[0], bytes(args[1])[: len(args[1]) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(*args, **kwargs)
+
+setattr(os, call, fatal)
+sys.exit(main(sys.argv[3:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "when", "kept"), [("write", 2, 1), ("replace", 2, 1), ("fsync", 4, 2)], ids=str
+)
+def test_kill_9_while_writing(call, when, kept, votes, three, fits):
+    """In the middle of an entry, before it is put in place, just after: the next run goes on from there."""
+    options = ["run", *SMALL, "repeats=3", "cache=true", "hydra.run.dir=killed"]
+    done = subprocess.run([sys.executable, "-c", KILLED, call, str(when), *options], capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert len(entries(votes)) == kept
+    assert run("repeats=3", "cache=true", into="after") == 0
+    assert len(fits) == 3 - kept
+    assert numbers("after") == three
+
+
+@pytest.mark.parametrize("how", ["truncated", "flipped", "renamed"])
+def test_a_spoilt_entry_is_made_again(how, votes, fits, capsys):
+    assert run("repeats=2", "cache=true", into="before") == 0
+    one, other = entries(votes)
+    content = one.read_bytes()
+    if how == "renamed":
+        other.replace(one)
+    else:
+        middle = bytes([content[len(content) // 2] ^ 1])
+        half = len(content) // 2
+        one.write_bytes(
+            content[:half] if how == "truncated" else content[:half] + middle + content[half + 1 :]
+        )
+    capsys.readouterr()
+    assert run("repeats=2", "cache=true", into="after") == 0
+    assert re.search(rf"pate: cache: {re.escape(str(one))}: .*; made again\n", capsys.readouterr().err)
+    assert len(fits) == (4 if how == "renamed" else 3)
+    assert numbers("after") == numbers("before")
+    assert run("repeats=2", "cache=true", into="again") == 0
+    assert len(fits) == (4 if how == "renamed" else 3)
+
+
+def test_the_limit_holds(votes, monkeypatch):
+    assert run("repeats=1", "cache=true", into="one") == 0
+    size = entries(votes)[0].stat().st_size
+    monkeypatch.setenv("PATE_CACHE_LIMIT", f"{2 * size + 50}")
+    assert run("repeats=3", "cache=true", into="three") == 0
+    assert len(entries(votes)) == 2
+
+
+def test_show_and_clear(votes, capsys):
+    assert main(["cache", "show"]) == 0
+    assert capsys.readouterr().out == f"{votes}: 0 entries, 0 B of 2 GB\n"
+    assert not votes.exists()
+    assert run("repeats=2", "cache=true") == 0
+    (votes / f"{'0' * 40}.lesson").write_bytes(b"something")
+    capsys.readouterr()
+    assert main(["cache", "show"]) == 0
+    said = capsys.readouterr().out
+    assert re.match(rf"{re.escape(str(votes))}: 3 entries, \d.* of 2 GB\n", said)
+    assert re.search(r"^\? +1 +9 B ", said, re.MULTILINE)
+    assert re.search(r"^synthetic +2 +\d", said, re.MULTILINE)
+    assert main(["cache", "clear", "a9a"]) == 0
+    assert "removed 0 entries" in capsys.readouterr().out
+    assert main(["cache", "clear", "a9b"]) == 2
+    assert capsys.readouterr().err.startswith("pate: pate cache clear: got 'a9b'; accepted: ?, a9a, ")
+    assert main(["cache", "clear", "synthetic"]) == 0
+    assert "removed 2 entries" in capsys.readouterr().out
+    assert len(entries(votes)) == 1
+    assert main(["cache", "clear"]) == 0
+    assert "removed 1 entry, 9 B" in capsys.readouterr().out
+    assert list(votes.iterdir()) == []
+    assert main(["cache"]) == 2
+
+
+def test_show_and_clear_refuse_a_directory_of_others(votes, capsys):
+    votes.mkdir(mode=0o755)
+    (votes / "0.lesson").write_bytes(b"theirs")
+    for command in ("show", "clear"):
+        assert main(["cache", command]) == 2
+        assert "chmod 700" in capsys.readouterr().err
+    assert entries(votes)
+
+
+def test_the_cache_is_no_part_of_a_configurations_identity(votes):
+    from pate_cli.results import read_record
+
+    assert run(into="a") == 0
+    assert run("cache=true", into="b") == 0
+    assert read_record("a/result.json").config_hash == read_record("b/result.json").config_hash
+
+
+def test_few_repeats_that_are_known_start_no_process(monkeypatch):
+    asked = []
+    monkeypatch.setattr(execution, "_workers", lambda compute, repeats, least: asked.append(least) or 1)
+    assert run("repeats=2", "cache=true", into="a") == 0
+    assert run("repeats=2", "cache=true", into="b") == 0
+    assert run("repeats=3", "cache=true", into="c") == 0
+    assert run("repeats=2", "cache=true", "mechanism=active", into="d") == 0
+    assert asked == [4, 32, 4, 4]

@@ -1,0 +1,185 @@
+"""Teachers once: what their votes depend on, and a repeat done with what they left."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from pate_cli import datasets, lessons, pipeline
+from pate_cli.config import parse
+from pate_cli.datasets.content import fingerprint
+from pate_cli.datasets.tabular import encoder_for
+from pate_cli.lessons import FILES, TEACHING, Shelf, content_key, run_repeat
+from pate_cli.overrides import compose
+from pate_cli.pipeline import Prepared, prepare
+from pate_cli.types import Dataset
+
+PACKAGE = Path(lessons.__file__).parent
+SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")
+
+
+def prepared(*overrides: str, **dataset: object) -> Prepared:
+    config = parse(compose([*SMALL, *overrides]))
+    loaded = datasets.load(config.dataset.name, **config.dataset.options)
+    return prepare(config, dataclasses.replace(loaded, **dataset))
+
+
+@pytest.fixture(scope="module")
+def run() -> Prepared:
+    return prepared()
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        *(["mechanism=svt"], ["eps=3", "delta=1e-3"], ["student=tree"], ["compute.workers=2", "repeats=5"]),
+        *(["cache=true"], ["split.private=800"], ["teacher.count=40"], ["split.budget=3"]),
+    ],
+)
+def test_what_votes_do_not_depend_on(run, overrides):
+    assert content_key(prepared(*overrides), 0) == content_key(run, 0)
+
+
+def test_nor_on_names(run):
+    there = prepared(name="other", checksum="another", source="elsewhere")
+    assert content_key(there, 0) == content_key(run, 0)
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        *(["seed=1"], ["split.private=815"], ["split.public=41"], ["teacher.size=21"], ["teacher=tree"]),
+        *(["++teacher.params.C=2"], ["dataset.seed=1"], ["dataset.n_records=1001"], ["dataset.flip=0.06"]),
+    ],
+)
+def test_what_votes_depend_on(run, overrides):
+    assert content_key(prepared(*overrides), 0) != content_key(run, 0)
+
+
+def test_repeat_and_versions_are_in_the_key(run, monkeypatch):
+    before = content_key(run, 0)
+    assert content_key(run, 1) != before
+    versions = lessons._versions()
+    for name in ("numpy", "scipy", "scikit-learn", "libsvm-official", "pate", "python"):
+        assert name in versions
+        monkeypatch.setattr(lessons, "_versions", lambda name=name: versions | {name: "0"})
+        assert content_key(run, 0) != before
+    monkeypatch.undo()
+    assert content_key(run, 0) == before
+
+
+def dataset(X: object, **changes: object) -> Dataset:
+    content = {"name": "x", "y": np.array([0, 1, 1]), "classes": ("a", "b"), "checksum": "", "source": ""}
+    return Dataset(**{**content, "X": X, **changes})
+
+
+def test_a_fingerprint_sees_every_value():
+    dense = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    table = pd.DataFrame({"number": [1.0, 2.0, 3.0], "text": ["a", "b", "c"]})
+    flipped, other = dense.copy(), table.copy()
+    flipped[2, 1] = np.nextafter(3.0, 4.0)
+    other.loc[2, "text"] = "c "
+    seen = [
+        dataset(dense),
+        dataset(flipped),
+        dataset(dense.T.copy().T[:, ::-1]),
+        dataset(dense, y=np.array([0, 1, 0])),
+        dataset(dense, classes=("b", "a")),
+        dataset(sp.csr_matrix(dense)),
+        dataset(sp.csr_matrix(flipped)),
+        dataset(sp.csr_matrix(dense[:, ::-1])),
+        dataset(table),
+        dataset(other),
+        dataset(table.rename(columns={"text": "word"})),
+        dataset(table[["text", "number"]]),
+        dataset(table.assign(number=["1.0", "2.0", "3.0"])),
+        dataset(table, encoder=encoder_for(table)),
+        dataset(table, encoder=encoder_for(table).set_params(sparse_threshold=0.5)),
+    ]
+    assert len({fingerprint(each) for each in seen}) == len(seen)
+    assert fingerprint(dataset(dense.copy(order="F"), name="y")) == fingerprint(seen[0])
+    assert fingerprint(dataset(table.copy())) == fingerprint(dataset(table))
+
+
+def test_every_room_that_decides_votes_is_in_the_version():
+    """What those rooms import is among them too, or has no say in a number."""
+    silent = {"errors", "console", "types", "__init__", "pate_cli"}
+    found = set()
+    for room in TEACHING:
+        paths = list((PACKAGE / room).rglob("*.py"))
+        assert paths or room == "hypotheses"
+        for path in paths:
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = (
+                    [node.module or ""]
+                    if isinstance(node, ast.ImportFrom)
+                    else [alias.name for alias in node.names]
+                    if isinstance(node, ast.Import)
+                    else []
+                )
+                found |= {name.split(".")[1] for name in names if name.startswith("pate_cli.")}
+    assert {"learners"} <= found - silent <= set(TEACHING)
+    assert all((PACKAGE / name).is_file() for name in FILES)
+    assert pipeline.majority.__module__ == "pate_cli.mechanisms.votes"  # which the ceiling is learned from
+
+
+def numbers(outcome: pipeline.Outcome) -> dict[str, object]:
+    return {key: value for key, value in vars(outcome.result).items() if key != "seconds"}
+
+
+@pytest.mark.parametrize(
+    "overrides", [["mechanism=svt"], ["mechanism=active"], ["student.unanswered=random"]]
+)
+def test_with_a_lesson_nothing_changes_and_nobody_is_trained(overrides, monkeypatch):
+    run = prepared(*overrides)
+    alone = pipeline.run_repeat(run, 1)
+    cold, lesson = run_repeat(run, 1)
+    monkeypatch.setattr(pipeline.teachers, "train", None)
+    # and private features are not even put together
+    monkeypatch.setattr("pate_cli.datasets.deferred.DeferredRecords.X", property(lambda _: 1 / 0))
+    warm, new = run_repeat(run, 1, lesson)
+    assert new is None
+    assert numbers(cold) == numbers(warm) == numbers(alone)
+
+
+def test_the_ceiling_is_shared_by_mechanisms_and_belongs_to_a_student(monkeypatch):
+    fits = []
+    fit = pipeline.students.fit_student
+    monkeypatch.setattr(pipeline.students, "fit_student", lambda *a, **k: fits.append(1) or fit(*a, **k))
+    _, lesson = run_repeat(prepared(), 0)
+    assert len(fits) == 2
+    _, new = run_repeat(prepared("mechanism=svt", "eps=3"), 0, lesson)
+    assert (len(fits), new) == (3, None)
+    other, new = run_repeat(prepared("student=tree"), 0, lesson)
+    assert len(fits) == 5
+    assert new is not None
+    monkeypatch.undo()
+    alone = pipeline.run_repeat(prepared("student=tree"), 0)
+    assert numbers(other) == numbers(alone)
+
+
+def test_private_records_can_be_changed_and_counted():
+    split = datasets.split(prepared().dataset, private=0.5, public=40, budget=3, rng=np.random.default_rng(0))
+    assert split.private.n_records == 500
+    assert "X" not in vars(split.private)
+    changed = dataclasses.replace(split.private, X=np.zeros((500, 5)))
+    assert not changed.X.any()
+    assert split.private.X.any()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        split.private.X = changed.X
+
+
+def test_a_lesson_that_cannot_be_of_this_run_is_not_used(run):
+    shelf = Shelf()
+    _, lesson = run_repeat(run, 0)
+    assert lesson is not None
+    shelf.keep(run, 0, dataclasses.replace(lesson, counts=lesson.counts[:-1]))
+    assert shelf.recall(run, 0) is None
+    shelf.keep(run, 0, lesson)
+    assert shelf.recall(run, 0) is lesson
