@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Identity", "Unit", "code_version", "identity", "numeric_versions"]
 
-NUMERICS = ("privacy", "mechanisms", "queries", "teachers", "students", "learners", "datasets")
-"""Packages whose code decides a repeat's numbers, with `pipeline.py` and `types.py`."""
+NUMERICS = (
+    *("hypotheses", "privacy", "learners", "datasets", "teachers", "mechanisms", "queries", "students"),
+    *("agnostic", "references", "aggregation"),
+)
+"""Packages whose code decides a repeat's numbers, with `pipeline.py`, `private_learner.py` and `types.py`."""
 
 _SCHEMA = 1
 
@@ -142,7 +145,7 @@ def identity(raw: Mapping[str, Any], checksum: str) -> Identity:
 def code_version() -> str:
     """Hash the source files that decide a repeat's numbers (12 hex digits)."""
     package = Path(__file__).resolve().parent.parent
-    return source_version(package, NUMERICS, ("pipeline.py", "types.py"))
+    return source_version(package, NUMERICS, ("pipeline.py", "private_learner.py", "types.py"))
 
 
 def numeric_versions() -> dict[str, str]:
