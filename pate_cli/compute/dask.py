@@ -1,0 +1,177 @@
+"""A Dask cluster: one at an address, or one started on this machine for as long as it is needed.
+
+The private data go to its workers, and counts of votes may come back: they travel, and are kept in
+the workers' memory. A cluster started here encrypts with certificates made for it, and does not
+write to disk; one at an address is its owner's to secure (`tls://`, docs/scale.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Generator, Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pate_cli.compute import local, tasks
+from pate_cli.compute.signals import interrupts_ignored
+from pate_cli.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Workers", "check", "open_cluster"]
+
+S = TypeVar("S")
+I = TypeVar("I")  # noqa: E741 - of an item
+T = TypeVar("T")
+
+_PATIENCE = 10.0
+"""Seconds a scheduler has to answer, and to have a worker."""
+
+_VERSIONED = ("pate_cli", "numpy", "scipy", "sklearn")
+"""Packages whose version may change a number."""
+
+
+def check(address: str | None) -> None:
+    """Refuse what cannot work before anything is written.
+
+    Raises
+    ------
+    InputError
+        If Dask is not installed, or no scheduler with a worker of our versions answers.
+    """
+    if find_spec("distributed") is None:
+        raise InputError("compute=dask: Dask is not installed; pip install 'pate-cli[dask]'")
+    if address is not None:
+        with _client(address) as client:
+            _check_workers(client, address)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers of an open cluster."""
+
+    client: Client
+    count: int
+
+    def spread(self, task: tasks.Task[S, I, T], shared: S, items: Iterable[I]) -> Iterator[tuple[I, T]]:
+        """Do `task(shared, item)` for each item on the cluster; pairs of item and result as they come.
+
+        `shared` is sent once to every worker. What a lost worker was doing, Dask gives to another.
+
+        Raises
+        ------
+        ChildProcessError
+            If workers are lost again and again.
+        """
+        from distributed import as_completed
+        from distributed.client import FutureCancelledError
+        from distributed.scheduler import KilledWorker
+
+        def once(left: list[I]) -> Generator[tasks.Done[I, T], None, None]:
+            (there,) = self.client.scatter([shared], broadcast=True, hash=False)
+            futures = [
+                self.client.submit(tasks.attempt, task, there, item, pure=False, key=key)
+                for item, key in zip(left, _keys(left), strict=True)
+            ]
+            try:
+                for future in as_completed(futures):
+                    yield future.result()
+            finally:
+                with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
+                    self.client.cancel([*futures, there], force=True)
+
+        return tasks.again_if_lost(once, items, (KilledWorker, FutureCancelledError))
+
+
+@contextlib.contextmanager
+def open_cluster(address: str | None, workers: int | None) -> Iterator[Workers]:
+    """Connect to a cluster, or start one with so many workers (None: as many as there are cores).
+
+    Raises
+    ------
+    ConfigError
+        If no scheduler answers.
+    """
+    if address is not None:
+        with _client(address) as client:
+            yield Workers(client, _check_workers(client, address))
+        return
+    with _own(workers) as client:
+        yield Workers(client, len(client.scheduler_info(-1)["workers"]))
+
+
+def _keys(items: list[Any]) -> list[str]:
+    """Names in Dask's dashboard and logs: numbers alone."""
+    import uuid
+
+    run = uuid.uuid4().hex[:12]
+    return [f"pate-{run}-{number}" for number in range(len(items))]
+
+
+@contextlib.contextmanager
+def _client(address: str) -> Iterator[Client]:
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError, RuntimeError) as error:  # not there, no TLS, another protocol
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise ConfigError("compute.address", address, f"a Dask scheduler that answers ({why})") from error
+    try:
+        yield client
+    finally:
+        client.close(timeout=_PATIENCE)
+
+
+@contextlib.contextmanager
+def _own(workers: int | None) -> Iterator[Client]:
+    """A cluster on this machine: TLS, no dashboard, nothing spilled to disk."""
+    from distributed import Client, LocalCluster
+    from distributed.security import Security
+
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="pate-dask-"))
+        with interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
+            cluster = LocalCluster(
+                n_workers=local.workers(workers),
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=0,
+                dashboard_address=None,
+                worker_dashboard_address=None,
+                local_directory=scratch,
+                security=Security.temporary(),
+                silence_logs="CRITICAL",
+            )
+        stack.enter_context(cluster)
+        yield stack.enter_context(Client(cluster, set_as_default=False))
+
+
+def _check_workers(client: Client, address: str) -> int:
+    """Count the workers, once they are known to be like us."""
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError as error:
+        raise ConfigError("compute.address", address, "a Dask scheduler with at least one worker") from error
+    ours = versions()
+    try:
+        theirs: dict[str, dict[str, str]] = client.run(versions)
+    except Exception as error:
+        why = " ".join(str(error).split())
+        accepted = f"a cluster whose workers have pate-cli installed ({type(error).__name__}: {why})"
+        raise ConfigError("compute.address", address, accepted) from error
+    for found in theirs.values():
+        for name in _VERSIONED:
+            if found[name] != ours[name]:
+                accepted = f"workers with {name} {ours[name]}, as here; one has {found[name]}"
+                raise ConfigError("compute.address", address, accepted)
+    return len(theirs)
+
+
+def versions() -> dict[str, str]:
+    """Versions, here or on a worker, of what numbers may depend on."""
+    return {name: str(import_module(name).__version__) for name in _VERSIONED}
