@@ -212,7 +212,9 @@ def _check_release(config: RunConfig) -> None:
     if config.repeats != 1:
         raise ConfigError("repeats", config.repeats, "1 with release=true; each release is charged by itself")
     if config.compute.name != "local":
-        raise ConfigError("compute", config.compute.name, "local with release=true: records stay on this machine")
+        raise ConfigError(
+            "compute", config.compute.name, "local with release=true: records stay on this machine"
+        )
     if config.seed != 0:
         raise ConfigError("seed", config.seed, "nothing with release=true: it draws its own randomness")
 

@@ -21,6 +21,7 @@ __all__ += ["quoted"]
 _FREE = re.compile(r"^(teacher|student)\.params\.")
 _OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
 _SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
+_LAUNCHERS = {"joblib": "joblib-launcher", "submitit_local": "slurm", "submitit_slurm": "slurm"}
 _NOT_OURS = ("config_path", "config_name", "experimental_rerun")
 
 
@@ -222,6 +223,10 @@ def _explained(error: Exception, overrides: Sequence[str], config_dir: str | Non
             return ConfigError(override if override.startswith("+") else group, got, hint)
     if isinstance(error, MissingConfigException):
         group, _, option = str(error.missing_cfg_file).rpartition("/")
+        if group == "hydra/launcher" and option in _LAUNCHERS:
+            return InputError(
+                f"{group}={option}: not installed; pip install 'pate-cli[{_LAUNCHERS[option]}]'"
+            )
         return ConfigError(group or option, option, ", ".join(sorted(error.options or [])) or "none")
     message = str(error)
     key = re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", message)

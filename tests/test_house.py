@@ -22,7 +22,7 @@ FLOORS = (
     ("agnostic", "references", "aggregation"),
     ("config", "overrides"),
     ("pipeline", "auditing", "compute"),
-    ("releasing",),
+    ("releasing", "repeats"),
     ("execution", "studies"),
     ("reproduce", "theory"),
     ("frontier",),

@@ -4,7 +4,6 @@ Both offer `spread`: a task for each item over worker processes, results as they
 loses no result: what it was doing is done again.
 """
 
-from pate_cli.compute.tasks import Task, WorkerError
-from pate_cli.compute.signals import interrupts_ignored, terminable
+from pate_cli.compute.signals import die_with, interrupts_ignored, terminable
 
-__all__ = ["Task", "WorkerError", "interrupts_ignored", "terminable"]
+__all__ = ["die_with", "interrupts_ignored", "terminable"]

@@ -78,7 +78,7 @@ class Workers:
                 for item, key in zip(left, _keys(left), strict=True)
             ]
             try:
-                for future in as_completed(futures):
+                for future in as_completed(futures, loop=self.client.loop):
                     yield future.result()
             finally:
                 with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel

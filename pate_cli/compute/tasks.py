@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from pate_cli import console
 
-__all__ = ["MOST_LOSSES", "Done", "Task", "WorkerError", "attempt", "again_if_lost", "single_threaded"]
+__all__ = ["MOST_LOSSES", "Done", "Task", "WorkerError", "again_if_lost", "attempt", "single_threaded"]
 
 S = TypeVar("S")
 I = TypeVar("I")  # noqa: E741 - of an item
@@ -24,7 +24,7 @@ MOST_LOSSES = 3
 
 
 class WorkerError(RuntimeError):
-    """What went wrong in a worker, where the exception itself cannot be sent; or its traceback, as a cause."""
+    """What went wrong in a worker, if the exception itself cannot be sent; or its traceback, as a cause."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,9 @@ def _sendable(error: Exception) -> Exception:
 
 
 def again_if_lost(
-    once: Callable[[list[I]], Iterable[Done[I, T]]], items: Iterable[I], lost: type[Exception] | tuple[type[Exception], ...]
+    once: Callable[[list[I]], Iterable[Done[I, T]]],
+    items: Iterable[I],
+    lost: type[Exception] | tuple[type[Exception], ...],
 ) -> Iterator[tuple[I, T]]:
     """Results of all items, doing those again that were lost with a worker.
 
