@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +35,6 @@ from pate_cli.types import (
     Answer,
     Answers,
     Dataset,
-    IntArray,
     LabellingService,
     PrivacyLoss,
     PublicPoints,
@@ -55,10 +54,7 @@ __all__ = [
     "release",
     "run_repeat",
     "teach",
-    "teach_from",
-    "teach_part",
     "teaching_key",
-    "votes_of_teachers",
 ]
 
 
@@ -234,34 +230,6 @@ def teach(run: Prepared, repeat: int) -> Taught:
     """Split, train the teachers and let them vote: everything before a mechanism is needed."""
     split, ensemble = _train(run, Streams.of(run.config.seed, repeat))
     return Taught(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
-
-
-def votes_of_teachers(run: Prepared) -> bool:
-    """Whether the run is made of what `teach` gives; a private learner's is not."""
-    return not isinstance(run.plan, LearnerPlan)
-
-
-def teach_part(run: Prepared, repeat: int, which: range) -> tuple[IntArray, int]:
-    """Train some of the teachers of a repeat, where others are trained elsewhere. PRIVATE.
-
-    Returns
-    -------
-    counts : ndarray of int64, shape (m, C)
-        Of their votes on the public points.
-    right : int
-        Of their votes on the test split; not differentially private.
-    """
-    split, ensemble = _train(run, Streams.of(run.config.seed, repeat), which)
-    on_test, y = ensemble.votes(split.test.X).counts, split.test.y
-    return ensemble.votes(split.public.X).counts, int(on_test[np.arange(len(y)), y].sum())
-
-
-def teach_from(run: Prepared, repeat: int, parts: Sequence[tuple[IntArray, int]]) -> Taught:
-    """Give what `teach` would, from what `teach_part` gave for parts that make up all teachers."""
-    split = _split(run, Streams.of(run.config.seed, repeat))
-    counts = np.sum([counts for counts, _ in parts], axis=0)
-    right = sum(right for _, right in parts)
-    return Taught(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)
 
 
 def _train(run: Prepared, streams: Streams, only: range | None = None) -> tuple[Split, teachers.Ensemble]:

@@ -17,7 +17,7 @@ from pate_cli.compute import local
 from pate_cli.compute.tasks import single_threaded
 
 if TYPE_CHECKING:
-    from pate_cli.pipeline import Outcome, Prepared
+    from pate_cli.pipeline import Outcome, Prepared, Taught
     from pate_cli.types import IntArray
 
 __all__ = ["check", "outcomes"]
@@ -101,7 +101,7 @@ class _Watch:
 
     def teacher(self, done: int, total: int) -> None:
         """Hand over if the teachers still to come would take too long here."""
-        now = time.monotonic()
+        now = time.perf_counter()
         if self._first is None or done < self._first[1]:
             self._first = now, done
             return
@@ -134,7 +134,7 @@ def _here(run: Prepared, left: list[int], watch: _Watch) -> Generator[Outcome, N
     from pate_cli.teachers import watched
 
     while left:
-        started = time.monotonic()
+        started = time.perf_counter()
         try:
             with watched(watch.teacher), single_threaded():
                 outcome = _one(run, left[0])
@@ -142,7 +142,7 @@ def _here(run: Prepared, left: list[int], watch: _Watch) -> Generator[Outcome, N
             return
         del left[0]
         yield outcome
-        if watch.repeat(time.monotonic() - started):
+        if watch.repeat(time.perf_counter() - started):
             return
 
 
@@ -150,10 +150,11 @@ def _elsewhere(
     run: Prepared, left: Sequence[int], spread: _Spread, workers: int, tell: _Tell, *, by_teachers: bool
 ) -> Generator[Outcome, None, None]:
     """Spread repeats over workers; where they are too few for all workers, spread the teachers of each."""
-    from pate_cli.pipeline import votes_of_teachers
+    from pate_cli.pipeline import run_repeat
+    from pate_cli.private_learner import LearnerPlan
 
     before = run.config.repeats - len(left)
-    if not by_teachers or not votes_of_teachers(run):
+    if not by_teachers or isinstance(run.plan, LearnerPlan):  # which is not made of votes
         for number, (_, outcome) in enumerate(spread(_one, run, left), start=1):
             tell(before + number)
             yield outcome
@@ -168,7 +169,7 @@ def _elsewhere(
         if len(gathered[repeat]) == len(cuts):
             parts = list(gathered.pop(repeat).values())
             with single_threaded():
-                outcome = _together(run, repeat, parts)
+                outcome = run_repeat(run, repeat, _taught(run, repeat, parts))
             seconds = time.perf_counter() - started
             yield replace(outcome, result=replace(outcome.result, seconds=seconds))
 
@@ -187,13 +188,31 @@ def _one(run: Prepared, repeat: int) -> Outcome:
 
 
 def _some_teachers(run: Prepared, item: tuple[int, int, int]) -> tuple[IntArray, int]:
-    from pate_cli.pipeline import teach_part
+    """Train the teachers first .. last - 1 of a repeat. PRIVATE.
+
+    Returns
+    -------
+    counts : ndarray of int64, shape (m, C)
+        Of their votes on the public points.
+    right : int
+        Of their votes on the test split; not differentially private.
+    """
+    import numpy as np
+
+    from pate_cli.pipeline import Streams, _train
 
     repeat, first, last = item
-    return teach_part(run, repeat, range(first, last))
+    split, ensemble = _train(run, Streams.of(run.config.seed, repeat), range(first, last))
+    on_test, y = ensemble.votes(split.test.X).counts, split.test.y
+    return ensemble.votes(split.public.X).counts, int(on_test[np.arange(len(y)), y].sum())
 
 
-def _together(run: Prepared, repeat: int, parts: Sequence[tuple[IntArray, int]]) -> Outcome:
-    from pate_cli.pipeline import run_repeat, teach_from
+def _taught(run: Prepared, repeat: int, parts: Sequence[tuple[IntArray, int]]) -> Taught:
+    """Give what `pipeline.teach` would, from parts that make up all teachers."""
+    from pate_cli.pipeline import Streams, Taught, _split
+    from pate_cli.types import Votes
 
-    return run_repeat(run, repeat, teach_from(run, repeat, parts))
+    split = _split(run, Streams.of(run.config.seed, repeat))
+    counts: IntArray = sum(counts for counts, _ in parts)  # type: ignore[assignment]
+    right = sum(right for _, right in parts)
+    return Taught(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)

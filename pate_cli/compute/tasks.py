@@ -102,8 +102,8 @@ def again_if_lost(
             losses += 1
             if losses == MOST_LOSSES:
                 raise ChildProcessError(
-                    f"a worker process was killed {MOST_LOSSES} times in a row, {len(left)} tasks left: "
-                    "out of memory? compute.workers=1 needs least"
+                    f"a worker process was killed {MOST_LOSSES} times in a row, with {len(left)} left to do "
+                    "(out of memory? compute.workers=1 needs least)"
                 ) from error
             console.err().print("a worker process was killed; what it did is done again", style="dim")
         finally:
