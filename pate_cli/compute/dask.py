@@ -8,6 +8,7 @@ write to disk; one at an address is its owner's to secure (`tls://`, docs/scale.
 from __future__ import annotations
 
 import contextlib
+import logging
 import tempfile
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
@@ -66,23 +67,29 @@ class Workers:
         ------
         ChildProcessError
             If workers are lost again and again.
+        ConnectionError
+            If the scheduler is.
         """
         from distributed import as_completed
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
         def once(left: list[I]) -> Generator[tasks.Done[I, T], None, None]:
-            (there,) = self.client.scatter([shared], broadcast=True, hash=False)
-            futures = [
-                self.client.submit(tasks.attempt, task, there, item, pure=False, key=key)
-                for item, key in zip(left, _keys(left), strict=True)
-            ]
+            futures: list[Any] = []
             try:
-                for future in as_completed(futures, loop=self.client.loop):
+                futures += self.client.scatter([shared], broadcast=True, hash=False)
+                futures += [
+                    self.client.submit(tasks.attempt, task, futures[0], item, pure=False, key=key)
+                    for item, key in zip(left, _keys(left), strict=True)
+                ]
+                for future in as_completed(futures[1:], loop=self.client.loop):
                     yield future.result()
+            except OSError as error:  # of the connection: those of tasks are in what they return
+                why = " ".join(str(error).split()) or type(error).__name__
+                raise ConnectionError(f"compute=dask: the scheduler was lost ({why})") from error
             finally:
                 with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
-                    self.client.cancel([*futures, there], force=True)
+                    self.client.cancel(futures, force=True)
 
         return tasks.again_if_lost(once, items, (KilledWorker, FutureCancelledError))
 
@@ -104,6 +111,12 @@ def open_cluster(address: str | None, workers: int | None) -> Iterator[Workers]:
         yield Workers(client, len(client.scheduler_info(-1)["workers"]))
 
 
+def _quiet() -> None:
+    """Say nothing but what we say ourselves: Dask logs tracebacks when a connection is lost."""
+    for handler in logging.getLogger("distributed").handlers:
+        handler.setLevel(logging.CRITICAL + 1)
+
+
 def _keys(items: list[Any]) -> list[str]:
     """Names in Dask's dashboard and logs: numbers alone."""
     import uuid
@@ -116,6 +129,7 @@ def _keys(items: list[Any]) -> list[str]:
 def _client(address: str) -> Iterator[Client]:
     from distributed import Client
 
+    _quiet()
     try:
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError) as error:  # not there, no TLS, another protocol
@@ -133,6 +147,7 @@ def _own(workers: int | None) -> Iterator[Client]:
     from distributed import Client, LocalCluster
     from distributed.security import Security
 
+    _quiet()
     with contextlib.ExitStack() as stack:
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="pate-dask-"))
         with interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
@@ -143,9 +158,10 @@ def _own(workers: int | None) -> Iterator[Client]:
                 memory_limit=0,
                 dashboard_address=None,
                 worker_dashboard_address=None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # else 8787 is tried, dashboard or not
                 local_directory=scratch,
                 security=Security.temporary(),
-                silence_logs="CRITICAL",
+                silence_logs=logging.CRITICAL,
             )
         stack.enter_context(cluster)
         yield stack.enter_context(Client(cluster, set_as_default=False))

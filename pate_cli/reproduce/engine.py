@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
@@ -155,7 +156,7 @@ def _do_all(
         return
     from joblib import Parallel, delayed
 
-    with interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
+    with interrupts_ignored(signal.SIGTERM):  # the new processes inherit it: only we answer
         results = Parallel(n_jobs=workers, return_as="generator_unordered")(
             delayed(_do_whole)(task, work, os.getpid()) for task in tasks
         )
