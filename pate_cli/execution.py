@@ -129,7 +129,9 @@ class _Files:
         for name in ("repeats.csv", "student.skops"):  # of an earlier run in the same place
             (self._directory / name).unlink(missing_ok=True)
         self._run = run
-        self._record("running", None)
+        self._record(
+            "running", "not done: it still goes on, or was killed; finished repeats are in repeats.csv"
+        )
 
     def add(self, outcome: Outcome) -> None:
         if outcome.result.repeat == 0:
