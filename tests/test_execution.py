@@ -151,6 +151,18 @@ def test_an_earlier_run_in_the_same_place_leaves_nothing_behind(monkeypatch):
     assert sorted(path.name for path in run.iterdir()) == ["result.json"]
 
 
+def test_repeats_are_in_order_whoever_was_first(monkeypatch):
+    expected = [row | {"seconds": ""} for row in repeats(execute("repeats=3", into="in-order"))]
+    outcomes = execution.repeats.outcomes
+    monkeypatch.setattr(
+        execution.repeats, "outcomes", lambda *args: (each for each in reversed(list(outcomes(*args))))
+    )
+    run = execute("repeats=3")
+    assert [row | {"seconds": ""} for row in repeats(run)] == expected
+    first = load_student(Path("in-order/student.skops")).student.coef_
+    assert (load_student(run / "student.skops").student.coef_ == first).all()
+
+
 def test_workers_change_no_number():
     def numbers(run: Path) -> Any:
         rows = [{key: value for key, value in row.items() if key != "seconds"} for row in repeats(run)]

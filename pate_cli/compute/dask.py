@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import tempfile
+import uuid
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -74,13 +75,16 @@ class Workers:
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
-        def once(left: list[I]) -> Generator[tasks.Done[I, T], None, None]:
+        def once(left: dict[int, I]) -> Generator[tasks.Done[T], None, None]:
             futures: list[Any] = []
             try:
                 futures += self.client.scatter([shared], broadcast=True, hash=False)
+                run = uuid.uuid4().hex[:12]
                 futures += [
-                    self.client.submit(tasks.attempt, task, futures[0], item, pure=False, key=key)
-                    for item, key in zip(left, _keys(left), strict=True)
+                    self.client.submit(
+                        tasks.attempt, task, futures[0], item, number, pure=False, key=f"pate-{run}-{number}"
+                    )
+                    for number, item in left.items()
                 ]
                 for future in as_completed(futures[1:], loop=self.client.loop):
                     yield future.result()
@@ -115,14 +119,6 @@ def _quiet() -> None:
     """Say nothing but what we say ourselves: Dask logs tracebacks when a connection is lost."""
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(logging.CRITICAL + 1)
-
-
-def _keys(items: list[Any]) -> list[str]:
-    """Names in Dask's dashboard and logs: numbers alone."""
-    import uuid
-
-    run = uuid.uuid4().hex[:12]
-    return [f"pate-{run}-{number}" for number in range(len(items))]
 
 
 @contextlib.contextmanager

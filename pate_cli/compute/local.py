@@ -50,12 +50,12 @@ def spread(task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: in
     """
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    def once(left: list[I]) -> Generator[tasks.Done[I, T], None, None]:
+    def once(left: dict[int, I]) -> Generator[tasks.Done[T], None, None]:
         from joblib import Parallel, delayed
 
         with interrupts_ignored(signal.SIGTERM):  # the new processes inherit it: we alone answer
             results = Parallel(n_jobs=max(2, workers), return_as="generator_unordered")(
-                delayed(_attempt)(task, shared, item, os.getpid()) for item in left
+                delayed(_attempt)(task, shared, item, number, os.getpid()) for number, item in left.items()
             )
         try:
             for result in results:  # noqa: UP028 - `yield from` would close it before `finally` does
@@ -68,6 +68,6 @@ def spread(task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: in
     return tasks.again_if_lost(once, items, TerminatedWorkerError)
 
 
-def _attempt(task: tasks.Task[S, I, T], shared: S, item: I, parent: int) -> tasks.Done[I, T]:
+def _attempt(task: tasks.Task[S, I, T], shared: S, item: I, number: int, parent: int) -> tasks.Done[T]:
     die_with(parent)
-    return tasks.attempt(task, shared, item)
+    return tasks.attempt(task, shared, item, number)

@@ -28,31 +28,31 @@ class WorkerError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Done(Generic[I, T]):
+class Done(Generic[T]):
     """What a task left: a result, or the exception and its traceback.
 
     Returned and never raised in the worker: Dask would log a raised one, and it may quote a record.
     """
 
-    item: I
+    number: int
     result: T | None
     error: Exception | None = None
     trace: str = ""
 
-    def open(self) -> tuple[I, T]:
-        """Give item and result, or raise what was raised in the worker."""
+    def open(self) -> T:
+        """Give the result, or raise what was raised in the worker."""
         if self.error is not None:
             raise self.error from WorkerError(f"in a worker:\n{self.trace}")
-        return self.item, self.result  # type: ignore[return-value]
+        return self.result  # type: ignore[return-value]
 
 
-def attempt(task: Task[S, I, T], shared: S, item: I) -> Done[I, T]:
-    """Do one task in a worker."""
+def attempt(task: Task[S, I, T], shared: S, item: I, number: int) -> Done[T]:
+    """Do one task, with a number to know it by, in a worker."""
     try:
         with single_threaded():
-            return Done(item, task(shared, item))
+            return Done(number, task(shared, item))
     except Exception as error:
-        return Done(item, None, _sendable(error), traceback.format_exc())
+        return Done(number, None, _sendable(error), traceback.format_exc())
 
 
 def single_threaded() -> Any:
@@ -72,7 +72,7 @@ def _sendable(error: Exception) -> Exception:
 
 
 def again_if_lost(
-    once: Callable[[list[I]], Iterable[Done[I, T]]],
+    once: Callable[[dict[int, I]], Iterable[Done[T]]],
     items: Iterable[I],
     lost: type[Exception] | tuple[type[Exception], ...],
 ) -> Iterator[tuple[I, T]]:
@@ -81,7 +81,7 @@ def again_if_lost(
     Parameters
     ----------
     once : callable
-        Tries these items, and raises one of `lost` where a worker died.
+        Tries these items, by number, and raises one of `lost` where a worker died.
     items : iterable
     lost : type of exception, or several
 
@@ -90,14 +90,13 @@ def again_if_lost(
     ChildProcessError
         After `MOST_LOSSES` losses without a result between them.
     """
-    left, losses = list(items), 0
+    left, losses = dict(enumerate(items)), 0
     while left:
-        results = once(left[:])
+        results = once(left.copy())
         try:
             for done in results:
-                left.remove(done.item)
-                losses = 0
-                yield done.open()
+                item, losses = left.pop(done.number), 0
+                yield item, done.open()
         except lost as error:
             losses += 1
             if losses == MOST_LOSSES:

@@ -105,6 +105,17 @@ def test_workers_use_one_thread_and_leave_signals_to_us():
     assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
 
 
+def test_a_task_uses_one_thread_whatever_the_machine_has():
+    import numpy as np
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    np.ones((2, 2)) @ np.ones((2, 2))  # the library is there
+    with threadpool_limits(limits=2):
+        assert {info["num_threads"] for info in threadpool_info()} == {2}
+        done = tasks.attempt(surroundings, None, 0, 0)
+    assert done.open()[0] == {1}
+
+
 def test_stopping_early_is_not_a_warning():
     """Warnings are errors here; a user would see one after Ctrl-C."""
     results = local.spread(double, 2, range(50), workers=2)
