@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from pate_cli import __version__
-from pate_cli.errors import InputError
+from pate_cli.errors import InputError, Terminated
 
 __all__ = ["COMMANDS", "entry_point", "main"]
 
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 our fault, 2 the user's input is wrong, 130 interrupted.
+        0 done, 1 our fault, 2 the user's input is wrong, 130 interrupted, 143 terminated.
     """
     try:
         code = _main(list(sys.argv[1:] if argv is None else argv))
@@ -62,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except InputError as error:
         return _fail(2, str(error))
+    except Terminated:
+        return _fail(143, "terminated")
     except KeyboardInterrupt:
         return _fail(130, "interrupted")
     except BrokenPipeError:  # the reader went away, as in `pate table ... | head`

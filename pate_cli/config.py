@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,8 @@ _TOP = (
     *("dataset", "teacher", "student", "mechanism", "compute"),
     *("eps", "delta", "repeats", "seed", "split", "release", "ledger", "cache"),
 )
+_COMPUTE_KEYS = {"local": ("name", "workers"), "dask": ("name", "workers", "address")}
+_ADDRESS = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
 _MECHANISM_KEYS = {
     "gaussian": ("name",),
     "svt": ("name", "calibration", "cutoff"),
@@ -122,6 +125,7 @@ class ComputeConfig:
 
     name: str
     workers: int | None
+    address: str | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,6 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     compute, split = _group(raw, "compute"), _group(raw, "split")
     _known("teacher.", teacher, ("estimator", "params", "size", "count"))
     _known("student.", student, ("estimator", "params", "unanswered"))
-    _known("compute.", compute, ("name", "workers"))
     _known("split.", split, ("private", "public", "budget"))
     options = {key: None if value == "???" else value for key, value in dataset.items() if key != "name"}
     path = options.get("path")
@@ -185,10 +188,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
             unanswered=_choice("student.unanswered", student.get("unanswered"), ("drop", "random")),
         ),
         mechanism=_mechanism(_group(raw, "mechanism")),
-        compute=ComputeConfig(
-            name=_choice("compute.name", compute.get("name"), ("local",)),
-            workers=_whole("compute.workers", compute.get("workers"), low=1, nullable=True),
-        ),
+        compute=_compute(compute),
         split=SplitConfig(
             **{key: _number(f"split.{key}", split.get(key)) for key in ("private", "public", "budget")}
         ),
@@ -213,10 +213,27 @@ def _check_release(config: RunConfig) -> None:
         raise ConfigError("eps", config.eps, "a finite number with release=true")
     if config.repeats != 1:
         raise ConfigError("repeats", config.repeats, "1 with release=true; each release is charged by itself")
+    if config.compute.name != "local":
+        raise ConfigError(
+            "compute", config.compute.name, "local with release=true: records stay on this machine"
+        )
     if config.seed != 0:
         raise ConfigError("seed", config.seed, "nothing with release=true: it draws its own randomness")
     if config.cache:
         raise ConfigError("cache", True, "false with release=true: what is kept there are exact votes")
+
+
+def _compute(group: Mapping[str, Any]) -> ComputeConfig:
+    name = _choice("compute.name", group.get("name"), tuple(_COMPUTE_KEYS))
+    _known("compute.", group, _COMPUTE_KEYS[name])
+    workers = _whole("compute.workers", group.get("workers"), low=1, nullable=True)
+    address = group.get("address")
+    if address is not None and (not isinstance(address, str) or not _ADDRESS.fullmatch(address)):
+        accepted = "a scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for a cluster of our own"
+        raise ConfigError("compute.address", address, accepted)
+    if address is not None and workers is not None:
+        raise ConfigError("compute.workers", workers, "null with compute.address: the cluster has its own")
+    return ComputeConfig(name, workers, address)
 
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:

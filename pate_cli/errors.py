@@ -6,11 +6,17 @@ other exception is our fault and exits with 1.
 
 from __future__ import annotations
 
-__all__ = ["BudgetSpent", "ConfigError", "DataError", "InfeasibleError", "InputError"]
+from typing import Any
+
+__all__ = ["BudgetSpent", "ConfigError", "DataError", "InfeasibleError", "InputError", "Terminated"]
 
 
 class BudgetSpent(RuntimeError):
     """A query was put to a mechanism that has no budget left."""
+
+
+class Terminated(KeyboardInterrupt):
+    """A batch system asked us to end (SIGTERM): answered as Ctrl-C is."""
 
 
 class InputError(Exception):
@@ -37,6 +43,9 @@ class ConfigError(InputError):
         self.key = key
         super().__init__(f"{key}: got {got!r}; accepted: {accepted}")
 
+    def __reduce__(self) -> Any:  # from a worker process: `args` are not what `__init__` takes
+        return _config_error, (type(self), self.key, str(self))
+
 
 class DataError(InputError):
     """A data file is missing, unreadable or malformed; names the file and the line."""
@@ -44,3 +53,9 @@ class DataError(InputError):
 
 class InfeasibleError(InputError):
     """The mechanism cannot work at these sizes; names what would make it work."""
+
+
+def _config_error(kind: type[ConfigError], key: str, message: str) -> ConfigError:
+    error = kind.__new__(kind, message)
+    error.key = key
+    return error

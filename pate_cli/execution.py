@@ -7,29 +7,28 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
-import threading
+import multiprocessing
 import time
 import traceback
-import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from bisect import insort
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import console, results
-from pate_cli.config import ComputeConfig, DatasetConfig, RunConfig, parse
+from pate_cli import console, repeats, results
+from pate_cli.compute import terminable
+from pate_cli.config import DatasetConfig, RunConfig, parse
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.types import Dataset, RepeatResult
 
 if TYPE_CHECKING:
-    from pate_cli.cache import Lesson
     from pate_cli.lessons import Shelf
     from pate_cli.pipeline import Outcome, Prepared
 
-__all__ = ["CheckedRun", "checked", "execute", "forget", "interrupts_ignored", "report"]
+__all__ = ["CheckedRun", "checked", "execute", "forget", "report"]
 
 _PAUSE = 1.0
 """Least seconds between two writings of `repeats.csv`."""
@@ -83,7 +82,7 @@ def forget() -> None:
 def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Sequence[str]) -> None:
     """Run one configuration and leave its files in `directory`.
 
-    Files: `result.json`, `repeats.csv` (from the first repeat on), `student.skops` (of the first repeat).
+    Files: `result.json`, `repeats.csv` (repeats as they finish), `student.skops` (of the first repeat).
 
     Raises
     ------
@@ -99,10 +98,13 @@ def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Seque
     try:
         run = checked(raw)
         files.start(run)
-        with contextlib.closing(_outcomes(run.prepared)) as outcomes, _progress(run) as advance:
+        with (
+            terminable(),
+            _progress(run) as tell,
+            contextlib.closing(repeats.outcomes(run.prepared, tell, _shelf())) as outcomes,
+        ):
             for outcome in outcomes:
                 files.add(outcome)
-                advance()
         files.finish("ok")
     except KeyboardInterrupt:
         files.finish("interrupted", f"interrupted after {len(files.done)} of {raw.get('repeats')} repeats")
@@ -133,12 +135,14 @@ class _Files:
         for name in ("repeats.csv", "student.skops"):  # of an earlier run in the same place
             (self._directory / name).unlink(missing_ok=True)
         self._run = run
-        self._record("running", None)
+        self._record(
+            "running", "not done: it still goes on, or was killed; finished repeats are in repeats.csv"
+        )
 
     def add(self, outcome: Outcome) -> None:
-        if not self.done:
+        if outcome.result.repeat == 0:
             self._save_student(outcome)
-        self.done.append(outcome.result)
+        insort(self.done, outcome.result, key=lambda result: result.repeat)
         if time.monotonic() - self._written >= _PAUSE:
             results.write_repeats(self._directory, self.done)
             self._written = time.monotonic()
@@ -241,33 +245,6 @@ def _load(name: str, options: str) -> Dataset:
     return datasets.load(name, **json.loads(options))
 
 
-def _outcomes(prepared: Prepared) -> Generator[Outcome, None, None]:
-    """Repeats in order, on as many processes as the configuration says; the numbers do not depend on it."""
-    repeats, shelf = prepared.config.repeats, _shelf()
-    # starting processes takes longer than a few repeats, or somewhat more where nobody is to be taught
-    workers = _workers(prepared.config.compute, repeats, least=32 if _is_quick(prepared, shelf) else 4)
-    if workers == 1:
-        for repeat in range(repeats):
-            outcome, lesson = _one(prepared, repeat, shelf.recall(prepared, repeat))
-            shelf.keep(prepared, repeat, lesson)
-            yield outcome
-        return
-    from joblib import Parallel, delayed
-
-    with interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
-        outcomes = Parallel(n_jobs=workers, return_as="generator")(
-            delayed(_one)(prepared, repeat, shelf.recall(prepared, repeat)) for repeat in range(repeats)
-        )
-    try:
-        for repeat, (outcome, lesson) in enumerate(outcomes):
-            shelf.keep(prepared, repeat, lesson)
-            yield outcome
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # who stops early knows that work is left
-            outcomes.close()
-
-
 @lru_cache(maxsize=1)
 def _shelf() -> Shelf:
     """Votes that the jobs of one command share."""
@@ -277,54 +254,14 @@ def _shelf() -> Shelf:
 
 
 @contextlib.contextmanager
-def interrupts_ignored() -> Iterator[None]:
-    """Start processes within this: they inherit it, and Ctrl-C is answered by this process alone."""
-    if threading.current_thread() is not threading.main_thread():  # signals are not ours to set
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _one(prepared: Prepared, repeat: int, lesson: Lesson | None) -> tuple[Outcome, Lesson | None]:
-    from threadpoolctl import threadpool_limits
-
-    from pate_cli.lessons import run_repeat
-
-    # one BLAS thread: the same sums in the same order, however many workers there are
-    with threadpool_limits(limits=1):
-        return run_repeat(prepared, repeat, lesson)
-
-
-def _workers(compute: ComputeConfig, repeats: int, least: int = 4) -> int:
-    if compute.workers is not None:
-        return min(compute.workers, repeats)
-    if repeats < least:
-        return 1
-    from joblib import cpu_count
-
-    return min(int(cpu_count()), repeats)
-
-
-def _is_quick(prepared: Prepared, shelf: Shelf) -> bool:
-    config = prepared.config
-    return config.mechanism.queries == "passive" and all(
-        shelf.has(prepared, repeat) for repeat in range(config.repeats)
-    )
-
-
-@contextlib.contextmanager
-def _progress(run: CheckedRun) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, nothing otherwise; call what it gives after each repeat."""
-    if not console.err().is_terminal:
-        yield lambda: None
+def _progress(run: CheckedRun) -> Iterator[Callable[[float], None]]:
+    """A bar on a terminal, nothing otherwise; tell what it gives how many repeats are done."""
+    if not console.err().is_terminal or multiprocessing.parent_process() is not None:
+        yield lambda _: None  # jobs of a sweep side by side would write over each other's
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console.err(), transient=True) as bar:
         task = bar.add_task(f"{run.label} eps={run.config.eps:g}", total=run.config.repeats)
-        yield lambda: bar.advance(task)
+        yield lambda done: bar.update(task, completed=done)

@@ -29,15 +29,15 @@ from pate_cli.cache import (
     source_version,
 )
 from pate_cli.datasets.content import fingerprint
-from pate_cli.pipeline import Outcome, Prepared
+from pate_cli.pipeline import Outcome, Prepared, Taught
 from pate_cli.private_learner import LearnerPlan
 
-__all__ = ["FILES", "TEACHING", "Shelf", "check_place", "content_key", "run_repeat"]
+__all__ = ["FILES", "TEACHING", "Shelf", "check_place", "content_key", "run_repeat", "run_taught"]
 
 TEACHING = ("hypotheses", "learners", "datasets", "teachers", "students", "cache")
 """Rooms whose code decides votes and ceilings."""
 
-FILES = ("pipeline.py", "types.py", "mechanisms/votes.py")
+FILES = ("pipeline.py", "streams.py", "types.py", "mechanisms/votes.py")
 """Further source that does; `mechanisms/votes.py` has the exact vote a ceiling is learned from."""
 
 
@@ -165,12 +165,16 @@ def run_repeat(run: Prepared, repeat: int, lesson: Lesson | None = None) -> tupl
         return pipeline.run_repeat(run, repeat), None
     started = time.perf_counter()
     known = -1 if lesson is None else len(lesson.ceilings)
-    taught = pipeline.teach(run, repeat, lesson)
-    outcome = pipeline.run_repeat(run, repeat, taught)
+    outcome, new = run_taught(run, repeat, pipeline.teach(run, repeat, lesson))
     result = replace(outcome.result, seconds=time.perf_counter() - started)
-    counts = np.array(taught.votes.counts)  # joblib may have lent us a file
-    new = Lesson(counts, taught.teacher_accuracy, taught.ceilings)
     return replace(outcome, result=result), new if len(new.ceilings) > known else None
+
+
+def run_taught(run: Prepared, repeat: int, taught: Taught) -> tuple[Outcome, Lesson]:
+    """Do one repeat with teachers that are done; its outcome, and the lesson for `Shelf.keep`."""
+    outcome = pipeline.run_repeat(run, repeat, taught)
+    counts = np.array(taught.votes.counts)  # joblib may have lent us a file
+    return outcome, Lesson(counts, taught.teacher_accuracy, taught.ceilings)
 
 
 def _lasting(run: Prepared, lesson: Lesson) -> Lesson:

@@ -25,6 +25,7 @@ _SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
 _PLAIN = ("eps", "delta", "seed", "repeats")
 """Keys whose values choose no option: jobs that differ in nothing else are composed once."""
 
+_LAUNCHERS = {"joblib": "joblib-launcher", "submitit_local": "slurm", "submitit_slurm": "slurm"}
 _NOT_OURS = ("config_path", "config_name", "experimental_rerun")
 
 
@@ -272,6 +273,10 @@ def _explained(error: Exception, overrides: Sequence[str], config_dir: str | Non
             return ConfigError(override if override.startswith("+") else group, got, hint)
     if isinstance(error, MissingConfigException):
         group, _, option = str(error.missing_cfg_file).rpartition("/")
+        if group == "hydra/launcher" and option in _LAUNCHERS:
+            return InputError(
+                f"{group}={option}: not installed; pip install 'pate-cli[{_LAUNCHERS[option]}]'"
+            )
         return ConfigError(group or option, option, ", ".join(sorted(error.options or [])) or "none")
     message = str(error)
     key = re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", message)

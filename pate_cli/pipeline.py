@@ -32,6 +32,7 @@ from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.private_learner import LearnerPlan
+from pate_cli.streams import Streams
 from pate_cli.types import (
     Answer,
     Answers,
@@ -57,37 +58,6 @@ __all__ = [
     "teach",
     "teaching_key",
 ]
-
-
-@dataclass(frozen=True)
-class Streams:
-    """Independent random streams of one repeat.
-
-    The first four depend on `seed` and `repeat` alone, so two mechanisms at one
-    seed see the same split, teachers and query order; noise has its own.
-    """
-
-    split: np.random.Generator
-    teachers: np.random.Generator
-    queries: np.random.Generator
-    student: np.random.Generator
-    noise: np.random.SeedSequence
-
-    @classmethod
-    def of(cls, seed: int, repeat: int) -> Streams:
-        """Streams of repeat number `repeat` of a run with `seed`."""
-        return cls._from(np.random.SeedSequence(seed, spawn_key=(repeat,)))
-
-    @classmethod
-    def fresh(cls) -> Streams:
-        """Streams from the operating system's entropy, which is kept nowhere: for a release."""
-        return cls._from(np.random.SeedSequence())
-
-    @classmethod
-    def _from(cls, root: np.random.SeedSequence) -> Streams:
-        *data, noise = root.spawn(5)
-        split, teachers_, order, student = (np.random.default_rng(child) for child in data)
-        return cls(split, teachers_, order, student, noise)
 
 
 @dataclass(frozen=True)
@@ -238,14 +208,19 @@ def teach(run: Prepared, repeat: int, lesson: Lesson | None = None) -> Taught:
     return Taught(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
 
 
-def _train(run: Prepared, streams: Streams) -> tuple[Split, teachers.Ensemble]:
+def _train(run: Prepared, streams: Streams, only: range | None = None) -> tuple[Split, teachers.Ensemble]:
     config, n_classes = run.config, run.dataset.n_classes
     split = _split(run, streams)
     learner = learners.make_learner(
         config.teacher.estimator, config.teacher.params, seed=None, n_classes=n_classes
     )
     ensemble = teachers.train(
-        split.private, n_teachers=run.n_teachers, learner=learner, rng=streams.teachers, n_classes=n_classes
+        split.private,
+        n_teachers=run.n_teachers,
+        learner=learner,
+        rng=streams.teachers,
+        n_classes=n_classes,
+        only=only,
     )
     return split, ensemble
 

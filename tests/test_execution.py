@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +151,18 @@ def test_an_earlier_run_in_the_same_place_leaves_nothing_behind(monkeypatch):
     assert sorted(path.name for path in run.iterdir()) == ["result.json"]
 
 
+def test_repeats_are_in_order_whoever_was_first(monkeypatch):
+    expected = [row | {"seconds": ""} for row in repeats(execute("repeats=3", into="in-order"))]
+    outcomes = execution.repeats.outcomes
+    monkeypatch.setattr(
+        execution.repeats, "outcomes", lambda *args: (each for each in reversed(list(outcomes(*args))))
+    )
+    run = execute("repeats=3")
+    assert [row | {"seconds": ""} for row in repeats(run)] == expected
+    first = load_student(Path("in-order/student.skops")).student.coef_
+    assert (load_student(run / "student.skops").student.coef_ == first).all()
+
+
 def test_workers_change_no_number():
     def numbers(run: Path) -> Any:
         rows = [{key: value for key, value in row.items() if key != "seconds"} for row in repeats(run)]
@@ -161,62 +172,6 @@ def test_workers_change_no_number():
     two = execute("repeats=4", "mechanism=active", "compute.workers=2", into="two")
     assert numbers(one) == numbers(two)
     assert (one / "student.skops").stat().st_size == (two / "student.skops").stat().st_size
-
-
-def test_stopping_early_is_not_a_warning():
-    """Warnings are errors here; a user would see one after Ctrl-C."""
-    run = execution.checked(compose([*SMALL, "repeats=20", "compute.workers=2"]))
-    outcomes = execution._outcomes(run.prepared)
-    assert next(outcomes).result.repeat == 0
-    outcomes.close()
-
-
-def test_workers_do_not_see_ctrl_c(monkeypatch):
-    """Processes are started while it is ignored, which they inherit; then it is as before."""
-    import signal
-
-    import joblib
-
-    seen = []
-
-    class Parallel:
-        def __init__(self, **_: Any) -> None:
-            pass
-
-        def __call__(self, _: Any) -> Any:
-            seen.append(signal.getsignal(signal.SIGINT))
-            return (None for _ in ())
-
-    monkeypatch.setattr(joblib, "Parallel", Parallel)
-    before = signal.getsignal(signal.SIGINT)
-    run = execution.checked(compose([*SMALL, "repeats=2", "compute.workers=2"]))
-    assert list(execution._outcomes(run.prepared)) == []
-    assert seen == [signal.SIG_IGN]
-    assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_signals_are_left_alone_outside_the_main_thread():
-    errors = []
-
-    def enter() -> None:
-        try:
-            with execution.interrupts_ignored():
-                pass
-        except Exception as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-    assert errors == []
-
-
-@pytest.mark.parametrize(
-    ("asked", "repeats_", "expected"), [(None, 3, 1), (None, 100, 8), (None, 5, 5), (3, 100, 3), (3, 2, 2)]
-)
-def test_how_many_workers(monkeypatch, asked, repeats_, expected):
-    monkeypatch.setattr("joblib.cpu_count", lambda: 8)
-    assert execution._workers(execution.ComputeConfig("local", asked), repeats_) == expected
 
 
 @pytest.mark.parametrize("terminal", [False, True])

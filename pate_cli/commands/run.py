@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import os
 import shutil
 import sys
@@ -13,7 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import overrides
+from pate_cli import console, overrides, repeats
+from pate_cli.compute import die_with, terminable
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.overrides import CommandLine
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 __all__ = ["main"]
+
+_LAUNCHERS = ("joblib.", "submitit.")
+"""Where the exceptions of a launcher come from that has lost a job's process."""
 
 
 def main(argv: list[str]) -> int:
@@ -51,8 +56,9 @@ def main(argv: list[str]) -> int:
     from pate_cli import execution
 
     execution.forget()
+    places: set[Any] = set()
     lists = overrides.jobs(line)
-    names = [_name(execution.checked(raw)) for raw in overrides.compose_all(lists, line.config_dir)]
+    names = [_name(execution.checked(raw), places) for raw in overrides.compose_all(lists, line.config_dir)]
     release = any(releases for *_, releases in names)
     if release and line.multirun:
         raise ConfigError("release", True, "false in a sweep (-m); releases are made one by one")
@@ -65,12 +71,16 @@ def main(argv: list[str]) -> int:
             raise ConfigError(key, str(target), "a new or an empty directory for a release")
         argv.append("hydra.output_subdir=null")  # which would hold paths of this machine
     try:
-        with _no_trace_if_refused(target):
+        with terminable(), _no_trace_if_refused(target):
             _hydra(argv, command)
     except KeyboardInterrupt:
         if target.exists():
             execution.report(target)
         raise
+    except Exception as error:
+        if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
+            raise
+        _say_lost(error)
     return execution.report(target, n_jobs=len(lists))
 
 
@@ -97,6 +107,8 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
 
         raw: Any = OmegaConf.to_container(cfg, resolve=True)
         chosen = HydraConfig.get()
+        if multiprocessing.parent_process() is not None:  # of hydra/launcher=joblib
+            die_with(os.getppid())
         sweep = chosen.mode == RunMode.MULTIRUN
         try:
             execution.execute(raw, Path(chosen.runtime.output_dir), sweep=sweep, command=command)
@@ -138,8 +150,21 @@ def _composed_once() -> Iterator[None]:
         sweeper_class.validate_batch_is_legal = rehearse
 
 
-def _name(run: Any) -> tuple[str, str, bool]:
-    """What a directory is named by, and whether it is a release; the run, with its data, is let go."""
+def _say_lost(error: Exception) -> None:
+    """Say that a process of the sweep died (killed, out of memory, out of time) before its job's end."""
+    reason = next(iter(str(error).splitlines()), "") or type(error).__name__
+    text = f"pate: a job was killed; jobs elsewhere go on, and pate table collects them ({reason})"
+    console.err().print(text, markup=False, soft_wrap=True)
+
+
+def _name(run: Any, places: set[Any]) -> tuple[str, str, bool]:
+    """What a directory is named by, and whether it is a release; the run, with its data, is let go.
+
+    Where the work is to be done is checked, but not a place that is among `places` already.
+    """
+    if run.config.compute not in places:
+        repeats.check(run.prepared)
+        places.add(run.config.compute)
     return run.label, run.config_hash, run.config.release
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
+import signal
 import time
 import warnings
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pate_cli.execution import interrupts_ignored
+from pate_cli.compute import die_with, interrupts_ignored
 from pate_cli.reproduce.units import Identity, Unit
 
 if TYPE_CHECKING:
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from pate_cli.reproduce.progress import Advance
 
 __all__ = ["Failure", "Results", "run"]
-
-_WATCH = 0.5
-"""Seconds between two looks of a worker at its parent."""
 
 _OLD = 3600.0
 """Seconds after which a temporary file is nobody's."""
@@ -160,7 +156,7 @@ def _do_all(
         return
     from joblib import Parallel, delayed
 
-    with interrupts_ignored():  # the new processes inherit it: Ctrl-C is answered here, and only here
+    with interrupts_ignored(signal.SIGTERM):  # the new processes inherit it: only we answer
         results = Parallel(n_jobs=workers, return_as="generator_unordered")(
             delayed(_do_whole)(task, work, os.getpid()) for task in tasks
         )
@@ -174,22 +170,9 @@ def _do_all(
 
 
 def _do_whole(task: _Task, work: Path, parent: int) -> tuple[int, list[Failure]]:
-    _die_with(parent)
+    die_with(parent)
     outcomes = list(_do(task, work))
     return len(outcomes), [failure for failure in outcomes if failure]
-
-
-@cache
-def _die_with(parent: int) -> None:
-    """Let this worker process end soon after the one that started it, even if that one was killed."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_WATCH)
-        os._exit(1)  # nobody is left to tell
-
-    if os.getpid() != parent:
-        threading.Thread(target=watch, daemon=True).start()
 
 
 def _do(task: _Task, work: Path) -> Iterator[Failure | None]:

@@ -27,7 +27,7 @@ NUMERICS = (
     *("hypotheses", "privacy", "learners", "datasets", "teachers", "mechanisms", "queries", "students"),
     *("agnostic", "references", "aggregation"),
 )
-"""Packages whose code decides a repeat's numbers, with `pipeline.py`, `private_learner.py` and `types.py`."""
+"""Packages whose code decides a repeat's numbers, with those `code_version` names."""
 
 _SCHEMA = 1
 
@@ -145,7 +145,7 @@ def identity(raw: Mapping[str, Any], checksum: str) -> Identity:
 def code_version() -> str:
     """Hash the source files that decide a repeat's numbers (12 hex digits)."""
     package = Path(__file__).resolve().parent.parent
-    return source_version(package, NUMERICS, ("pipeline.py", "private_learner.py", "types.py"))
+    return source_version(package, NUMERICS, ("pipeline.py", "private_learner.py", "streams.py", "types.py"))
 
 
 def numeric_versions() -> dict[str, str]:

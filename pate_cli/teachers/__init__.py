@@ -2,5 +2,6 @@
 
 from pate_cli.teachers.ensemble import Ensemble, train
 from pate_cli.teachers.parts import n_teachers, partition
+from pate_cli.teachers.progress import watched
 
-__all__ = ["Ensemble", "n_teachers", "partition", "train"]
+__all__ = ["Ensemble", "n_teachers", "partition", "train", "watched"]

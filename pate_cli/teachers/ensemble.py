@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pate_cli.errors import ConfigError
 from pate_cli.teachers.batched import MOST_FEATURES, fit_logistic
 from pate_cli.teachers.parts import check_disjoint, partition
+from pate_cli.teachers.progress import tick
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, Votes, _Private
 
 __all__ = ["Ensemble", "Teacher", "train"]
@@ -127,7 +128,13 @@ class Ensemble(_Private):
 
 
 def train(
-    private: PrivateRecords, *, n_teachers: int, learner: Any, rng: np.random.Generator, n_classes: int
+    private: PrivateRecords,
+    *,
+    n_teachers: int,
+    learner: Any,
+    rng: np.random.Generator,
+    n_classes: int,
+    only: range | None = None,
 ) -> Ensemble:
     """Train one teacher on each of `n_teachers` disjoint parts of the private records.
 
@@ -145,6 +152,9 @@ def train(
         Deals out the records, and the teachers' seeds.
     n_classes : int
         Number of classes, C.
+    only : range, optional
+        Numbers of the teachers wanted, where others are trained elsewhere; these are what they would be
+        among all.
 
     Returns
     -------
@@ -174,12 +184,14 @@ def train(
         warnings.simplefilter("ignore")
         start = 0
         for k, (end, seed) in enumerate(zip(ends.tolist(), seeds.tolist(), strict=True)):
-            part = slice(start, end)
-            if k in ready and 0 < y[part].sum() < end - start:
+            part, start = slice(start, end), end
+            if only is not None and k not in only:
+                continue
+            if k in ready and 0 < y[part].sum() < part.stop - part.start:
                 teachers.append(_with_coefficients(fresh(seed), ready[k]))
             else:
                 teachers.append(_fit(fresh, X[part], y[part], seed, n_classes))
-            start = end
+            tick(len(teachers), n_teachers)
     return Ensemble(tuple(teachers), n_classes)
 
 

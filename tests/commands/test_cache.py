@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from pate_cli import execution, pipeline
+from pate_cli import pipeline
 from pate_cli.cache import store as store_module
 from pate_cli.cli import main
+from pate_cli.compute import local
 
 SMALL = ["dataset.n_records=1200", "split.public=40", "teacher.size=20"]
 
@@ -125,12 +126,13 @@ def test_workers_share_too(votes, three, fits):
 def test_what_one_job_was_taught_the_workers_of_the_next_are_handed(monkeypatch):
     """Counted where it happens: a worker that is handed a lesson does not train."""
     handed = []
-    one = execution._one
-    monkeypatch.setattr(
-        execution, "_one", lambda run, n, lesson: handed.append(lesson is not None) or one(run, n, lesson)
-    )
-    parallel = "joblib.Parallel.__call__"
-    monkeypatch.setattr(parallel, lambda self, tasks: (task(*args, **kwargs) for task, args, kwargs in tasks))
+
+    def here(task, shared, items, workers):
+        for item in items:
+            handed.append(item[1] is not None)
+            yield item, task(shared, item)
+
+    monkeypatch.setattr(local, "spread", here)
     assert run("-m", "eps=1.0,5", "repeats=3", "compute.workers=2", into="two") == 0
     assert handed == [False] * 3 + [True] * 3
 
@@ -227,6 +229,7 @@ KILLED = """
 import os, signal, sys
 from pate_cli.cache import store
 from pate_cli.cli import main
+from pate_cli.compute import local
 
 call, when = sys.argv[1], int(sys.argv[2])
 real, calls = getattr(os, call), []
@@ -330,13 +333,3 @@ def test_the_cache_is_no_part_of_a_configurations_identity(votes):
     assert run(into="a") == 0
     assert run("cache=true", into="b") == 0
     assert read_record("a/result.json").config_hash == read_record("b/result.json").config_hash
-
-
-def test_few_repeats_that_are_known_start_no_process(monkeypatch):
-    asked = []
-    monkeypatch.setattr(execution, "_workers", lambda compute, repeats, least: asked.append(least) or 1)
-    assert run("repeats=2", "cache=true", into="a") == 0
-    assert run("repeats=2", "cache=true", into="b") == 0
-    assert run("repeats=3", "cache=true", into="c") == 0
-    assert run("repeats=2", "cache=true", "mechanism=active", into="d") == 0
-    assert asked == [4, 32, 4, 4]
