@@ -47,7 +47,10 @@ def attacks(plan: Any) -> list[tuple[str, Sample]]:
         "a record against nothing": (np.array([[4.0]]), np.array([[0.0]]), ones),
     }
     if isinstance(plan, OutputPlan):
-        pairs["steep losses, at right angles to the rest"] = _steep(plan)
+        pairs["steep losses, across the pull of the rest"] = _against_many(plan, (-0.4, 0.9), (-0.4, -0.9))
+        pairs["far out of bounds, against the pull of the rest"] = _against_many(
+            plan, (-1e6, 0.0), (0.0, 0.0)
+        )
     return [(name, _sample(plan, sets)) for name, sets in pairs.items()]
 
 
@@ -62,16 +65,16 @@ def _sample(plan: NoisyGradientPlan | OutputPlan | ObjectivePlan, sets: _Sets) -
     return sample
 
 
-def _steep(plan: OutputPlan) -> _Sets:
-    """Many short records pull the weights along one axis, where one record's loss is steep.
+def _against_many(plan: OutputPlan, record: tuple[float, float], other: tuple[float, float]) -> _Sets:
+    """A record, or another in its place, among many short ones that pull the weights along one axis.
 
-    The two it may be have gradients that nearly point away from each other, across that axis, where
-    nothing but the regularisation holds the weights: the minimiser moves by almost all of the sensitivity.
+    Far along it a record's loss is steep if its margin is negative. Two such records that nearly point away
+    from each other across that axis, where nothing but the regularisation holds the weights, make the
+    minimiser move by almost all of the sensitivity.
     """
     reach, short = 8.0, 0.3
     pull = short / (1 + math.exp(short * reach))
-    others = min(plan.n - 1, math.ceil(plan.n * plan.regularisation * reach / pull))
-    along, across = -0.4, math.sqrt(1 - 0.4**2)
-    rest = np.tile([short, 0.0], (others, 1))
-    sides = [np.vstack([[along, sign * across], rest]) for sign in (1, -1)]
-    return sides[0], sides[1], np.ones(others + 1, dtype=np.int64)
+    many = min(plan.n - 1, math.ceil(plan.n * plan.regularisation * reach / pull))
+    rest = np.tile([short, 0.0], (many, 1))
+    sides = [np.vstack([[one], rest]) for one in (record, other)]
+    return sides[0], sides[1], np.ones(many + 1, dtype=np.int64)
