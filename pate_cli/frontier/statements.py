@@ -131,7 +131,9 @@ def _answered(tight: DoneRow, liu: DoneRow) -> str:
     if theirs.mean == 0:
         return f"{text}: none against some." if ours.mean > 0 else f"{text}: neither answers any."
     times = ours.mean / theirs.mean
-    return f"{text}: {times:.2g} times as many, {'at least' if times >= _TIMES else 'less than'} three times."
+    text += f": {times:.{0 if times >= 10 else 1}f} times as many, "
+    text += "at least three times" if times >= _TIMES else "less than three times"
+    return text + (", and there are no more to answer." if ours.mean == tight.budget else ".")
 
 
 def _no_better_than_majority(rows: Sequence[DoneRow], majority: Yardstick) -> list[str]:
