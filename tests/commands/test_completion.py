@@ -12,6 +12,7 @@ import pytest
 from pate_cli import cli
 
 REPO = Path(__file__).resolve().parent.parent.parent
+MECHANISMS = sorted(f"mechanism={path.stem}" for path in (REPO / "conf" / "mechanism").glob("*.yaml"))
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def complete(monkeypatch, capsys, tmp_path):
         ("pate run mech", ["mechanism.", "mechanism="]),
         ("  /opt/bin/pate   run   mech", ["mechanism.", "mechanism="]),
         ("pate plan mech", ["mechanism.", "mechanism="]),
-        ("pate run mechanism=", ["mechanism=active", "mechanism=gaussian", "mechanism=svt"]),
+        ("pate run mechanism=", MECHANISMS),
         ("pate run eps=1 mechanism=s", ["mechanism=svt"]),
         ("pate run dataset=synthetic dataset.f", ["dataset.flip="]),
         ("pate run mechanism=svt mechanism.cu", ["mechanism.cutoff="]),
@@ -65,11 +66,7 @@ def test_every_key_is_offered(complete):
 
 
 def test_what_stands_behind_the_cursor_does_not_count(complete):
-    assert complete("pate run mechanism= eps=1", len("pate run mechanism=")) == [
-        "mechanism=active",
-        "mechanism=gaussian",
-        "mechanism=svt",
-    ]
+    assert complete("pate run mechanism= eps=1", len("pate run mechanism=")) == MECHANISMS
     assert complete("pate ru mechanism=", len("pate ru")) == ["run"]
 
 

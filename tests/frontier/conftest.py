@@ -31,9 +31,7 @@ def made_up():
         }
         rows = [row for row in done_rows(plan, Results(units)) if row.eps < 100]
         given = {name: [0.5] * repeats for name in YARDSTICKS} | (held or {})
-        made = [
-            Yardstick(name, [unit(r, one) for r, one in enumerate(given[name])]) for name in YARDSTICKS
-        ]
+        made = [Yardstick(name, [unit(r, one) for r, one in enumerate(given[name])]) for name in YARDSTICKS]
         return rows, made
 
     return make

@@ -32,7 +32,7 @@ def test_budgets_are_sorted_and_counted_once():
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "inf", "nan", "1,,2", "one"])
 def test_budgets_that_are_none(text):
-    with pytest.raises(InputError, match="--eps: got .*; accepted: finite numbers > 0"):
+    with pytest.raises(InputError, match=r"--eps: got .*; accepted: finite numbers > 0"):
         budgets(text)
 
 
@@ -52,11 +52,8 @@ def test_budgets_that_are_none(text):
     ],
 )
 def test_methods_that_are_none(names, typed, said):
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError, match=f"^{said}"):
         methods(names, typed)
-    import re
-
-    assert re.match(said, str(refused.value))
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,16 @@ def test_infeasible_cells_are_said(made_up):
 
 def test_best_and_its_distance_to_the_ceiling(made_up):
     rows, held = made_up(
-        {("gaussian", 1): ([0.7, 0.7], 60), ("noisy_gd", 1): ([0.8, 0.82], 0), ("active", 1): ([0.79, 0.82], 9)},
+        {
+            ("gaussian", 1): ([0.7, 0.7], 60),
+            ("noisy_gd", 1): ([0.8, 0.82], 0),
+            ("active", 1): ([0.79, 0.82], 9),
+        },
         {ALL_PRIVATE: [0.9, 0.92]},
     )
     assert statements(rows, held)[0] == (
-        "At eps 1 the best mean accuracy is that of noisy_gd, 0.8100 ± 0.0196; the difference to active is within "
-        "its interval. All private records, without privacy, give +0.1000 ± 0.0000 more."
+        "At eps 1 the best mean accuracy is that of noisy_gd, 0.8100 ± 0.0196; the difference to active is "
+        "within its interval. All private records, without privacy, give +0.1000 ± 0.0000 more."
     )
 
 
