@@ -95,7 +95,8 @@ def _compared(name: str, of: Sequence[DoneRow], other: str, than: dict[float, Do
             text = f"{row.eps:g} ({signed(gap)})"
         cases.setdefault(word, []).append(text)
     order = ("better", "worse", "no difference that can be told")
-    parts = [f"{word} at eps {', '.join(cases[word])}" for word in order if word in cases]
+    parts = [] if "better" in cases else ["better nowhere"]
+    parts += [f"{word} at eps {', '.join(cases[word])}" for word in order if word in cases]
     parts += [f"{word} at eps {', '.join(those)}" for word, those in cases.items() if word not in order]
     start = f"{name} against {other}, accuracy at the same splits: "
     return start + "; ".join(parts) + "."
@@ -113,7 +114,7 @@ def _calibrations(rows: Sequence[DoneRow]) -> list[str]:
             same = (c.mechanism.queries, c.mechanism.cutoff, c.eps) == (m.queries, m.cutoff, row.eps)
             if not same or c.mechanism.labeller != "svt" or c.mechanism.calibration != "liu2021":
                 continue
-            if other.planned.teaching == row.planned.teaching:
+            if other.planned.teaching == row.planned.teaching and (row.units or other.units):
                 said.append(_answered(row, other))
     return said
 

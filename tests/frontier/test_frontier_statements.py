@@ -27,7 +27,7 @@ def test_where_sparse_vector_wins_loses_and_cannot_be_told(made_up):
 def test_infeasible_cells_are_said(made_up):
     rows, held = made_up({("gaussian", 0.01): ([0.8, 0.8], 60), ("svt", 0.01): ([], 0)})
     said = statements(rows, held)
-    assert "svt against gaussian, accuracy at the same splits: infeasible at eps 0.01." in said
+    assert "svt against gaussian, accuracy at the same splits: better nowhere; infeasible at eps 0.01." in said
     assert any(text.startswith("svt is infeasible at eps 0.01: mechanism=svt cannot answer") for text in said)
 
 
