@@ -66,13 +66,16 @@ def _best(rows: Sequence[DoneRow], ceiling: Yardstick) -> list[str]:
 
 
 def _sparse_vector(rows: Sequence[DoneRow]) -> list[str]:
+    """Hold each method over sparse vector against those over the Gaussian mechanism that ask as it does."""
+    queries = {row.planned.method: row.planned.config.mechanism.queries for row in rows}
     said = []
     for name in _names(rows, "svt"):
         of = [row for row in rows if row.planned.method == name]
-        for other in _names(rows, "gaussian"):
+        others = _names(rows, "gaussian")
+        alike = [other for other in others if queries[other] == queries[name]]
+        for other in alike or others:  # no other asks like this: against all of them
             than = {row.eps: row for row in rows if row.planned.method == other}
-            if than[of[0].eps].planned.config.mechanism.queries == of[0].planned.config.mechanism.queries:
-                said.append(_compared(name, of, other, than))
+            said.append(_compared(name, of, other, than))
     return said
 
 
