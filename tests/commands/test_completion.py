@@ -43,7 +43,7 @@ def complete(monkeypatch, capsys, tmp_path):
         ("  /opt/bin/pate   run   mech", ["mechanism.", "mechanism="]),
         ("pate plan mech", ["mechanism.", "mechanism="]),
         ("pate run mechanism=", MECHANISMS),
-        ("pate run eps=1 mechanism=s", ["mechanism=svt"]),
+        ("pate run eps=1 mechanism=sv", ["mechanism=svt"]),
         ("pate run dataset=synthetic dataset.f", ["dataset.flip="]),
         ("pate run mechanism=svt mechanism.cu", ["mechanism.cutoff="]),
         ("pate run -m mechanism=gaussian,svt stud", ["student.", "student="]),
@@ -104,7 +104,7 @@ press_tab() {
 }
 press_tab "pate ru"
 press_tab "pate run mech"
-press_tab "pate run eps=1 mechanism=s"
+press_tab "pate run eps=1 mechanism=sv"
 """
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(REPO)}
     done = subprocess.run(
@@ -117,5 +117,5 @@ press_tab "pate run eps=1 mechanism=s"
     assert lines == [
         "pate ru -> run",
         "pate run mech -> mechanism. mechanism=",
-        "pate run eps=1 mechanism=s -> mechanism=svt",
+        "pate run eps=1 mechanism=sv -> mechanism=svt",
     ]
