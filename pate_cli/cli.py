@@ -17,6 +17,7 @@ COMMANDS = {
     "table": "collect runs into one table: console, CSV, Markdown or LaTeX",
     "plan": "noise, threshold and teachers needed, before any training",
     "reproduce": "a paper's table or figure, ours beside the printed numbers",
+    "frontier": "accuracy against eps for chosen methods on one dataset",
     "audit": "attack the mechanism: measured lower bound on eps against the claim",
     "data": "list, fetch and verify the datasets",
     "cache": "the votes kept on disk by `cache=true`: show them, clear them",

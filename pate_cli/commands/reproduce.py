@@ -10,7 +10,6 @@ from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
     from pate_cli.reproduce.findings import Findings
-    from pate_cli.reproduce.grid import Grid
     from pate_cli.reproduce.recipes import Recipe
 
 __all__ = ["main"]
@@ -134,8 +133,9 @@ def _report(findings: Findings) -> None:
     from collections import Counter
 
     from pate_cli.console import out
+    from pate_cli.reproduce.grid import print_grid
 
-    _print_table(findings.table)
+    print_grid(findings.table)
     counts = Counter(verdict.verdict for verdict in findings.rows)
     if counts:
         out().print("rows: " + ", ".join(f"{count} {word}" for word, count in counts.items()), soft_wrap=True)
@@ -143,14 +143,3 @@ def _report(findings: Findings) -> None:
         out().print(f"{verdict.verdict}: {verdict.name}", markup=False, soft_wrap=True)
     for note in findings.notes:
         out().print(f"- {note}", markup=False, soft_wrap=True)
-
-
-def _print_table(grid: Grid) -> None:
-    """Print a table, rather too wide than cut."""
-    from pate_cli.console import out
-
-    table = grid.to_rich()
-    floor = sum((column.min_width or 0) + 1 for column in table.columns)
-    if floor > out().width:
-        table.width = floor
-    out().print(table, crop=False)

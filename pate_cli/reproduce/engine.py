@@ -183,8 +183,10 @@ def _do(task: _Task, work: Path) -> Iterator[Failure | None]:
 
     # one BLAS thread: the same sums in the same order, however many workers there are
     with threadpool_limits(limits=1):
+        teaching = [job.prepared for job in task.jobs if job.prepared.config.mechanism.labeller is not None]
         try:
-            taught = pipeline.teach(task.jobs[0].prepared, task.repeat)
+            # private learners split for themselves, and have no use for teachers
+            taught = pipeline.teach(teaching[0], task.repeat) if teaching else None
         except Exception as error:  # without votes there is no row
             yield from (Failure(job.row, task.repeat, _said(error)) for job in task.jobs)
             return

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["check_figure", "overlap_figure", "run_figures"]
+__all__ = ["check_figure", "look", "overlap_figure", "run_figures"]
 
 _KEYS = ("name", "title", "panels", "measures", "series", "printed", "reference")
 _AXES = {
@@ -45,8 +45,8 @@ _PRINTED = {
 }
 _REFERENCES = {"majority": "majority class", "vote_accuracy": "the teachers' vote, on public points"}
 # colours that differ in lightness and to colour-blind eyes (Okabe and Ito)
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#56B4E9", "#E69F00")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 
 
@@ -59,6 +59,15 @@ class _Line:
     hollow: bool = False
     points: list[tuple[float | None, float, float | None]] = field(default_factory=list)
     absent: list[float] = field(default_factory=list)
+
+
+def look(style: int) -> dict[str, Any]:
+    """Colour, marker and line of a series, by its number: series differ in all three."""
+    return {
+        "color": _COLOURS[style % len(_COLOURS)],
+        "marker": _MARKERS[style % len(_MARKERS)],
+        "linestyle": _LINES[style % len(_LINES)],
+    }
 
 
 def check_figure(figure: dict[str, Any], recipe: str) -> None:
@@ -175,22 +184,19 @@ def _panel(ax: Axes, lines: Sequence[_Line]) -> None:
     at = {x: index for index, x in enumerate(places)}
     for index, line in enumerate(lines):
         shift = 0.07 * (index - (len(lines) - 1) / 2)
-        look: dict[str, Any] = {
-            "color": _COLOURS[line.style % len(_COLOURS)],
-            "marker": _MARKERS[line.style % len(_MARKERS)],
-            "markerfacecolor": "white" if line.hollow else _COLOURS[line.style % len(_COLOURS)],
-            "linestyle": ":" if line.hollow else _LINES[line.style % len(_LINES)],
-        }
+        style = look(line.style)
+        style["markerfacecolor"] = "white" if line.hollow else style["color"]
+        style["linestyle"] = ":" if line.hollow else style["linestyle"]
         drawn = sorted((at[x], y, ci or 0.0) for x, y, ci in line.points if x is not None)
         if drawn:
             xs = [x + shift for x, *_ in drawn]
             ax.errorbar(
-                xs, [y for _, y, _ in drawn], [ci for *_, ci in drawn], capsize=2.5, label=line.label, **look
+                xs, [y for _, y, _ in drawn], [ci for *_, ci in drawn], capsize=2.5, label=line.label, **style
             )
         for x, y, ci in line.points:
             if x is None:
-                colour, style = look["color"], look["linestyle"]
-                ax.axhline(y, color=colour, linestyle=style, linewidth=1.2, label=line.label)
+                colour = style["color"]
+                ax.axhline(y, color=colour, linestyle=style["linestyle"], linewidth=1.2, label=line.label)
                 ax.axhspan(y - (ci or 0), y + (ci or 0), color=colour, alpha=0.15, linewidth=0)
         if line.absent:
             ax.plot(
@@ -198,7 +204,7 @@ def _panel(ax: Axes, lines: Sequence[_Line]) -> None:
                 [0.04] * len(line.absent),
                 linestyle="none",
                 marker="x",
-                color=look["color"],
+                color=style["color"],
                 label=f"{line.label}: infeasible",
                 transform=ax.get_xaxis_transform(),
             )

@@ -35,6 +35,8 @@ class Findings:
     absent : list of (str, str, str)
         Rows without numbers: name, status, and the reason with what would help.
     notes : list of str
+    statements : list of str
+        What the numbers say, where there is no paper to compare them with.
     quick : bool
     sources : dict of str to str
         What the numbers came from: data, code, versions.
@@ -53,6 +55,7 @@ class Findings:
     claims: list[Verdict] = field(default_factory=list)
     absent: list[tuple[str, str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    statements: list[str] = field(default_factory=list)
     quick: bool = False
     sources: dict[str, str] = field(default_factory=dict)
     commands: dict[str, list[str]] = field(default_factory=dict)

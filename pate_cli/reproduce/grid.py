@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-__all__ = ["Column", "Grid", "from_frame", "number", "tag"]
+__all__ = ["Column", "Grid", "from_frame", "number", "print_grid", "tag"]
 
 ABSENT = "–"
 _MOST_LINES = 100  # on a terminal
@@ -157,6 +157,17 @@ class Grid:
         if len(self.cells) > _MOST_LINES:
             table.add_row(f"... {len(self.cells) - _MOST_LINES} more")
         return table
+
+
+def print_grid(grid: Grid) -> None:
+    """Print a table to stdout, rather too wide than cut."""
+    from pate_cli.console import out
+
+    table = grid.to_rich()
+    floor = sum((column.min_width or 0) + 1 for column in table.columns)
+    if floor > out().width:
+        table.width = floor
+    out().print(table, crop=False)
 
 
 def tag(word: str) -> str:

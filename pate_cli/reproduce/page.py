@@ -102,6 +102,8 @@ def page(findings: Findings, figures: Sequence[Drawn]) -> str:
         caption = drawn.name if len(figures) > 1 else ""
         parts += [*(["<h2>Figures</h2>"] if index == 0 else []), _figure(findings, drawn, caption)]
     parts += ["<h2>Table</h2>", _scrolling(findings.table)]
+    if findings.statements:
+        parts += ["<h2>What is seen</h2>", _list(findings.statements)]
     if findings.claims:
         parts += ["<h2>What the paper says, and what is seen here</h2>", _verdicts(findings.claims)]
     if findings.rows:
@@ -114,10 +116,7 @@ def page(findings: Findings, figures: Sequence[Drawn]) -> str:
     if recipe.printed:
         parts += ["<h2>Printed in the paper</h2>", f'<dl class="printed">{_printed(recipe.printed)}</dl>']
     if findings.notes:
-        parts += [
-            "<h2>Notes</h2>",
-            f"<ul>{''.join(f'<li>{_text(note)}</li>' for note in findings.notes)}</ul>",
-        ]
+        parts += ["<h2>Notes</h2>", _list(findings.notes)]
     parts += ["<h2>Where the numbers come from</h2>", _sources(findings), "</body>", "</html>"]
     return "\n".join(parts) + "\n"
 
@@ -180,6 +179,10 @@ def _printed(printed: Mapping[str, Any]) -> str:
         )
         items.append(f"<dt>{_text(key)}</dt><dd>{_text(said)}</dd>")
     return "".join(items)
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{_text(text)}</li>' for text in texts)}</ul>"
 
 
 def _text(text: str) -> str:

@@ -1,0 +1,104 @@
+"""`pate frontier`: accuracy against eps for chosen methods on one dataset."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pate_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from pate_cli.reproduce.findings import Findings
+
+__all__ = ["main"]
+
+_BUDGETS = "0.25,0.5,1,2,4"
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate frontier`.
+
+    Parameters
+    ----------
+    argv : list of str
+        Arguments after `pate frontier`.
+
+    Returns
+    -------
+    int
+        0, or 1 if a row failed that should have given numbers.
+
+    Raises
+    ------
+    InputError
+        Before anything is written.
+    OSError
+        If a file cannot be written.
+    """
+    from pate_cli.frontier.methods import budgets, default_methods, methods, plan_frontier
+
+    options = _parser(default_methods()).parse_intermixed_args(argv)
+    names = options.methods if options.methods is not None else "" if options.method else default_methods()
+    chosen = methods(names, options.method)
+    plan = plan_frontier(options.overrides, chosen, budgets(options.eps), repeats=options.repeats)
+    directory = options.output or Path("outputs") / "frontier" / plan.rows[0].dataset
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"--output {directory}: is a file; give a directory")
+
+    from pate_cli import console
+    from pate_cli.frontier.report import report
+    from pate_cli.frontier.yardsticks import measure
+    from pate_cli.reproduce.engine import run
+    from pate_cli.reproduce.output import write
+    from pate_cli.reproduce.progress import reporting
+
+    work, force = directory / ".work", options.force
+    with reporting("yardsticks", "repeats") as advance:
+        failures = measure(plan, work, force=force, advance=advance)
+    with reporting("frontier", f"repeats of {len(plan.ready)} rows") as advance:
+        results = run(plan, work, force=force, advance=advance)
+    findings = report(plan, results, work, failures, ["pate", "frontier", *argv])
+    write(directory, findings)
+    _report(findings)
+    console.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
+    for failure in findings.failures:
+        console.err().print(f"pate: {failure}", markup=False, soft_wrap=True)
+    return 1 if findings.failures else 0
+
+
+def _parser(default: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pate frontier",
+        description="Accuracy against eps for chosen methods on one dataset, at the same splits, beside "
+        "what is got without privacy. Work done is kept: started again, it goes on.",
+        epilog="Example: pate frontier dataset=mushroom --eps 0.5,1,2 --methods gaussian,svt,noisy_gd "
+        f"--method {shlex.quote('trees=mechanism=gaussian,teacher=tree')} --repeats 30. "
+        "Files: table.csv, .md, .tex, figure.png, .svg, report.html.",
+    )
+    parser.add_argument(
+        "overrides", nargs="*", metavar="KEY=VALUE", help="of every row, as after pate run: dataset=mushroom"
+    )
+    parser.add_argument("--eps", default=_BUDGETS, metavar="A,B,...", help=f"default: {_BUDGETS}")
+    parser.add_argument("--methods", metavar="A,B,...", help=f"default: {default}")
+    parser.add_argument(
+        "--method",
+        action="append",
+        default=[],
+        metavar="NAME=KEY=VALUE,...",
+        help="one of your own, by its overrides; may be given again",
+    )
+    parser.add_argument("--repeats", type=int, default=30, metavar="N", help="random splits; default: 30")
+    parser.add_argument("--force", action="store_true", help="do again what is already done")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="default: outputs/frontier/DATASET")
+    return parser
+
+
+def _report(findings: Findings) -> None:
+    from pate_cli.console import out
+    from pate_cli.reproduce.grid import print_grid
+
+    print_grid(findings.table)
+    for statement in findings.statements:
+        out().print(f"- {statement}", markup=False, soft_wrap=True)

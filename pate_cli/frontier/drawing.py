@@ -1,0 +1,82 @@
+"""The figure: accuracy against eps on a log axis, methods with their bands, yardsticks as lines across."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.frontier.yardsticks import Yardstick
+from pate_cli.reproduce.rows import DoneRow
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["draw"]
+
+_ACROSS = ((0, (6, 2)), (0, (3, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2, 1, 2)))
+"""Line style of each yardstick, in their order."""
+
+_INFEASIBLE = ": infeasible"
+
+
+def draw(title: str, rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -> Figure:
+    """Draw a frontier.
+
+    Parameters
+    ----------
+    title : str
+    rows : sequence of DoneRow
+        Of methods.
+    yardsticks : sequence of Yardstick
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 4.4), layout="constrained")
+    ax = figure.subplots()
+    budgets = sorted({row.eps for row in rows})
+    for index, name in enumerate(dict.fromkeys(row.planned.method for row in rows)):
+        _method(ax, index, name, sorted((r for r in rows if r.planned.method == name), key=lambda r: r.eps))
+    for one, style in zip(yardsticks, _ACROSS, strict=True):
+        if one.accuracy is not None:
+            label = f"{one.name} (not DP)"
+            ax.axhline(one.accuracy.mean, color="0.35", linewidth=1.0, linestyle=style, label=label)
+    ax.set_xscale("log")
+    ax.set_xticks(budgets, [f"{eps:g}" for eps in budgets])
+    ax.set_xticks([], minor=True)
+    low, high = budgets[0], budgets[-1]
+    room = (high / low) ** 0.06 if high > low else 1.5
+    ax.set_xlim(low / room, high * room)
+    ax.set_xlabel("eps of the whole run (log scale)")
+    ax.set_ylabel("accuracy on the test split")
+    ax.set_title(title, loc="left")
+    ax.grid(axis="y", color="0.9", linewidth=0.6)
+    ax.set_axisbelow(True)
+    entries = list(zip(*ax.get_legend_handles_labels(), strict=True))
+    entries.sort(key=lambda entry: entry[1].endswith(_INFEASIBLE))
+    handles, labels = zip(*entries, strict=True)
+    figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8, handlelength=3)
+    return figure
+
+
+def _method(ax: Axes, index: int, name: str, rows: Sequence[DoneRow]) -> None:
+    from pate_cli.reproduce.figures import look
+    from pate_cli.studies.drawing import band
+
+    style: dict[str, Any] = look(index)
+    points = [(row.eps, found) for row in rows if (found := row.over("accuracy")) is not None]
+    if points:
+        mean, half = zip(*((found.mean, found.ci95 or 0.0) for _, found in points), strict=True)
+        band(ax, [eps for eps, _ in points], mean, half, label=name, style=style)
+    absent = [row.eps for row in rows if row.status == "infeasible" and math.isfinite(row.eps)]
+    if absent:
+        ax.plot(
+            absent,
+            [0.03 + 0.035 * (index % 5)] * len(absent),  # of several methods one above the other
+            linestyle="none",
+            marker="x",
+            color=style["color"],
+            label=f"{name}{_INFEASIBLE}",
+            transform=ax.get_xaxis_transform(),
+        )

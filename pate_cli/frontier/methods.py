@@ -1,0 +1,179 @@
+"""From what was typed to the rows of a frontier: every method at every eps, at the same splits."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.overrides import conf_dir
+from pate_cli.reproduce.plan import Plan, make_plan
+from pate_cli.reproduce.recipes import Recipe, RowSpec
+
+__all__ = ["EXACT", "Method", "budgets", "default_methods", "methods", "plan_frontier"]
+
+EXACT = "student on exact votes"
+"""Name of the row without privacy: the same student, every label the exact vote of the teachers."""
+
+_PRESETS: dict[str, tuple[str, ...]] = {
+    "active-svt": ("mechanism=active", "mechanism.oracle=svt"),
+    "svt-liu2021": ("mechanism=svt", "mechanism.calibration=liu2021"),
+}
+"""Methods with a name that are not an option of the group `mechanism`."""
+
+_DEFAULT = (
+    *("best", "gaussian", "active", "svt", "svt-liu2021"),
+    *("noisy_gd", "output_perturbation", "objective_perturbation"),
+)
+_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
+_COMMON = ("dataset", "eps", "delta", "repeats", "seed", "split", "compute", "release", "ledger")
+"""Keys that are the same for all methods: else they are not compared at the same splits and budget."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A line of the frontier.
+
+    Attributes
+    ----------
+    name : str
+    overrides : tuple of str
+        As after `pate run`, but for eps and what is common to all methods.
+    """
+
+    name: str
+    overrides: tuple[str, ...]
+
+
+def default_methods() -> str:
+    """What is compared if nothing is said."""
+    known = _known()
+    return ",".join(name for name in _DEFAULT if name in known)
+
+
+def methods(names: str, typed: Sequence[str]) -> list[Method]:
+    """Read `--methods` and every `--method`.
+
+    Parameters
+    ----------
+    names : str
+        Separated by commas: options of the group `mechanism`, or presets of this module.
+    typed : sequence of str
+        As `NAME=OVERRIDE,OVERRIDE`.
+
+    Raises
+    ------
+    InputError
+        Names what is not accepted.
+    """
+    known = _known()
+    chosen = []
+    for name in filter(None, (part.strip() for part in names.split(","))):
+        if name not in known:
+            accepted = f"{', '.join(known)}; or --method {name}=OVERRIDE,... for one of your own"
+            raise ConfigError("--methods", name, accepted)
+        chosen.append(Method(name, known[name]))
+    chosen += [_typed(text) for text in typed]
+    if not chosen:
+        raise ConfigError("--methods", names, f"names separated by commas, of {', '.join(known)}")
+    seen: set[str] = set()
+    for method in chosen:
+        if method.name in seen or method.name == EXACT:
+            raise InputError(f"--method {method.name}: there are two of that name; names must differ")
+        seen.add(method.name)
+    return chosen
+
+
+def _known() -> dict[str, tuple[str, ...]]:
+    options = sorted(path.stem for path in (conf_dir() / "mechanism").glob("*.yaml"))
+    found: dict[str, tuple[str, ...]] = {name: (f"mechanism={name}",) for name in options}
+    return found | _PRESETS
+
+
+def _typed(text: str) -> Method:
+    name, _, rest = text.partition("=")
+    # a comma within brackets, braces or quotes belongs to a value
+    overrides = re.findall(r"""(?:[^,\[{'"]|\[[^\]]*\]|\{[^}]*\}|'[^']*'|"[^"]*")+""", rest)
+    if not _NAME.fullmatch(name) or not overrides or not all("=" in one for one in overrides):
+        example = "NAME=OVERRIDE,OVERRIDE, as in trees=mechanism=gaussian,student=tree"
+        raise ConfigError("--method", text, example)
+    for one in overrides:
+        key = one.partition("=")[0].lstrip("+~").partition(".")[0]
+        if key in _COMMON:
+            raise InputError(f"--method {name}: {one}: is the same for all methods; give it outside --method")
+    return Method(name, tuple(overrides))
+
+
+def budgets(text: str) -> list[float]:
+    """Read `--eps`: finite numbers above 0, separated by commas; sorted.
+
+    Raises
+    ------
+    ConfigError
+    """
+    found = []
+    for part in text.split(","):
+        try:
+            eps = float(part)
+        except ValueError:
+            eps = math.nan
+        if not 0 < eps < math.inf:
+            raise ConfigError("--eps", part, "finite numbers > 0 separated by commas, as in 0.5,1,2")
+        found.append(eps)
+    return sorted(set(found))
+
+
+def plan_frontier(
+    common: Sequence[str], chosen: Sequence[Method], eps: Sequence[float], *, repeats: int
+) -> Plan:
+    """Compose and check every row, before anything is written.
+
+    Parameters
+    ----------
+    common : sequence of str
+        Overrides of every row, as after `pate run`.
+    chosen : sequence of Method
+    eps : sequence of float
+    repeats : int
+
+    Returns
+    -------
+    Plan
+        A row for each method and eps, and the row `EXACT`. A mechanism that cannot work at these sizes
+        makes a row that says so.
+
+    Raises
+    ------
+    InputError
+        If an override is not accepted, or the data are not on this machine.
+    """
+    for text in common:
+        key = text.partition("=")[0].lstrip("+~")
+        if key in _ELSEWHERE:
+            raise InputError(f"{text}: {_ELSEWHERE[key]}")
+    if repeats < 1:
+        raise ConfigError("--repeats", repeats, "a whole number >= 1")
+    specs = [RowSpec(EXACT, EXACT, overrides=(*common, "mechanism=gaussian", "eps=inf"))]
+    specs += [
+        RowSpec(
+            f"{method.name} eps={one:g}", method.name, overrides=(*common, *method.overrides, f"eps={one!r}")
+        )
+        for method in chosen
+        for one in eps
+    ]
+    recipe = Recipe("frontier", "", "", "", "runs", tuple(specs), repeats=repeats)
+    plan = make_plan(recipe, [], quick=False)
+    for row in plan.rows:
+        if row.status == "missing":
+            raise InputError(row.message)
+    return plan
+
+
+_ELSEWHERE = {
+    "eps": "here it is --eps 0.5,1,2",
+    "repeats": "here it is --repeats N",
+    "mechanism": "here it is --methods A,B, or --method NAME=OVERRIDE,OVERRIDE",
+    "release": "not here: a frontier is an experiment, not a release",
+}

@@ -1,0 +1,209 @@
+"""From the numbers of a frontier to tables, sentences and the page."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from pate_cli.frontier.drawing import draw
+from pate_cli.frontier.methods import EXACT
+from pate_cli.frontier.statements import statements
+from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick, yardsticks
+from pate_cli.reproduce.assemble import sources
+from pate_cli.reproduce.engine import Failure, Results
+from pate_cli.reproduce.findings import Findings
+from pate_cli.reproduce.grid import Column, Grid, number
+from pate_cli.reproduce.plan import Plan
+from pate_cli.reproduce.recipes import Recipe
+from pate_cli.reproduce.rows import DoneRow, done_rows
+from pate_cli.reproduce.statistics import Interval, paired
+from pate_cli.reproduce.verdicts import signed
+
+__all__ = ["report"]
+
+_NOT_PRIVATE = "not differentially private"
+_NOTE = (
+    "Mean accuracy on held-out records ± 1.96 s/sqrt(n) over n repeats; the measuring itself is not "
+    "differentially private. eps is the guarantee of one repeat, for one record replaced by another."
+)
+
+
+def report(
+    plan: Plan, results: Results, work: Any, failures: Sequence[Failure], command: Sequence[str]
+) -> Findings:
+    """Put a frontier together.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of `plan_frontier`.
+    results : Results
+        Of `engine.run`.
+    work : Path
+        Where the yardsticks' units are.
+    failures : sequence of Failure
+        Of the yardsticks.
+    command : sequence of str
+        What makes it again.
+    """
+    rows = [row for row in done_rows(plan, results) if row.planned.spec.name != EXACT]
+    held = yardsticks(plan, results, work)
+    first = next(row.planned for row in rows)
+    exact = next(row for row in plan.rows if row.spec.name == EXACT)
+    repeats = first.config.repeats
+    prepared = exact.prepared
+    delta = prepared.delta if prepared else None
+    sizes = prepared.sizes if prepared else None
+    title = f"{first.dataset}: accuracy against eps"
+    size = f"{sizes.n_private:,} private records, {sizes.n_public:,} public points" if sizes else ""
+    source = f"{repeats} random splits of {size}, the same for every method (seed {first.config.seed})"
+    recipe = Recipe(
+        name="frontier",
+        title=title,
+        source=f"{source}; delta = {number(delta, '.3g')}",
+        shows="What each method gets for a budget, and what is got without privacy.",
+        kind="runs",
+        repeats=repeats,
+    )
+    failed = [f"{row.planned.spec.name}: {row.message}" for row in rows if row.status == "failed"]
+    failed += [f"{one.row}, repeat {one.repeat}: {one.message}" for one in failures]
+    return Findings(
+        recipe=recipe,
+        command=list(command),
+        table=_table(rows, held, delta),
+        more={"rows": _runs(rows), **_against_best(rows, held)},
+        figures={"figure": functools.partial(draw, f"{title}, {repeats} splits", rows, held)},
+        absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
+        notes=[
+            *(f"{name}: {what}. {_NOT_PRIVATE.capitalize()}." for name, what in YARDSTICKS.items()),
+            *_REMARKS,
+        ],
+        statements=statements(rows, held),
+        sources=sources() | _data(plan),
+        commands={row.planned.spec.name: ["pate", "run", *_shown(row)] for row in rows},
+        failures=failed,
+    )
+
+
+_REMARKS = (
+    "The yardsticks are of the common configuration; a method that brings its own teachers or student is not "
+    "bounded by them.",
+    "noisy_gd, output_perturbation and objective_perturbation train one linear model on the private records "
+    "themselves; the other methods treat teachers and student as black boxes, whatever they are.",
+)
+
+
+def _shown(row: DoneRow) -> list[str]:
+    return [text for text in row.planned.overrides if not text.startswith("compute")]
+
+
+def _data(plan: Plan) -> dict[str, str]:
+    found = {}
+    for row in plan.rows:
+        if row.prepared is not None:
+            found[f"data: {row.dataset}"] = f"SHA-256 {row.prepared.dataset.checksum}"
+    return found
+
+
+def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | None) -> Grid:
+    """A line a method and a column a budget; as CSV a line for each of both."""
+    budgets = sorted({row.eps for row in rows})
+    columns = [Column("method", numeric=False), *(Column(f"eps {eps:g}") for eps in budgets)]
+    columns.append(Column("guarantee", numeric=False))
+    cells, records = [], []
+    for name in dict.fromkeys(row.planned.method for row in rows):
+        those = {row.eps: row for row in rows if row.planned.method == name}
+        shown = [_accuracy(those[eps]) for eps in budgets]
+        pure = any(_delta(row) == 0 for row in those.values())
+        cells.append([name, *shown, "(eps, 0)-DP" if pure else "(eps, delta)-DP"])
+        records += [_record(those[eps]) for eps in budgets]
+    for one in held:
+        found = one.accuracy
+        text = _interval(found) or "–"
+        cells.append([one.name, *[text] * len(budgets), _NOT_PRIVATE])
+        blank = dict.fromkeys(records[0])
+        records.append(
+            blank
+            | {"kind": "yardstick", "method": one.name, "guarantee": _NOT_PRIVATE, "eps": float("inf")}
+            | {"n": len(one.units), "status": "ok" if one.units else "failed"}
+            | {"accuracy": found and found.mean, "accuracy_ci95": found and found.ci95}
+        )
+    return Grid(columns, cells, records, f"{_NOTE} delta = {number(delta, '.3g')}.")
+
+
+def _delta(row: DoneRow) -> float | None:
+    return row.planned.prepared.plan.guarantee.delta if row.planned.prepared else None
+
+
+def _accuracy(row: DoneRow) -> str:
+    return _interval(row.over("accuracy")) or row.status
+
+
+def _interval(found: Interval | None) -> str:
+    return "" if found is None else number(found.mean, ".4f", found.ci95)
+
+
+def _mean(row: DoneRow, name: str, digits: int) -> str:
+    found = row.over(name)
+    unasked = row.budget is None and name in ("answered", "asked")  # nobody asks a private learner
+    return number(None if found is None or unasked else found.mean, f".{digits}f")
+
+
+def _record(row: DoneRow) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "kind": "method",
+        "method": row.planned.method,
+        "dataset": row.planned.dataset,
+        "eps": row.eps,
+        "delta": _delta(row),
+        "guarantee": "differentially private",
+        "status": row.status,
+        "n": len(row.units),
+        "n_teachers": row.n_teachers,
+        "cutoff": row.cutoff,
+    }
+    for name in ("accuracy", "answered", "asked", "eps_ex_post", "label_accuracy", "ceiling"):
+        found = row.over(name)
+        record |= {name: found and found.mean, f"{name}_ci95": found and found.ci95}
+    return record | {"reason": row.message or None}
+
+
+def _runs(rows: Sequence[DoneRow]) -> Grid:
+    columns = [Column("method", numeric=False), Column("eps"), Column("teachers"), Column("T")]
+    columns += [Column("answered", "queries"), Column("asked", "queries"), Column("eps_ex_post")]
+    columns += [Column("accuracy"), Column("n"), Column("status", numeric=False)]
+    cells = []
+    for row in rows:
+        line = [
+            row.planned.method,
+            f"{row.eps:g}",
+            number(row.n_teachers or None, ",d"),
+            number(row.cutoff, "d"),
+        ]
+        line += [_mean(row, "answered", 1), _mean(row, "asked", 1), _mean(row, "eps_ex_post", 4)]
+        line += [_accuracy(row), str(len(row.units)), row.status]
+        cells.append(line)
+    note = "eps_ex_post depends on the outputs: a report, not a guarantee."
+    return Grid(columns, cells, [_record(row) for row in rows], note)
+
+
+def _against_best(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> dict[str, Grid]:
+    """Differences to the first method named, repeat by repeat."""
+    names = list(dict.fromkeys(row.planned.method for row in rows))
+    budgets = sorted({row.eps for row in rows})
+    if len(names) < 2:
+        return {}
+    at = {(row.planned.method, row.eps): row.units for row in rows}
+    others = {name: {eps: at[name, eps] for eps in budgets} for name in names[1:]}
+    others |= {f"{one.name} ({_NOT_PRIVATE})": dict.fromkeys(budgets, one.units) for one in held}
+    columns = [Column(f"{names[0]} less", numeric=False), *(Column(f"eps {eps:g}") for eps in budgets)]
+    cells, records = [], []
+    for name, units in others.items():
+        gaps = {eps: paired(at[names[0], eps], units[eps], "accuracy") for eps in budgets}
+        cells.append([name, *("–" if gap is None else signed(gap) for gap in gaps.values())])
+        for eps, gap in gaps.items():
+            pair = {"of": names[0], "minus": name, "eps": eps, "n": gap.n if gap else 0}
+            records.append(pair | {"accuracy": gap and gap.mean, "accuracy_ci95": gap and gap.ci95})
+    note = "Differences in accuracy at the same splits, repeat by repeat."
+    return {"paired": Grid(columns, cells, records, note)}

@@ -1,0 +1,162 @@
+"""What the numbers say, in sentences: computed, and said whichever way it came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pate_cli.frontier.yardsticks import ALL_PRIVATE, MAJORITY, Yardstick
+from pate_cli.reproduce.rows import DoneRow
+from pate_cli.reproduce.statistics import Interval, paired
+from pate_cli.reproduce.verdicts import signed
+
+__all__ = ["statements"]
+
+_TIMES = 3.0
+"""By how much `tight` is to answer more queries than `liu2021`."""
+
+
+def statements(rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -> list[str]:
+    """Say what is best at each eps, where sparse vector beats the Gaussian mechanism, and what is no use.
+
+    Parameters
+    ----------
+    rows : sequence of DoneRow
+        Of methods.
+    yardsticks : sequence of Yardstick
+    """
+    held = {one.name: one for one in yardsticks}
+    said = [
+        *_best(rows, held[ALL_PRIVATE]),
+        *_sparse_vector(rows),
+        *_calibrations(rows),
+        *_no_better_than_majority(rows, held[MAJORITY]),
+    ]
+    lines: dict[str, list[DoneRow]] = {}
+    for row in rows:
+        if row.status == "infeasible":
+            lines.setdefault(row.planned.method, []).append(row)
+    for name, those in lines.items():
+        most = max(those, key=lambda row: row.eps)
+        said.append(f"{name} is infeasible at eps {_listed(row.eps for row in those)}: {most.message}")
+    return said
+
+
+def _best(rows: Sequence[DoneRow], ceiling: Yardstick) -> list[str]:
+    """The best method of each budget, who cannot be told from it, and how far all private records are."""
+    said = []
+    for eps in sorted({row.eps for row in rows}):
+        there = [(found.mean, row) for row in rows if row.eps == eps and (found := row.over("accuracy"))]
+        if not there:
+            continue
+        _, best = max(there, key=lambda pair: pair[0])
+        accuracy = best.over("accuracy")
+        text = f"At eps {eps:g} the best mean accuracy is that of {best.planned.method}, {_mean(accuracy)}"
+        close = [
+            row.planned.method
+            for _, row in there
+            if row is not best and (gap := paired(best.units, row.units, "accuracy")) and gap.sign == 0
+        ]
+        if close:
+            text += f"; the difference to {', '.join(close)} is within its interval"
+        gap = paired(ceiling.units, best.units, "accuracy")
+        if gap is not None:
+            text += f". {ceiling.name[0].upper()}{ceiling.name[1:]}, without privacy, give {signed(gap)} more"
+        said.append(f"{text}.")
+    return said
+
+
+def _sparse_vector(rows: Sequence[DoneRow]) -> list[str]:
+    """Hold each method over sparse vector against those over the Gaussian mechanism that ask as it does."""
+    queries = {row.planned.method: row.planned.config.mechanism.queries for row in rows}
+    said = []
+    for name in _names(rows, "svt"):
+        of = [row for row in rows if row.planned.method == name]
+        others = _names(rows, "gaussian")
+        alike = [other for other in others if queries[other] == queries[name]]
+        for other in alike or others:  # no other asks like this: against all of them
+            than = {row.eps: row for row in rows if row.planned.method == other}
+            said.append(_compared(name, of, other, than))
+    return said
+
+
+def _names(rows: Sequence[DoneRow], labeller: str) -> list[str]:
+    """Methods in which the mechanism is asked with that labeller."""
+    return list(
+        dict.fromkeys(row.planned.method for row in rows if row.planned.config.mechanism.labeller == labeller)
+    )
+
+
+def _compared(name: str, of: Sequence[DoneRow], other: str, than: dict[float, DoneRow]) -> str:
+    cases: dict[str, list[str]] = {}
+    for row in sorted(of, key=lambda row: row.eps):
+        gap = paired(row.units, than[row.eps].units, "accuracy")
+        status = next((r.status for r in (row, than[row.eps]) if r.status != "ok"), "")
+        if gap is None:
+            word, text = status or "not measured", f"{row.eps:g}"
+        else:
+            word = {1: "better", -1: "worse", 0: "no difference that can be told"}[gap.sign]
+            text = f"{row.eps:g} ({signed(gap)})"
+        cases.setdefault(word, []).append(text)
+    order = ("better", "worse", "no difference that can be told")
+    parts = [] if "better" in cases else ["better nowhere"]
+    parts += [f"{word} at eps {', '.join(cases[word])}" for word in order if word in cases]
+    parts += [f"{word} at eps {', '.join(those)}" for word, those in cases.items() if word not in order]
+    start = f"{name} against {other}, accuracy at the same splits: "
+    return start + "; ".join(parts) + "."
+
+
+def _calibrations(rows: Sequence[DoneRow]) -> list[str]:
+    """How many queries `tight` answers for one that `liu2021` does, where they differ in nothing else."""
+    said = []
+    for row in sorted(rows, key=lambda row: row.eps):
+        m = row.planned.config.mechanism
+        if m.labeller != "svt" or m.calibration != "tight":
+            continue
+        for other in rows:
+            c = other.planned.config
+            same = (c.mechanism.queries, c.mechanism.cutoff, c.eps) == (m.queries, m.cutoff, row.eps)
+            if not same or c.mechanism.labeller != "svt" or c.mechanism.calibration != "liu2021":
+                continue
+            if other.planned.teaching == row.planned.teaching and (row.units or other.units):
+                said.append(_answered(row, other))
+    return said
+
+
+def _answered(tight: DoneRow, liu: DoneRow) -> str:
+    ours, theirs = tight.over("answered"), liu.over("answered")
+    name = tight.planned.method
+    if ours is None or not tight.budget:
+        return f"At eps {tight.eps:g}, {name} (tight) is {tight.status}; liu2021 is {liu.status}."
+    text = f"At eps {tight.eps:g}, {name} (tight, T = {tight.cutoff}) answers {_mean(ours, 1)}"
+    text += f" of {tight.budget} queries"
+    if theirs is None:
+        return f"{text}; liu2021 is {liu.status}, so none."
+    text += f", liu2021 (T = {liu.cutoff}) {_mean(theirs, 1)}"
+    if theirs.mean == 0:
+        return f"{text}: none against some." if ours.mean > 0 else f"{text}: neither answers any."
+    times = ours.mean / theirs.mean
+    text += f": {times:.{0 if times >= 10 else 1}f} times as many, "
+    text += "at least three times" if times >= _TIMES else "less than three times"
+    return text + (", and there are no more to answer." if ours.mean == tight.budget else ".")
+
+
+def _no_better_than_majority(rows: Sequence[DoneRow], majority: Yardstick) -> list[str]:
+    cases: dict[str, list[float]] = {}
+    for row in rows:
+        gap = paired(row.units, majority.units, "accuracy")
+        if gap is not None and gap.sign <= 0:
+            cases.setdefault(row.planned.method, []).append(row.eps)
+    return [
+        f"{name} is not better than a constant answer, as far as can be told, at eps {_listed(those)}."
+        for name, those in cases.items()
+    ]
+
+
+def _mean(found: Interval | None, digits: int = 4) -> str:
+    if found is None:
+        return "–"
+    return f"{found.mean:.{digits}f}" + ("" if found.ci95 is None else f" ± {found.ci95:.{digits}f}")
+
+
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in sorted(values))

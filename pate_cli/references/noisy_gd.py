@@ -1,0 +1,174 @@
+"""Noisy gradient descent: DP-SGD for a linear model, with all private records in every step.
+
+References
+----------
+.. [1] S. Song, K. Chaudhuri, A. Sarwate. Stochastic gradient descent with differentially private
+   updates. GlobalSIP 2013.
+.. [2] R. Bassily, A. Smith, A. Thakurta. Private empirical risk minimization. FOCS 2014.
+.. [3] M. Abadi et al. Deep learning with differential privacy. CCS 2016 (clipping).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pate_cli.privacy.gaussian import calibrate_sigma
+from pate_cli.privacy.noise import Noise
+from pate_cli.private_learner import no_answers
+from pate_cli.references.features import RADIUS, Scaling, linear_model, row_norms
+from pate_cli.types import (
+    FloatArray,
+    Holdout,
+    IntArray,
+    Learnt,
+    PrivacyLoss,
+    PrivateRecords,
+    PublicPoints,
+    Setting,
+)
+
+__all__ = ["NoisyGradientPlan", "descend", "plan_noisy_gd"]
+
+_STEPS = (10, 300)
+"""Fewest and most steps of the rule: fewer learn nothing, more cost time and hardly any accuracy."""
+
+
+@dataclass(frozen=True)
+class NoisyGradientPlan:
+    """Full-batch noisy gradient descent on the softmax loss.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record, replaced by another;
+    n is public. One step releases the sum of the records' gradients, each clipped to L2 norm `clip`, with
+    N(0, sigma^2) noise on each coordinate. Replacing a record takes one clipped gradient out and puts
+    another in, so the sum moves by at most ``2 * clip``, whatever the weights: they are the outcome of
+    earlier steps. `steps` such releases, adaptively composed, are mu-GDP with
+    ``mu = 2 * clip * sqrt(steps) / sigma`` (Dong, Roth, Su 2022, Corollary 2), and (eps, delta)-DP by the
+    exact profile (Balle and Wang 2018). The model, an average of the weights on the way, is
+    post-processing. Nothing is assumed of the records; the scale of the features, `steps`, `step_size` and
+    `clip` come from public points and public numbers.
+
+    Attributes
+    ----------
+    eps, delta : float
+    n : int
+        Private records.
+    n_classes : int
+    steps : int
+    step_size : float
+        Of the mean gradient, on records of norm about 1. The loss has curvature 1/2 at most there.
+    clip : float
+        Largest norm of a record's gradient; sqrt(2) is the largest a record of norm 1 can have.
+    sigma : float
+        Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf.
+    """
+
+    eps: float
+    delta: float
+    n: int
+    n_classes: int
+    steps: int
+    step_size: float
+    clip: float
+    sigma: float
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all steps."""
+        if self.sigma == 0:
+            return PrivacyLoss(math.inf, 0.0, "no noise")
+        return PrivacyLoss(self.eps, self.delta, f"exact Gaussian profile of {self.steps} noisy gradients")
+
+    @property
+    def n_teachers(self) -> int:
+        """None."""
+        return 0
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return {**asdict(self), "sensitivity": 2 * self.clip}
+
+    def learn(
+        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Learnt:
+        """Descend on the private records; see `LearnerPlan`."""
+        scaling = Scaling.of(public.X)
+        weights = descend(self, scaling.apply(private.X), private.y, noise)
+        return Learnt(linear_model(weights[0], scaling), no_answers(), self.guarantee)
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Nothing more."""
+        return {}
+
+
+def plan_noisy_gd(setting: Setting, *, steps: int | None, step_size: float, clip: float) -> NoisyGradientPlan:
+    """Calibrate the noise, and choose how many steps to take where it is left open.
+
+    Parameters
+    ----------
+    setting : Setting
+    steps : int or None
+        None for the rule: the excess risk of the averaged weights after a time ``t = steps * step_size`` is
+        about ``R^2/(2 t) + t d s^2/2`` with R the norm of good weights (10 here) and s the noise on the
+        mean gradient over unit time, so ``t = R/(s sqrt(d))``.
+    step_size, clip : float
+        Positive.
+    """
+    s, n = setting, setting.n_private
+    if steps is None:
+        fewest, most = _STEPS
+        if math.isinf(s.eps):
+            steps = most
+        else:
+            one = calibrate_sigma(s.eps, s.delta, 1, 2 * clip) / n
+            time = RADIUS / (one * math.sqrt(s.n_features + 1))
+            steps = math.ceil(min(max(time / step_size, fewest), most))
+    sigma = calibrate_sigma(s.eps, s.delta, steps, 2 * clip)
+    return NoisyGradientPlan(s.eps, s.delta, n, s.n_classes, steps, step_size, clip, sigma)
+
+
+def descend(plan: NoisyGradientPlan, Z: Any, y: IntArray, noise: Noise, runs: int = 1) -> FloatArray:
+    """Descend from 0; the weights are those of the second half of the steps, averaged.
+
+    Parameters
+    ----------
+    plan : NoisyGradientPlan
+    Z : ndarray or csr_matrix of shape (rows, d)
+        Scaled records, of any norm; where rows < `plan.n`, the others are zeros and have no gradient.
+    y : ndarray of int64, shape (rows,)
+    noise : Noise
+    runs : int
+        Independent runs side by side, for auditing.
+
+    Returns
+    -------
+    ndarray of shape (runs, C, d)
+    """
+    rows, d = Z.shape
+    norms = row_norms(Z)[:, None]
+    truth = np.eye(plan.n_classes)[y][:, None, :]
+    weights = np.zeros((runs * plan.n_classes, d))
+    total = np.zeros_like(weights)
+    averaged = (plan.steps + 1) // 2
+    for step in range(plan.steps):
+        miss = _softmax(np.asarray(Z @ weights.T).reshape(rows, runs, plan.n_classes))
+        miss -= truth  # a record's gradient is the outer product of this and the record
+        size = np.sqrt(np.einsum("irc,irc->ir", miss, miss)) * norms
+        miss *= (plan.clip / np.maximum(size, plan.clip))[:, :, None]
+        gradient = np.asarray(Z.T @ miss.reshape(rows, -1)).T
+        gradient = gradient + noise.gaussian(plan.sigma, weights.size).reshape(weights.shape)
+        weights = weights - (plan.step_size / plan.n) * gradient
+        if step >= plan.steps - averaged:
+            total += weights
+    return (total / averaged).reshape(runs, plan.n_classes, d)
+
+
+def _softmax(scores: FloatArray) -> FloatArray:
+    """Probabilities along the last axis, in place."""
+    scores -= scores.max(axis=2, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=2, keepdims=True)
+    return scores

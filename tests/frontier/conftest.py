@@ -1,0 +1,37 @@
+"""A small frontier on generated data, and numbers made up for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pate_cli.frontier.methods import methods, plan_frontier
+from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
+from pate_cli.reproduce.engine import Results
+from pate_cli.reproduce.rows import done_rows
+from pate_cli.reproduce.units import Unit
+
+COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
+
+
+def unit(repeat, accuracy, answered=60):
+    return Unit(repeat, 120, answered, answered, 1.0, 0.01, 1.0, accuracy, 0.1, {}, list(range(answered)), [])
+
+
+@pytest.fixture
+def made_up():
+    """Rows and yardsticks with given accuracies: {(method, eps): ([accuracy a repeat], answered)}."""
+
+    def make(numbers, held=None, repeats=2):
+        names = ",".join(dict.fromkeys(name for name, _ in numbers))
+        budgets = sorted({eps for _, eps in numbers})
+        plan = plan_frontier(COMMON, methods(names, []), budgets, repeats=repeats)
+        units = {
+            f"{name} eps={eps:g}": [unit(repeat, one, answered) for repeat, one in enumerate(accuracies)]
+            for (name, eps), (accuracies, answered) in numbers.items()
+        }
+        rows = [row for row in done_rows(plan, Results(units)) if row.eps < 100]
+        given = {name: [0.5] * repeats for name in YARDSTICKS} | (held or {})
+        made = [Yardstick(name, [unit(r, one) for r, one in enumerate(given[name])]) for name in YARDSTICKS]
+        return rows, made
+
+    return make

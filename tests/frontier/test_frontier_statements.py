@@ -1,0 +1,84 @@
+"""Sentences follow from the numbers, whichever way they came out."""
+
+from __future__ import annotations
+
+from pate_cli.frontier.statements import statements
+from pate_cli.frontier.yardsticks import ALL_PRIVATE, MAJORITY
+
+
+def test_where_sparse_vector_wins_loses_and_cannot_be_told(made_up):
+    rows, held = made_up(
+        {
+            ("gaussian", 1): ([0.80, 0.81], 60),
+            ("svt", 1): ([0.70, 0.72], 60),
+            ("gaussian", 2): ([0.80, 0.81], 60),
+            ("svt", 2): ([0.90, 0.92], 60),
+            ("gaussian", 4): ([0.80, 0.90], 60),
+            ("svt", 4): ([0.90, 0.80], 60),
+        }
+    )
+    said = next(text for text in statements(rows, held) if text.startswith("svt against gaussian"))
+    assert said == (
+        "svt against gaussian, accuracy at the same splits: better at eps 2 (+0.1050 ± 0.0098); "
+        "worse at eps 1 (-0.0950 ± 0.0098); no difference that can be told at eps 4 (+0.0000 ± 0.1960)."
+    )
+
+
+def test_each_is_held_against_who_asks_alike_or_against_all(made_up):
+    names = ("gaussian", "active", "svt", "active-svt", "confident_svt")
+    rows, held = made_up({(name, 4): ([0.8, 0.81], 60) for name in names})
+    said = [text.partition(",")[0] for text in statements(rows, held) if " against " in text]
+    assert said == [
+        "svt against gaussian",
+        "active-svt against active",
+        "confident_svt against gaussian",
+        "confident_svt against active",
+    ]
+
+
+def test_infeasible_cells_are_said(made_up):
+    rows, held = made_up({("gaussian", 0.01): ([0.8, 0.8], 60), ("svt", 0.01): ([], 0)})
+    said = statements(rows, held)
+    start = "svt against gaussian, accuracy at the same splits: "
+    assert f"{start}better nowhere; infeasible at eps 0.01." in said
+    assert any(text.startswith("svt is infeasible at eps 0.01: mechanism=svt cannot answer") for text in said)
+
+
+def test_best_and_its_distance_to_the_ceiling(made_up):
+    rows, held = made_up(
+        {
+            ("gaussian", 1): ([0.7, 0.7], 60),
+            ("noisy_gd", 1): ([0.8, 0.82], 0),
+            ("active", 1): ([0.79, 0.82], 9),
+        },
+        {ALL_PRIVATE: [0.9, 0.92]},
+    )
+    assert statements(rows, held)[0] == (
+        "At eps 1 the best mean accuracy is that of noisy_gd, 0.8100 ± 0.0196; the difference to active is "
+        "within its interval. All private records, without privacy, give +0.1000 ± 0.0000 more."
+    )
+
+
+def test_queries_answered_by_two_calibrations(made_up):
+    rows, held = made_up(
+        {
+            ("svt", 4): ([0.8, 0.8], 30),
+            ("svt-liu2021", 4): ([0.8, 0.8], 20),
+            ("svt", 50): ([0.8, 0.8], 60),
+            ("svt-liu2021", 50): ([0.8, 0.8], 4),
+            ("svt", 1): ([0.8, 0.8], 12),
+            ("svt-liu2021", 1): ([], 0),
+        }
+    )
+    said = [text for text in statements(rows, held) if "tight" in text and " answers " in text]
+    assert said[0].endswith("of 60 queries; liu2021 is infeasible, so none.")
+    assert said[1].endswith("20.0 ± 0.0: 1.5 times as many, less than three times.")
+    assert said[2].endswith("15 times as many, at least three times, and there are no more to answer.")
+
+
+def test_no_better_than_a_constant(made_up):
+    rows, held = made_up(
+        {("gaussian", 1): ([0.5, 0.7], 60), ("gaussian", 2): ([0.7, 0.7], 60)}, {MAJORITY: [0.5, 0.6]}
+    )
+    said = "gaussian is not better than a constant answer, as far as can be told, at eps 1."
+    assert said in statements(rows, held)

@@ -1,0 +1,268 @@
+"""Privacy arithmetic against numbers worked out by hand, and what the learners compute."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+from sklearn.linear_model import LogisticRegression
+
+from pate_cli.errors import ConfigError
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.references import OPTIONS, plan
+from pate_cli.references.features import Scaling, clip_rows, linear_model
+from pate_cli.references.minimiser import TOLERANCE, minimise
+from pate_cli.references.noisy_gd import descend
+from pate_cli.references.perturbation import gamma_noise, signs
+from pate_cli.types import PrivateRecords, PublicPoints, Setting
+
+N = 6499
+
+
+def setting(eps=0.5, *, delta=1 / N, n=N, n_classes=2, n_features=112):
+    student = ("logistic", {})
+    return Setting(eps, delta, n, 163, 49, n_features, n_classes, 10, False, student, student, "drop")
+
+
+def noise(seed=0):
+    return SeededNoise(np.random.SeedSequence(seed))
+
+
+def records(rows=40, d=4, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(rows, d)), rng.integers(n_classes, size=rows)
+
+
+# -- noise scales; sigma of 49 queries of sensitivity 1 at eps = 0.5, delta = 1/6499 is 39.6604 (math.md 2)
+
+
+def test_noisy_gd_scale():
+    p = plan("noisy_gd", {"steps": 49, "clip": 0.5}, setting())
+    assert p.sigma == pytest.approx(39.6604, abs=6e-5)
+    # a clip of 3 is a sensitivity of 6
+    assert plan("noisy_gd", {"steps": 49, "clip": 3}, setting()).sigma == pytest.approx(6 * p.sigma)
+    assert (p.guarantee.eps, p.guarantee.delta) == (0.5, 1 / N)
+
+
+def test_output_perturbation_scales():
+    options = {"regularisation": 0.01}
+    p = plan("output_perturbation", options, setting())
+    assert p.sensitivity == pytest.approx(2 / 64.99, rel=1e-5)
+    assert p.sensitivity >= 2 / 64.99  # what the minimiser may be off is counted in
+    assert p.scale == pytest.approx(2 / 64.99 * 39.6604 / 7, rel=1e-5)
+    # three classes are three minimisers, all of which one record may move
+    more = plan("output_perturbation", options, setting(n_classes=3))
+    assert more.scale == pytest.approx(math.sqrt(3) * p.scale)
+    pure = plan("output_perturbation", {**options, "noise": "laplace"}, setting())
+    assert pure.scale == pytest.approx(2 / 64.99 / 0.5, rel=1e-5)
+    assert (pure.guarantee.eps, pure.guarantee.delta) == (0.5, 0.0)
+    split = plan("output_perturbation", {**options, "noise": "laplace"}, setting(n_classes=3))
+    assert split.scale == pytest.approx(3 * pure.scale)
+
+
+def test_objective_perturbation_with_and_without_extra_regularisation():
+    # n Lambda = 10: 2 ln(1 + 1/40) = 0.0493852
+    p = plan("objective_perturbation", {"regularisation": 0.01}, setting(1.0, n=1000))
+    assert (p.extra, p.eps_noise) == (0.0, pytest.approx(1 - 0.0493852, abs=1e-7))
+    # n Lambda = 0.1: 2 ln 3.5 = 2.5 > 1, so half of eps each; 0.25 / (100 (e^0.25 - 1)) = 0.00880203
+    p = plan("objective_perturbation", {"regularisation": 0.001}, setting(1.0, n=100))
+    assert (p.extra, p.eps_noise) == (pytest.approx(0.00780203, abs=1e-8), 0.5)
+    assert (p.guarantee.eps, p.guarantee.delta) == (1.0, 0.0)
+    # the two sides of the bound add up to eps in both cases
+    for q in (p, plan("objective_perturbation", {"regularisation": 0.01}, setting(1.0, n=1000))):
+        jacobian = 2 * math.log1p(0.25 / (q.n * (q.regularisation + q.extra)))
+        assert q.eps_noise + jacobian == pytest.approx(1.0)
+    three = plan("objective_perturbation", {"regularisation": 0.01}, setting(3.0, n=1000, n_classes=3))
+    assert three.eps_noise == pytest.approx(1 - 0.0493852, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_without_privacy_there_is_no_noise(name):
+    p = plan(name, {}, setting(math.inf))
+    assert p.guarantee.eps == math.inf
+    X, y = records()
+    fits = [
+        p.learn(PrivateRecords(X, y), PublicPoints(X), noise(seed), np.random.default_rng(0)).model.coef_
+        for seed in (0, 1)
+    ]
+    assert np.array_equal(*fits)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_rules_use_sizes_and_budget_only_and_move_the_right_way(name):
+    """More records or more budget: longer descent, weaker regularisation."""
+    low, high, many = (plan(name, {}, s) for s in (setting(0.1), setting(1.0), setting(0.1, n=10 * N)))
+    if name == "noisy_gd":
+        assert 10 <= low.steps < high.steps <= 300
+        assert low.steps < many.steps <= 300
+    else:
+        assert low.regularisation > high.regularisation >= 1 / N
+        assert low.regularisation > many.regularisation
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("noisy_gd", {"steps": 0}, "mechanism.steps: got 0; accepted: auto, or a whole number >= 1"),
+        ("noisy_gd", {"steps": True}, "mechanism.steps: got True;"),
+        ("noisy_gd", {"clip": 0.0}, "mechanism.clip: got 0.0; accepted: a number > 0"),
+        ("noisy_gd", {"step_size": math.nan}, "mechanism.step_size: got nan;"),
+        (
+            "output_perturbation",
+            {"noise": "uniform"},
+            "mechanism.noise: got 'uniform'; accepted: gaussian, lap",
+        ),
+        (
+            "output_perturbation",
+            {"regularisation": -1},
+            "mechanism.regularisation: got -1; accepted: auto, or",
+        ),
+        ("objective_perturbation", {"regularisation": "x"}, "mechanism.regularisation: got 'x';"),
+    ],
+)
+def test_options_are_refused_by_name(name, options, said):
+    with pytest.raises(ConfigError) as refused:
+        plan(name, options, setting())
+    assert str(refused.value).startswith(said)
+
+
+# -- sensitivity, on neighbours at random
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_one_record_moves_a_step_by_twice_the_clip_at_most(n_classes):
+    p = plan("noisy_gd", {"steps": 1, "clip": 0.3}, setting(n=40, n_classes=n_classes))
+    p = replace(p, sigma=0.0)
+    most = 0.0
+    for seed in range(30):
+        X, y = records(n_classes=n_classes, seed=seed)
+        other, label = X.copy(), y.copy()
+        other[0], label[0] = (
+            np.random.default_rng(seed).normal(size=4) * 10 ** (seed % 5),
+            (y[0] + seed) % n_classes,
+        )
+        moved = descend(p, X, y, noise()) - descend(p, other, label, noise())
+        most = max(most, float(np.linalg.norm(moved)) * p.n / p.step_size)
+    assert 0.3 < most <= 0.6 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_record_moves_each_minimiser_by_the_sensitivity_at_most(n_classes):
+    p = plan("output_perturbation", {"regularisation": 0.05}, setting(n=40, n_classes=n_classes))
+    p = replace(p, scale=0.0)
+    most = 0.0
+    for seed in range(10):
+        X, y = records(n_classes=n_classes, seed=seed)
+        other, label = X.copy(), y.copy()
+        other[0], label[0] = -1e3 * X[0], (y[0] + seed) % n_classes
+        moved = p.weights(X, y, noise())[0] - p.weights(other, label, noise())[0]
+        most = max(most, float(np.linalg.norm(moved, axis=1).max()))
+    assert 0.2 * p.sensitivity < most <= p.sensitivity
+
+
+# -- what they compute
+
+
+def test_descent_without_noise_is_gradient_descent():
+    X, y = records(rows=50, d=3)
+    p = replace(plan("noisy_gd", {"steps": 4, "clip": 100.0, "step_size": 0.5}, setting(n=50)), sigma=0.0)
+    w, kept = np.zeros(3), []
+    for _ in range(4):
+        # softmax weights are -w/2 and w/2, so the difference moves twice as far
+        w = w - 2 * 0.5 * X.T @ (1 / (1 + np.exp(-X @ w)) - y) / 50
+        kept.append(w)
+    found = descend(p, X, y, noise())[0]
+    assert found[1] - found[0] == pytest.approx(np.mean(kept[2:], axis=0))
+    assert descend(p, sp.csr_matrix(X), y, noise())[0] == pytest.approx(found)
+
+
+@pytest.mark.parametrize("weight", [0.3, 1e-3])
+def test_minimiser_against_scikit_learn(weight):
+    X, y = records(rows=200, d=5)
+    sign = signs(y, 2)[0]
+    found = minimise(X, sign, np.zeros(5), n=200, regularisation=weight)
+    theirs = LogisticRegression(C=1 / (200 * weight), fit_intercept=False, tol=1e-12, max_iter=10000).fit(
+        X, y
+    )
+    assert found == pytest.approx(theirs.coef_[0], abs=1e-6)
+    linear = np.array([0.1, 0, 0, -0.2, 0])
+    found = minimise(sp.csr_matrix(X), sign, linear, n=200, regularisation=weight)
+    slope = X.T @ (-sign / (1 + np.exp(sign * (X @ found)))) / 200 + linear + weight * found
+    assert np.linalg.norm(slope) <= 2 * TOLERANCE
+
+
+def test_a_minimiser_that_is_not_found_is_not_released(monkeypatch):
+    monkeypatch.setattr("pate_cli.references.minimiser._STEPS", 1)
+    with pytest.raises(FloatingPointError, match="no minimiser"):
+        minimise(np.eye(2), np.ones(2), np.zeros(2), n=2, regularisation=0.01)
+
+
+@pytest.mark.parametrize("name", ["output_perturbation", "objective_perturbation"])
+def test_records_are_clipped_before_they_are_fitted(name):
+    X, y = records()
+    p = plan(name, {}, setting(n=40))
+    far = p.weights(X * 1e3, y, noise())
+    assert far == pytest.approx(p.weights(X * 1e5, y, noise()), abs=1e-6)
+    assert not np.allclose(far, p.weights(X * 1e-3, y, noise()))
+
+
+def test_runs_side_by_side_solve_each_objective():
+    X, y = records(rows=6, d=2)
+    p = plan("objective_perturbation", {"regularisation": 0.1}, setting(1.0, n=6))
+    together = p.weights(X, y, noise(), runs=5)
+    linear = gamma_noise(noise(), 2 / p.eps_noise, 5, 2) / 6
+    for found, b in zip(together, linear, strict=True):
+        alone = minimise(clip_rows(X), signs(y, 2)[0], b, n=6, regularisation=p.regularisation + p.extra)
+        assert found[0] == pytest.approx(alone, abs=1e-6)
+
+
+def test_gamma_noise_has_the_law_of_the_paper():
+    """Norm Gamma(d, scale), direction uniform: three tests at 1e-7 each, so a false alarm in 3e-7."""
+    drawn = gamma_noise(noise(), 2.0, 20000, 3)
+    norms = np.linalg.norm(drawn, axis=1)
+    assert stats.kstest(norms, stats.gamma(3, scale=2.0).cdf).pvalue > 1e-7
+    # a coordinate of a uniform direction in three dimensions is uniform
+    for axis in (0, 2):
+        assert stats.kstest(drawn[:, axis] / norms, stats.uniform(-1, 2).cdf).pvalue > 1e-7
+
+
+# -- features
+
+
+def test_scale_comes_from_public_points_and_rows_end_in_the_ball():
+    public = np.diag([1.0, 2.0, 3.0])
+    scaling = Scaling.of(public)
+    assert scaling.bound == pytest.approx(np.quantile([1, 2, 3], 0.95))
+    Z = scaling.apply(sp.csr_matrix([[scaling.bound, 0, 0], [50.0, 0, 0], [0, 0, 0]]))
+    norms = np.linalg.norm(clip_rows(Z).toarray(), axis=1)
+    assert norms[:2] == pytest.approx([1, 1])
+    assert norms[2] == pytest.approx(0.5 / math.hypot(1, 0.5))
+    assert Scaling.of(np.zeros((3, 2))).bound == 1.0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_model_classifies_as_the_weights_do_clipped_or_not(n_classes):
+    X, _ = records(rows=200, d=4)
+    X[:50] *= 100
+    weights = np.random.default_rng(1).normal(size=(n_classes, 5))
+    scaling = Scaling.of(X[:100])
+    expected = np.argmax(clip_rows(scaling.apply(X)) @ weights.T, axis=1)
+    assert np.array_equal(linear_model(weights, scaling).predict(X), expected)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_each_learns_separated_classes(name, n_classes):
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=3000)
+    X = np.eye(3)[y] + 0.1 * rng.normal(size=(3000, 3))
+    p = plan(name, {}, setting(8.0, n=3000, n_classes=n_classes, n_features=3))
+    learnt = p.learn(PrivateRecords(X, y), PublicPoints(X[:100]), noise(), rng)
+    assert np.mean(learnt.model.predict(X) == y) > 0.97
+    assert learnt.spent == p.guarantee
+    assert not p.guarantee.data_dependent
+    assert learnt.answers.n_asked == p.n_teachers == 0
