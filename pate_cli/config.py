@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pate_cli import aggregation, agnostic, references
+from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError, InputError
 
 __all__ = [
@@ -114,6 +115,7 @@ class SplitConfig:
     private: float
     public: float
     budget: float
+    mode: str = "records"
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     _known("teacher.", teacher, ("estimator", "params", "size", "count"))
     _known("student.", student, ("estimator", "params", "unanswered"))
     _known("compute.", compute, ("name", "workers"))
-    _known("split.", split, ("private", "public", "budget"))
+    _known("split.", split, ("private", "public", "budget", "mode"))
     options = {key: None if value == "???" else value for key, value in dataset.items() if key != "name"}
     path = options.get("path")
     if path is not None and not isinstance(path, str):
@@ -190,7 +192,8 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
             workers=_whole("compute.workers", compute.get("workers"), low=1, nullable=True),
         ),
         split=SplitConfig(
-            **{key: _number(f"split.{key}", split.get(key)) for key in ("private", "public", "budget")}
+            **{key: _number(f"split.{key}", split.get(key)) for key in ("private", "public", "budget")},
+            mode=_choice("split.mode", split.get("mode", "records"), MODES),
         ),
         eps=_number("eps", raw.get("eps"), low=0, infinite=True),
         delta=_delta(raw.get("delta")),
@@ -209,6 +212,8 @@ def _check_release(config: RunConfig) -> None:
     if config.mechanism.name not in _MECHANISM_KEYS:
         accepted = f"{', '.join(_MECHANISM_KEYS)} with release=true: only they have exact noise"
         raise ConfigError("mechanism.name", config.mechanism.name, accepted)
+    if config.split.mode != "records":  # the ledger's losses are of records, and the features would be shown
+        raise ConfigError("split.mode", config.split.mode, "records with release=true")
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number with release=true")
     if config.repeats != 1:

@@ -167,3 +167,13 @@ def test_count_may_stand_without_size():
 
 def test_infinite_eps():
     assert parse(changed(eps=math.inf)).eps == math.inf
+
+
+def test_a_release_is_of_records():
+    raw = copy.deepcopy(RAW) | {"seed": 0, "repeats": 1}
+    raw["split"]["mode"] = "label_private"
+    assert parse(raw).split.mode == "label_private"
+    with pytest.raises(
+        ConfigError, match=r"^split\.mode: got 'label_private'; accepted: records with release"
+    ):
+        parse(raw | {"release": True})

@@ -111,6 +111,7 @@ def _run(run: CheckedRun) -> Table:
         *queries,
         ("eps, of one repeat", config.eps, "nats (log of a probability ratio)"),
         ("delta, of one repeat", p.delta, source),
+        ("protects", p.protects.partition(";")[0], p.protects.partition(";")[2].strip()),
         ("repeats", config.repeats, "random splits; each costs eps"),
     ]
     if math.isinf(config.eps):
