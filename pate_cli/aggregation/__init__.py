@@ -13,8 +13,14 @@ if TYPE_CHECKING:
 
 __all__ = ["OPTIONS", "plan"]
 
-OPTIONS: dict[str, dict[str, Any]] = {}
-"""Options of each learner here (`mechanism.OPTION`), with their defaults."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    "soft": {"width": 0.1, "calibration": "tight", "cutoff": "auto"},
+    "svt_private": {"calibration": "tight", "holdout": 0.1, "share": 0.1},
+}
+"""Options of each learner here (`mechanism.OPTION`), with their defaults.
+
+`svt_private` is what ``mechanism=svt mechanism.cutoff=private`` is called here.
+"""
 
 
 def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
@@ -25,4 +31,12 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     InputError
         If an option is not accepted, or the learner cannot work in this setting.
     """
+    if name == "soft":
+        from pate_cli.aggregation.soft import plan_soft
+
+        return plan_soft(options, setting)
+    if name == "svt_private":
+        from pate_cli.aggregation.cutoff import plan_private_cutoff
+
+        return plan_private_cutoff(options, setting)
     raise ConfigError("mechanism.name", name, ", ".join(OPTIONS))
