@@ -35,7 +35,7 @@ _TOP = (
 )
 _MECHANISM_KEYS = {
     "gaussian": ("name",),
-    "svt": ("name", "calibration", "cutoff"),
+    "svt": ("name", "calibration", "cutoff", "holdout", "share"),
     "confident_svt": ("name", "calibration", "cutoff"),
     "active": ("name", "oracle", "mellowness", "calibration", "cutoff"),
 }
@@ -226,6 +226,10 @@ def _check_release(config: RunConfig) -> None:
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
     name = _choice("mechanism.name", group.get("name"), (*_MECHANISM_KEYS, *_GNMAX, *_LEARNERS))
+    if name == "svt" and group.get("cutoff") == "private":  # it trains its teachers on fewer records
+        _known("mechanism.", group, _MECHANISM_KEYS[name])
+        given = {key: value for key, value in group.items() if key not in ("name", "cutoff")}
+        name, group = "svt_private", given | {"name": "svt_private"}
     if name in _LEARNERS or name in _GNMAX:
         defaults = {**_LEARNERS, **_GNMAX}[name]
         _known("mechanism.", group, ("name", *defaults))
@@ -234,7 +238,8 @@ def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
     _known("mechanism.", group, _MECHANISM_KEYS[name])
     calibration = _choice("mechanism.calibration", group.get("calibration", "tight"), _CALIBRATIONS)
     cutoff = group.get("cutoff", "auto")
-    number = None if cutoff == "auto" else _whole("mechanism.cutoff", cutoff, low=1, otherwise="auto, or ")
+    otherwise = "auto, private, or " if name == "svt" else "auto, or "
+    number = None if cutoff == "auto" else _whole("mechanism.cutoff", cutoff, low=1, otherwise=otherwise)
     if name == "confident_svt":
         return MechanismConfig(name, "svt", "confident", calibration, number)
     if name != "active":

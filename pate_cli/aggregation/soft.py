@@ -244,9 +244,10 @@ def plan_soft(options: Mapping[str, Any], setting: Setting) -> SoftPlan:
     if c.threshold >= best or c.p_unstable(best) > 0.5:
         fewer = "; or mechanism.cutoff=1" if T > 1 and fewest_teachers(least) <= K else ""
         raise InfeasibleError(
-            f"mechanism=soft cannot answer with {K} teachers at eps={eps:g}, cutoff={T} (2 x {T} failed tests), "
-            f"calibration={rule}: unanimous scores have distance {best}, the threshold is {c.threshold:.1f}; "
-            f"what would do: at least {fewest_teachers(c)} teachers (teacher.count, or less teacher.size){fewer}"
+            f"mechanism=soft cannot answer with {K} teachers at eps={eps:g}, cutoff={T}"
+            f" (2 x {T} failed tests), calibration={rule}: unanimous scores have distance {best}, the threshold is {c.threshold:.1f};"
+            f" what would do: at least {fewest_teachers(c)} teachers (teacher.count, or less teacher.size)"
+            f"{fewer}"
         )
     return SoftPlan(setting, n_bins, T, c)
 
@@ -383,13 +384,13 @@ def attacks(plan: SoftPlan) -> list[tuple[str, Sample]]:
         return half + d + 2, half + d + 1
 
     critical = ((K + 1) // 2, (K + 1) // 2 - 1)
-    last = min(plan.cutoff, m - 1)
+    last, more = min(plan.cutoff, m - 1), up(c.threshold)
     kinds: list[tuple[str, list[tuple[int, int]]]] = [
         ("every query critical", [critical] * m),
         ("low thresholds survive, then critical", [up(0.7 * c.threshold)] * (m - last) + [critical] * last),
-        ("all at the threshold, a score more", [up(c.threshold)] * m),
+        ("all at the threshold, a score more", [more] * m),
         ("T failures expected, a score more", [up(c.margin(min(0.5, c.cutoff / c.ell)))] * m),
-        ("more and less in turn", [up(c.threshold)[:: (1, -1)[j % 2]] for j in range(m)]),
+        ("more and less in turn", [(more, (more[1], more[0]))[j % 2] for j in range(m)]),
     ]
     return [(name, _sampler(plan, c, steps)) for name, steps in kinds]
 
@@ -424,5 +425,3 @@ class SoftRuns:
             out[second, j] = shifted
             out[first, j] = plain
         return out
-
-

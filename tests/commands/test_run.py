@@ -22,6 +22,7 @@ from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.commands import run as run_command
 from pate_cli.errors import InputError
+from pate_cli.overrides import conf_dir
 from pate_cli.results import read_record, store
 from pate_cli.students import load_student
 
@@ -256,10 +257,9 @@ def test_help_lists_groups_and_keys(pate):
     for line in (
         "usage: pate run [-m] [GROUP=OPTION ...] [KEY=VALUE ...]",
         *(
-            f"{group}: {', '.join(sorted(path.stem for path in (REPO / 'conf' / group).glob('*.yaml')))}"
-            for group in ("dataset", "mechanism", "student", "teacher")
+            f"{group}: " + ", ".join(sorted(path.stem for path in (conf_dir() / group).glob("*.yaml")))
+            for group in ("dataset", "mechanism", "student", "teacher", "compute")
         ),
-        "compute: local",
         "  cutoff: auto",
         "eps: 1.0",
     ):
