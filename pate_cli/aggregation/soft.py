@@ -245,7 +245,8 @@ def plan_soft(options: Mapping[str, Any], setting: Setting) -> SoftPlan:
         fewer = "; or mechanism.cutoff=1" if T > 1 and fewest_teachers(least) <= K else ""
         raise InfeasibleError(
             f"mechanism=soft cannot answer with {K} teachers at eps={eps:g}, cutoff={T}"
-            f" (2 x {T} failed tests), calibration={rule}: unanimous scores have distance {best}, the threshold is {c.threshold:.1f};"
+            f" (2 x {T} failed tests), calibration={rule}: unanimous scores have"
+            f" distance {best}, the threshold is {c.threshold:.1f};"
             f" what would do: at least {fewest_teachers(c)} teachers (teacher.count, or less teacher.size)"
             f"{fewer}"
         )
