@@ -176,14 +176,14 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
             f"mean squares agree within 99% joint intervals in {int(within.sum())} of {len(given)} pairs",
         )
     )
-    for rate, part in given.groupby("rate"):
+    for rate in given["rate"].unique().tolist():
+        part = given[given["rate"] == rate]
         slope = fit_slope(part["n"], part["mean square"], part["ci95"])
         low, high = slope.low / 2, slope.high / 2
-        better, word = high < -rate, "better" if high < -rate else "reproduces"
         verdicts.append(
             Verdict(
                 f"gamma falls as the step, n^-{rate:g} (one pass)",
-                word if better or low <= -rate else "worse",
+                "better" if high < -rate else "reproduces" if low <= -rate else "worse",
                 f"exponent {slope.value / 2:.3f} [{low:.3f}, {high:.3f}] against {-rate:g}",
             )
         )
@@ -191,7 +191,7 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
 
 
 def _draw(table: pd.DataFrame) -> Figure:
-    rates = table["rate"].unique()
+    rates = table["rate"].unique().tolist()
     figure, axes = new_figure(len(rates), sharey=True)
     for axis, rate in zip(axes, rates, strict=True):
         axis.set_xscale("log")
