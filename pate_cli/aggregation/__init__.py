@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import ConfigError
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pate_cli.private_learner import LearnerPlan
     from pate_cli.types import Setting
 
-__all__ = ["OPTIONS", "plan"]
+__all__ = ["OPTIONS", "attacks", "plan"]
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "soft": {"width": 0.1, "calibration": "tight", "cutoff": "auto"},
@@ -40,3 +40,26 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
 
         return plan_private_cutoff(options, setting)
     raise ConfigError("mechanism.name", name, ", ".join(OPTIONS))
+
+
+def attacks(plan: LearnerPlan) -> list[tuple[str, Callable[..., Any]]]:
+    """Worst-case inputs for an audit of a plan made here.
+
+    Parameters
+    ----------
+    plan : LearnerPlan
+        With noise: at eps = inf there is nothing to attack.
+
+    Returns
+    -------
+    list of (str, callable)
+        ``sample(neighbour: bool, rng, runs)`` gives what `runs` runs release on D or on D', coded as
+        numbers, an array of shape (runs, k).
+    """
+    from pate_cli.aggregation import cutoff, soft
+
+    if isinstance(plan, soft.SoftPlan):
+        return list(soft.attacks(plan))
+    if isinstance(plan, cutoff.PrivateCutoffPlan):
+        return list(cutoff.attacks(plan))
+    raise TypeError(f"{type(plan).__name__} is not a plan of this room")

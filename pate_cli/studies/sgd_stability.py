@@ -33,7 +33,7 @@ from pate_cli.types import FloatArray, IntArray
 __all__ = ["changes", "run"]
 
 _CHECKS: dict[str, Check] = {
-    "n": Listed(Whole(2), at_least=2, ascending=True),
+    "n": Listed(Whole(20), at_least=2, ascending=True),  # of fewer, too many would be of one class
     "rates": Listed(Real(-1e-9, 1.0)),
     "passes": Whole(2),
     "step": Real(0, 4.0),

@@ -10,12 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli.aggregation.cutoff import (
-    PrivateCutoffPlan,
-    attacks,
-    choose_cutoff,
-    plan_private_cutoff,
-)
+from pate_cli.aggregation import attacks
+from pate_cli.aggregation.cutoff import PrivateCutoffPlan, choose_cutoff, plan_private_cutoff
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import plan_svt
