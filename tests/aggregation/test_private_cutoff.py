@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pate_cli import teachers
 from pate_cli.aggregation import attacks
 from pate_cli.aggregation.cutoff import PrivateCutoffPlan, choose_cutoff, plan_private_cutoff
 from pate_cli.cli import main
@@ -86,26 +87,35 @@ def test_sensitivity_by_brute_force():
     assert worst_vote == 1.0  # the vote's error has no small sensitivity
 
 
-def test_the_estimate_is_the_mean_error_of_teachers_on_records_they_did_not_see(monkeypatch):
-    """Teachers that remember their records; on records held back they can only guess."""
+def test_records_are_held_back_from_the_teachers(monkeypatch):
+    """A record that were in both places would pay twice: then no epsilon would hold."""
     seen = {}
     rng = np.random.default_rng(0)
     private = PrivateRecords(np.arange(600.0)[:, None], rng.integers(2, size=600))
-    plan = plan_private_cutoff(
-        OPTIONS, setting(n_private=600, n_teachers=60, n_public=20, eps=50.0, teacher=("tree", {}))
-    )
+    few = setting(n_private=600, n_teachers=60, n_public=20, eps=50.0, teacher=("tree", {}))
+    plan = plan_private_cutoff(OPTIONS, few)
+    train, accuracy, estimate = teachers.train, teachers.Ensemble.accuracy, PrivateCutoffPlan.estimate
 
-    def estimate(self, error, noise):
+    def watched_train(given, **options):
+        seen["taught"] = given.X[:, 0].tolist()
+        return train(given, **options)
+
+    def watched_accuracy(self, X, y):
+        seen["held back"] = X[:, 0].tolist()
+        np.testing.assert_array_equal(y, private.y[X[:, 0].astype(int)])
+        return accuracy(self, X, y)
+
+    def watched_estimate(self, error, noise):
         seen["error"] = error
-        return error
+        return estimate(self, error, noise)
 
-    monkeypatch.setattr(PrivateCutoffPlan, "estimate", estimate)
-    right = PrivateCutoffPlan.service
-    monkeypatch.setattr(
-        PrivateCutoffPlan, "service", lambda self, e, noise: seen.setdefault("service", right(self, e, noise))
-    )
+    monkeypatch.setattr(teachers, "train", watched_train)
+    monkeypatch.setattr(teachers.Ensemble, "accuracy", watched_accuracy)
+    monkeypatch.setattr(PrivateCutoffPlan, "estimate", watched_estimate)
     learnt = plan.learn(private, PublicPoints(rng.random((20, 1))), noise(), np.random.default_rng(1))
-    assert 0.4 < seen["error"] < 0.6  # 60 x 60 guesses; of records seen it would be below 0.1
+    assert (len(seen["taught"]), len(seen["held back"])) == (540, 60)
+    assert sorted(seen["taught"] + seen["held back"]) == list(range(600))
+    assert 0.3 < seen["error"] < 0.7  # the labels are coins
     assert learnt.answers.n_asked <= 20
     assert learnt.spent.data_dependent
     assert learnt.spent.eps <= 50.0
