@@ -103,7 +103,7 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
 def changes(
     learner: SgdLogistic, n: int, features: int, points: int, repeats: int, seed: np.random.SeedSequence
 ) -> tuple[FloatArray, FloatArray]:
-    """Fit on D and on D^i, with the same coins, for random D and i.
+    """Fit on D and on D^i, with the same coins, for random D and i spread over the records.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def changes(
     found = np.empty((2, repeats, points))
     for repeat in range(repeats):
         X, y = _draw_records(n + 1, features, rng)
-        i = int(rng.integers(n))
+        i = int((repeat + rng.random()) * n / repeats)  # uniform, spread evenly: late records weigh most
         learner.random_state = int(rng.integers(2**31))
         for side in (0, 1):
             rows = np.arange(n)
