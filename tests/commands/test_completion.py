@@ -12,6 +12,7 @@ import pytest
 from pate_cli import cli
 
 REPO = Path(__file__).resolve().parent.parent.parent
+MECHANISMS = sorted(f"mechanism={path.stem}" for path in (REPO / "conf/mechanism").glob("*.yaml"))
 
 
 @pytest.fixture
@@ -41,8 +42,8 @@ def complete(monkeypatch, capsys, tmp_path):
         ("pate run mech", ["mechanism.", "mechanism="]),
         ("  /opt/bin/pate   run   mech", ["mechanism.", "mechanism="]),
         ("pate plan mech", ["mechanism.", "mechanism="]),
-        ("pate run mechanism=", ["mechanism=active", "mechanism=gaussian", "mechanism=svt"]),
-        ("pate run eps=1 mechanism=s", ["mechanism=svt"]),
+        ("pate run mechanism=", MECHANISMS),
+        ("pate run eps=1 mechanism=sv", ["mechanism=svt"]),
         ("pate run dataset=synthetic dataset.f", ["dataset.flip="]),
         ("pate run mechanism=svt mechanism.cu", ["mechanism.cutoff="]),
         ("pate run -m mechanism=gaussian,svt stud", ["student.", "student="]),
@@ -65,11 +66,7 @@ def test_every_key_is_offered(complete):
 
 
 def test_what_stands_behind_the_cursor_does_not_count(complete):
-    assert complete("pate run mechanism= eps=1", len("pate run mechanism=")) == [
-        "mechanism=active",
-        "mechanism=gaussian",
-        "mechanism=svt",
-    ]
+    assert complete("pate run mechanism= eps=1", len("pate run mechanism=")) == MECHANISMS
     assert complete("pate ru mechanism=", len("pate ru")) == ["run"]
 
 
@@ -107,7 +104,7 @@ press_tab() {
 }
 press_tab "pate ru"
 press_tab "pate run mech"
-press_tab "pate run eps=1 mechanism=s"
+press_tab "pate run eps=1 mechanism=sv"
 """
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(REPO)}
     done = subprocess.run(
@@ -120,5 +117,5 @@ press_tab "pate run eps=1 mechanism=s"
     assert lines == [
         "pate ru -> run",
         "pate run mech -> mechanism. mechanism=",
-        "pate run eps=1 mechanism=s -> mechanism=svt",
+        "pate run eps=1 mechanism=sv -> mechanism=svt",
     ]
