@@ -117,6 +117,13 @@ class SplitConfig:
     budget: float
     mode: str = "records"
 
+    @property
+    def protects(self) -> str:
+        """What neighbouring data sets differ in."""
+        if self.mode == "label_private":
+            return "the label of one record; all features are taken as public"
+        return "one record; replaced by any other"
+
 
 @dataclass(frozen=True)
 class ComputeConfig:

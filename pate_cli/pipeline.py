@@ -101,13 +101,6 @@ class Prepared:
     delta: float
     plan: mechanisms.LabellingPlan | LearnerPlan
 
-    @property
-    def protects(self) -> str:
-        """What neighbouring data sets differ in."""
-        if self.config.split.mode == "label_private":
-            return "the label of one record; all features are taken as public"
-        return "one record; replaced by any other"
-
 
 @dataclass(frozen=True, eq=False)
 class Released:
@@ -165,7 +158,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         In one line, whatever cannot work: sizes, learners, an infeasible mechanism.
     """
     s, t, m = config.split, config.teacher, config.mechanism
-    sizes = datasets.sizes(dataset.n_records, s.private, s.public, s.budget, s.mode)
+    sizes = datasets.sizes(dataset.n_records, **vars(s))
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=t.count)
     sparse = _becomes_sparse(dataset)
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
@@ -258,10 +251,7 @@ def _train(run: Prepared, streams: Streams) -> tuple[Split, teachers.Ensemble]:
 
 
 def _split(run: Prepared, streams: Streams) -> Split:
-    s = run.config.split
-    return datasets.split(
-        run.dataset, private=s.private, public=s.public, budget=s.budget, rng=streams.split, mode=s.mode
-    )
+    return datasets.split(run.dataset, rng=streams.split, **vars(run.config.split))
 
 
 def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outcome:
