@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pate_cli import aggregation, agnostic, references
+from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError, InputError
 
 __all__ = [
@@ -37,7 +38,7 @@ _COMPUTE_KEYS = {"local": ("name", "workers"), "dask": ("name", "workers", "addr
 _ADDRESS = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
 _MECHANISM_KEYS = {
     "gaussian": ("name",),
-    "svt": ("name", "calibration", "cutoff"),
+    "svt": ("name", "calibration", "cutoff", "holdout", "share"),
     "confident_svt": ("name", "calibration", "cutoff"),
     "active": ("name", "oracle", "mellowness", "calibration", "cutoff"),
 }
@@ -117,6 +118,14 @@ class SplitConfig:
     private: float
     public: float
     budget: float
+    mode: str = "records"
+
+    @property
+    def protects(self) -> str:
+        """What neighbouring data sets differ in."""
+        if self.mode == "label_private":
+            return "the label of one record; all features are taken as public"
+        return "one record; replaced by any other"
 
 
 @dataclass(frozen=True)
@@ -166,7 +175,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     compute, split = _group(raw, "compute"), _group(raw, "split")
     _known("teacher.", teacher, ("estimator", "params", "size", "count"))
     _known("student.", student, ("estimator", "params", "unanswered"))
-    _known("split.", split, ("private", "public", "budget"))
+    _known("split.", split, ("private", "public", "budget", "mode"))
     options = {key: None if value == "???" else value for key, value in dataset.items() if key != "name"}
     path = options.get("path")
     if path is not None and not isinstance(path, str):
@@ -190,7 +199,8 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         mechanism=_mechanism(_group(raw, "mechanism")),
         compute=_compute(compute),
         split=SplitConfig(
-            **{key: _number(f"split.{key}", split.get(key)) for key in ("private", "public", "budget")}
+            **{key: _number(f"split.{key}", split.get(key)) for key in ("private", "public", "budget")},
+            mode=_choice("split.mode", split.get("mode", "records"), MODES),
         ),
         eps=_number("eps", raw.get("eps"), low=0, infinite=True),
         delta=_delta(raw.get("delta")),
@@ -209,6 +219,8 @@ def _check_release(config: RunConfig) -> None:
     if config.mechanism.name not in _MECHANISM_KEYS:
         accepted = f"{', '.join(_MECHANISM_KEYS)} with release=true: only they have exact noise"
         raise ConfigError("mechanism.name", config.mechanism.name, accepted)
+    if config.split.mode != "records":  # the ledger's losses are of records, and the features would be shown
+        raise ConfigError("split.mode", config.split.mode, "records with release=true")
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number with release=true")
     if config.repeats != 1:
@@ -238,6 +250,10 @@ def _compute(group: Mapping[str, Any]) -> ComputeConfig:
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
     name = _choice("mechanism.name", group.get("name"), (*_MECHANISM_KEYS, *_GNMAX, *_LEARNERS))
+    if name == "svt" and group.get("cutoff") == "private":  # it trains its teachers on fewer records
+        _known("mechanism.", group, _MECHANISM_KEYS[name])
+        given = {key: value for key, value in group.items() if key not in ("name", "cutoff")}
+        name, group = "svt_private", given | {"name": "svt_private"}
     if name in _LEARNERS or name in _GNMAX:
         defaults = {**_LEARNERS, **_GNMAX}[name]
         _known("mechanism.", group, ("name", *defaults))
@@ -246,7 +262,8 @@ def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
     _known("mechanism.", group, _MECHANISM_KEYS[name])
     calibration = _choice("mechanism.calibration", group.get("calibration", "tight"), _CALIBRATIONS)
     cutoff = group.get("cutoff", "auto")
-    number = None if cutoff == "auto" else _whole("mechanism.cutoff", cutoff, low=1, otherwise="auto, or ")
+    otherwise = "auto, private, or " if name == "svt" else "auto, or "
+    number = None if cutoff == "auto" else _whole("mechanism.cutoff", cutoff, low=1, otherwise=otherwise)
     if name == "confident_svt":
         return MechanismConfig(name, "svt", "confident", calibration, number)
     if name != "active":

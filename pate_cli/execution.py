@@ -185,7 +185,7 @@ class _Files:
             mechanism=run.config.mechanism.label if run else str(raw.get("mechanism", {}).get("name")),
             config=raw,
             sizes=_sizes(run.prepared) if run else {},
-            plan=run.prepared.plan.describe() if run else {},
+            plan={"protects": run.config.split.protects, **run.prepared.plan.describe()} if run else {},
             provenance=results.collect_provenance(
                 seed=seed if isinstance(seed, int) else 0,
                 dataset_checksum=run.prepared.dataset.checksum if run else "",

@@ -58,7 +58,10 @@ def content_key(run: Prepared, repeat: int) -> str:
     teacher = run.config.teacher
     parts = {
         "records": fingerprint(run.dataset),
-        "split": [run.sizes.n_private, run.sizes.n_public, run.config.seed, repeat],
+        "split": [
+            *(run.sizes.n_private, run.sizes.n_public, run.config.split.mode),
+            *(run.config.seed, repeat),
+        ],
         "teachers": [teacher.estimator, teacher.params, run.n_teachers, learner_version(teacher.estimator)],
         "versions": _versions(),
     }

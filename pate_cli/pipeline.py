@@ -128,7 +128,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         In one line, whatever cannot work: sizes, learners, an infeasible mechanism.
     """
     s, t, m = config.split, config.teacher, config.mechanism
-    sizes = datasets.sizes(dataset.n_records, s.private, s.public, s.budget)
+    sizes = datasets.sizes(dataset.n_records, **vars(s))
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=t.count)
     sparse = _becomes_sparse(dataset)
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
@@ -226,8 +226,7 @@ def _train(run: Prepared, streams: Streams, only: range | None = None) -> tuple[
 
 
 def _split(run: Prepared, streams: Streams) -> Split:
-    s = run.config.split
-    return datasets.split(run.dataset, private=s.private, public=s.public, budget=s.budget, rng=streams.split)
+    return datasets.split(run.dataset, rng=streams.split, **vars(run.config.split))
 
 
 def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outcome:

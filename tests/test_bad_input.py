@@ -117,7 +117,7 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
         ["teacher.estimator=sklearn.linear_model.Ridge"],
         [
             "teacher.estimator: got 'sklearn.linear_model.Ridge'",
-            "logistic, linear_svm, libsvm, tree",
+            "logistic, linear_svm, libsvm, ",
             "classifier",
         ],
     ),

@@ -117,7 +117,7 @@ def test_labels_in_tables():
         ({"teacher__params": 3}, "teacher.params: got 3; accepted: keys of the learner"),
         ({"student__unanswered": None}, "student.unanswered: got None; accepted: drop, random"),
         ({"mechanism__name": "laplace"}, "mechanism.name: got 'laplace'; accepted: gaussian, svt, "),
-        ({"mechanism__cutoff": 1.5}, "mechanism.cutoff: got 1.5; accepted: auto, or a whole number >= 1"),
+        ({"mechanism__cutoff": 1.5}, "mechanism.cutoff: got 1.5; accepted: auto, private, or a whole"),
         ({"mechanism__cutoff": None}, "mechanism.cutoff: got None;"),
         ({"mechanism__calibration": "no"}, "mechanism.calibration: got 'no'; accepted: tight, liu2021"),
         ({"compute__workers": 0}, "compute.workers: got 0; accepted: a whole number >= 1, or null"),
@@ -167,3 +167,13 @@ def test_count_may_stand_without_size():
 
 def test_infinite_eps():
     assert parse(changed(eps=math.inf)).eps == math.inf
+
+
+def test_a_release_is_of_records():
+    raw = copy.deepcopy(RAW) | {"seed": 0, "repeats": 1}
+    raw["split"]["mode"] = "label_private"
+    assert parse(raw).split.mode == "label_private"
+    with pytest.raises(
+        ConfigError, match=r"^split\.mode: got 'label_private'; accepted: records with release"
+    ):
+        parse(raw | {"release": True})

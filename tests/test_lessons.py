@@ -183,3 +183,9 @@ def test_a_lesson_that_cannot_be_of_this_run_is_not_used(run):
     assert shelf.recall(run, 0) is None
     shelf.keep(run, 0, lesson)
     assert shelf.recall(run, 0) is lesson
+
+
+def test_how_records_are_split_is_in_the_key_whatever_the_sizes(run):
+    split = dataclasses.replace(run.config.split, mode="label_private")
+    other = dataclasses.replace(run, config=dataclasses.replace(run.config, split=split))
+    assert content_key(other, 0) != content_key(run, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import ConfigError
@@ -11,10 +11,16 @@ if TYPE_CHECKING:
     from pate_cli.private_learner import LearnerPlan
     from pate_cli.types import Setting
 
-__all__ = ["OPTIONS", "plan"]
+__all__ = ["OPTIONS", "attacks", "plan"]
 
-OPTIONS: dict[str, dict[str, Any]] = {}
-"""Options of each learner here (`mechanism.OPTION`), with their defaults."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    "soft": {"width": 0.1, "calibration": "tight", "cutoff": "auto"},
+    "svt_private": {"calibration": "tight", "holdout": 0.1, "share": 0.1},
+}
+"""Options of each learner here (`mechanism.OPTION`), with their defaults.
+
+`svt_private` is what ``mechanism=svt mechanism.cutoff=private`` is called here.
+"""
 
 
 def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
@@ -25,4 +31,35 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     InputError
         If an option is not accepted, or the learner cannot work in this setting.
     """
+    if name == "soft":
+        from pate_cli.aggregation.soft import plan_soft
+
+        return plan_soft(options, setting)
+    if name == "svt_private":
+        from pate_cli.aggregation.cutoff import plan_private_cutoff
+
+        return plan_private_cutoff(options, setting)
     raise ConfigError("mechanism.name", name, ", ".join(OPTIONS))
+
+
+def attacks(plan: LearnerPlan) -> list[tuple[str, Callable[..., Any]]]:
+    """Worst-case inputs for an audit of a plan made here.
+
+    Parameters
+    ----------
+    plan : LearnerPlan
+        With noise: at eps = inf there is nothing to attack.
+
+    Returns
+    -------
+    list of (str, callable)
+        ``sample(neighbour: bool, rng, runs)`` gives what `runs` runs release on D or on D', coded as
+        numbers, an array of shape (runs, k).
+    """
+    from pate_cli.aggregation import cutoff, soft
+
+    if isinstance(plan, soft.SoftPlan):
+        return list(soft.attacks(plan))
+    if isinstance(plan, cutoff.PrivateCutoffPlan):
+        return list(cutoff.attacks(plan))
+    raise TypeError(f"{type(plan).__name__} is not a plan of this room")

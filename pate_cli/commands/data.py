@@ -61,9 +61,9 @@ def _list() -> int:
     from rich.table import Table
 
     from pate_cli.console import out
-    from pate_cli.datasets import NAMES, OPTIONS
+    from pate_cli.datasets import NAMES
     from pate_cli.datasets.files import download_directory, find
-    from pate_cli.datasets.registry import ENTRIES
+    from pate_cli.datasets.registry import EMBEDDED, ENTRIES
 
     table = Table("name", box=None, pad_edge=False)
     for heading in ("records", "features", "classes"):
@@ -83,10 +83,10 @@ def _list() -> int:
             sizes = (entry.n_records, entry.n_features, entry.n_classes)
             files, states = ("\n".join(column) for column in zip(*rows, strict=True))
             table.add_row(name, *(f"{size:,}" for size in sizes), files, states, entry.source)
-        elif name == "synthetic":
-            made = OPTIONS[name]
-            size = f"{made['n_records']:,}"
-            table.add_row(name, size, str(made["n_features"]), "2", "none", "", "made on the spot")
+        elif name in EMBEDDED:
+            made = EMBEDDED[name]
+            sizes = (made.n_records, made.n_features, made.n_classes)
+            table.add_row(name, *(f"{size:,}" for size in sizes), "none", "", made.source)
         else:
             table.add_row(name, "", "", "", "dataset.path", "", "your file")
     out().print(table)

@@ -97,6 +97,7 @@ def _run(run: CheckedRun) -> Table:
     asked = "split.budget, chosen actively" if config.mechanism.queries == "active" else "all public points"
     ell = p.plan.describe().get("ell")
     queries = [] if ell is None else [("queries, at most (ell)", ell, f"queries: {asked}")]
+    what, assumed = config.split.protects.split("; ")
     source = "probability: 1 / private records" if config.delta is None else "probability"
     table = _table(f"{run.label}, eps {config.eps:g}", "", "value", "unit")
     rows: list[tuple[str, Any, str]] = [
@@ -111,6 +112,7 @@ def _run(run: CheckedRun) -> Table:
         *queries,
         ("eps, of one repeat", config.eps, "nats (log of a probability ratio)"),
         ("delta, of one repeat", p.delta, source),
+        ("protects", what, assumed),
         ("repeats", config.repeats, "random splits; each costs eps"),
     ]
     if math.isinf(config.eps):

@@ -25,6 +25,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "adult": {},
     "libsvm": {"path": None, "n_features": None},
     "csv": {"path": None, "target": None, "sep": ","},
+    "digits": {},
+    "thresholds": {"n_records": 75_000, "noise": 0.1, "threshold": 0.5, "seed": 0},
 }
 """The options each dataset takes (`dataset.OPTION`), with their defaults."""
 
@@ -39,6 +41,8 @@ _LOADERS = {
     "adult": ("adult", "load_adult"),
     "libsvm": ("libsvm", "load_file"),
     "csv": ("tabular", "load_csv"),
+    "digits": ("digits", "load_digits"),
+    "thresholds": ("thresholds", "load_thresholds"),
 }
 
 

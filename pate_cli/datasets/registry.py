@@ -1,11 +1,11 @@
-"""The datasets with files of their own: sizes, sources and checksums. Data, not code."""
+"""The datasets that are known by name: sizes, sources and checksums. Data, not code."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["ENTRIES", "Entry", "SourceFile"]
+__all__ = ["EMBEDDED", "ENTRIES", "Embedded", "Entry", "SourceFile"]
 
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
@@ -59,6 +59,29 @@ class Entry:
     files: tuple[SourceFile, ...]
     source: str
 
+
+@dataclass(frozen=True)
+class Embedded:
+    """A dataset that needs no file; sizes are those of its default options.
+
+    Attributes
+    ----------
+    n_records, n_features, n_classes : int
+    source : str
+        For people.
+    """
+
+    n_records: int
+    n_features: int
+    n_classes: int
+    source: str
+
+
+EMBEDDED: dict[str, Embedded] = {
+    "synthetic": Embedded(75_000, 5, 2, "made on the spot"),
+    "digits": Embedded(1_797, 64, 10, "bundled with scikit-learn"),
+    "thresholds": Embedded(75_000, 1, 2, "made on the spot"),
+}
 
 ENTRIES: dict[str, Entry] = {
     entry.name: entry

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
     from pate_cli.types import Dataset, Split
 
-__all__ = ["SplitSizes", "sizes", "split"]
+__all__ = ["MODES", "SplitSizes", "sizes", "split"]
+
+MODES = ("records", "label_private")
+"""What `split.mode` may be; see `sizes`."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,11 @@ class SplitSizes:
 
 
 def sizes(
-    n_records: int, private: float | int = 0.8, public: float | int = 0.02, budget: float | int = 0.3
+    n_records: int,
+    private: float | int = 0.8,
+    public: float | int = 0.02,
+    budget: float | int = 0.3,
+    mode: str = "records",
 ) -> SplitSizes:
     """Sizes of a split.
 
@@ -55,11 +62,21 @@ def sizes(
         A fraction f in (0, 1) for ceil(f * N) points, or a number of points.
     budget : float or int
         A fraction f in (0, 1) for round(f * n_public) labels, or a number of labels.
+    mode : {"records", "label_private"}
+        `label_private`: nothing but the private records is at hand, and of them only the labels are
+        secret. The public points are then taken out of the private records, and their labels dropped
+        (BTT18, section 5: "splitting the training set into two parts and discarding the labels in one
+        of them"); `public` is the size of that part, still as a fraction of N or a number.
+
+        What the run's (eps, delta) then protects is the label of each record, nothing else: two data
+        sets are neighbours if they have the same features and differ in one label. Features are taken
+        as public: those of the points asked are shown, those of the teachers are not, but which record
+        is of which kind is a matter of chance. A dropped label is used for measuring only.
 
     Returns
     -------
     SplitSizes
-        The test split is what is left.
+        The test split is what is left. `n_private` counts the records with a teacher.
 
     Raises
     ------
@@ -73,6 +90,13 @@ def sizes(
     """
     n_private = _part("split.private", private, n_records, math.floor)
     n_public = _part("split.public", public, n_records, math.ceil)
+    if mode == "label_private":
+        if n_public >= n_private:
+            accepted = f"less than the {n_private} private records it is taken from (split.mode={mode})"
+            raise ConfigError("split.public", public, accepted)
+        n_private -= n_public
+    elif mode != "records":
+        raise ConfigError("split.mode", mode, ", ".join(MODES))
     n_test = n_records - n_private - n_public
     if n_test < 1:
         problem = (
@@ -117,6 +141,7 @@ def split(
     public: float | int,
     budget: float | int,
     rng: np.random.Generator,
+    mode: str = "records",
 ) -> Split:
     """Split a dataset at random.
 
@@ -130,6 +155,8 @@ def split(
         See `sizes`.
     rng : numpy.random.Generator
         Used for one permutation of the records.
+    mode : {"records", "label_private"}
+        See `sizes`.
 
     Returns
     -------
@@ -143,7 +170,7 @@ def split(
     from pate_cli.datasets.deferred import DeferredRecords
     from pate_cli.types import Holdout, PublicPoints, Split
 
-    parts = sizes(dataset.n_records, private, public, budget)
+    parts = sizes(dataset.n_records, private, public, budget, mode)
     order = rng.permutation(dataset.n_records)
     ours, theirs, rest = (
         order[: parts.n_private],

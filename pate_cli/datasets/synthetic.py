@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.options import is_real, is_whole
+from pate_cli.datasets.options import real_option as _real
+from pate_cli.datasets.options import whole_option as _whole
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset
 
@@ -78,15 +79,3 @@ def _draw(n_records: int, n_features: int, gap: float, flip: float, seed: int) -
     X += np.outer(side * np.maximum(beyond, gap) - X @ normal, normal)
     flipped = rng.random(n_records) < flip
     return X, ((side > 0) ^ flipped).astype(np.int64)
-
-
-def _whole(option: str, value: Any, least: int) -> int:
-    if not is_whole(value) or value < least:
-        raise ConfigError(f"dataset.{option}", value, f"a whole number of at least {least}")
-    return int(value)
-
-
-def _real(option: str, value: Any, within: Any, accepted: str) -> float:
-    if not is_real(value) or not within(value):
-        raise ConfigError(f"dataset.{option}", value, accepted)
-    return float(value)

@@ -12,10 +12,20 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 
-__all__ = ["BUILT_IN", "build", "check_learner", "make_learner", "try_out"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "build", "check_learner", "make_learner", "try_out"]
 
-BUILT_IN = ("logistic", "linear_svm", "libsvm", "tree")
+_HYPOTHESES = {
+    "threshold": "ThresholdClassifier",
+    "stump": "StumpClassifier",
+    "rectangle": "RectangleClassifier",
+    "point": "PointClassifier",
+}
+
+BUILT_IN = ("logistic", "linear_svm", "libsvm", "sgd", "permuted_sgd", *_HYPOTHESES, "tree")
 """Names of the built-in learners."""
+
+TWO_CLASSES = tuple(_HYPOTHESES)
+"""Those of them that learn two classes only: the classes of `pate_cli.hypotheses`."""
 
 
 def _accepted(names: Sequence[str]) -> str:
@@ -52,19 +62,23 @@ def make_learner(
 
     Notes
     -----
-    =============  ===============================================  ==========================================
-    name           class                                            defaults other than the class's own
-    =============  ===============================================  ==========================================
-    `logistic`     `sklearn.linear_model.LogisticRegression`        two classes: solver liblinear (fastest at
+    ==============  ==============================================  ==========================================
+    name            class                                           defaults other than the class's own
+    ==============  ==============================================  ==========================================
+    `logistic`      `sklearn.linear_model.LogisticRegression`       two classes: solver liblinear (fastest at
                                                                     100 records; it also penalises the
                                                                     intercept), max_iter 1000; more: lbfgs,
                                                                     max_iter 5000
-    `linear_svm`   `sklearn.svm.LinearSVC`                          dual False (Newton: converges on unscaled
+    `linear_svm`    `sklearn.svm.LinearSVC`                         dual False (Newton: converges on unscaled
                                                                     features too), auto for the hinge
                                                                     loss; max_iter 5000
-    `libsvm`       `LibsvmClassifier`, on libsvm-official           none: linear kernel, C 1
-    `tree`         `sklearn.tree.DecisionTreeClassifier`            none
-    =============  ===============================================  ==========================================
+    `libsvm`        `LibsvmClassifier`, on libsvm-official          none: linear kernel, C 1
+    `sgd`           `SgdLogistic`, on scikit-learn's SGDClassifier  none: one pass in the order given
+    `permuted_sgd`  `SgdLogistic`                                   passes 10, permute True
+    `threshold`     `pate_cli.hypotheses.ThresholdClassifier`       none; so `stump`, `rectangle` and `point`:
+                                                                    exact ERM over a class, two labels only
+    `tree`          `sklearn.tree.DecisionTreeClassifier`           none
+    ==============  ==============================================  ==========================================
     """
     return build(
         estimator,
@@ -159,6 +173,14 @@ def _built_in(
         from pate_cli.learners.libsvm import LibsvmClassifier
 
         return LibsvmClassifier, {}
+    if estimator in ("sgd", "permuted_sgd"):
+        from pate_cli.learners.sgd import SgdLogistic
+
+        return SgdLogistic, {} if estimator == "sgd" else {"passes": 10, "permute": True}
+    if estimator in _HYPOTHESES:
+        from pate_cli import hypotheses
+
+        return getattr(hypotheses, _HYPOTHESES[estimator]), {}
     if estimator == "tree":
         from sklearn.tree import DecisionTreeClassifier
 

@@ -14,15 +14,19 @@ from pate_cli.mechanisms.plan import (
     plan_gaussian,
     plan_svt,
 )
+from pate_cli.mechanisms.stable import StableService, aggregate, release_once
 
 __all__ = [
     "GaussianPlan",
     "GnmaxPlan",
     "LabellingPlan",
     "NoPrivacyPlan",
+    "StableService",
     "SvtPlan",
+    "aggregate",
     "plan_gaussian",
     "plan_gnmax",
     "plan_svt",
+    "release_once",
     "with_integer_noise",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -200,16 +201,26 @@ def fewest_teachers(c: svt.SvtCalibration) -> int:
     return 2 * max(math.floor(c.threshold) + 1, math.ceil(c.margin(0.5))) + 1
 
 
-def auto_cutoff(eps: float, delta: float, ell: int, n_teachers: int, rule: svt.Calibration) -> int:
+def auto_cutoff(
+    eps: float,
+    delta: float,
+    ell: int,
+    n_teachers: int,
+    rule: svt.Calibration,
+    *,
+    margins: Sequence[float] | None = None,
+) -> int:
     """Choose T from public numbers alone.
 
     The T with the most expected answers if the votes' margins ``(n1 - n2)/K`` were
     uniform on [0, 1], as if nothing were known of the data (so it costs nothing): a
     query is unstable with probability u(T), and the run expects
-    ``min(ell, T/u(T)) * (1 - u(T))`` answers. Ties go to the smaller T.
+    ``min(ell, T/u(T)) * (1 - u(T))`` answers. Ties go to the smaller T. `margins`, in [0, 1], may be given
+    instead, from what is known publicly.
     """
     best = max_distance(n_teachers)
-    dists = [max(0.0, (i + 0.5) / 32 * n_teachers / 2 - 1) for i in range(32)]
+    margins = [(i + 0.5) / 32 for i in range(32)] if margins is None else margins
+    dists = [max(0.0, margin * n_teachers / 2 - 1) for margin in margins]
 
     def expected_answers(cutoff: int) -> float:
         c = svt.calibrate(rule, eps, delta, ell, cutoff, quick=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, build, try_out
-from pate_cli.types import UNANSWERED, Answers, IntArray, PublicPoints, Unanswered
+from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
 __all__ = ["STUDENTS", "check_student", "fit_student"]
 
@@ -32,6 +32,7 @@ def fit_student(
     rng: np.random.Generator,
     n_classes: int,
     seed: int | None,
+    weights: FloatArray | None = None,
 ) -> Any:
     """Fit a student on the answered points.
 
@@ -56,6 +57,8 @@ def fit_student(
         Number of classes, C.
     seed : int or None
         The learner's `random_state`.
+    weights : ndarray of float64, shape (q,), optional
+        Weights of the answers, if each is answered.
 
     Returns
     -------
@@ -82,7 +85,7 @@ def fit_student(
     student = _make(estimator, params, seed=seed, n_classes=n_classes)
     X = points.X[rows]
     try:
-        student.fit(X, labels)
+        student.fit(X, labels, **({} if weights is None else {"sample_weight": weights}))
         student.predict(X[:1])  # some complain only here, as nearest neighbours with too few of them
     except (TypeError, ValueError) as error:
         accepted = f"a classifier that learns from {len(labels)} labels of {len(classes)} classes ({error})"

@@ -76,7 +76,13 @@ def test_files_and_schema(pate):
     assert list(record)[:2] == ["schema_version", "status"]
     assert (record["status"], record["message"]) == ("ok", None)
     assert (record["dataset"], record["mechanism"]) == ("synthetic", "svt")
-    assert record["config"]["mechanism"] == {"name": "svt", "calibration": "tight", "cutoff": "auto"}
+    assert record["config"]["mechanism"] == {
+        "name": "svt",
+        "calibration": "tight",
+        "cutoff": "auto",
+        "holdout": 0.1,
+        "share": 0.1,
+    }
     assert re.fullmatch("[0-9a-f]{12}", record["config_hash"])
     assert record["sizes"] == {
         "n_records": 1200,

@@ -114,3 +114,26 @@ def test_encoder_is_fitted_on_public_features_alone():
     assert parts.private.X.shape == (80, 11)
     assert parts.private.X[:, 1:].nnz == 0  # categories unknown to the public split
     assert parts.public.X[:, 1:].nnz == 10
+
+
+def test_label_private_takes_the_public_points_out_of_the_private_records():
+    assert sizes(1_000, 0.8, 0.3, 0.5, "label_private") == SplitSizes(500, 300, 200, 150)
+    with pytest.raises(ConfigError, match=r"^split\.public: got 0\.8; .*less than the 800 private records"):
+        sizes(1_000, 0.8, 0.8, 0.5, "label_private")
+    with pytest.raises(ConfigError, match=r"^split\.mode: got 'labels'; accepted: records, label_private"):
+        sizes(1_000, 0.8, 0.1, 0.5, "labels")
+
+
+def test_label_private_parts_are_disjoint_and_the_test_stays_what_it_was():
+    X = np.arange(100.0)[:, None]
+    data = Dataset("d", X, (X[:, 0] % 2).astype(np.int64), ("0", "1"), "", "")
+
+    def parts(mode):
+        s = split(data, private=60, public=20, budget=5, rng=np.random.default_rng(0), mode=mode)
+        return [set(part.X[:, 0].astype(int)) for part in (s.private, s.public, s.test)]
+
+    (private, public, test), usual = parts("label_private"), parts("records")
+    assert [len(part) for part in (private, public, test)] == [40, 20, 40]
+    assert len(private | public | test) == 100
+    assert private | public == usual[0]  # the private records of the other mode
+    assert test == usual[1] | usual[2]

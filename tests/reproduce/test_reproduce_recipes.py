@@ -12,7 +12,7 @@ from pate_cli.reproduce.verdicts import check_claim
 def test_shipped_recipes_are_complete(name):
     recipe = recipes.find_recipe(name)
     text = (packaged("experiments") / name / "recipe.yaml").read_text()
-    assert "LZCW21" in recipe.source
+    assert any(paper in recipe.source for paper in ("LZCW21", "BTT18", "NB20", "LWY25"))
     assert recipe.shows.endswith(".")
     assert recipe.kind == "study" or recipe.rows
     assert recipe.quick or recipe.kind == "sizes" or "quick" not in text

@@ -75,7 +75,8 @@ def test_code_version_sees_every_file_of_the_numerics(tmp_path, monkeypatch):
     for name in (*units.NUMERICS, "reproduce", "commands"):
         (package / name).mkdir(parents=True)
         (package / name / "x.py").write_text("")
-    for name in ("pipeline.py", "types.py"):
+    files = ("pipeline.py", "private_learner.py", "streams.py", "types.py")
+    for name in files:
         (package / name).write_text("")
     monkeypatch.setattr(units, "__file__", str(package / "reproduce" / "units.py"))
 
@@ -87,7 +88,7 @@ def test_code_version_sees_every_file_of_the_numerics(tmp_path, monkeypatch):
     for name in ("commands/x.py", "reproduce/x.py"):
         (package / name).write_text("1")
         assert version() == before
-    for name in ("pipeline.py", "types.py", *(f"{room}/x.py" for room in units.NUMERICS)):
+    for name in (*files, *(f"{room}/x.py" for room in units.NUMERICS)):
         (package / name).write_text("1")
         assert version() != before
         (package / name).write_text("")

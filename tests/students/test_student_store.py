@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from pate_cli.errors import ConfigError, DataError
-from pate_cli.learners import make_learner
+from pate_cli.learners import TWO_CLASSES, make_learner
 from pate_cli.students import STUDENTS, fit_student, load_student, save_student
 from pate_cli.teachers import train
 from pate_cli.types import Answers, PrivateRecords, PublicPoints
@@ -45,7 +45,7 @@ def save(path, student, **changes):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("estimator", [*STUDENTS, "sklearn.ensemble.RandomForestClassifier"])
 def test_round_trip(estimator, kind, tmp_path):
-    student, X = student_of(estimator, kind)
+    student, X = student_of(estimator, kind, 2 if estimator in TWO_CLASSES else 3)
     save(tmp_path / "student.skops", student)
     back = load_student(tmp_path / "student.skops")
     np.testing.assert_array_equal(back.student.predict(X), student.predict(X))

@@ -5,12 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.errors import ConfigError
+from pate_cli.learners import TWO_CLASSES
 from pate_cli.learners.constant import ConstantClassifier
 from pate_cli.students import STUDENTS, check_student, fit_student
 from pate_cli.students.voting import Voting
 from pate_cli.types import UNANSWERED, Answers, PublicPoints
 
-EVERY = [*STUDENTS, "sklearn.neighbors.KNeighborsClassifier"]
+GENERAL = [name for name in STUDENTS if name not in TWO_CLASSES]
+EVERY = [*GENERAL, "sklearn.neighbors.KNeighborsClassifier"]
 
 
 def public(n_classes: int = 2, n: int = 200, d: int = 5, kind=np.asarray):
@@ -75,7 +77,7 @@ def test_unanswered_points_are_labelled_at_random():
 @pytest.mark.parametrize("unanswered", ["drop", "random"])
 def test_nothing_learnt_is_the_first_class(unanswered):
     points, _ = public()
-    for estimator in STUDENTS:
+    for estimator in GENERAL:
         student = fit(points, [], [], estimator, unanswered=unanswered)
         assert isinstance(student, ConstantClassifier)
         assert student.predict(points.X).tolist() == [0] * 200
@@ -128,7 +130,7 @@ def test_voting_without_an_edge_is_its_base_alone():
         (
             "vote",
             {},
-            r"student\.estimator: got 'vote'; accepted: logistic, linear_svm, libsvm, tree, voting, or",
+            r"student\.estimator: got 'vote'; accepted: logistic, linear_svm, libsvm, .*tree, voting, or",
         ),
         ("logistic", {"c": 1}, r"student\.params\.c: got 1; accepted: parameters C, "),
         ("logistic", {"C": 0}, r"student\.params\.C: got 0; accepted: a float in the range"),
@@ -155,7 +157,7 @@ def test_bad_students_are_said_in_one_line(estimator, params, message):
 
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("n_classes", [2, 5])
-@pytest.mark.parametrize("estimator", STUDENTS)
+@pytest.mark.parametrize("estimator", GENERAL)
 def test_good_students_pass(estimator, n_classes, sparse):
     check_student(estimator, {}, n_classes=n_classes, sparse=sparse)
 

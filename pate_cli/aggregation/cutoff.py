@@ -1,0 +1,302 @@
+"""Sparse vector with a privately chosen cut-off T (BTT18 Remark 1): ``mechanism.cutoff=private``.
+
+Some private records are held back from the teachers; the teachers' error on them, released
+with Laplace noise, says how many queries to expect unstable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pate_cli import learners, queries, students, teachers
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms import plan_svt
+from pate_cli.mechanisms.plan import auto_cutoff, max_distance
+from pate_cli.mechanisms.svt import SvtRuns
+from pate_cli.privacy import svt
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.types import (
+    Answers,
+    FloatArray,
+    Holdout,
+    IntArray,
+    LabellingService,
+    Learnt,
+    PrivacyLoss,
+    PrivateRecords,
+    PublicPoints,
+    Setting,
+)
+
+__all__ = ["PrivateCutoffPlan", "attacks", "choose_cutoff", "plan_private_cutoff"]
+
+_BETA = 0.05
+"""Failure probability in BTT18's rule for T."""
+
+
+@dataclass(frozen=True)
+class PrivateCutoffPlan:
+    """The sparse vector technique with T from a private estimate of the teachers' error.
+
+    Dealing, by chance alone: `n_holdout` records are held back, the others dealt to K teachers. Let q be
+    the mean over teachers and held-back records of ``1(teacher errs on record)``. Released are
+    ``q + Lap(scale)``, from which T is computed, and then what the sparse vector technique with that T gives.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record. The record is in one
+    of two places, and chance, not the data, says in which:
+
+    - *held back*: q moves by at most ``1/n_holdout`` (K teachers, each right or wrong on one record),
+      and no teacher has seen it, so all else is post-processing: ``1/(n_holdout scale) <= eps``, pure.
+    - *with a teacher*: that teacher may change on every held-back record at once, which moves q by at
+      most ``1/K``: ``eps_estimate = 1/(K scale)``, pure. Whatever T came out, the sparse vector technique is
+      (eps_svt, delta)-DP; the two compose to ``(eps_estimate + eps_svt, delta)``, and
+      ``eps_svt = eps - eps_estimate``.
+
+    The sensitivity of q is therefore ``max(1/K, 1/n_holdout)``, not the ``1/n_holdout`` of a fixed
+    classifier's error. And it must be the *mean* error of a teacher: the error of the teachers' *vote*
+    can go from 0 to 1 with one teacher, where margins are one vote. As a record never pays for both, the
+    two places share eps in parallel: ``scale = max(1/(K share eps), 1/(n_holdout eps))``.
+
+    Attributes
+    ----------
+    setting : Setting
+    rule : {"tight", "liu2021", "bassily2018"}
+    n_holdout : int
+        Records held back, at least 1.
+    scale : float
+        Of the Laplace noise on q; 0 at eps = inf.
+    eps_svt : float
+        What is left for the sparse vector technique where a teacher's record changes.
+
+    References
+    ----------
+    BTT18, Theorem 3.2 and Remark 1.
+    """
+
+    setting: Setting
+    rule: svt.Calibration
+    n_holdout: int
+    scale: float
+    eps_svt: float
+
+    @property
+    def eps_estimate(self) -> float:
+        """What the estimate costs a teacher's record."""
+        return self.setting.eps - self.eps_svt if self.scale else 0.0
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for estimate and labels together."""
+        s = self.setting
+        if not self.scale:
+            return PrivacyLoss(math.inf, 0.0, "no noise")
+        how = f"Laplace on the teachers' error (eps {self.eps_estimate:.4g}) + sparse vector, {self.rule}"
+        return PrivacyLoss(s.eps, s.delta, how)
+
+    @property
+    def n_teachers(self) -> int:
+        """K."""
+        return self.setting.n_teachers
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers; T itself is chosen in each repeat."""
+        return {
+            "ell": self.setting.n_public,
+            "rule": self.rule,
+            "cutoff": "private",
+            "n_holdout": self.n_holdout,
+            "scale": self.scale,
+            "eps_estimate": self.eps_estimate,
+            "eps_svt": self.eps_svt,
+        }
+
+    def learn(
+        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Learnt:
+        """Hold back, train, estimate, choose T, label all public points, fit the student."""
+        s = self.setting
+        dealt = rng.permutation(private.n_records)
+        back, rest = dealt[: self.n_holdout], dealt[self.n_holdout :]
+        learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
+        ensemble = teachers.train(
+            PrivateRecords(private.X[rest], private.y[rest]),
+            n_teachers=s.n_teachers,
+            learner=learner,
+            rng=rng,
+            n_classes=s.n_classes,
+        )
+        for_estimate, for_labels = noise.spawn(2)
+        error = 1 - ensemble.accuracy(private.X[back], private.y[back])
+        service = self.service(self.estimate(error, for_estimate), for_labels)
+        order = queries.passive_order(public.n_points, rng)
+        answers = queries.collect(order, service.answer_all(ensemble.votes(public.X[order])))
+        estimator, params = s.student
+        model = students.fit_student(
+            public,
+            answers,
+            estimator=estimator,
+            params=params,
+            unanswered=s.unanswered,
+            rng=rng,
+            n_classes=s.n_classes,
+            seed=int(rng.integers(2**31)),
+        )
+        answers = Answers(answers.asked, answers.labels, n_teachers=s.n_teachers)
+        return Learnt(model, answers, self._spent(service))
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Nothing of its own."""
+        return {}
+
+    def estimate(self, error: float, noise: Noise) -> float:
+        """Release the teachers' mean error. PRIVATE in, public out."""
+        return error + float(noise.laplace(self.scale, 1)[0]) if self.scale else error
+
+    def service(self, estimate: float, noise: Noise) -> LabellingService:
+        """Make the sparse vector technique with T chosen from the released estimate."""
+        s = self.setting
+        T = choose_cutoff(self, estimate) if self.scale else None
+        eps = self.eps_svt if self.scale else math.inf
+        return plan_svt(eps, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T).service(noise)
+
+    def _spent(self, service: LabellingService) -> PrivacyLoss:
+        if not self.scale:
+            return self.guarantee
+        labels = service.spent()
+        eps = max(self.eps_estimate + labels.eps, 1 / (self.n_holdout * self.scale))
+        how = f"Laplace on the teachers' error + {labels.how}"
+        return PrivacyLoss(min(eps, self.setting.eps), labels.delta, how, data_dependent=True)
+
+
+def plan_private_cutoff(options: Mapping[str, Any], setting: Setting) -> PrivateCutoffPlan:
+    """Check the options, share out eps, and refuse what no T would make work.
+
+    Parameters
+    ----------
+    options : mapping
+        `calibration`; `holdout`, the fraction of the private records held back; `share`, of eps for the
+        estimate.
+    setting : Setting
+
+    Raises
+    ------
+    ConfigError, InfeasibleError
+    """
+    rule = options["calibration"]
+    if rule not in svt.CALIBRATIONS:
+        raise ConfigError("mechanism.calibration", rule, ", ".join(svt.CALIBRATIONS))
+    for key in ("holdout", "share"):
+        value = options[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+            raise ConfigError(f"mechanism.{key}", value, "a fraction in (0, 1)")
+    n_holdout = max(1, round(options["holdout"] * setting.n_private))
+    K = setting.n_teachers
+    if setting.n_private - n_holdout < K:
+        accepted = f"a fraction that leaves a record for each of {K} teachers"
+        raise ConfigError("mechanism.holdout", options["holdout"], accepted)
+    if math.isinf(setting.eps):
+        return PrivateCutoffPlan(setting, rule, n_holdout, 0.0, math.inf)
+    eps = setting.eps
+    scale = max(1 / (K * options["share"] * eps), 1 / (n_holdout * eps))
+    plan = PrivateCutoffPlan(setting, rule, n_holdout, scale, eps - 1 / (K * scale))
+    plan_svt(plan.eps_svt, setting.delta, setting.n_public, K, rule=rule, cutoff=1)
+    return plan
+
+
+def choose_cutoff(plan: PrivateCutoffPlan, estimate: float) -> int:
+    """T from the released error of a teacher and public numbers: post-processing.
+
+    Published calibrations: BTT18 Theorem 3.2, ``T = 3 (m e + sqrt(m e ln(m/beta)/2))``. `tight`: the T with
+    the most expected answers, as `auto` has it, if the share of wrong votes on a query had the law
+    Beta(1, 1/e - 1), of mean e. In both no more than leaves a unanimous vote above the threshold.
+
+    Parameters
+    ----------
+    plan : PrivateCutoffPlan
+    estimate : float
+        e; below 1/1000 it is taken as that, above 1/2 as that.
+
+    Returns
+    -------
+    int
+        In [1, m].
+    """
+    s, m = plan.setting, plan.setting.n_public
+    error = min(max(estimate, 1e-3), 0.5)
+    if plan.rule == "tight":
+        wrong = 1 - (1 - (np.arange(32) + 0.5) / 32) ** (error / (1 - error))  # quantiles of that Beta
+        margins = np.maximum(0.0, 1 - 2 * wrong).tolist()
+        T = auto_cutoff(plan.eps_svt, s.delta, m, s.n_teachers, plan.rule, margins=margins)
+    else:
+        T = math.ceil(3 * (m * error + math.sqrt(m * error * math.log(m / _BETA) / 2)))
+    low, high = 1, min(T, m)  # the largest feasible one; 1 is, by `plan_private_cutoff`
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _feasible(plan, middle) else (low, middle - 1)
+    return low
+
+
+def _feasible(plan: PrivateCutoffPlan, cutoff: int) -> bool:
+    s = plan.setting
+    try:
+        plan_svt(plan.eps_svt, s.delta, s.n_public, s.n_teachers, rule=plan.rule, cutoff=cutoff)
+    except InfeasibleError:
+        return False
+    return True
+
+
+def attacks(plan: PrivateCutoffPlan) -> list[tuple[str, Any]]:
+    """Worst-case inputs for an audit: what the two kinds of record can do at most.
+
+    Returns
+    -------
+    list of (str, callable)
+        ``sample(neighbour, rng, runs)`` gives an array of shape (runs, 1 + m): the released estimate, then
+        for each query its label, -1 for unstable, -2 where the run took no more.
+    """
+    K, m = plan.n_teachers, plan.setting.n_public
+    half = K // 2
+    near = np.full(m, half + 2 + min(max_distance(K) - 1, int(max_distance(K) / 2)))
+    critical = np.full(m, (K + 1) // 2)
+    calibrations: dict[float, svt.SvtCalibration] = {}
+    kinds: list[tuple[str, float, tuple[IntArray, IntArray]]] = [
+        ("a held-back record", 1 / plan.n_holdout, (near, near)),
+        ("a teacher's record, critical queries", 1 / K, (critical, critical - 1)),
+        ("a teacher's record, queries half-way", 1 / K, (near, near - 1)),
+    ]
+    return [(name, _sampler(plan, (0.25, 0.25 + moved), ones, calibrations)) for name, moved, ones in kinds]
+
+
+def _sampler(
+    plan: PrivateCutoffPlan,
+    errors: Sequence[float],
+    ones: Sequence[IntArray],
+    calibrations: dict[float, svt.SvtCalibration],
+) -> Any:
+    K, s = plan.n_teachers, plan.setting
+
+    def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+        side = int(neighbour)
+        noise = SeededNoise(np.random.SeedSequence(rng.integers(2**63).item()))
+        estimates = errors[side] + noise.laplace(plan.scale, runs)
+        rounded = np.round(np.clip(estimates, 0.0, 0.5) * 20) / 20  # for speed: fewer T to calibrate
+        out = np.full((runs, 1 + len(ones[side])), -2.0)
+        out[:, 0] = estimates
+        for value in np.unique(rounded).tolist():
+            if value not in calibrations:
+                T = choose_cutoff(plan, value)
+                calibrations[value] = svt.calibrate(plan.rule, plan.eps_svt, s.delta, s.n_public, T)
+            c = calibrations[value]
+            among = np.flatnonzero(rounded == value)
+            run = SvtRuns(c, noise.spawn(1)[0], len(among))
+            for j, votes in enumerate(ones[side].tolist()):
+                released = run.ask(np.array([K - votes, votes]))
+                out[among, 1 + j] = np.where(released.reached, released.labels, -2)
+        return out
+
+    return sample

@@ -1,0 +1,428 @@
+"""Soft labels (BTT18, long version, Algorithms 6 to 8): teachers give scores, bins of scores are released.
+
+A query's scores are put into bins of width alpha. If the fullest bin is stable, its middle is the
+answer; if not, fresh noise, and the fullest of the bins shifted by alpha/2 is tested; if that is
+not stable either, the answer is bottom. The student learns from the scores.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pate_cli import learners, queries, students, teachers
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms import StableService
+from pate_cli.mechanisms.plan import auto_cutoff, fewest_teachers, max_distance
+from pate_cli.mechanisms.stable import StableRuns
+from pate_cli.mechanisms.votes import distance_to_instability
+from pate_cli.privacy import svt
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.types import (
+    UNANSWERED,
+    Answers,
+    FloatArray,
+    Holdout,
+    IntArray,
+    Learnt,
+    PrivacyLoss,
+    PrivateRecords,
+    PublicPoints,
+    Setting,
+    _Private,
+)
+
+__all__ = ["ScoreBins", "SoftPlan", "SoftService", "attacks", "calibration_error", "plan_soft"]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ScoreBins(_Private):
+    """Histograms of K teachers' scores on m points, over both partitions. PRIVATE.
+
+    Changing one record changes one teacher, so at most one score a query: in each histogram at most
+    one unit leaves a bin and at most one enters another. That is a moved vote, or half of one, so the
+    distance of `pate_cli.mechanisms.votes` has sensitivity 1, and where the fullest bin changes, it is 0.
+
+    Attributes
+    ----------
+    plain : ndarray of int64, shape (m, B)
+        Bins [i/B, (i+1)/B); the last one holds 1 as well.
+    shifted : ndarray of int64, shape (m, B - 1)
+        Bins [(i + 1/2)/B, (i + 3/2)/B); the two half bins at the ends are left out.
+    """
+
+    plain: IntArray
+    shifted: IntArray
+
+    @classmethod
+    def of(cls, scores: FloatArray, n_bins: int) -> ScoreBins:
+        """Count scores in [0, 1], shape (K, m)."""
+        bins = cls.empty(scores.shape[1], n_bins)
+        for row in scores:
+            bins.add(row)
+        return bins
+
+    @classmethod
+    def empty(cls, n_points: int, n_bins: int) -> ScoreBins:
+        """No scores yet."""
+        return cls(np.zeros((n_points, n_bins), np.int64), np.zeros((n_points, n_bins - 1), np.int64))
+
+    def add(self, scores: FloatArray) -> None:
+        """Count one teacher's scores, shape (m,)."""
+        n_bins = self.plain.shape[1]
+        rows = np.arange(len(scores))
+        self.plain[rows, np.minimum((scores * n_bins).astype(np.int64), n_bins - 1)] += 1
+        shifted = np.floor(scores * n_bins - 0.5).astype(np.int64)
+        inside = (shifted >= 0) & (shifted < n_bins - 1)
+        self.shifted[rows[inside], shifted[inside]] += 1
+
+    def fullest(self) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+        """Middle of the fullest bin and its distance to instability, plain and shifted, shapes (m,)."""
+        n_bins = self.plain.shape[1]
+        shifted = self.shifted if n_bins > 2 else np.pad(self.shifted, ((0, 0), (0, 1)))
+        return (
+            (np.argmax(self.plain, axis=1) + 0.5) / n_bins,
+            distance_to_instability(self.plain),
+            (np.argmax(shifted, axis=1) + 1.0) / n_bins,
+            distance_to_instability(shifted),
+        )
+
+    def __repr__(self) -> str:
+        return f"ScoreBins(n_queries={len(self.plain)}, n_bins={self.plain.shape[1]})"
+
+
+class SoftService:
+    """Answer queries with the middle of a stable bin, or with bottom.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record: a query is one or
+    two adaptive queries to a `StableService` calibrated for ``2 m`` of them and ``2 T`` refusals, of
+    functions that meet its two conditions (see `ScoreBins`). Middles of bins are what is released.
+
+    Parameters
+    ----------
+    calibration : SvtCalibration or None
+        With doubled T and ell; None for no privacy.
+    noise : Noise
+    """
+
+    def __init__(self, calibration: svt.SvtCalibration | None, noise: Noise) -> None:
+        self._stable: StableService[float] | None = StableService(calibration, noise) if calibration else None
+
+    def answer_all(self, bins: ScoreBins) -> list[float | None]:
+        """Answer in order until 2 T refusals; may give fewer than asked.
+
+        A query whose first test is the last refusal there may be is answered with bottom.
+        """
+        answers: list[float | None] = []
+        stable = self._stable
+        for plain, plain_dist, shifted, shifted_dist in zip(*bins.fullest(), strict=True):
+            if stable is None:
+                answers.append(float(plain))
+                continue
+            if stable.exhausted:
+                break
+            answer = stable.release(float(plain), float(plain_dist))
+            if answer is None and not stable.exhausted:
+                answer = stable.release(float(shifted), float(shifted_dist))
+            answers.append(answer)
+        return answers
+
+    def spent(self) -> PrivacyLoss:
+        """Loss after the fact: a report."""
+        return self._stable.spent() if self._stable else PrivacyLoss(math.inf, 0.0, "no noise")
+
+
+@dataclass(frozen=True)
+class SoftPlan:
+    """Soft labels, calibrated; see `SoftService` for the guarantee.
+
+    Attributes
+    ----------
+    setting : Setting
+    n_bins : int
+        B, at least 2.
+    cutoff : int
+        T: queries that may go unanswered, if both their tests fail.
+    calibration : SvtCalibration or None
+        For 2 T and twice the number of queries; None at eps = inf.
+    """
+
+    setting: Setting
+    n_bins: int
+    cutoff: int
+    calibration: svt.SvtCalibration | None
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for the whole run."""
+        c = self.calibration
+        if c is None:
+            return PrivacyLoss(math.inf, 0.0, "no noise")
+        return PrivacyLoss(c.eps, c.delta, f"sparse vector, {c.rule}: {c.cutoff} failed tests of bins")
+
+    @property
+    def n_teachers(self) -> int:
+        """K."""
+        return self.setting.n_teachers
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers; `tests` are the sub-queries the noise is calibrated for."""
+        c = self.calibration
+        numbers: dict[str, Any] = {
+            "ell": self.setting.n_public,
+            "width": 1 / self.n_bins,
+            "cutoff": self.cutoff,
+        }
+        if c is None:
+            return numbers
+        return numbers | {
+            "rule": c.rule,
+            "tests": c.ell,
+            "failed_tests": c.cutoff,
+            "threshold": c.threshold,
+            "threshold_scale": c.threshold_scale,
+            "query_scale": c.query_scale,
+            "redraw": c.redraw,
+            "noise": c.noise,
+        }
+
+    def learn(
+        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Learnt:
+        """Train teachers, ask for the score of every public point, fit the student on the scores."""
+        s = self.setting
+        learner = learners.make_learner(s.teacher[0], s.teacher[1], seed=None, n_classes=2)
+        ensemble = teachers.train(private, n_teachers=s.n_teachers, learner=learner, rng=rng, n_classes=2)
+        order = queries.passive_order(public.n_points, rng)
+        service = SoftService(self.calibration, noise)
+        released = service.answer_all(score_bins(ensemble, public.X[order], self.n_bins))
+        asked = order[: len(released)]
+        scores = np.array([np.nan if score is None else score for score in released])
+        labels = np.where(np.isnan(scores), UNANSWERED, scores >= 0.5).astype(np.int64)
+        model = fit_on_scores(s, public, asked, scores, rng)
+        return Learnt(model, Answers(asked, labels, n_teachers=s.n_teachers), service.spent())
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Calibration of the student on the test split: NOT differentially private."""
+        if not hasattr(model, "predict_proba"):
+            return {}
+        ones = np.flatnonzero(np.asarray(model.classes_) == 1)
+        p = model.predict_proba(test.X)
+        p = p[:, ones[0]] if len(ones) else np.zeros(len(test.y))
+        return {
+            "calibration_error": calibration_error(p, test.y),
+            "brier": float(np.mean((p - test.y) ** 2)),
+        }
+
+
+def plan_soft(options: Mapping[str, Any], setting: Setting) -> SoftPlan:
+    """Check the options and calibrate; refuse what cannot work.
+
+    Raises
+    ------
+    ConfigError
+        If an option's value, the teacher or the student is not accepted.
+    InfeasibleError
+        If even unanimous scores would go unanswered half of the time.
+    """
+    n_bins, rule, cutoff = _checked(options, setting)
+    _check_learners(setting)
+    if math.isinf(setting.eps):
+        return SoftPlan(setting, n_bins, setting.n_public, None)
+    eps, delta, tests, K = setting.eps, setting.delta, 2 * setting.n_public, setting.n_teachers
+    try:
+        T = max(1, auto_cutoff(eps, delta, tests, K, rule) // 2) if cutoff is None else cutoff
+        c, least = svt.calibrate(rule, eps, delta, tests, 2 * T), svt.calibrate(rule, eps, delta, tests, 2)
+    except ValueError as error:
+        accepted = f"tight or liu2021 at eps={eps:g}; {error}"
+        raise ConfigError("mechanism.calibration", rule, accepted) from error
+    best = max_distance(K)
+    if c.threshold >= best or c.p_unstable(best) > 0.5:
+        fewer = "; or mechanism.cutoff=1" if T > 1 and fewest_teachers(least) <= K else ""
+        raise InfeasibleError(
+            f"mechanism=soft cannot answer with {K} teachers at eps={eps:g}, cutoff={T}"
+            f" (2 x {T} failed tests), calibration={rule}: unanimous scores have"
+            f" distance {best}, the threshold is {c.threshold:.1f};"
+            f" what would do: at least {fewest_teachers(c)} teachers (teacher.count, or less teacher.size)"
+            f"{fewer}"
+        )
+    return SoftPlan(setting, n_bins, T, c)
+
+
+def _checked(options: Mapping[str, Any], setting: Setting) -> tuple[int, svt.Calibration, int | None]:
+    if setting.n_classes != 2:
+        accepted = f"a mechanism for {setting.n_classes} classes, as gaussian; soft labels are of two"
+        raise ConfigError("mechanism.name", "soft", accepted)
+    width, rule, cutoff = (options[key] for key in ("width", "calibration", "cutoff"))
+    accepted = "1 over a whole number of at least 2, as 0.1"
+    if isinstance(width, bool) or not isinstance(width, int | float) or not 1e-6 <= width <= 0.5:
+        raise ConfigError("mechanism.width", width, accepted)
+    n_bins = round(1 / width)
+    if abs(n_bins * width - 1) > 1e-3:  # 0.333 is meant to be a third
+        raise ConfigError("mechanism.width", width, accepted)
+    if rule not in svt.CALIBRATIONS:
+        raise ConfigError("mechanism.calibration", rule, ", ".join(svt.CALIBRATIONS))
+    if cutoff == "auto":
+        return n_bins, rule, None
+    whole = isinstance(cutoff, int) and not isinstance(cutoff, bool)
+    if not whole or not 1 <= cutoff <= setting.n_public:
+        accepted = f"auto, or a whole number from 1 to the number of queries, {setting.n_public}"
+        raise ConfigError("mechanism.cutoff", cutoff, accepted)
+    return n_bins, rule, cutoff
+
+
+def _check_learners(setting: Setting) -> None:
+    estimator, params = setting.teacher
+    if not hasattr(learners.make_learner(estimator, params, seed=0, n_classes=2), "predict_proba"):
+        accepted = "a learner with scores in [0, 1] (predict_proba), as logistic, with mechanism=soft"
+        raise ConfigError("teacher.estimator", estimator, accepted)
+    X = np.random.default_rng(0).random((40, 8))
+    scores = np.where(X[:, 0] > 0.5, 0.8, 0.1)
+    fit_on_scores(setting, PublicPoints(X), np.arange(40), scores, np.random.default_rng(0))
+
+
+def score_bins(ensemble: teachers.Ensemble, X: Any, n_bins: int) -> ScoreBins:
+    """Bins of the teachers' scores of class 1 on the rows of X. PRIVATE."""
+    import sklearn
+
+    bins = ScoreBins.empty(X.shape[0], n_bins)
+    with sklearn.config_context(assume_finite=True):
+        for teacher in ensemble.teachers:
+            if len(teacher.classes) == 1:
+                bins.add(np.full(X.shape[0], float(teacher.classes[0])))
+            else:
+                bins.add(np.clip(teacher.estimator.predict_proba(X)[:, 1], 0.0, 1.0))
+    return bins
+
+
+def fit_on_scores(
+    setting: Setting, public: PublicPoints, asked: IntArray, scores: FloatArray, rng: np.random.Generator
+) -> Any:
+    """Fit a student on scores: each point once with label 1 and weight p, once with 0 and 1 - p.
+
+    Parameters
+    ----------
+    setting : Setting
+    public : PublicPoints
+    asked : ndarray of int64, shape (q,)
+    scores : ndarray of float64, shape (q,)
+        NaN where unanswered: left out, or 1/2 where the student takes random labels for these.
+    rng : Generator
+
+    Raises
+    ------
+    ConfigError
+        If the student cannot learn from weighted records.
+    """
+    if setting.unanswered == "random":
+        scores = np.where(np.isnan(scores), 0.5, scores)
+    weights = np.concatenate([scores, 1 - scores])
+    labels = np.repeat([1, 0], len(asked))
+    used = weights > 0
+    return students.fit_student(
+        public,
+        Answers(np.concatenate([asked, asked])[used], labels[used]),
+        estimator=setting.student[0],
+        params=setting.student[1],
+        unanswered="drop",
+        rng=rng,
+        n_classes=2,
+        seed=int(rng.integers(2**31)),
+        weights=weights[used],
+    )
+
+
+def calibration_error(p: FloatArray, y: IntArray, n_bins: int = 15) -> float:
+    """Expected calibration error: mean distance of predicted from observed share of ones, over bins of p.
+
+    Parameters
+    ----------
+    p : ndarray of float64, shape (n,)
+        Predicted probability of class 1.
+    y : ndarray of int64, shape (n,)
+        0 or 1.
+    n_bins : int
+        Of equal width; each weighs as many records as it holds.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    bins = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)
+    return float(np.abs(np.bincount(bins, weights=p - y, minlength=n_bins)).sum() / len(p))
+
+
+Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
+
+
+def attacks(plan: SoftPlan) -> list[tuple[str, Sample]]:
+    """Worst-case scores for an audit: of each, D and a D' in which one teacher's scores differ.
+
+    Parameters
+    ----------
+    plan : SoftPlan
+        With a calibration.
+
+    Returns
+    -------
+    list of (str, callable)
+        ``sample(neighbour, rng, runs)`` gives an array of shape (runs, m): the score released for each
+        query, -1 for bottom, -2 where the run took no more.
+    """
+    c = plan.calibration
+    if c is None:
+        raise ValueError("nothing to attack at eps = inf")
+    K, m = plan.n_teachers, plan.setting.n_public
+    half, most = K // 2, max_distance(K) - 1
+
+    def up(distance: float) -> tuple[int, int]:  # teachers with the high score, on D and on D'
+        d = min(max(0, math.floor(distance)), most)
+        return half + d + 2, half + d + 1
+
+    critical = ((K + 1) // 2, (K + 1) // 2 - 1)
+    last, more = min(plan.cutoff, m - 1), up(c.threshold)
+    kinds: list[tuple[str, list[tuple[int, int]]]] = [
+        ("every query critical", [critical] * m),
+        ("low thresholds survive, then critical", [up(0.7 * c.threshold)] * (m - last) + [critical] * last),
+        ("all at the threshold, a score more", [more] * m),
+        ("T failures expected, a score more", [up(c.margin(min(0.5, c.cutoff / c.ell)))] * m),
+        ("more and less in turn", [(more, (more[1], more[0]))[j % 2] for j in range(m)]),
+    ]
+    return [(name, _sampler(plan, c, steps)) for name, steps in kinds]
+
+
+def _sampler(plan: SoftPlan, c: svt.SvtCalibration, steps: list[tuple[int, int]]) -> Sample:
+    K, B = plan.n_teachers, plan.n_bins
+
+    def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+        high = np.array([step[int(neighbour)] for step in steps])
+        # a little beside the edges: both partitions see two full bins, and so do both tests
+        scores = np.where(np.arange(K)[:, None] < high, 1 - 0.75 / B, 0.75 / B)
+        noise = SeededNoise(np.random.SeedSequence(rng.integers(2**63).item()))
+        return SoftRuns(c, noise, runs).answer_all(ScoreBins.of(scores, B))
+
+    return sample
+
+
+class SoftRuns:
+    """Independent runs of `SoftService` side by side, on the same queries."""
+
+    def __init__(self, calibration: svt.SvtCalibration, noise: Noise, runs: int) -> None:
+        self._stable = StableRuns(calibration, noise, runs)
+        self._runs = runs
+
+    def answer_all(self, bins: ScoreBins) -> FloatArray:
+        """Outputs as `attacks` codes them, shape (R, m)."""
+        out = np.full((self._runs, len(bins.plain)), -2.0)
+        for j, (plain, plain_dist, shifted, shifted_dist) in enumerate(zip(*bins.fullest(), strict=True)):
+            first, reached = self._stable.test(plain_dist)
+            second, _ = self._stable.test(shifted_dist, among=reached & ~first)
+            out[reached, j] = -1.0
+            out[second, j] = shifted
+            out[first, j] = plain
+        return out

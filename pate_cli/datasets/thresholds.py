@@ -1,0 +1,68 @@
+"""Points on a line with one change of label, and label noise: the data of the theorems."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from pate_cli.datasets.options import real_option, whole_option
+from pate_cli.errors import ConfigError
+from pate_cli.types import Dataset, FloatArray, IntArray
+
+__all__ = ["load_thresholds"]
+
+
+def load_thresholds(name: str, *, n_records: int, noise: float, threshold: float, seed: int) -> Dataset:
+    """Draw x uniformly on [0, 1] and label it ``1(x >= threshold)``, flipped with probability `noise`.
+
+    The best hypothesis of the class, and of all, is the threshold itself; its error is `noise`.
+
+    Parameters
+    ----------
+    name : str
+    n_records : int
+        At least 10; ten million take about half a second and 160 MB.
+    noise : float
+        Probability that a label is wrong, in [0, 0.5).
+    threshold : float
+        Where the label changes, in [0, 1].
+    seed : int
+        Of the data, not of the run; at least 0.
+
+    Raises
+    ------
+    ConfigError
+        If a value is out of its range, or only one class occurs.
+    """
+    parameters: dict[str, Any] = {
+        "n_records": whole_option("n_records", n_records, 10),
+        "noise": real_option("noise", noise, lambda v: 0 <= v < 0.5, "a probability in [0, 0.5)"),
+        "threshold": real_option("threshold", threshold, lambda v: 0 <= v <= 1, "a number in [0, 1]"),
+        "seed": whole_option("seed", seed, 0),
+    }
+    X, y = _draw(**parameters)
+    if not 0 < np.count_nonzero(y) < len(y):
+        raise ConfigError("dataset.threshold", threshold, "a number at which both classes occur")
+    return Dataset(
+        name=name,
+        X=X,
+        y=y,
+        classes=("0", "1"),
+        # The version stands for the code below: raise it when that draws other numbers.
+        checksum=hashlib.sha256(
+            json.dumps({"thresholds": 1, **parameters}, sort_keys=True).encode()
+        ).hexdigest(),
+        source="uniform on [0, 1], one threshold: " + ", ".join(f"{k}={v}" for k, v in parameters.items()),
+    )
+
+
+def _draw(n_records: int, noise: float, threshold: float, seed: int) -> tuple[FloatArray, IntArray]:
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_records, 1))
+    y = (X[:, 0] >= threshold).astype(np.int64)
+    if noise:
+        y ^= rng.random(n_records) < noise
+    return X, y

@@ -1,0 +1,302 @@
+"""Release of stable values: any function's value, if it is far enough from changing.
+
+The distance to instability framework (Smith and Thakurta 2013) as BTT18 uses it: Algorithm 1
+for one query, and online, over many, with the sparse vector technique (`StableService`).
+Labelling by votes is one use of it (`pate_cli.mechanisms.svt`); sub-sample and aggregate
+(`aggregate`) turns any function of records into another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Generic, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pate_cli.errors import BudgetSpent
+from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.svt import SvtCalibration
+from pate_cli.types import FloatArray, IntArray, PrivacyLoss
+
+__all__ = ["StableRuns", "StableService", "aggregate", "release_once", "stability_threshold"]
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+class StableService(Generic[Value]):
+    """Release values that are stable, refuse the others, stop at T refusals: BTT18's online query release.
+
+    **Guarantee.** (eps, delta)-DP, the calibration's, for up to `ell` adaptively chosen functions
+    ``f_j`` of the data, each given as its value and its distance to instability, if for all
+    neighbouring D and D'
+
+    - distances differ by at most 1, and
+    - if ``f_j(D) != f_j(D')``, both distances are 0.
+
+    Both hold of "the most records that can be changed, whichever they are, without reaching a
+    data set on which some neighbour's value differs": the definition of the papers. The range of
+    ``f_j`` may be anything; in practice it is discrete, as no other value is ever stable. The proof
+    stands at the top of `pate_cli.privacy.svt`, which speaks of majorities and uses only these two
+    properties. Neither a refused value nor any distance leaves.
+
+    Parameters
+    ----------
+    calibration : SvtCalibration
+        From `pate_cli.privacy.svt.calibrate`.
+    noise : Noise
+
+    Examples
+    --------
+    >>> from pate_cli.privacy.noise import SeededNoise
+    >>> from pate_cli.privacy.svt import calibrate
+    >>> calibration = calibrate("tight", eps=1.0, delta=1e-6, ell=10, cutoff=2)
+    >>> service = StableService(calibration, SeededNoise(np.random.SeedSequence(0)))
+    >>> service.release("a median of 12", distance=200), service.release("a mode of 7", distance=0)
+    ('a median of 12', None)
+    >>> value, distance = aggregate(["red"] * 60 + ["blue"] * 39)  # one output a disjoint part of the records
+    >>> value, distance, service.release(value, distance), service.exhausted
+    ('red', 10, None, True)
+
+    References
+    ----------
+    BTT18, long version, Algorithm 3 and Theorem 3.6; A. Smith, A. Thakurta. COLT 2013.
+    """
+
+    def __init__(self, calibration: SvtCalibration, noise: Noise) -> None:
+        self._c = calibration
+        self._run = StableRuns(calibration, noise, 1)
+        self._open = False  # a query was asked since the threshold was drawn
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether T values were refused, or `ell` were asked for."""
+        return self._refused >= self._c.cutoff or self._asked >= self._c.ell
+
+    @property
+    def _refused(self) -> int:
+        return int(self._run.unstable[0])
+
+    @property
+    def _asked(self) -> int:
+        return int(self._run.asked[0])
+
+    def release(self, value: Value, distance: float) -> Value | None:
+        """Release one value, or refuse it.
+
+        Parameters
+        ----------
+        value : hashable
+            Not None. PRIVATE until it is returned.
+        distance : float
+            Its distance to instability, at least 0. PRIVATE.
+
+        Returns
+        -------
+        The value, or None if it is not stable enough.
+
+        Raises
+        ------
+        BudgetSpent
+            If the service is exhausted.
+        ValueError
+            If the value is None or the distance negative.
+        """
+        if self.exhausted:
+            raise BudgetSpent(f"{self._refused} unstable answers of {self._c.cutoff}")
+        if value is None or not distance >= 0:
+            raise ValueError("a value and a distance of at least 0 are needed")
+        stable = bool(self._run.test(distance)[0][0])
+        self._open = stable or not self._c.redraw
+        return value if stable else None
+
+    def release_all(self, values: Sequence[Value], distances: IntArray | FloatArray) -> list[Value | None]:
+        """Release values in order until the T-th refusal; may give fewer than there are.
+
+        The same run as `release` gives, a segment between refusals at a time.
+        """
+        run, c = self._run, self._c
+        if self.exhausted:
+            return []
+        count = min(len(values), c.ell - self._asked)
+        noisy = distances[:count] + run.draw_query_noise(count)
+        released: list[Value | None] = []
+        while len(released) < count and self._refused < c.cutoff:
+            start = len(released)
+            below = np.flatnonzero(noisy[start:] <= run.noisy_threshold[0])
+            stop = start + int(below[0]) if len(below) else count
+            released += values[start:stop]
+            self._open = self._open or stop > start
+            if stop < count:
+                released.append(None)
+                run.unstable += 1
+                self._open = not c.redraw
+                if c.redraw:
+                    run.noisy_threshold = run.draw_threshold(1)
+        run.asked += len(released)
+        return released
+
+    def spent(self) -> PrivacyLoss:
+        """Loss after the fact: the smaller of the budget and the pathwise loss of the pattern seen."""
+        c = self._c
+        pathwise = c.pathwise_eps(self._refused, open_segment=self._open)
+        if pathwise < c.eps:
+            how = f"pathwise loss of {self._refused} unstable answers, delta for stability"
+            return PrivacyLoss(pathwise, c.delta, how, data_dependent=True)
+        return PrivacyLoss(
+            c.eps, c.delta, "the budget (the pathwise loss is no smaller)", data_dependent=True
+        )
+
+    def odometer(self) -> PrivacyLoss:
+        """Pathwise loss, which bounds every output on its own but with probability delta_stab."""
+        c = self._c
+        pathwise = c.pathwise_eps(self._refused, open_segment=self._open)
+        return PrivacyLoss(pathwise, c.delta_stab, "pathwise loss of the pattern", data_dependent=True)
+
+
+class StableRuns:
+    """Independent runs of the mechanism side by side, one query at a time: what `StableService` is one of.
+
+    Parameters
+    ----------
+    calibration : SvtCalibration
+    noise : Noise
+        Threshold noise and query noise are drawn from two sources spawned from it.
+    runs : int
+        R.
+    """
+
+    def __init__(self, calibration: SvtCalibration, noise: Noise, runs: int) -> None:
+        self.calibration = calibration
+        self._threshold_noise, self._query_noise = noise.spawn(2)
+        self.noisy_threshold = self.draw_threshold(runs)
+        self.unstable = np.zeros(runs, dtype=np.int64)
+        self.asked = np.zeros(runs, dtype=np.int64)
+
+    def test(
+        self, distance: float, among: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Test the same distance in every run, or in some.
+
+        Parameters
+        ----------
+        distance : float
+        among : ndarray of bool, shape (R,), optional
+            Runs that ask.
+
+        Returns
+        -------
+        stable, reached : ndarray of bool, shape (R,)
+            Whether the value may go, and whether the run asked and still took queries.
+        """
+        c = self.calibration
+        reached = (self.unstable < c.cutoff) & (self.asked < c.ell)
+        if among is not None:
+            reached &= among
+        self.asked += 1 if among is None else among
+        stable = reached & (distance + self.draw_query_noise(len(reached)) > self.noisy_threshold)
+        failed = reached & ~stable
+        self.unstable += failed
+        if c.redraw:
+            self.noisy_threshold[failed] = self.draw_threshold(int(failed.sum()))
+        return stable, reached
+
+    def draw_threshold(self, size: int) -> FloatArray:
+        """Threshold w plus noise, shape (size,)."""
+        c = self.calibration
+        return c.threshold + _draw(self._threshold_noise, c.threshold_scale, size, c.noise)
+
+    def draw_query_noise(self, size: int) -> FloatArray:
+        """Noise for the distances of consecutive queries."""
+        c = self.calibration
+        return _draw(self._query_noise, c.query_scale, size, c.noise)
+
+
+def _draw(noise: Noise, scale: float, size: int, kind: str) -> FloatArray:
+    """Two-sided noise, or the one-sided -Exp(scale) (see `pate_cli.privacy.svt`)."""
+    return -noise.exponential(scale, size) if kind == "exponential" else noise.laplace(scale, size)
+
+
+def stability_threshold(eps: float, delta: float, rule: Literal["tight", "bassily2018"] = "tight") -> float:
+    """Threshold of `release_once`: ``ln(1/(2 delta))/eps``, or BTT18's ``ln(1/delta)/eps``, at least 0.
+
+    Raises
+    ------
+    ValueError
+        If eps is not positive or delta not in (0, 1).
+    """
+    if not eps > 0 or not 0 < delta < 1:
+        raise ValueError(f"eps > 0 and delta in (0, 1) are needed, got {eps} and {delta}")
+    return max(0.0, -math.log(2 * delta if rule == "tight" else delta) / eps)
+
+
+def release_once(
+    value: Value,
+    distance: float,
+    *,
+    eps: float,
+    delta: float,
+    noise: Noise,
+    rule: Literal["tight", "bassily2018"] = "tight",
+) -> Value | None:
+    """Release one value if ``distance + Lap(1/eps) > threshold`` (BTT18 Algorithm 1, A_stab).
+
+    **Guarantee.** (eps, delta)-DP under the two conditions of `StableService`. Where the values on D
+    and D' agree, the answer is a function of the noisy distance alone, which is (eps, 0)-DP. Where
+    they differ both distances are 0, and the value goes with probability
+    ``P(Lap(1/eps) > threshold) = exp(-eps threshold)/2``, which is delta at `tight` (if
+    ``delta <= 1/2``) and delta/2 at BTT18's threshold; it is refused with equal probability on both.
+
+    Parameters
+    ----------
+    value : hashable
+    distance : float
+        At least 0. PRIVATE, as the value is.
+    eps, delta : float
+    noise : Noise
+    rule : {"tight", "bassily2018"}
+        See `stability_threshold`.
+
+    Returns
+    -------
+    The value, or None.
+
+    Examples
+    --------
+    >>> from pate_cli.privacy.noise import SeededNoise
+    >>> noise = SeededNoise(np.random.SeedSequence(0))
+    >>> release_once("e", 30, eps=1.0, delta=1e-6, noise=noise)
+    'e'
+    """
+    if value is None or not distance >= 0:
+        raise ValueError("a value and a distance of at least 0 are needed")
+    noisy = distance + float(noise.laplace(1 / eps, 1)[0])
+    return value if noisy > stability_threshold(eps, delta, rule) else None
+
+
+def aggregate(outputs: Sequence[Value]) -> tuple[Value, int]:
+    """Sub-sample and aggregate (BTT18 long version, Algorithm 4): the commonest output, and its distance.
+
+    Parameters
+    ----------
+    outputs : sequence of hashable
+        Any function's value on each of K disjoint parts of the records; not empty. PRIVATE.
+
+    Returns
+    -------
+    value : hashable
+        Of several that are equally common, the one seen first.
+    distance : int
+        ``max(0, ceil((n1 - n2)/2) - 1)``, n1 and n2 the two largest counts: as of votes, it meets the
+        two conditions of `StableService` whatever the function, since one record changes one part.
+
+    Examples
+    --------
+    >>> aggregate(["a"] * 7 + ["b"] * 2)
+    ('a', 2)
+    """
+    (value, first), *others = Counter(outputs).most_common(2)
+    second = others[0][1] if others else 0
+    return value, max(0, (first - second + 1) // 2 - 1)

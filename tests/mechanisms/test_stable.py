@@ -1,0 +1,139 @@
+"""Values released if they are stable: the generic service, Algorithm 1, sub-sample and aggregate."""
+
+from __future__ import annotations
+
+import doctest
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from pate_cli.errors import BudgetSpent
+from pate_cli.mechanisms import StableService, aggregate, release_once, stable
+from pate_cli.mechanisms.stable import StableRuns, stability_threshold
+from pate_cli.mechanisms.svt import SvtService
+from pate_cli.privacy import svt
+from pate_cli.privacy.audit import best_event, eps_lower_bound
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.types import UNANSWERED, Votes
+
+
+def noise(seed=0):
+    return SeededNoise(np.random.SeedSequence(seed))
+
+
+def test_the_examples_of_the_docstrings():
+    found = doctest.testmod(stable)
+    assert found.attempted > 8
+    assert found.failed == 0
+
+
+@pytest.mark.parametrize("rule", ["tight", "liu2021"])
+def test_classification_is_one_instance(rule):
+    """Names of classes, released one by one, are what the labelling service gives."""
+    rng = np.random.default_rng(1)
+    K, m, names = 300, 80, np.array(["owl", "cat", "eel"])
+    counts = np.array([rng.multinomial(K, rng.dirichlet([0.3] * 3)) for _ in range(m)])
+    calibration = svt.calibrate(rule, 8.0, 1e-3, m, 3)
+    expected = SvtService(calibration, noise()).answer_all(Votes(counts, K))
+    service, got = StableService(calibration, noise()), []
+    for row in counts:
+        if service.exhausted:
+            break
+        n2, n1 = np.sort(row)[-2:]
+        got.append(service.release(names[np.argmax(row)], max(0, math.ceil((n1 - n2) / 2) - 1)))
+    assert len(got) > 5
+    assert got == [None if a.label == UNANSWERED else names[a.label] for a in expected]
+    assert 0 < got.count(None) < len(got)
+
+
+def test_stops_and_refuses_nonsense():
+    service = StableService(svt.calibrate("tight", 1.0, 1e-3, 3, 2), noise())
+    for value, distance in ((None, 3), ("a", -1), ("a", math.nan)):
+        with pytest.raises(ValueError, match="a value and a distance"):
+            service.release(value, distance)
+        with pytest.raises(ValueError, match="a value and a distance"):
+            release_once(value, distance, eps=1, delta=0.1, noise=noise())
+    assert service.release(("any", "hashable"), 1000) == ("any", "hashable")
+    assert service.release_all(["a", "b", "c"], np.array([0, 1000, 0])) == [None, "b"]  # ell = 3
+    assert service.exhausted
+    with pytest.raises(BudgetSpent):
+        service.release("a", 1000)
+
+
+def test_one_release_in_numbers():
+    # ln(1/(2 delta))/eps: exp(-threshold eps)/2 = delta
+    assert stability_threshold(0.5, 1e-6) == pytest.approx(26.2447, abs=1e-4)
+    assert stability_threshold(0.5, 1e-6, "bassily2018") == pytest.approx(27.6310, abs=1e-4)
+    assert math.exp(-0.5 * stability_threshold(0.5, 1e-6)) / 2 == pytest.approx(1e-6)
+    assert stability_threshold(1.0, 0.6) == 0.0
+    for eps, delta in ((0, 0.1), (1, 0), (1, 1)):
+        with pytest.raises(ValueError, match="eps > 0 and delta"):
+            stability_threshold(eps, delta)
+
+
+@pytest.mark.parametrize("distance", [0, 2, 5])
+@pytest.mark.parametrize(("rule", "excess"), [("tight", math.log(2)), ("bassily2018", 0.0)])
+def test_one_release_passes_as_often_as_laplace_says(distance, rule, excess):
+    eps, delta, n = 1.0, 0.05, 40_000
+    source = noise(distance)
+    passed = sum(
+        release_once("v", distance, eps=eps, delta=delta, noise=source, rule=rule) == "v" for _ in range(n)
+    )
+    margin = eps * distance - math.log(1 / delta) + excess  # of the distance over the threshold
+    p = 0.5 * math.exp(margin) if margin < 0 else 1 - 0.5 * math.exp(-margin)
+    assert abs(passed - n * p) < 5.2 * math.sqrt(n * p * (1 - p))  # false alarm 2e-7
+
+
+def test_aggregate_meets_both_conditions_on_all_neighbours():
+    """Brute force: outputs of five parts over three values; replace each part's output in every way."""
+    for outputs in itertools.product("abc", repeat=5):
+        value, distance = aggregate(outputs)
+        for k, other in itertools.product(range(5), "abc"):
+            value2, distance2 = aggregate([*outputs[:k], other, *outputs[k + 1 :]])
+            assert abs(distance - distance2) <= 1
+            assert value == value2 or distance == distance2 == 0
+    assert aggregate([("tuple", 1)] * 9) == (("tuple", 1), 4)
+
+
+def _bound(calibration, distances, neighbour, runs=40_000):
+    """Lower bound on eps from the number of refusals, on fixed distances of D and D'."""
+    scores = []
+    for seed, side in enumerate((distances, neighbour, distances, neighbour)):
+        run = StableRuns(calibration, noise(seed), runs)
+        for distance in side:
+            run.test(distance)
+        scores.append(run.unstable.astype(float))
+    found = 0.0
+    for sign, (first, second) in itertools.product((1, -1), ((0, 1), (1, 0))):
+        t, _ = best_event(sign * scores[first], sign * scores[second], calibration.delta, 0.99)
+        hits = [int(np.sum(sign * scores[2 + i] >= t)) for i in (first, second)]
+        found = max(found, float(eps_lower_bound(hits[0], runs, hits[1], runs, calibration.delta, 0.999999)))
+    return found
+
+
+@pytest.mark.parametrize(("start", "step"), [(0.3, 1), (0.05, 1)])
+def test_audit_of_the_online_service(start, step):
+    c = svt.calibrate("tight", 1.0, 1e-3, 20, 4)
+    distances = np.full(20, math.ceil(c.margin(start)))
+    assert 0.0 < _bound(c, distances, distances + step) < 1.0  # four bounds, false alarm below 1e-5
+    # distances that one record moves by many: the first condition broken
+    assert _bound(c, distances, distances + 12) > 1.0
+
+
+def test_audit_of_one_release():
+    """At the boundary of the two values: distance 0 on both sides, and the value told with chance delta."""
+    eps, delta, runs = 1.0, 0.01, 20_000
+
+    def told(value, distance, seed):
+        source = noise(seed)
+        given = [release_once(value, distance, eps=eps, delta=delta, noise=source) for _ in range(runs)]
+        return sum(v == "a" for v in given)
+
+    def bound(distance):
+        hits = told("a", distance, 1), told("b", distance, 2)
+        return float(eps_lower_bound(hits[0], runs, hits[1], runs, delta, 0.999999))
+
+    assert bound(0) < eps
+    assert bound(3) > eps  # values that differ at a distance above 0: the second condition broken
