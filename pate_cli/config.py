@@ -58,12 +58,16 @@ class DatasetConfig:
 
 @dataclass(frozen=True)
 class TeacherConfig:
-    """`teacher`: the learner, and records a teacher (`size`) or teachers (`count`, which wins)."""
+    """`teacher`: the learner, and records a teacher (`size`) or teachers (`count`, which wins).
+
+    `auto_count` says that the number is to be chosen from public numbers (`teacher.count=auto`).
+    """
 
     estimator: str
     params: dict[str, Any]
     size: int | None
     count: int | None
+    auto_count: bool = False
 
 
 @dataclass(frozen=True)
@@ -180,7 +184,10 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
             size=_whole(
                 "teacher.size", teacher.get("size"), low=1, nullable=teacher.get("count") is not None
             ),
-            count=_whole("teacher.count", teacher.get("count"), low=1, nullable=True),
+            count=None
+            if teacher.get("count") == "auto"
+            else _whole("teacher.count", teacher.get("count"), low=1, nullable=True, otherwise="auto, or "),
+            auto_count=teacher.get("count") == "auto",
         ),
         student=StudentConfig(
             estimator=_text("student.estimator", student.get("estimator")),

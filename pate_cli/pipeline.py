@@ -129,13 +129,14 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     """
     s, t, m = config.split, config.teacher, config.mechanism
     sizes = datasets.sizes(dataset.n_records, s.private, s.public, s.budget)
-    n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=t.count)
+    delta = 1 / sizes.n_private if config.delta is None else config.delta
+    count = _auto_count(config, dataset, sizes, delta) if t.auto_count else t.count
+    n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
     sparse = _becomes_sparse(dataset)
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
     students.check_student(
         config.student.estimator, config.student.params, n_classes=dataset.n_classes, sparse=sparse
     )
-    delta = 1 / sizes.n_private if config.delta is None else config.delta
     if m.labeller is None:
         setting = Setting(
             eps=config.eps,
@@ -176,6 +177,13 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     return Prepared(config, dataset, sizes, n_teachers, delta, plan)
 
 
+def _auto_count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int:
+    ell = sizes.n_public if config.mechanism.queries == "passive" else sizes.budget
+    return teachers.auto_count(
+        sizes.n_private, ell, dataset.n_features, dataset.n_classes, config.eps, delta
+    )
+
+
 def _plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
     rooms = (agnostic, references, aggregation)
     for room in rooms:
@@ -195,7 +203,9 @@ def _becomes_sparse(dataset: Dataset) -> bool:
 
 def teaching_key(config: RunConfig) -> Hashable:
     """What the votes depend on: runs with equal keys may share `teach` of the same repeat."""
-    return repr((config.dataset, config.split, config.teacher, config.seed))
+    t = config.teacher
+    chosen_from = (config.eps, config.delta, config.mechanism) if t.auto_count else ()
+    return repr((config.dataset, config.split, t, config.seed, chosen_from))
 
 
 def teach(run: Prepared, repeat: int, lesson: Lesson | None = None) -> Taught:

@@ -8,16 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from pate_cli.students.gaussian_process import KERNELS, Landmarks, Span, regress
 from pate_cli.types import FloatArray
 
 __all__ = ["NoisyCountsClassifier"]
 
-_MOST_LANDMARKS = 1500
-"""Beyond this many points (or features) a random subset of the points spans the functions (Nystroem)."""
-
 _MOST_DIRECTIONS = 300
 _AMPLITUDES = np.geomspace(0.1, 1000.0, 9)
-_LENGTHS = (0.5, 1.0, 2.0)
 
 
 class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -104,22 +101,16 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.labels_model_ = None
         n_classes = y.shape[1]
         self.classes_ = np.arange(n_classes)
-        self._prepare(X)
         self.prior_ = 1 / n_classes
+        self.landmarks_ = Landmarks(X, self.random_state)
+        names = [name for name in KERNELS if self.kernel in ("auto", name.partition(" ")[0])]
+        spans = {name: self.landmarks_.span(X, name) for name in names}
         shares = (y[:, 1:] if n_classes == 2 else y) / self.n_teachers
         variance = (self.sigma / self.n_teachers) ** 2
-        names = ["linear"] if self.kernel != "rbf" else []
-        if self.kernel != "linear":
-            names += [f"rbf {length:g}" for length in _LENGTHS]
-        best = None
-        for name in names:
-            span = _Span(self._gram(X, name), self._gram(self.landmarks_, name))
-            evidence, scatter = _best_scatter(span, shares - self.prior_, variance)
-            if best is None or evidence > best[0]:
-                best = evidence, scatter, name, span
-        _, scatter, self.kernel_, span = best  # type: ignore[misc]
+        _, self.kernel_, scatter, _ = regress(spans, shares - self.prior_, variance)
         self.scatter_ = float(np.sqrt(scatter))
-        shift = np.log(self.prior_ / (1 - self.prior_))
+        shift = float(np.log(self.prior_ / (1 - self.prior_)))
+        span = spans[self.kernel_]
         self.amplitude_, weights = _best_amplitude(span, shares, variance + scatter, shift)
         self.coefficients_ = span.back @ weights
         return self
@@ -138,12 +129,8 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if self.labels_model_ is not None:
             scores: FloatArray = self.labels_model_.decision_function(X)
             return scores
-        step = 4096
-        blocks = [
-            self._gram(X[i : i + step], self.kernel_) @ self.coefficients_ for i in range(0, X.shape[0], step)
-        ]
-        shift = float(np.log(self.prior_ / (1 - self.prior_)))
-        both: FloatArray = np.concatenate(blocks) + shift if blocks else np.empty((0, len(self.classes_)))
+        both = self.landmarks_.evaluate(X, {self.kernel_: self.coefficients_})
+        both += np.log(self.prior_ / (1 - self.prior_))
         return both[:, 0] if len(self.classes_) == 2 else both
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -170,63 +157,10 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.labels_model_ = LogisticRegression(max_iter=5000).fit(X, y)
         return self
 
-    def _prepare(self, X: Any) -> None:
-        """Choose the landmarks and the scale of distances."""
-        from sklearn.metrics.pairwise import euclidean_distances
-
-        m = X.shape[0]
-        rng = np.random.default_rng(self.random_state)
-        self.landmarks_ = X if m <= _MOST_LANDMARKS else X[rng.permutation(m)[:_MOST_LANDMARKS]]
-        some = self.landmarks_[:500]
-        squares = euclidean_distances(some, squared=True)
-        apart = squares[squares > 1e-12]
-        self.distance_ = float(np.sqrt(np.median(apart))) if apart.size else 1.0
-        norms = _squared_norms(self.landmarks_)
-        self.norm_ = float(norms.mean()) or 1.0
-
-    def _gram(self, X: Any, name: str) -> FloatArray:
-        """Kernel between points and landmarks, plus 1 for the intercept."""
-        from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
-
-        kind, _, length = name.partition(" ")
-        gram: FloatArray
-        if kind == "linear":
-            gram = linear_kernel(X, self.landmarks_) / self.norm_ + 1.0
-        else:
-            scale = float(length) * self.distance_
-            gram = rbf_kernel(X, self.landmarks_, gamma=0.5 / scale**2) + 1.0
-        return gram
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class _Span:
-    """The functions a kernel's landmarks span, in orthogonal directions over the points.
-
-    Attributes
-    ----------
-    directions : ndarray of shape (m, r)
-        Orthonormal.
-    variances : ndarray of shape (r,)
-        Prior variance along each, descending.
-    back : ndarray of shape (n_landmarks, r)
-        Coefficients on the landmarks' kernel of the function with unit weight on each direction.
-    """
-
-    def __init__(self, points: FloatArray, landmarks: FloatArray) -> None:
-        values, vectors = np.linalg.eigh(landmarks)
-        keep = values > 1e-9 * values[-1]
-        root = vectors[:, keep] / np.sqrt(values[keep])
-        if points.shape == landmarks.shape:  # every point is a landmark: the eigenvectors are at hand
-            values, vectors = values[keep][::-1], vectors[:, keep][:, ::-1]
-            self.directions, self.variances, turn = vectors, values, np.eye(len(values))[:, ::-1]
-        else:
-            self.directions, singular, turned = np.linalg.svd(points @ root, full_matrices=False)
-            self.variances, turn = singular**2, turned.T
-        self.back = root @ turn
 
 
 def _logistic(scores: FloatArray) -> FloatArray:
@@ -236,37 +170,8 @@ def _logistic(scores: FloatArray) -> FloatArray:
     return shares
 
 
-def _squared_norms(X: Any) -> FloatArray:
-    squares = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else (np.asarray(X) ** 2).sum(axis=1)
-    return np.asarray(squares, dtype=float).ravel()
-
-
-def _best_scatter(span: _Span, targets: FloatArray, variance: float) -> tuple[float, float]:
-    """Evidence and tau^2 of ``targets ~ N(0, a * kernel + (variance + tau^2) I)``, maximised over a and tau."""
-    from scipy.optimize import minimize
-
-    m, n_functions = targets.shape
-    inside = span.directions.T @ targets
-    squares = (inside**2).sum(axis=1)
-    outside = max(0.0, float((targets**2).sum() - squares.sum()))
-    left = m - len(squares)
-    spread = float(targets.var()) + 1e-9
-
-    def minus(logs: FloatArray) -> float:
-        noise = variance + np.exp(logs[1])
-        total = np.exp(logs[0]) * span.variances + noise
-        sides = squares / total + n_functions * np.log(total)
-        return float(0.5 * (sides.sum() + outside / noise + n_functions * left * np.log(noise)))
-
-    bounds = [(np.log(spread) - 15, np.log(spread) + 10), (np.log(1e-6), np.log(spread) + 1)]
-    starts = [(np.log(spread), np.log(spread) - 3), (np.log(spread) - 4, np.log(spread) - 1)]
-    found = [minimize(minus, np.clip(s, *zip(*bounds, strict=True)), method="L-BFGS-B", bounds=bounds) for s in starts]
-    best = min(found, key=lambda result: float(result.fun))
-    return -float(best.fun), float(np.exp(best.x[1]))
-
-
 def _best_amplitude(
-    span: _Span, shares: FloatArray, variance: float, shift: float
+    span: Span, shares: FloatArray, variance: float, shift: float
 ) -> tuple[float, FloatArray]:
     """Prior variance of f with the largest Laplace evidence, and the weights of its mode on the directions."""
     directions = span.directions[:, :_MOST_DIRECTIONS]
