@@ -17,6 +17,7 @@ import numpy as np
 from pate_cli import (
     aggregation,
     agnostic,
+    boosting,
     datasets,
     learners,
     mechanisms,
@@ -180,12 +181,13 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
 def _auto_count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int:
     ell = sizes.n_public if config.mechanism.queries == "passive" else sizes.budget
     return teachers.auto_count(
-        sizes.n_private, ell, dataset.n_features, dataset.n_classes, config.eps, delta
+        sizes.n_private, ell, dataset.n_features, dataset.n_classes, config.eps, delta,
+        rounds=config.mechanism.options.get("rounds", 1) if config.mechanism.name == "boosting" else 1,
     )
 
 
 def _plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
-    rooms = (agnostic, references, aggregation)
+    rooms = (agnostic, references, aggregation, boosting)
     for room in rooms:
         if name in room.OPTIONS:
             learner: LearnerPlan = room.plan(name, options, setting)
