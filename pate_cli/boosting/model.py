@@ -60,14 +60,18 @@ class BoostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of the classes, shape (n, C)."""
+        scores = self.decision_function(X)
+        return self.probabilities(scores.reshape(len(scores), -1))
+
+    def probabilities(self, scores: FloatArray) -> FloatArray:
+        """Probabilities from scores of shape (n, 1) for two classes, else (n, C)."""
         from scipy.special import expit, softmax
 
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            ones = expit(scores)
+        if self.n_classes == 2:
+            ones = expit(scores[:, 0])
             return np.column_stack([1 - ones, ones])
-        probabilities: FloatArray = softmax(scores, axis=1)
-        return probabilities
+        shares: FloatArray = softmax(scores, axis=1)
+        return shares
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Class codes, shape (n,)."""

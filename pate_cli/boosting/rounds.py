@@ -104,6 +104,7 @@ class BoostingPlan:
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
         model = BoostedClassifier(landmarks, {}, s.n_classes)
         weights = np.ones(private.n_records)
+        scores = np.zeros((private.n_records, 1 if s.n_classes == 2 else s.n_classes))
         for _ in range(self.rounds):
             ensemble = teachers.train(
                 private,
@@ -123,7 +124,8 @@ class BoostingPlan:
             fitted = regress(spans, targets[:, 1:] if s.n_classes == 2 else targets, variance)
             before = model.coefficients.get(fitted.kernel, 0.0)
             model.coefficients[fitted.kernel] = before + self.step * fitted.coefficients
-            weights = _weights(model.predict_proba(private.X), private.y)
+            scores += landmarks.evaluate(private.X, {fitted.kernel: self.step * fitted.coefficients})
+            weights = _weights(model.probabilities(scores), private.y)
         everything = np.arange(public.n_points, dtype=np.int64)
         answered = Answers(everything, model.predict(public.X), n_teachers=s.n_teachers)
         return Learnt(model, answered, service.spent())

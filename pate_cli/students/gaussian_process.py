@@ -63,9 +63,15 @@ class Landmarks:
         """Sum over kernels of ``gram @ coefficients``, in blocks; shape (n, number of functions)."""
         width = next(iter(coefficients.values())).shape[1]
         values = np.zeros((X.shape[0], width))
+        rest = dict(coefficients)
+        linear = rest.pop("linear", None)
+        if linear is not None:  # one function of d coefficients, without a matrix of n x n_landmarks
+            values += X @ (self.points.T @ linear) / self.norm + linear.sum(axis=0)
+        if not rest:
+            return values
         for first in range(0, X.shape[0], 4096):
             block = X[first : first + 4096]
-            for name, weights in coefficients.items():
+            for name, weights in rest.items():
                 values[first : first + 4096] += self.gram(block, name) @ weights
         return values
 
