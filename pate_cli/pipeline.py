@@ -181,7 +181,12 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
 def _auto_count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int:
     ell = sizes.n_public if config.mechanism.queries == "passive" else sizes.budget
     return teachers.auto_count(
-        sizes.n_private, ell, dataset.n_features, dataset.n_classes, config.eps, delta,
+        sizes.n_private,
+        ell,
+        dataset.n_features,
+        dataset.n_classes,
+        config.eps,
+        delta,
         rounds=config.mechanism.options.get("rounds", 1) if config.mechanism.name == "boosting" else 1,
     )
 

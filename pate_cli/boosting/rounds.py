@@ -102,7 +102,8 @@ class BoostingPlan:
         names = [name for name in KERNELS if self.kernel in ("auto", name.partition(" ")[0])]
         spans = {name: landmarks.span(public.X, name) for name in names}
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
-        model = BoostedClassifier(landmarks, {}, s.n_classes)
+        coefficients: dict[str, FloatArray] = {}
+        model = BoostedClassifier(landmarks, coefficients, s.n_classes)
         weights = np.ones(private.n_records)
         scores = np.zeros((private.n_records, 1 if s.n_classes == 2 else s.n_classes))
         for _ in range(self.rounds):
@@ -119,11 +120,14 @@ class BoostingPlan:
             if answers[0].noisy_counts is None:  # eps=inf: the votes as they are
                 counts = votes.counts.astype(float)
             else:
-                counts = np.vstack([answer.noisy_counts for answer in answers if answer.noisy_counts is not None])
+                counts = np.vstack(
+                    [answer.noisy_counts for answer in answers if answer.noisy_counts is not None]
+                )
             targets = counts / s.n_teachers - 1 / s.n_classes
             fitted = regress(spans, targets[:, 1:] if s.n_classes == 2 else targets, variance)
-            before = model.coefficients.get(fitted.kernel, 0.0)
-            model.coefficients[fitted.kernel] = before + self.step * fitted.coefficients
+            coefficients[fitted.kernel] = (
+                coefficients.get(fitted.kernel, 0.0) + self.step * fitted.coefficients
+            )
             scores += landmarks.evaluate(private.X, {fitted.kernel: self.step * fitted.coefficients})
             weights = _weights(model.probabilities(scores), private.y)
         everything = np.arange(public.n_points, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Gaussian processes on shares of votes, with the noise's variance known: kernels, evidence, posterior mean."""
+"""Gaussian processes on shares of votes, the noise's variance known: kernels, evidence, posterior mean."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Span:
 
 
 class Regression(NamedTuple):
-    """The model with the largest evidence: its kernel, variance of the scatter, and coefficients on landmarks."""
+    """The model with the largest evidence: kernel, variance of the scatter, coefficients on landmarks."""
 
     evidence: float
     kernel: str
@@ -137,7 +137,7 @@ def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Reg
 
 
 def _best_scales(span: Span, targets: FloatArray, variance: float) -> tuple[float, float, float]:
-    """Evidence, a and tau^2 of ``targets ~ N(0, a * kernel + (variance + tau^2) I)``, maximised over a and tau."""
+    """Evidence, a and tau^2 of ``targets ~ N(0, a * kernel + (variance + tau^2) I)`` at its largest."""
     from scipy.optimize import minimize
 
     m, n_functions = targets.shape
@@ -155,8 +155,7 @@ def _best_scales(span: Span, targets: FloatArray, variance: float) -> tuple[floa
 
     bounds = [(np.log(spread) - 15, np.log(spread) + 10), (np.log(1e-6), np.log(spread) + 1)]
     starts = [(np.log(spread), np.log(spread) - 3), (np.log(spread) - 4, np.log(spread) - 1)]
-    found = [minimize(minus, np.clip(s, *zip(*bounds, strict=True)), method="L-BFGS-B", bounds=bounds) for s in starts]
+    low, high = np.array(bounds).T
+    found = [minimize(minus, np.clip(s, low, high), method="L-BFGS-B", bounds=bounds) for s in starts]
     best = min(found, key=lambda result: float(result.fun))
     return -float(best.fun), float(np.exp(best.x[0])), float(np.exp(best.x[1]))
-
-

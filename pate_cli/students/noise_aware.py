@@ -98,7 +98,7 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             return self._fit_labels(X, y)
         if y.shape[0] != X.shape[0] or y.shape[1] < 2:
             raise ValueError(f"y: counts of shape ({X.shape[0]}, C), C >= 2; got shape {y.shape}")
-        self.labels_model_ = None
+        self.labels_model_: Any = None
         n_classes = y.shape[1]
         self.classes_ = np.arange(n_classes)
         self.prior_ = 1 / n_classes
@@ -127,11 +127,12 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         ndarray of shape (m,), or (m, C) for more than two classes
         """
         if self.labels_model_ is not None:
-            scores: FloatArray = self.labels_model_.decision_function(X)
-            return scores
-        both = self.landmarks_.evaluate(X, {self.kernel_: self.coefficients_})
+            by_labels: FloatArray = self.labels_model_.decision_function(X)
+            return by_labels
+        both: FloatArray = self.landmarks_.evaluate(X, {self.kernel_: self.coefficients_})
         both += np.log(self.prior_ / (1 - self.prior_))
-        return both[:, 0] if len(self.classes_) == 2 else both
+        scores: FloatArray = both[:, 0] if len(self.classes_) == 2 else both
+        return scores
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Expected shares of the votes, scaled to sum to 1; shape (m, C)."""
@@ -148,7 +149,8 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """Predict the class with the largest expected share of the votes; shape (m,)."""
         scores = self.decision_function(X)
         best = (scores >= 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_)[best]
+        predicted: NDArray[Any] = np.asarray(self.classes_)[best]
+        return predicted
 
     def _fit_labels(self, X: Any, y: NDArray[Any]) -> NoisyCountsClassifier:
         from sklearn.linear_model import LogisticRegression
@@ -173,7 +175,7 @@ def _logistic(scores: FloatArray) -> FloatArray:
 def _best_amplitude(
     span: Span, shares: FloatArray, variance: float, shift: float
 ) -> tuple[float, FloatArray]:
-    """Prior variance of f with the largest Laplace evidence, and the weights of its mode on the directions."""
+    """Prior variance of f with the largest Laplace evidence, and its mode's weights on the directions."""
     directions = span.directions[:, :_MOST_DIRECTIONS]
     scales = np.sqrt(span.variances[:_MOST_DIRECTIONS])
     basis = directions * scales

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import build
 from pate_cli.types import UNANSWERED, Answers, PublicPoints
-
-if TYPE_CHECKING:
-    from pate_cli.students.noise_aware import NoisyCountsClassifier
 
 __all__ = ["SPECIAL", "fit_special", "special_learner"]
 
@@ -122,6 +119,8 @@ def fit_special(
     try:
         fitted = student.fit(points.X, labels)
     except (TypeError, ValueError) as error:
-        accepted = f"a student that learns from {int(given.sum())} labels of {points.n_points} points ({error})"
+        accepted = (
+            f"a student that learns from {int(given.sum())} labels of {points.n_points} points ({error})"
+        )
         raise ConfigError("student.estimator", name, accepted) from error
     return fitted

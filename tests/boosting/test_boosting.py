@@ -64,7 +64,6 @@ def test_the_noise_is_for_every_query_of_every_round(n_classes):
 
 def test_one_record_moves_at_most_one_vote_a_query_in_each_round(monkeypatch):
     """With every answer but its own noise the same, rounds see the same student on both databases."""
-    X, y = data(2)
     seen = []
     real = teachers.train
 
