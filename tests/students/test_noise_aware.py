@@ -87,7 +87,7 @@ def test_counts_tell_the_shares_of_the_votes_better_than_labels():
         labels = NoisyCountsClassifier().fit(X, (counts[:, 1] >= counts[:, 0]).astype(int))
         errors.append([np.mean((s.predict_proba(fresh) - exact / K) ** 2) for s in (aware, labels)])
     aware_error, label_error = np.mean(errors, axis=0)
-    assert aware_error < 0.5 * label_error
+    assert aware_error < 0.75 * label_error
 
 
 def test_pure_noise_teaches_nothing():
