@@ -109,6 +109,12 @@ class MechanismConfig:
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def rounds(self) -> int:
+        """Rounds of queries that share the budget; a value that boosting will refuse counts as 1."""
+        rounds = self.options.get("rounds") if self.name == "boosting" else 1
+        return rounds if isinstance(rounds, int) and rounds >= 1 else 1
+
+    @property
     def label(self) -> str:
         """Name in tables; the active learner's says who answers if it is not the default."""
         return "active-svt" if self.name == "active" and self.labeller == "svt" else self.name

@@ -131,9 +131,11 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     s, t, m = config.split, config.teacher, config.mechanism
     sizes = datasets.sizes(dataset.n_records, s.private, s.public, s.budget)
     delta = 1 / sizes.n_private if config.delta is None else config.delta
-    count = _auto_count(config, dataset, sizes, delta) if t.auto_count else t.count
+    ell = sizes.n_public if m.queries == "passive" else sizes.budget
+    public = (sizes.n_private, ell, dataset.n_features, dataset.n_classes, config.eps, delta)
+    count = teachers.auto_count(*public, rounds=m.rounds) if t.auto_count else t.count
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
-    sparse = _becomes_sparse(dataset)
+    sparse = datasets.becomes_sparse(dataset)
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
     students.check_student(
         config.student.estimator, config.student.params, n_classes=dataset.n_classes, sparse=sparse
@@ -178,19 +180,6 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     return Prepared(config, dataset, sizes, n_teachers, delta, plan)
 
 
-def _auto_count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int:
-    ell = sizes.n_public if config.mechanism.queries == "passive" else sizes.budget
-    return teachers.auto_count(
-        sizes.n_private,
-        ell,
-        dataset.n_features,
-        dataset.n_classes,
-        config.eps,
-        delta,
-        rounds=config.mechanism.options.get("rounds", 1) if config.mechanism.name == "boosting" else 1,
-    )
-
-
 def _plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
     rooms = (agnostic, references, aggregation, boosting)
     for room in rooms:
@@ -198,14 +187,6 @@ def _plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> Le
             learner: LearnerPlan = room.plan(name, options, setting)
             return learner
     raise ConfigError("mechanism.name", name, "a private learner")
-
-
-def _becomes_sparse(dataset: Dataset) -> bool:
-    """Whether the models will see sparse features; one-hot categories make a table sparse."""
-    if isinstance(dataset.X, np.ndarray):
-        return False
-    dtypes = getattr(dataset.X, "dtypes", None)
-    return dtypes is None or any(dtype.kind not in "biuf" for dtype in dtypes)
 
 
 def teaching_key(config: RunConfig) -> Hashable:
