@@ -131,7 +131,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     s, t, m = config.split, config.teacher, config.mechanism
     sizes = datasets.sizes(dataset.n_records, s.private, s.public, s.budget)
     delta = 1 / sizes.n_private if config.delta is None else config.delta
-    ell = sizes.n_public if m.queries == "passive" else sizes.budget
+    ell = sizes.budget if m.queries == "active" else sizes.n_public
     public = (sizes.n_private, ell, dataset.n_features, dataset.n_classes, config.eps, delta)
     count = teachers.auto_count(*public, rounds=m.rounds) if t.auto_count else t.count
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
@@ -157,7 +157,6 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         )
         learner = _plan_learner(m.name, m.options, setting)
         return Prepared(config, dataset, sizes, learner.n_teachers, delta, learner)
-    ell = sizes.budget if m.queries == "active" else sizes.n_public
     if m.labeller == "gaussian":
         plan: mechanisms.LabellingPlan = mechanisms.plan_gaussian(config.eps, delta, ell, dataset.n_classes)
     elif m.labeller != "svt":
