@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pate_cli import aggregation, agnostic, references
+from pate_cli import aggregation, agnostic, boosting, references
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError, InputError
 
@@ -46,7 +46,7 @@ _GNMAX: dict[str, dict[str, Any]] = {
     "gnmax": {"sanitise": 0.0},
     "confident_gnmax": {"sanitise": 0.0, "confidence": 0.75, "checks": 0.2},
 }
-_LEARNERS = {**agnostic.OPTIONS, **references.OPTIONS, **aggregation.OPTIONS}
+_LEARNERS = {**agnostic.OPTIONS, **references.OPTIONS, **aggregation.OPTIONS, **boosting.OPTIONS}
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,16 @@ class DatasetConfig:
 
 @dataclass(frozen=True)
 class TeacherConfig:
-    """`teacher`: the learner, and records a teacher (`size`) or teachers (`count`, which wins)."""
+    """`teacher`: the learner, and records a teacher (`size`) or teachers (`count`, which wins).
+
+    `auto_count` says that the number is to be chosen from public numbers (`teacher.count=auto`).
+    """
 
     estimator: str
     params: dict[str, Any]
     size: int | None
     count: int | None
+    auto_count: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,12 @@ class MechanismConfig:
     cutoff: int | None = None
     mellowness: float = 0.1
     options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of queries that share the budget; a value that boosting will refuse counts as 1."""
+        rounds = self.options.get("rounds") if self.name == "boosting" else 1
+        return rounds if isinstance(rounds, int) and rounds >= 1 else 1
 
     @property
     def label(self) -> str:
@@ -189,7 +199,10 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
             size=_whole(
                 "teacher.size", teacher.get("size"), low=1, nullable=teacher.get("count") is not None
             ),
-            count=_whole("teacher.count", teacher.get("count"), low=1, nullable=True),
+            count=None
+            if teacher.get("count") == "auto"
+            else _whole("teacher.count", teacher.get("count"), low=1, nullable=True, otherwise="auto, or "),
+            auto_count=teacher.get("count") == "auto",
         ),
         student=StudentConfig(
             estimator=_text("student.estimator", student.get("estimator")),

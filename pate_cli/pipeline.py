@@ -17,6 +17,7 @@ import numpy as np
 from pate_cli import (
     aggregation,
     agnostic,
+    boosting,
     datasets,
     learners,
     mechanisms,
@@ -129,13 +130,16 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     """
     s, t, m = config.split, config.teacher, config.mechanism
     sizes = datasets.sizes(dataset.n_records, **vars(s))
-    n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=t.count)
-    sparse = _becomes_sparse(dataset)
+    delta = 1 / sizes.n_private if config.delta is None else config.delta
+    ell = sizes.budget if m.queries == "active" else sizes.n_public
+    public = (sizes.n_private, ell, dataset.n_features, dataset.n_classes, config.eps, delta)
+    count = mechanisms.auto_count(*public, rounds=m.rounds) if t.auto_count else t.count
+    n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
+    sparse = datasets.becomes_sparse(dataset)
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
     students.check_student(
         config.student.estimator, config.student.params, n_classes=dataset.n_classes, sparse=sparse
     )
-    delta = 1 / sizes.n_private if config.delta is None else config.delta
     if m.labeller is None:
         setting = Setting(
             eps=config.eps,
@@ -153,7 +157,6 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         )
         learner = _plan_learner(m.name, m.options, setting)
         return Prepared(config, dataset, sizes, learner.n_teachers, delta, learner)
-    ell = sizes.budget if m.queries == "active" else sizes.n_public
     if m.labeller == "gaussian":
         plan: mechanisms.LabellingPlan = mechanisms.plan_gaussian(config.eps, delta, ell, dataset.n_classes)
     elif m.labeller != "svt":
@@ -177,7 +180,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
 
 
 def _plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
-    rooms = (agnostic, references, aggregation)
+    rooms = (agnostic, references, aggregation, boosting)
     for room in rooms:
         if name in room.OPTIONS:
             learner: LearnerPlan = room.plan(name, options, setting)
@@ -185,17 +188,11 @@ def _plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> Le
     raise ConfigError("mechanism.name", name, "a private learner")
 
 
-def _becomes_sparse(dataset: Dataset) -> bool:
-    """Whether the models will see sparse features; one-hot categories make a table sparse."""
-    if isinstance(dataset.X, np.ndarray):
-        return False
-    dtypes = getattr(dataset.X, "dtypes", None)
-    return dtypes is None or any(dtype.kind not in "biuf" for dtype in dtypes)
-
-
 def teaching_key(config: RunConfig) -> Hashable:
     """What the votes depend on: runs with equal keys may share `teach` of the same repeat."""
-    return repr((config.dataset, config.split, config.teacher, config.seed))
+    t = config.teacher
+    chosen_from = (config.eps, config.delta, config.mechanism) if t.auto_count else ()
+    return repr((config.dataset, config.split, t, config.seed, chosen_from))
 
 
 def teach(run: Prepared, repeat: int, lesson: Lesson | None = None) -> Taught:

@@ -111,7 +111,7 @@ def test_labels_in_tables():
         ({"seed": -1}, "seed: got -1; accepted: a whole number >= 0"),
         ({"teacher__size": 0}, "teacher.size: got 0;"),
         ({"teacher__size": None}, "teacher.size: got None;"),
-        ({"teacher__count": 0}, "teacher.count: got 0; accepted: a whole number >= 1, or null"),
+        ({"teacher__count": 0}, "teacher.count: got 0; accepted: auto, or a whole number >= 1, or null"),
         ({"teacher__estimator": ""}, "teacher.estimator: got '';"),
         ({"teacher__estimator": 3}, "teacher.estimator: got 3;"),
         ({"teacher__params": 3}, "teacher.params: got 3; accepted: keys of the learner"),

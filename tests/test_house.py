@@ -19,7 +19,7 @@ FLOORS = (
     ("privacy", "learners"),
     ("datasets", "teachers", "mechanisms", "queries", "students", "results", "release", "cache"),
     ("private_learner", "streams"),
-    ("agnostic", "references", "aggregation"),
+    ("agnostic", "references", "aggregation", "boosting"),
     ("config", "overrides"),
     ("pipeline", "auditing", "compute"),
     ("releasing", "lessons"),

@@ -130,7 +130,7 @@ def _plan(config: RunConfig, options: argparse.Namespace) -> tuple[GaussianPlan 
     n_teachers: int = chosen or _TEACHERS
     while True:
         try:
-            if m.labeller == "gaussian":
+            if m.labeller == "gaussian" or m.name == "boosting":  # boosting asks the same service
                 plan: Any = plan_gaussian(config.eps, delta, options.queries, options.classes)
             elif m.labeller != "svt":
                 plan = plan_gnmax(

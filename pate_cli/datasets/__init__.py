@@ -15,7 +15,7 @@ from pate_cli.errors import ConfigError
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
 
-__all__ = ["NAMES", "OPTIONS", "SplitSizes", "load", "sizes", "split"]
+__all__ = ["NAMES", "OPTIONS", "SplitSizes", "becomes_sparse", "load", "sizes", "split"]
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "synthetic": {"n_records": 75_000, "n_features": 5, "gap": 0.3, "flip": 0.05, "seed": 0},
@@ -78,3 +78,13 @@ def load(name: str, **options: Any) -> Dataset:
     loader = getattr(import_module(f"{__name__}.{module}"), function)
     dataset: Dataset = loader(name, **(OPTIONS[name] | given))
     return dataset
+
+
+def becomes_sparse(dataset: Dataset) -> bool:
+    """Whether the models will see sparse features; one-hot categories make a table sparse."""
+    import numpy as np
+
+    if isinstance(dataset.X, np.ndarray):
+        return False
+    dtypes = getattr(dataset.X, "dtypes", None)
+    return dtypes is None or any(dtype.kind not in "biuf" for dtype in dtypes)

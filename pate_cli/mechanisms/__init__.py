@@ -4,6 +4,7 @@ A mechanism is chosen and calibrated from public numbers (`plan`), then put to
 work on votes (`LabellingPlan.service`).
 """
 
+from pate_cli.mechanisms.counting import auto_count
 from pate_cli.mechanisms.gnmax import GnmaxPlan, plan_gnmax
 from pate_cli.mechanisms.integer import with_integer_noise
 from pate_cli.mechanisms.plan import (
@@ -24,6 +25,7 @@ __all__ = [
     "StableService",
     "SvtPlan",
     "aggregate",
+    "auto_count",
     "plan_gaussian",
     "plan_gnmax",
     "plan_svt",

@@ -25,7 +25,7 @@ __all__ = ["Identity", "Unit", "code_version", "identity", "numeric_versions"]
 
 NUMERICS = (
     *("hypotheses", "privacy", "learners", "datasets", "teachers", "mechanisms", "queries", "students"),
-    *("agnostic", "references", "aggregation"),
+    *("agnostic", "references", "aggregation", "boosting"),
 )
 """Packages whose code decides a repeat's numbers, with those `code_version` names."""
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, build, try_out
+from pate_cli.students.special import SPECIAL, fit_special, special_learner
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
 __all__ = ["STUDENTS", "check_student", "fit_student"]
 
-STUDENTS = (*BUILT_IN, "voting")
+STUDENTS = (*BUILT_IN, "voting", *SPECIAL)
 """Names of the built-in students."""
 
 _VOTING = ("base", "base_params", "learning_rate", "n_estimators")
@@ -47,7 +48,8 @@ def fit_student(
         `pate_cli.students.voting.Voting`.
     params : mapping of str to object
         The learner's parameters. Of `voting`: `base` (a learner, default logistic), `base_params`,
-        `n_estimators` (default 50) and `learning_rate` (default 1).
+        `n_estimators` (default 50) and `learning_rate` (default 1). Or one that uses more than the labels:
+        `noise_aware`, `soft_targets`, `self_training`, `label_spreading`, see `pate_cli.students.special`.
     unanswered : {"drop", "random"}
         Whether points that were asked and not answered are left out, or labelled uniformly at random
         (LZCW21 Algorithm 3, line 4).
@@ -77,6 +79,10 @@ def fit_student(
     """
     from pate_cli.learners.constant import ConstantClassifier
 
+    if estimator in SPECIAL:
+        student = _make(estimator, params, seed=seed, n_classes=n_classes)
+        if (fitted := fit_special(student, estimator, points, answers, n_classes=n_classes)) is not None:
+            return fitted
     rows, labels = _labelled(answers, unanswered, rng, n_classes)
     classes = np.unique(labels)
     if len(classes) < 2:
@@ -133,6 +139,8 @@ def _labelled(
 
 def _make(estimator: str, params: Mapping[str, Any], *, seed: int | None, n_classes: int) -> Any:
     """Make an unfitted student."""
+    if estimator in SPECIAL:
+        return special_learner(estimator, params, seed=seed, n_classes=n_classes)
     if estimator != "voting":
         return build(estimator, params, seed=seed, n_classes=n_classes, names=STUDENTS, **_KEYS)
     from sklearn.utils.validation import has_fit_parameter

@@ -135,6 +135,7 @@ def train(
     rng: np.random.Generator,
     n_classes: int,
     only: range | None = None,
+    sample_weight: FloatArray | None = None,
 ) -> Ensemble:
     """Train one teacher on each of `n_teachers` disjoint parts of the private records.
 
@@ -155,6 +156,9 @@ def train(
     only : range, optional
         Numbers of the teachers wanted, where others are trained elsewhere; these are what they would be
         among all.
+    sample_weight : ndarray of shape (n_private,), optional
+        Weight of each record in the fit of its teacher, positive; each may depend on its own record and on
+        what is public, nothing else. A learner that takes no weights gets its part resampled by them.
 
     Returns
     -------
@@ -176,10 +180,12 @@ def train(
     # Rows once in the order of the parts; each part is then a contiguous slice.
     order = np.concatenate(parts)
     X, y = private.X[order], private.y[order]
+    weights = None if sample_weight is None else sample_weight[order]
+    weighted = weights is not None and _takes_weights(learner)
     ends = np.cumsum([len(part) for part in parts])
     teachers = []
     fresh = _copier(learner)
-    ready = _fit_at_once(learner, X, y, ends, n_classes)
+    ready = _fit_at_once(learner, X, y, ends, n_classes, weights)
     with _quick(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start = 0
@@ -189,13 +195,32 @@ def train(
                 continue
             if k in ready and 0 < y[part].sum() < part.stop - part.start:
                 teachers.append(_with_coefficients(fresh(seed), ready[k]))
+            elif weights is None or weighted:
+                own = None if weights is None else weights[part]
+                teachers.append(_fit(fresh, X[part], y[part], seed, n_classes, own))
             else:
-                teachers.append(_fit(fresh, X[part], y[part], seed, n_classes))
+                rows = part.start + _resampled(weights[part], seed)
+                teachers.append(_fit(fresh, X[rows], y[rows], seed, n_classes))
             tick(len(teachers), n_teachers)
     return Ensemble(tuple(teachers), n_classes)
 
 
-def _fit_at_once(learner: Any, X: Any, y: IntArray, ends: IntArray, n_classes: int) -> dict[int, FloatArray]:
+def _takes_weights(learner: Any) -> bool:
+    from sklearn.utils.validation import has_fit_parameter
+
+    return bool(has_fit_parameter(learner, "sample_weight"))
+
+
+def _resampled(weights: FloatArray, seed: int) -> IntArray:
+    """Positions drawn with replacement in proportion to the weights."""
+    rng = np.random.default_rng(seed)
+    rows: IntArray = rng.choice(len(weights), size=len(weights), p=weights / weights.sum())
+    return rows
+
+
+def _fit_at_once(
+    learner: Any, X: Any, y: IntArray, ends: IntArray, n_classes: int, weights: FloatArray | None
+) -> dict[int, FloatArray]:
     """Coefficients of the teachers that can be fitted together, by number; see `batched`."""
     from sklearn.linear_model import LogisticRegression
 
@@ -207,7 +232,7 @@ def _fit_at_once(learner: Any, X: Any, y: IntArray, ends: IntArray, n_classes: i
     free = ("C", "tol", "max_iter", "random_state", "verbose")  # change nothing in the minimiser but C
     if any(value != same[name] for name, value in learner.get_params().items() if name not in free):
         return {}
-    coefficients, converged = fit_logistic(X, y, ends, learner.C)
+    coefficients, converged = fit_logistic(X, y, ends, learner.C, weights)
     return {int(k): coefficients[k] for k in np.flatnonzero(converged)}
 
 
@@ -221,7 +246,9 @@ def _with_coefficients(estimator: Any, coefficients: FloatArray) -> Teacher:
     return Teacher(estimator, np.arange(2))
 
 
-def _fit(fresh: Any, X: Any, y: IntArray, seed: int, n_classes: int) -> Teacher:
+def _fit(
+    fresh: Any, X: Any, y: IntArray, seed: int, n_classes: int, weights: FloatArray | None = None
+) -> Teacher:
     classes = np.flatnonzero(np.bincount(y, minlength=n_classes))
     if len(classes) == 1:
         from pate_cli.learners.constant import ConstantClassifier
@@ -232,7 +259,7 @@ def _fit(fresh: Any, X: Any, y: IntArray, seed: int, n_classes: int) -> Teacher:
         y = np.searchsorted(classes, y)
     estimator = fresh(seed)
     try:
-        estimator.fit(X, y)
+        estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     except (TypeError, ValueError) as error:
         accepted = f"a classifier that learns from a part of {len(y)} records ({error})"
         raise ConfigError("teacher.estimator", type(estimator).__name__, accepted) from error
