@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners import BUILT_IN, TWO_CLASSES, make_learner
-from pate_cli.teachers import Ensemble, ensemble, train
+from pate_cli.learners import BUILT_IN, make_learner
+from pate_cli.teachers import Ensemble, ensemble, linear, train
 from pate_cli.types import PrivateRecords, Votes
 
 GENERAL = [name for name in BUILT_IN if name not in TWO_CLASSES]
@@ -126,7 +126,7 @@ def test_votes_do_not_depend_on_the_block_size(monkeypatch):
     X, y, queries = records(3, sp.csr_matrix)
     teachers = trained("linear_svm", X, np.minimum(y, 1), 2)
     whole = teachers.votes(queries).counts
-    monkeypatch.setattr(ensemble, "_BLOCK", 23)
+    monkeypatch.setattr(linear, "_BLOCK", 23)
     np.testing.assert_array_equal(teachers.votes(queries).counts, whole)
 
 
