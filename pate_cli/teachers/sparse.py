@@ -136,9 +136,9 @@ def _newton(
     """Coefficients of all columns, and which parts have converged."""
     w, margins = np.zeros(len(parts.columns)), np.zeros(len(signs))
     value = C * math.log(2) * parts.total(np.ones(len(signs)))
-    pull = parts.back(C * signs / 2)
-    at_start = np.sqrt(parts.dot(pull, pull))
     with np.errstate(all="ignore"):  # what comes to no number has not converged
+        pull = parts.back(C * signs / 2)
+        at_start = np.sqrt(parts.dot(pull, pull))
         for _ in range(_MOST_STEPS):
             p = 1 / (1 + np.exp(margins))  # of being wrong
             gradient = w - parts.back(C * signs * p)
