@@ -22,6 +22,9 @@ __all__ = ["Ensemble", "Teacher", "train"]
 
 _FEWEST = 8  # teachers worth fitting at once
 
+_RECORDS = 2**23
+"""Most numbers of records copied at once: 64 MB (more where sparse records are fuller than most)."""
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Teacher(_Private):
@@ -173,24 +176,36 @@ def train(
     parts = partition(private.n_records, n_teachers, rng)
     check_disjoint(parts, private.n_records)
     seeds = rng.integers(2**31, size=n_teachers)
-    # Rows once in the order of the parts; each part is then a contiguous slice.
-    order = np.concatenate(parts)
-    X, y = private.X[order], private.y[order]
-    ends = np.cumsum([len(part) for part in parts])
-    starts = ends - np.diff(ends, prepend=0)
     fresh = _copier(learner)
-    numbers, coefficients = _fit_at_once(learner, X, y, starts, ends, n_classes)
-    alone = {}
+    numbers, coefficients, alone = [], [], {}
     with _quick(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for k in np.setdiff1d(np.arange(n_teachers), numbers).tolist():
-            part = slice(starts[k], ends[k])
-            alone[k] = _fit(fresh, X[part], y[part], int(seeds[k]), n_classes)
+        for first, group in _groups(parts, private.X.shape[1]):
+            # Rows once in the order of the parts; each part is then a contiguous slice.
+            order = np.concatenate(group)
+            X, y = private.X[order], private.y[order]
+            ends = np.cumsum([len(part) for part in group])
+            starts = ends - np.diff(ends, prepend=0)
+            at_once, theirs = _fit_at_once(learner, X, y, starts, ends, n_classes)
+            for k in np.setdiff1d(np.arange(len(group)), at_once).tolist():
+                part = slice(starts[k], ends[k])
+                alone[first + k] = _fit(fresh, X[part], y[part], int(seeds[first + k]), n_classes)
+            numbers.append(first + at_once)
+            coefficients.append(theirs)
 
     def make(k: int, row: FloatArray) -> Teacher:
         return _with_coefficients(fresh(int(seeds[k])), row)
 
-    return Ensemble(Together(alone, numbers, coefficients, make), n_classes)
+    together = coefficients[0] if len(coefficients) == 1 else np.concatenate(coefficients)
+    return Ensemble(Together(alone, np.concatenate(numbers), together, make), n_classes)
+
+
+def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:
+    """Parts whose records are copied at once, with the number of the first: public numbers decide."""
+    rows = _RECORDS // min(max(n_features, 1), 64)  # of sparse records, far fewer are not zero
+    at_once = max(_FEWEST, rows // len(parts[0]))
+    for first in range(0, len(parts), at_once):
+        yield first, parts[first : first + at_once]
 
 
 def _fit_at_once(

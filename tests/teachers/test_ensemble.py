@@ -130,7 +130,16 @@ def test_votes_do_not_depend_on_the_block_size(monkeypatch):
     np.testing.assert_array_equal(teachers.votes(queries).counts, whole)
 
 
-@pytest.mark.parametrize("name", GENERAL)
+@pytest.mark.parametrize("name", ["logistic", "tree"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_teachers_do_not_depend_on_how_many_records_are_copied_at_once(name, kind, monkeypatch):
+    X, y, queries = records(2, kind)
+    whole = one_by_one(trained(name, X, y, 2), queries)
+    monkeypatch.setattr(ensemble, "_RECORDS", 5 * 6 * 9)  # nine teachers of six records
+    np.testing.assert_array_equal(one_by_one(trained(name, X, y, 2), queries), whole)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_sparse_stays_sparse(name, monkeypatch):
     rng = np.random.default_rng(0)
     X = sp.random(200, 20_000, density=0.002, format="csr", random_state=rng)
