@@ -79,7 +79,8 @@ def run(cell: Cell, data: Any, repeat: int, seed: int = 0) -> float:
         return (noisy >= n_teachers / 2).astype(np.int64)
 
     if cell.active:
-        asked, labels = _ask_actively(public.toarray(), order, answer, split.budget)
+        points, given = _ask_actively(public.toarray(), order, answer, split.budget)
+        asked, labels = np.array(points), np.array(given)
     else:
         asked, labels = order, answer(order)
     if len(set(labels)) < 2:
@@ -115,7 +116,7 @@ def _ask_actively(X: Any, order: Any, answer: Any, budget: int) -> tuple[list[in
         if len(set(labels)) == 2:
             if model is None:
                 model = _logistic().fit(X[asked], labels)
-                mistakes = np.count_nonzero(model.predict(X[asked]) != labels)
+                mistakes = int(np.count_nonzero(model.predict(X[asked]) != labels))
             other = 1 - int(model.predict(X[[point]])[0])
             weights = np.ones(len(asked) + 1)
             weights[-1] = 10 * len(weights)
@@ -131,18 +132,19 @@ def _ask_actively(X: Any, order: Any, answer: Any, budget: int) -> tuple[list[in
 
 
 def main() -> None:
-    """Print `dataset active eps repeat accuracy seconds`, a line a cell, for as many repeats as are asked."""
+    """Print `dataset method eps accuracy seconds`, a line a cell, for the repeat and datasets named."""
     import time
 
     from pate_cli import datasets
 
-    data = {name: datasets.load(name) for name in {cell.dataset for cell in CELLS}}
-    for repeat in range(int(sys.argv[1])):
-        for cell in CELLS:
+    repeat, *names = sys.argv[1:]
+    data = {name: datasets.load(name) for name in names}
+    for cell in CELLS:
+        if cell.dataset in data:
             start = time.perf_counter()
-            accuracy = run(cell, data[cell.dataset], repeat)
-            seconds = time.perf_counter() - start
-            print(cell.dataset, cell.active, cell.eps, repeat, accuracy, f"{seconds:.3f}")
+            accuracy = run(cell, data[cell.dataset], int(repeat))
+            took = time.perf_counter() - start
+            print(cell.dataset, "ASQ" if cell.active else "PSQ", cell.eps, accuracy, f"{took:.4f}")
 
 
 if __name__ == "__main__":
