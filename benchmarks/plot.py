@@ -23,7 +23,8 @@ def draw(curves: Sequence[Curve], comparison: Comparison | None, path: Path) -> 
         label = f"{curve.name}: exponent {curve.exponent:.2f}"
         left.loglog([size / first for size in curve.sizes], curve.seconds, "o-", label=label)
     left.set(xlabel="times its smallest value", ylabel="seconds of a passive repeat", title="Growth")
-    left.legend(fontsize="small")
+    if curves:
+        left.legend(fontsize="small")
     if comparison is not None:
         careful = comparison.repeats * statistics.median(comparison.careful)
         bars = right.barh(["scikit-learn + autodp", "pate"], [careful, statistics.median(comparison.ours)])
