@@ -69,7 +69,7 @@ def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
     axes: list[tuple[str, str, list[int], float | None]] = [
         ("n", "private records (100 a teacher)", [50_000, 100_000, 200_000, 400_000, 800_000], MOST),
         ("K", "teachers (of the same records)", [625, 1_250, 2_500, 5_000, 10_000], MOST),
-        ("m", "queries", [1_000, 2_000, 4_000, 8_000, 16_000], MOST),
+        ("m", "queries", [10_000, 20_000, 40_000, 80_000, 160_000], MOST),
         ("d", "dimension", [4, 8, 16, 32, 64, 128], None),
     ]
     for key, name, sizes, most in axes:
@@ -79,6 +79,8 @@ def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
             at = base | {key: size}
             if key == "n":
                 at["K"] = size // 100
+            if key == "m":  # few records, so that training does not hide them
+                at |= {"n": base["n"] // 4, "K": base["K"] // 2}
             one = _repeat(
                 [
                     "dataset=synthetic",
