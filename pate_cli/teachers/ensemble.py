@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +70,7 @@ class Ensemble(_Private):
         Number of classes, C.
     """
 
-    teachers: Together
+    teachers: Sequence[Teacher]
     n_classes: int
 
     @property
@@ -97,8 +97,11 @@ class Ensemble(_Private):
         rows = np.arange(X.shape[0])
         linear: dict[tuple[int, ...], list[Any]] = {}
         with _quick():
-            add_votes(Scores.of_together(self.teachers), (0, 1), X, counts)
-            for teacher in self.teachers.alone.values():
+            alone: Iterable[Teacher] = self.teachers
+            if isinstance(self.teachers, Together):
+                add_votes(Scores.of_together(self.teachers), (0, 1), X, counts)
+                alone = self.teachers.alone.values()
+            for teacher in alone:
                 if len(teacher.classes) == 1:
                     counts[:, teacher.classes[0]] += 1
                 elif _is_linear(teacher):

@@ -190,6 +190,13 @@ def test_accuracy_is_the_mean_over_teachers():
     assert teachers.accuracy(X, y) == pytest.approx(np.mean(one_by_one(teachers, X) == y))
 
 
+def test_teachers_in_a_plain_sequence_vote_the_same():
+    X, y, queries = records(2)
+    together = trained("logistic", X, y, 2)
+    plain = Ensemble(tuple(together.teachers), 2)
+    np.testing.assert_array_equal(plain.votes(queries).counts, together.votes(queries).counts)
+
+
 def test_private_and_says_so():
     X, y, _ = records(2)
     teachers = trained("tree", X, y, 2)
