@@ -24,7 +24,7 @@ _BLOCK = 2**22  # most numbers of a block of parts: 32 MB
 
 
 def fit_logistic(
-    X: FloatArray, y: IntArray, ends: IntArray, C: float
+    X: FloatArray, y: IntArray, ends: IntArray, C: float, sample_weight: FloatArray | None = None
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Minimise ``|(w, b)|^2 / 2 + C sum log(1 + exp(-s (w.x + b)))`` for each part, s = +-1.
 
@@ -38,6 +38,8 @@ def fit_logistic(
         Part k is the rows from ``ends[k-1]`` (0 for the first) to ``ends[k]``; sizes differ by at most one.
     C : float
         Inverse strength of the penalty, positive.
+    sample_weight : ndarray of shape (n,), optional
+        Weight of each row in the sum.
 
     Returns
     -------
@@ -53,14 +55,15 @@ def fit_logistic(
         blocks = []
         for first in range(0, len(ends), at_once):
             low, block = starts[first], ends[first : first + at_once]
-            blocks.append(fit_logistic(X[low : block[-1]], y[low : block[-1]], block - low, C))
+            own = None if sample_weight is None else sample_weight[low : block[-1]]
+            blocks.append(fit_logistic(X[low : block[-1]], y[low : block[-1]], block - low, C, own))
         return np.concatenate([b[0] for b in blocks]), np.concatenate([b[1] for b in blocks])
     rows = starts[:, None] + np.arange(longest)
     real = rows < ends[:, None]  # parts are padded to one length, by rows of weight 0
     rows = np.where(real, rows, starts[:, None])
     Z = np.concatenate([X, np.ones((len(X), 1))], axis=1)[rows]
     signs = np.where(y[rows] == 1, 1.0, -1.0)
-    weights = C * real
+    weights = C * real if sample_weight is None else C * real * sample_weight[rows]
 
     w = np.zeros((len(ends), Z.shape[2]))
     margins = np.zeros(rows.shape)

@@ -64,8 +64,8 @@ class Ensemble(_Private):
 
     Attributes
     ----------
-    teachers : Together
-        A sequence of Teacher,         K of them.
+    teachers : sequence of Teacher
+        K of them.
     n_classes : int
         Number of classes, C.
     """
@@ -140,6 +140,7 @@ def train(
     learner: Any,
     rng: np.random.Generator,
     n_classes: int,
+    sample_weight: FloatArray | None = None,
     only: range | None = None,
 ) -> Ensemble:
     """Train one teacher on each of `n_teachers` disjoint parts of the private records.
@@ -158,6 +159,9 @@ def train(
         Deals out the records, and the teachers' seeds.
     n_classes : int
         Number of classes, C.
+    sample_weight : ndarray of shape (n_private,), optional
+        Weight of each record in the fit of its teacher, positive; each may depend on its own record and on
+        what is public, nothing else. A learner that takes no weights gets its part resampled by them.
     only : range, optional
         Numbers of the teachers wanted, where others are trained elsewhere; these are what they would be
         among all.
@@ -179,7 +183,11 @@ def train(
     parts = partition(private.n_records, n_teachers, rng)
     check_disjoint(parts, private.n_records)
     seeds = rng.integers(2**31, size=n_teachers)
+    if only is not None:
+        parts, seeds = [parts[k] for k in only], seeds[list(only)]
     fresh = _copier(learner)
+    solver = _solver(learner, private.X, n_classes) if n_teachers >= _FEWEST else None
+    resample = sample_weight is not None and not _takes_weights(learner)
     numbers, coefficients, alone = [], [], {}
     with _quick(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -187,12 +195,21 @@ def train(
             # Rows once in the order of the parts; each part is then a contiguous slice.
             order = np.concatenate(group)
             X, y = private.X[order], private.y[order]
+            weights = None if sample_weight is None else sample_weight[order]
             ends = np.cumsum([len(part) for part in group])
             starts = ends - np.diff(ends, prepend=0)
-            at_once, theirs = _fit_at_once(learner, X, y, starts, ends, n_classes)
+            at_once, theirs = _fit_at_once(None if resample else solver, learner, X, y, weights, starts, ends)
+            done = first + len(at_once)
+            tick(done, n_teachers)
             for k in np.setdiff1d(np.arange(len(group)), at_once).tolist():
-                part = slice(starts[k], ends[k])
-                alone[first + k] = _fit(fresh, X[part], y[part], int(seeds[first + k]), n_classes)
+                rows: Any = slice(starts[k], ends[k])
+                own = None if weights is None else weights[rows]
+                seed = int(seeds[first + k])
+                if own is not None and resample:
+                    rows, own = starts[k] + _resampled(own, seed), None
+                alone[first + k] = _fit(fresh, X[rows], y[rows], seed, n_classes, own)
+                done += 1
+                tick(done, n_teachers)
             numbers.append(first + at_once)
             coefficients.append(theirs)
 
@@ -211,40 +228,64 @@ def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[
         yield first, parts[first : first + at_once]
 
 
-def _fit_at_once(
-    learner: Any, X: Any, y: IntArray, starts: IntArray, ends: IntArray, n_classes: int
-) -> tuple[IntArray, FloatArray]:
-    """Numbers of the teachers that can be fitted together, and their coefficients, intercept last.
+def _solver(learner: Any, X: Any, n_classes: int) -> Any:
+    """Module that finds the learner's minimiser for many parts at once; None if there is none.
 
-    That is for few features (`batched`) or records with few entries (`sparse`): there it was measured to
-    be faster than the solver's loop, two to fifty times. Which way a part goes depends on no other part.
+    `batched` is for few features, `sparse` for records with few entries: there they were measured to be
+    faster than the solver's loop, two to fifty times.
     """
     from sklearn.linear_model import LogisticRegression
 
-    none = np.arange(0), np.zeros((0, X.shape[1] + 1))
-    if n_classes != 2 or len(ends) < _FEWEST or type(learner) is not LogisticRegression:
-        return none
+    if n_classes != 2 or type(learner) is not LogisticRegression:
+        return None
     same = LogisticRegression(solver="liblinear").get_params()
     free = ("C", "tol", "max_iter", "random_state", "verbose")  # change nothing in the minimiser but C
     if any(value != same[name] for name, value in learner.get_params().items() if name not in free):
-        return none
+        return None
+    return batched if isinstance(X, np.ndarray) and X.shape[1] <= batched.MOST_FEATURES else sparse
+
+
+def _fit_at_once(
+    solver: Any,
+    learner: Any,
+    X: Any,
+    y: IntArray,
+    weights: FloatArray | None,
+    starts: IntArray,
+    ends: IntArray,
+) -> tuple[IntArray, FloatArray]:
+    """Positions of the parts that could be fitted together, and their coefficients, intercept last.
+
+    Which way a part goes depends on no other part.
+    """
     sizes = ends - starts
     ones = np.add.reduceat(y, starts)
-    both = (ones > 0) & (ones < sizes)
-    if isinstance(X, np.ndarray) and X.shape[1] <= batched.MOST_FEATURES:
-        coefficients, converged = batched.fit_logistic(X, y, ends, learner.C)
-        numbers = np.flatnonzero(both & converged)
-        return numbers, coefficients[numbers]
-    entries = np.count_nonzero(X, axis=1) if isinstance(X, np.ndarray) else np.diff(X.indptr)
-    chosen = both & (np.add.reduceat(entries, starts) <= sparse.MOST_ENTRIES * sizes)
-    if not chosen.any():
-        return none
+    chosen = (ones > 0) & (ones < sizes) & (solver is not None)
+    if solver is sparse:
+        entries = np.count_nonzero(X, axis=1) if isinstance(X, np.ndarray) else np.diff(X.indptr)
+        chosen &= np.add.reduceat(entries, starts) <= sparse.MOST_ENTRIES * sizes
+    numbers = np.flatnonzero(chosen)
+    if not len(numbers):
+        return numbers, np.zeros((0, X.shape[1] + 1))
     if not chosen.all():
         rows = np.repeat(chosen, sizes)
-        X, y = X[rows], y[rows]
-    coefficients, converged = sparse.fit_logistic(X, y, np.cumsum(sizes[chosen]), learner.C, learner.tol)
-    numbers = np.flatnonzero(chosen)
-    return (numbers, coefficients) if converged.all() else (numbers[converged], coefficients[converged])
+        X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
+    tolerance = {"tolerance": learner.tol} if solver is sparse else {}
+    found, converged = solver.fit_logistic(X, y, np.cumsum(sizes[chosen]), learner.C, weights, **tolerance)
+    return (numbers, found) if converged.all() else (numbers[converged], found[converged])
+
+
+def _takes_weights(learner: Any) -> bool:
+    from sklearn.utils.validation import has_fit_parameter
+
+    return bool(has_fit_parameter(learner, "sample_weight"))
+
+
+def _resampled(weights: FloatArray, seed: int) -> IntArray:
+    """Positions drawn with replacement in proportion to the weights."""
+    rng = np.random.default_rng(seed)
+    rows: IntArray = rng.choice(len(weights), size=len(weights), p=weights / weights.sum())
+    return rows
 
 
 def _with_coefficients(estimator: Any, coefficients: FloatArray) -> Teacher:
@@ -257,7 +298,9 @@ def _with_coefficients(estimator: Any, coefficients: FloatArray) -> Teacher:
     return Teacher(estimator, np.arange(2))
 
 
-def _fit(fresh: Any, X: Any, y: IntArray, seed: int, n_classes: int) -> Teacher:
+def _fit(
+    fresh: Any, X: Any, y: IntArray, seed: int, n_classes: int, weights: FloatArray | None = None
+) -> Teacher:
     classes = np.flatnonzero(np.bincount(y, minlength=n_classes))
     if len(classes) == 1:
         from pate_cli.learners.constant import ConstantClassifier
@@ -268,7 +311,7 @@ def _fit(fresh: Any, X: Any, y: IntArray, seed: int, n_classes: int) -> Teacher:
         y = np.searchsorted(classes, y)
     estimator = fresh(seed)
     try:
-        estimator.fit(X, y)
+        estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     except (TypeError, ValueError) as error:
         accepted = f"a classifier that learns from a part of {len(y)} records ({error})"
         raise ConfigError("teacher.estimator", type(estimator).__name__, accepted) from error

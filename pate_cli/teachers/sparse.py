@@ -32,7 +32,13 @@ _BLOCK = 2**16
 
 
 def fit_logistic(
-    X: Any, y: IntArray, ends: IntArray, C: float, tolerance: float = _TOLERANCE
+    X: Any,
+    y: IntArray,
+    ends: IntArray,
+    C: float,
+    sample_weight: FloatArray | None = None,
+    *,
+    tolerance: float = _TOLERANCE,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Minimise ``|(w, b)|^2 / 2 + C sum log(1 + exp(-s (w.x + b)))`` for each part, s = +-1.
 
@@ -48,6 +54,8 @@ def fit_logistic(
         Part k is the rows from ``ends[k-1]`` (0 for the first) to ``ends[k]``; none is empty.
     C : float
         Inverse strength of the penalty, positive.
+    sample_weight : ndarray of shape (n,), optional
+        Weight of each row in the sum.
     tolerance : float
         Tightens the stopping rule, never loosens it: the gradient's norm is brought down to this share of
         what it is at the start.
@@ -67,13 +75,15 @@ def fit_logistic(
     starts = np.concatenate([[0], ends[:-1]])
     entries = (X.nnz if sp.issparse(X) else X.size) + len(y)
     at_once = max(1, _BLOCK * len(ends) // entries)
+    weights = np.full(len(y), C) if sample_weight is None else C * sample_weight
     coefficients = np.zeros((len(ends), X.shape[1] + 1))
     converged = np.zeros(len(ends), dtype=bool)
     for first in range(0, len(ends), at_once):
         block = slice(first, first + at_once)
         rows = slice(int(starts[first]), int(ends[block][-1]))
         parts = _Parts(sp.csr_matrix(X[rows]), starts[block] - starts[first])
-        w, converged[block] = _newton(parts, np.where(y[rows] == 1, 1.0, -1.0), C, min(tolerance, _TOLERANCE))
+        signs = np.where(y[rows] == 1, 1.0, -1.0)
+        w, converged[block] = _newton(parts, signs, weights[rows], min(tolerance, _TOLERANCE))
         coefficients[block].ravel()[parts.columns] = w  # a view: what no record has stays 0
     return coefficients, converged
 
@@ -131,24 +141,24 @@ class _Parts:
 
 
 def _newton(
-    parts: _Parts, signs: FloatArray, C: float, tolerance: float
+    parts: _Parts, signs: FloatArray, weights: FloatArray, tolerance: float
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Coefficients of all columns, and which parts have converged."""
     w, margins = np.zeros(len(parts.columns)), np.zeros(len(signs))
-    value = C * math.log(2) * parts.total(np.ones(len(signs)))
+    value = math.log(2) * parts.total(weights)
     with np.errstate(all="ignore"):  # what comes to no number has not converged
-        pull = parts.back(C * signs / 2)
+        pull = parts.back(weights * signs / 2)
         at_start = np.sqrt(parts.dot(pull, pull))
         for _ in range(_MOST_STEPS):
             p = 1 / (1 + np.exp(margins))  # of being wrong
-            gradient = w - parts.back(C * signs * p)
+            gradient = w - parts.back(weights * signs * p)
             norm = np.sqrt(parts.dot(gradient, gradient))
             live = norm > tolerance * at_start
             if not live.any():
                 break
             forcing = np.minimum(_FORCING, np.sqrt(norm / at_start))
-            step = _step(parts, gradient, C * p * (1 - p), forcing * norm, live)
-            w, margins, value = _search(parts, signs, C, (w, margins, value), gradient, step, live)
+            step = _step(parts, gradient, weights * p * (1 - p), forcing * norm, live)
+            w, margins, value = _search(parts, signs, weights, (w, margins, value), gradient, step, live)
     return w, norm <= tolerance * at_start
 
 
@@ -183,7 +193,7 @@ def _step(
 def _search(
     parts: _Parts,
     signs: FloatArray,
-    C: float,
+    weights: FloatArray,
     at: tuple[FloatArray, FloatArray, FloatArray],
     gradient: FloatArray,
     step: FloatArray,
@@ -198,7 +208,7 @@ def _search(
     for _ in range(30):
         trial = margins + parts.to_records(length) * change
         reached = 0.5 * (here + 2 * length * across + length**2 * square)
-        reached += C * parts.total(np.logaddexp(0, -trial))
+        reached += parts.total(weights * np.logaddexp(0, -trial))
         up = live & (reached > value + 1e-4 * length * slope + 1e-12 * value)
         if not up.any():
             break

@@ -190,6 +190,18 @@ def test_accuracy_is_the_mean_over_teachers():
     assert teachers.accuracy(X, y) == pytest.approx(np.mean(one_by_one(teachers, X) == y))
 
 
+@pytest.mark.parametrize("name", ["logistic", "tree"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_some_of_the_teachers_are_what_they_are_among_all(name, kind):
+    X, y, queries = records(2, kind)
+    every = one_by_one(trained(name, X, y, 2), queries)
+    learner = make_learner(name, {}, seed=None, n_classes=2)
+    rng, private = np.random.default_rng(0), PrivateRecords(X, y)
+    some = train(private, n_teachers=20, learner=learner, rng=rng, n_classes=2, only=range(5, 9))
+    assert some.n_teachers == 4
+    np.testing.assert_array_equal(one_by_one(some, queries), every[5:9])
+
+
 def test_teachers_in_a_plain_sequence_vote_the_same():
     X, y, queries = records(2)
     together = trained("logistic", X, y, 2)

@@ -83,8 +83,8 @@ def test_the_same_votes_as_the_solver_loop(fail, monkeypatch):
     queries, _, _ = _parts(10, 50, seed=3)
     fit = sparse.fit_logistic
 
-    def some_fail(*args):
-        found, converged = fit(*args)
+    def some_fail(*args, **more):
+        found, converged = fit(*args, **more)
         found[:fail] = np.nan
         return found, converged & (np.arange(len(found)) >= fail)
 
@@ -115,10 +115,18 @@ def test_a_full_part_goes_to_the_solver_alone():
     X, y, ends = _parts(20, 30, n_features=100, density=0.1)
     full = X.tolil()
     full[:30] = np.random.default_rng(1).normal(size=(30, 100))
-    numbers, _ = ensemble._fit_at_once(
-        LogisticRegression(solver="liblinear"), full.tocsr(), y, ends - 30, ends, n_classes=2
-    )
+    learner = LogisticRegression(solver="liblinear")
+    numbers, _ = ensemble._fit_at_once(sparse, learner, full.tocsr(), y, None, ends - 30, ends)
     assert numbers.tolist() == list(range(1, 20))
+
+
+def test_weights_count_like_copies():
+    X, y, ends = _parts(12, 30)
+    weights = np.tile([1.0, 2.0, 3.0], 120)
+    found, _ = sparse.fit_logistic(X, y, ends, 1.0, weights, tolerance=1e-9)
+    copies = np.repeat(np.arange(360), weights.astype(int))
+    copied, _ = sparse.fit_logistic(X[copies], y[copies], 2 * ends, 1.0, tolerance=1e-9)
+    np.testing.assert_allclose(found, copied, atol=1e-7)
 
 
 @pytest.mark.real_data
