@@ -58,7 +58,7 @@ def test_report_says_what_was_missed(tmp_path, capsys):
     found.results.append(Result("ours", "bare", [2.0], [1.0], repeats.TARGET))
     found.curves.append(repeats.Curve("teachers", [1, 2], [1.0, 4.0], 1.1))
     found.peaks.append(memory.Peak("big", 1.0, 100.0, 2000))
-    found.comparison = table4.Comparison(30, [1.0], [1.0], [0.0], [1.5])
+    found.comparison = table4.Comparison(30, [1.0], [1.0], [0.0], [1.5], [2.5])
     found.comparison.accuracies.append(table4.Accuracy("mushroom PSQ", 0.9, 0.01, 0.9, 0.01))
     report.show(found)
     said = capsys.readouterr().out
