@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -140,7 +141,7 @@ def _tables(findings: Findings) -> Iterable[tuple[str, list[str], list[list[str]
                     a.cell,
                     f"{a.ours:.4f} ± {a.ours_ci:.4f}",
                     f"{a.careful:.4f} ± {a.careful_ci:.4f}",
-                    _met(a.agrees),
+                    _met(a.agrees if math.isfinite(a.careful_ci) else None),
                 ]
                 for a in c.accuracies
             ],
