@@ -49,8 +49,8 @@ def test_exponents_and_verdicts():
     assert repeats.Curve("n", [1, 2, 4], [1.0, 4.0, 16.0], 1.1).exponent == pytest.approx(2.0)
     compared = table4.Comparison(30, ours=[10.0, 20.0, 5.0], careful=[10.0] * 3, start=[0.0] * 3)
     assert compared.ratio == 30
-    assert table4.Accuracy("cell", 0.80, 0.02, 0.83, 0.01).agrees
-    assert not table4.Accuracy("cell", 0.80, 0.02, 0.84, 0.01).agrees
+    assert table4.Accuracy("cell", 0.80, 0.02, 0.82, 0.83, 0.01).agrees
+    assert not table4.Accuracy("cell", 0.80, 0.02, 0.80, 0.83, 0.01).agrees
 
 
 def test_report_says_what_was_missed(tmp_path, capsys):
@@ -59,7 +59,7 @@ def test_report_says_what_was_missed(tmp_path, capsys):
     found.curves.append(repeats.Curve("teachers", [1, 2], [1.0, 4.0], 1.1))
     found.peaks.append(memory.Peak("big", 1.0, 100.0, 2000))
     found.comparison = table4.Comparison(30, [1.0], [1.0], [0.0], [1.5], [2.5])
-    found.comparison.accuracies.append(table4.Accuracy("mushroom PSQ", 0.9, 0.01, 0.9, 0.01))
+    found.comparison.accuracies.append(table4.Accuracy("mushroom PSQ", 0.9, 0.01, 0.9, 0.9, 0.01))
     report.show(found)
     said = capsys.readouterr().out
     assert said.count("MISSED") == 2
