@@ -133,7 +133,7 @@ def _tables(findings: Findings) -> Iterable[tuple[str, list[str], list[list[str]
             ],
         )
         yield (
-            f"Accuracies, 95% intervals: ours over {c.repeats} repeats; ours and the script's over {len(c.careful)}",
+            f"Accuracies: ours over {c.repeats} repeats; ours and the script's over {len(c.careful)}",
             ["cell", "ours", "ours, same", "careful, same", "agree"],
             [
                 [
