@@ -21,8 +21,8 @@ lint: $(VENV)/.dev ## ruff and mypy, as before every commit
 	$(BIN)/ruff check .
 	$(BIN)/python -m mypy
 
-bench: $(VENV)/.run ## measure speed, as ratios of things run side by side
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev ## measure speed, as ratios of things run side by side (BENCH=--quick: a minute)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist

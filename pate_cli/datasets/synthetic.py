@@ -15,6 +15,8 @@ from pate_cli.types import Dataset
 
 __all__ = ["load_synthetic"]
 
+_ROWS = 2**16
+
 
 def load_synthetic(
     name: str, *, n_records: int, n_features: int, gap: float, flip: float, seed: int
@@ -76,6 +78,8 @@ def _draw(n_records: int, n_features: int, gap: float, flip: float, seed: int) -
     # Replace the component along the normal by a Gaussian given that it exceeds
     # the gap; 1 - U is in (0, 1], which keeps the quantile finite.
     beyond = -ndtri((1.0 - rng.random(n_records)) * ndtr(-gap))
-    X += np.outer(side * np.maximum(beyond, gap) - X @ normal, normal)
+    shift = side * np.maximum(beyond, gap) - X @ normal
+    for rows in range(0, n_records, _ROWS):  # no second array of all points
+        X[rows : rows + _ROWS] += np.outer(shift[rows : rows + _ROWS], normal)
     flipped = rng.random(n_records) < flip
     return X, ((side > 0) ^ flipped).astype(np.int64)

@@ -106,7 +106,9 @@ class Unit:
         OSError
         """
         content = plain({"schema": _SCHEMA, "identity": asdict(key), **asdict(self)})
-        write_text(key.file(directory, self.repeat), json.dumps(content, allow_nan=False) + "\n")
+        text = json.dumps(content, allow_nan=False) + "\n"
+        # hundreds of them, and `read` refuses what is not whole: not worth waiting for the disk
+        write_text(key.file(directory, self.repeat), text, sync=False)
 
     @classmethod
     def read(cls, directory: Path, key: Identity, repeat: int) -> Unit | None:

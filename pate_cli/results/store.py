@@ -69,8 +69,16 @@ def write_repeats(directory: str | Path, repeats: Sequence[RepeatResult]) -> Pat
     return write_text(Path(directory) / REPEATS_NAME, buffer.getvalue())
 
 
-def write_text(path: str | Path, text: str) -> Path:
+def write_text(path: str | Path, text: str, *, sync: bool = True) -> Path:
     """Write a file whole or not at all: to a temporary file beside it, then put in its place.
+
+    Parameters
+    ----------
+    path : path-like
+    text : str
+    sync : bool
+        Whether it has to outlast a power cut. Without, a process that is killed still loses nothing, but
+        whoever reads the file after a power cut must be able to tell that it is not whole.
 
     Raises
     ------
@@ -84,14 +92,16 @@ def write_text(path: str | Path, text: str) -> Path:
         # "backslashreplace" is for names that are not valid UTF-8; in JSON it is even the right escape.
         with open(temporary, "x", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:  # Ctrl-C too
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
-    _sync_directory(path.parent)
+    if sync:
+        _sync_directory(path.parent)
     return path
 
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pate_cli.errors import ConfigError
-from pate_cli.teachers.batched import MOST_FEATURES, fit_logistic
+from pate_cli.teachers import batched, sparse
+from pate_cli.teachers.linear import Scores, Together, add_votes
 from pate_cli.teachers.parts import check_disjoint, partition
 from pate_cli.teachers.progress import tick
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, Votes, _Private
 
 __all__ = ["Ensemble", "Teacher", "train"]
 
-_BLOCK = 2**17
-"""Most scores held at once while voting: 1 MB, so that they stay in the processor's cache."""
+_FEWEST = 8  # teachers worth fitting at once
+
+_RECORDS = 2**23
+"""Most numbers of records copied at once: 64 MB (more where sparse records are fuller than most)."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -93,17 +95,21 @@ class Ensemble(_Private):
         """
         counts = np.zeros((X.shape[0], self.n_classes), dtype=np.int64)
         rows = np.arange(X.shape[0])
-        linear: dict[tuple[int, ...], list[Teacher]] = {}
+        linear: dict[tuple[int, ...], list[Any]] = {}
         with _quick():
-            for teacher in self.teachers:
+            alone: Iterable[Teacher] = self.teachers
+            if isinstance(self.teachers, Together):
+                add_votes(Scores.of_together(self.teachers), (0, 1), X, counts)
+                alone = self.teachers.alone.values()
+            for teacher in alone:
                 if len(teacher.classes) == 1:
                     counts[:, teacher.classes[0]] += 1
                 elif _is_linear(teacher):
-                    linear.setdefault(tuple(teacher.classes.tolist()), []).append(teacher)
+                    linear.setdefault(tuple(teacher.classes.tolist()), []).append(teacher.estimator)
                 else:
                     counts[rows, teacher.predict(X)] += 1
-            for group in linear.values():
-                _linear_votes(group, X, counts)
+            for (lower, upper), estimators in linear.items():
+                add_votes(Scores.of_estimators(estimators), (lower, upper), X, counts)
         return Votes(counts, self.n_teachers)
 
     def accuracy(self, X: Any, y: IntArray) -> float:
@@ -134,8 +140,8 @@ def train(
     learner: Any,
     rng: np.random.Generator,
     n_classes: int,
-    only: range | None = None,
     sample_weight: FloatArray | None = None,
+    only: range | None = None,
 ) -> Ensemble:
     """Train one teacher on each of `n_teachers` disjoint parts of the private records.
 
@@ -153,12 +159,12 @@ def train(
         Deals out the records, and the teachers' seeds.
     n_classes : int
         Number of classes, C.
-    only : range, optional
-        Numbers of the teachers wanted, where others are trained elsewhere; these are what they would be
-        among all.
     sample_weight : ndarray of shape (n_private,), optional
         Weight of each record in the fit of its teacher, positive; each may depend on its own record and on
         what is public, nothing else. A learner that takes no weights gets its part resampled by them.
+    only : range, optional
+        Numbers of the teachers wanted, where others are trained elsewhere; these are what they would be
+        among all.
 
     Returns
     -------
@@ -177,32 +183,96 @@ def train(
     parts = partition(private.n_records, n_teachers, rng)
     check_disjoint(parts, private.n_records)
     seeds = rng.integers(2**31, size=n_teachers)
-    # Rows once in the order of the parts; each part is then a contiguous slice.
-    order = np.concatenate(parts)
-    X, y = private.X[order], private.y[order]
-    weights = None if sample_weight is None else sample_weight[order]
-    weighted = weights is not None and _takes_weights(learner)
-    ends = np.cumsum([len(part) for part in parts])
-    teachers = []
+    if only is not None:
+        parts, seeds = [parts[k] for k in only], seeds[list(only)]
     fresh = _copier(learner)
-    ready = _fit_at_once(learner, X, y, ends, n_classes, weights)
+    solver = _solver(learner, private.X, n_classes) if n_teachers >= _FEWEST else None
+    resample = sample_weight is not None and not _takes_weights(learner)
+    numbers, coefficients, alone = [], [], {}
     with _quick(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = 0
-        for k, (end, seed) in enumerate(zip(ends.tolist(), seeds.tolist(), strict=True)):
-            part, start = slice(start, end), end
-            if only is not None and k not in only:
-                continue
-            if k in ready and 0 < y[part].sum() < part.stop - part.start:
-                teachers.append(_with_coefficients(fresh(seed), ready[k]))
-            elif weights is None or weighted:
-                own = None if weights is None else weights[part]
-                teachers.append(_fit(fresh, X[part], y[part], seed, n_classes, own))
-            else:
-                rows = part.start + _resampled(weights[part], seed)
-                teachers.append(_fit(fresh, X[rows], y[rows], seed, n_classes))
-            tick(len(teachers), n_teachers)
-    return Ensemble(tuple(teachers), n_classes)
+        for first, group in _groups(parts, private.X.shape[1]):
+            # Rows once in the order of the parts; each part is then a contiguous slice.
+            order = np.concatenate(group)
+            X, y = private.X[order], private.y[order]
+            weights = None if sample_weight is None else sample_weight[order]
+            ends = np.cumsum([len(part) for part in group])
+            starts = ends - np.diff(ends, prepend=0)
+            at_once, theirs = _fit_at_once(None if resample else solver, learner, X, y, weights, starts, ends)
+            done = first + len(at_once)
+            tick(done, n_teachers)
+            for k in np.setdiff1d(np.arange(len(group)), at_once).tolist():
+                rows: Any = slice(starts[k], ends[k])
+                own = None if weights is None else weights[rows]
+                seed = int(seeds[first + k])
+                if own is not None and resample:
+                    rows, own = starts[k] + _resampled(own, seed), None
+                alone[first + k] = _fit(fresh, X[rows], y[rows], seed, n_classes, own)
+                done += 1
+                tick(done, n_teachers)
+            numbers.append(first + at_once)
+            coefficients.append(theirs)
+
+    def make(k: int, row: FloatArray) -> Teacher:
+        return _with_coefficients(fresh(int(seeds[k])), row)
+
+    together = coefficients[0] if len(coefficients) == 1 else np.concatenate(coefficients)
+    return Ensemble(Together(alone, np.concatenate(numbers), together, make), n_classes)
+
+
+def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:
+    """Parts whose records are copied at once, with the number of the first: public numbers decide."""
+    rows = _RECORDS // min(max(n_features, 1), 64)  # of sparse records, far fewer are not zero
+    at_once = max(_FEWEST, rows // len(parts[0]))
+    for first in range(0, len(parts), at_once):
+        yield first, parts[first : first + at_once]
+
+
+def _solver(learner: Any, X: Any, n_classes: int) -> Any:
+    """Module that finds the learner's minimiser for many parts at once; None if there is none.
+
+    `batched` is for few features, `sparse` for records with few entries: there they were measured to be
+    faster than the solver's loop, two to fifty times.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    if n_classes != 2 or type(learner) is not LogisticRegression:
+        return None
+    same = LogisticRegression(solver="liblinear").get_params()
+    free = ("C", "tol", "max_iter", "random_state", "verbose")  # change nothing in the minimiser but C
+    if any(value != same[name] for name, value in learner.get_params().items() if name not in free):
+        return None
+    return batched if isinstance(X, np.ndarray) and X.shape[1] <= batched.MOST_FEATURES else sparse
+
+
+def _fit_at_once(
+    solver: Any,
+    learner: Any,
+    X: Any,
+    y: IntArray,
+    weights: FloatArray | None,
+    starts: IntArray,
+    ends: IntArray,
+) -> tuple[IntArray, FloatArray]:
+    """Positions of the parts that could be fitted together, and their coefficients, intercept last.
+
+    Which way a part goes depends on no other part.
+    """
+    sizes = ends - starts
+    ones = np.add.reduceat(y, starts)
+    chosen = (ones > 0) & (ones < sizes) & (solver is not None)
+    if solver is sparse:
+        entries = np.count_nonzero(X, axis=1) if isinstance(X, np.ndarray) else np.diff(X.indptr)
+        chosen &= np.add.reduceat(entries, starts) <= sparse.MOST_ENTRIES * sizes
+    numbers = np.flatnonzero(chosen)
+    if not len(numbers):
+        return numbers, np.zeros((0, X.shape[1] + 1))
+    if not chosen.all():
+        rows = np.repeat(chosen, sizes)
+        X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
+    tolerance = {"tolerance": learner.tol} if solver is sparse else {}
+    found, converged = solver.fit_logistic(X, y, np.cumsum(sizes[chosen]), learner.C, weights, **tolerance)
+    return (numbers, found) if converged.all() else (numbers[converged], found[converged])
 
 
 def _takes_weights(learner: Any) -> bool:
@@ -216,24 +286,6 @@ def _resampled(weights: FloatArray, seed: int) -> IntArray:
     rng = np.random.default_rng(seed)
     rows: IntArray = rng.choice(len(weights), size=len(weights), p=weights / weights.sum())
     return rows
-
-
-def _fit_at_once(
-    learner: Any, X: Any, y: IntArray, ends: IntArray, n_classes: int, weights: FloatArray | None
-) -> dict[int, FloatArray]:
-    """Coefficients of the teachers that can be fitted together, by number; see `batched`."""
-    from sklearn.linear_model import LogisticRegression
-
-    if n_classes != 2 or not isinstance(X, np.ndarray) or X.shape[1] > MOST_FEATURES or len(ends) < 8:
-        return {}
-    if type(learner) is not LogisticRegression:
-        return {}
-    same = LogisticRegression(solver="liblinear").get_params()
-    free = ("C", "tol", "max_iter", "random_state", "verbose")  # change nothing in the minimiser but C
-    if any(value != same[name] for name, value in learner.get_params().items() if name not in free):
-        return {}
-    coefficients, converged = fit_logistic(X, y, ends, learner.C, weights)
-    return {int(k): coefficients[k] for k in np.flatnonzero(converged)}
 
 
 def _with_coefficients(estimator: Any, coefficients: FloatArray) -> Teacher:
@@ -304,35 +356,3 @@ def _is_linear(teacher: Teacher) -> bool:
     from sklearn.svm import LinearSVC
 
     return type(teacher.estimator) in (LogisticRegression, LinearSVC)
-
-
-def _linear_votes(teachers: list[Teacher], X: Any, counts: IntArray) -> None:
-    """Add the votes of linear teachers of the same two classes to `counts`, in place."""
-    n_points, n_features = X.shape
-    lower, upper = teachers[0].classes.tolist()
-    at_once = max(1, _BLOCK // max(n_features, 1))
-    for first in range(0, len(teachers), at_once):
-        block = teachers[first : first + at_once]
-        W = np.concatenate([teacher.estimator.coef_ for teacher in block]).T
-        b = np.concatenate([np.broadcast_to(teacher.estimator.intercept_, 1) for teacher in block])
-        rows = max(1, _BLOCK // len(block))
-        for top in range(0, n_points, rows):
-            votes = np.count_nonzero(_is_upper(X[top : top + rows], W, b, block), axis=1)
-            counts[top : top + rows, upper] += votes
-            counts[top : top + rows, lower] += len(block) - votes
-
-
-def _is_upper(X: Any, W: FloatArray, b: FloatArray, block: list[Teacher]) -> NDArray[np.bool_]:
-    """Whether each teacher predicts the upper of its two classes; shape (m, K)."""
-    scores = np.asarray(X @ W)
-    scores += b
-    positive = scores > 0
-    # Summed in another order, a score may differ from `predict`'s in the last bits: where that could
-    # turn its sign, ask the teacher itself.
-    reach = np.abs(W).max(initial=0.0) * abs(X).sum(axis=1).max() + np.abs(b).max()
-    slack = 2 * (W.shape[0] + 1) * np.finfo(float).eps * reach
-    sure = np.abs(scores, out=scores) > slack
-    if not sure.all():
-        for k in np.flatnonzero(~sure.all(axis=0)).tolist():
-            positive[:, k] = np.asarray(block[k].estimator.predict(X)) == 1
-    return positive

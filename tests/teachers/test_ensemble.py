@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, TWO_CLASSES, make_learner
-from pate_cli.teachers import Ensemble, ensemble, train
+from pate_cli.teachers import Ensemble, ensemble, linear, train
 from pate_cli.types import PrivateRecords, Votes
 
 GENERAL = [name for name in BUILT_IN if name not in TWO_CLASSES]
@@ -126,8 +126,17 @@ def test_votes_do_not_depend_on_the_block_size(monkeypatch):
     X, y, queries = records(3, sp.csr_matrix)
     teachers = trained("linear_svm", X, np.minimum(y, 1), 2)
     whole = teachers.votes(queries).counts
-    monkeypatch.setattr(ensemble, "_BLOCK", 23)
+    monkeypatch.setattr(linear, "_BLOCK", 23)
     np.testing.assert_array_equal(teachers.votes(queries).counts, whole)
+
+
+@pytest.mark.parametrize("name", ["logistic", "tree"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_teachers_do_not_depend_on_how_many_records_are_copied_at_once(name, kind, monkeypatch):
+    X, y, queries = records(2, kind)
+    whole = one_by_one(trained(name, X, y, 2), queries)
+    monkeypatch.setattr(ensemble, "_RECORDS", 5 * 6 * 9)  # nine teachers of six records
+    np.testing.assert_array_equal(one_by_one(trained(name, X, y, 2), queries), whole)
 
 
 @pytest.mark.parametrize("name", GENERAL)
@@ -179,6 +188,25 @@ def test_accuracy_is_the_mean_over_teachers():
     X, y, _ = records(3)
     teachers = trained("tree", X, y, 3)
     assert teachers.accuracy(X, y) == pytest.approx(np.mean(one_by_one(teachers, X) == y))
+
+
+@pytest.mark.parametrize("name", ["logistic", "tree"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_some_of_the_teachers_are_what_they_are_among_all(name, kind):
+    X, y, queries = records(2, kind)
+    every = one_by_one(trained(name, X, y, 2), queries)
+    learner = make_learner(name, {}, seed=None, n_classes=2)
+    rng, private = np.random.default_rng(0), PrivateRecords(X, y)
+    some = train(private, n_teachers=20, learner=learner, rng=rng, n_classes=2, only=range(5, 9))
+    assert some.n_teachers == 4
+    np.testing.assert_array_equal(one_by_one(some, queries), every[5:9])
+
+
+def test_teachers_in_a_plain_sequence_vote_the_same():
+    X, y, queries = records(2)
+    together = trained("logistic", X, y, 2)
+    plain = Ensemble(tuple(together.teachers), 2)
+    np.testing.assert_array_equal(plain.votes(queries).counts, together.votes(queries).counts)
 
 
 def test_private_and_says_so():

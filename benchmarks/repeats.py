@@ -1,0 +1,122 @@
+"""A whole repeat, next to the solver's fits alone; and how it grows with everything there is more of."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.parts import bare_fits, private_records, sliced
+from benchmarks.timing import Result, Target, alternate, seconds
+
+__all__ = ["Curve", "growth", "measure"]
+
+TARGET = Target(1.3, is_ratio=True)
+MOST = 1.1
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Seconds of a repeat against one size.
+
+    Attributes
+    ----------
+    name : str
+    sizes : list of int
+    seconds : list of float
+        Medians.
+    most : float or None
+        Largest exponent that is wanted.
+    """
+
+    name: str
+    sizes: list[int]
+    seconds: list[float]
+    most: float | None
+
+    @property
+    def exponent(self) -> float:
+        """Slope of the least-squares line through the logarithms."""
+        return float(np.polyfit(np.log(self.sizes), np.log(self.seconds), 1)[0])
+
+
+def measure(name: str, rounds: int) -> Result:
+    """Time a passive repeat on data set `name`: split, teachers, votes, noise, student, diagnostics.
+
+    Next to it, the fits of its teachers and its student by hand, on data already cut out.
+    """
+    from threadpoolctl import threadpool_limits
+
+    private, n_teachers, _ = private_records(name)
+    pairs = sliced(private, n_teachers)
+    one = _repeat([f"dataset={name}", "mechanism=gaussian"])
+    public = _public(name)
+    with threadpool_limits(limits=1):
+        times = alternate({"ours": one, "bare": lambda: bare_fits([*pairs, public])}, rounds)
+    return Result(f"passive repeat, {name}", "its fits by hand", times["ours"], times["bare"], TARGET)
+
+
+def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
+    """Time passive repeats on generated data, one size growing at a time."""
+    from threadpoolctl import threadpool_limits
+
+    scale = 10 if quick else 1
+    base = {"n": 200_000 // scale, "K": 2_000 // scale, "m": 1_000, "d": 5}
+    axes: list[tuple[str, str, list[int], float | None]] = [
+        ("n", "private records (100 a teacher)", [50_000, 100_000, 200_000, 400_000, 800_000], MOST),
+        ("K", "teachers (of the same records)", [625, 1_250, 2_500, 5_000, 10_000], MOST),
+        ("m", "queries", [10_000, 20_000, 40_000, 80_000, 160_000], MOST),
+        ("d", "dimension", [4, 8, 16, 32, 64, 128], None),
+    ]
+    for key, name, sizes, most in axes:
+        sizes = [size // (1 if key == "d" else scale) for size in sizes]
+        medians = []
+        for size in sizes:
+            at = base | {key: size}
+            if key == "n":
+                at["K"] = size // 100
+            if key == "m":  # few records, so that training does not hide them
+                at |= {"n": base["n"] // 4, "K": base["K"] // 2}
+            one = _repeat(
+                [
+                    "dataset=synthetic",
+                    f"dataset.n_records={at['n'] + at['m'] + 10_000}",
+                    f"dataset.n_features={at['d']}",
+                    f"split.private={at['n']}",
+                    f"split.public={at['m']}",
+                    f"teacher.count={at['K']}",
+                    "mechanism=gaussian",
+                ]
+            )
+            with threadpool_limits(limits=1):
+                one()
+                medians.append(statistics.median(seconds(one) for _ in range(rounds)))
+        yield Curve(name, sizes, medians, most)
+
+
+def _repeat(overrides: list[str]) -> Callable[[], object]:
+    """Make a function that does the first repeat of a configuration; loading and calibration are done."""
+    from pate_cli import datasets
+    from pate_cli.config import parse
+    from pate_cli.pipeline import prepare, run_repeat
+    from pate_cli.reproduce.composition import Composer
+
+    config = parse(Composer().compose(overrides))
+    prepared = prepare(config, datasets.load(config.dataset.name, **config.dataset.options))
+    result = run_repeat(prepared, 0).result
+    if not math.isfinite(result.accuracy):
+        raise RuntimeError("a repeat without an accuracy")
+    return lambda: run_repeat(prepared, 0)
+
+
+def _public(name: str) -> tuple[Any, Any]:
+    from pate_cli import datasets
+
+    data = datasets.load(name)
+    public = 400 if name == "synthetic" else 0.02
+    split = datasets.split(data, private=0.8, public=public, budget=0.3, rng=np.random.default_rng(0))
+    return split.public.X, split.public_labels.y

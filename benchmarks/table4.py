@@ -1,0 +1,163 @@
+"""The 16 cells of Table 4 on mushroom and a9a: the careful user's script, and `pate`, cold, at 30 repeats."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.commands import PATE, REPO
+
+__all__ = ["Accuracy", "Comparison", "measure"]
+
+REPEATS = 30
+LEAST = 30.0
+"""Times less wall time that is wanted."""
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """One cell: mean accuracies and halves of their 95% confidence intervals.
+
+    Attributes
+    ----------
+    cell : str
+    ours, ours_ci : float
+        Over all repeats.
+    same : float
+        Ours over the repeats that the script did.
+    careful, careful_ci : float
+        The script's, over those.
+    """
+
+    cell: str
+    ours: float
+    ours_ci: float
+    same: float
+    careful: float
+    careful_ci: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two are within the interval of each other at the same repeats."""
+        return abs(self.same - self.careful) <= self.ours_ci
+
+
+@dataclass
+class Comparison:
+    """What both took.
+
+    Attributes
+    ----------
+    repeats : int
+        Of ours.
+    ours : list of float
+        Seconds of the whole command, start-up and report included, a round each.
+    careful : list of float
+        Seconds of one repeat of all cells, a round each.
+    start : list of float
+        Seconds the script takes besides: imports and loading.
+    busy : list of float
+        Processor seconds of ours, all its processes together.
+    script_busy : list of float
+        Processor seconds of the script, for its one repeat, imports and loading included. Where other
+        programs want the cores too, compare these.
+    accuracies : list of Accuracy
+    """
+
+    repeats: int
+    ours: list[float] = field(default_factory=list)
+    careful: list[float] = field(default_factory=list)
+    start: list[float] = field(default_factory=list)
+    busy: list[float] = field(default_factory=list)
+    script_busy: list[float] = field(default_factory=list)
+    accuracies: list[Accuracy] = field(default_factory=list)
+
+    @property
+    def ratio(self) -> float:
+        """Median over rounds of how many times less wall time ours takes."""
+        rounds = zip(self.ours, self.careful, self.start, strict=True)
+        return statistics.median((self.repeats * careful + start) / ours for ours, careful, start in rounds)
+
+
+def measure(rounds: int, *, quick: bool) -> Comparison:
+    """Run both in turn, a repeat of the script (each round another one) and the whole command of ours.
+
+    Raises
+    ------
+    InputError
+        If a dataset is not here.
+    """
+    from pate_cli import datasets
+    from pate_cli.datasets import files
+    from pate_cli.datasets.registry import ENTRIES
+
+    names = ("mushroom",) if quick else ("mushroom", "a9a")
+    for name in names:
+        datasets.load(name)
+    # where the command finds them from another directory
+    here = str(files.require(ENTRIES[names[0]])[0].path.resolve().parent)
+    comparison = Comparison(5 if quick else REPEATS)
+    chosen = [f"dataset=[{','.join(names)}]", f"repeats={comparison.repeats}"]
+    environment = os.environ | {"PATE_DATA": here, "PYTHONPATH": str(REPO)}
+    found: dict[tuple[str, str, float], list[float]] = {}
+    for number in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            script = [sys.executable, "-m", "benchmarks.careful", str(number), *names]
+            printed, whole, script_busy = _run(script, folder, environment)
+            cells = [line.split() for line in printed.splitlines()]
+            for dataset, method, eps, accuracy, _ in cells:
+                found.setdefault((dataset, method, float(eps)), []).append(float(accuracy))
+            in_cells = sum(float(took) for *_, took in cells)
+            comparison.careful.append(in_cells)
+            comparison.start.append(whole - in_cells)
+            comparison.script_busy.append(script_busy)
+            _, took, busy = _run([*PATE, "reproduce", "table4", *chosen], folder, environment)
+            comparison.ours.append(took)
+            comparison.busy.append(busy)
+            table = _table(folder)
+            if number == rounds - 1:  # all of it is done already: this only reads
+                _run([*PATE, "reproduce", "table4", chosen[0], f"repeats={rounds}"], folder, environment)
+                same = {row["name"]: float(row["accuracy"]) for row in _table(folder)}
+    for row in table:
+        key = (row["dataset"], row["method"].removesuffix("-NP"), float(row["eps"]))
+        mean, ci = _mean_ci(found[key])
+        ours_ci = float(row["accuracy_ci95"] or "inf")
+        comparison.accuracies.append(
+            Accuracy(row["name"], float(row["accuracy"]), ours_ci, same[row["name"]], mean, ci)
+        )
+    return comparison
+
+
+def _table(folder: str) -> list[dict[str, str]]:
+    with Path(folder, "outputs", "reproduce", "table4", "table.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _run(command: list[str], folder: str, environment: dict[str, str]) -> tuple[str, float, float]:
+    """What a command prints, its wall time, and the processor time of it and its workers."""
+    busy = _children()
+    start = time.perf_counter()
+    done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
+    return done.stdout, time.perf_counter() - start, _children() - busy
+
+
+def _children() -> float:
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+def _mean_ci(values: list[float]) -> tuple[float, float]:
+    from scipy.stats import t
+
+    if len(values) < 2:
+        return values[0], math.inf
+    half = float(t.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
+    return statistics.fmean(values), half

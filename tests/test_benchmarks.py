@@ -1,0 +1,80 @@
+"""The benchmarks measure what they say: the careful script is the same algorithm, the curves are fitted."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+import scipy.sparse as sp
+
+from benchmarks import careful, memory, repeats, report, table4
+from benchmarks.timing import Result
+from pate_cli import datasets
+from pate_cli.config import parse
+from pate_cli.datasets.libsvm import read_libsvm
+from pate_cli.pipeline import prepare, run_repeat
+from pate_cli.reproduce.composition import Composer
+
+
+@pytest.mark.parametrize("active", [False, True])
+def test_without_noise_the_careful_script_gives_our_accuracy(active):
+    """Same split, teachers, queries and student: to a few points of the 900 that lie on a boundary."""
+    mechanism = "active" if active else "gaussian"
+    overrides = ["dataset.n_records=5000", "dataset.n_features=12", "split.public=0.02", "teacher.size=100"]
+    config = parse(Composer().compose([*overrides, f"mechanism={mechanism}", "eps=inf"]))
+    data = datasets.load("synthetic", **config.dataset.options)
+    data = dataclasses.replace(data, X=sp.csr_matrix(data.X))
+    for repeat in range(3):
+        ours = run_repeat(prepare(config, data), repeat).result.accuracy
+        theirs = careful.run(careful.Cell("synthetic", active, math.inf), data, repeat)
+        assert 0.6 < theirs < 0.96
+        assert ours == pytest.approx(theirs, abs=3 / 900)
+
+
+def test_the_careful_script_calibrates_as_we_do():
+    from pate_cli.mechanisms import plan_gaussian
+
+    pytest.importorskip("autodp")
+    ours = plan_gaussian(1.0, 1e-4, 50, 2).describe()["sigma"]
+    assert careful._sigma(1.0, 1e-4, 50) == pytest.approx(ours, rel=1e-3)
+
+
+def test_all_sixteen_cells():
+    assert len(set(careful.CELLS)) == 16
+
+
+def test_exponents_and_verdicts():
+    assert repeats.Curve("n", [1, 2, 4, 8], [3.0, 6.0, 12.0, 24.0], 1.1).exponent == pytest.approx(1.0)
+    assert repeats.Curve("n", [1, 2, 4], [1.0, 4.0, 16.0], 1.1).exponent == pytest.approx(2.0)
+    compared = table4.Comparison(30, ours=[10.0, 20.0, 5.0], careful=[10.0] * 3, start=[0.0] * 3)
+    assert compared.ratio == 30
+    assert table4.Accuracy("cell", 0.80, 0.02, 0.82, 0.83, 0.01).agrees
+    assert not table4.Accuracy("cell", 0.80, 0.02, 0.80, 0.83, 0.01).agrees
+
+
+def test_report_says_what_was_missed(tmp_path, capsys):
+    found = report.Findings({"cpu": "test"})
+    found.results.append(Result("ours", "bare", [2.0], [1.0], repeats.TARGET))
+    found.curves.append(repeats.Curve("teachers", [1, 2], [1.0, 4.0], 1.1))
+    found.peaks.append(memory.Peak("big", 1.0, 100.0, 2000))
+    found.comparison = table4.Comparison(30, [1.0], [1.0], [0.0], [1.5], [2.5])
+    found.comparison.accuracies.append(table4.Accuracy("mushroom PSQ", 0.9, 0.01, 0.9, 0.9, 0.01))
+    report.show(found)
+    said = capsys.readouterr().out
+    assert said.count("MISSED") == 2
+    assert said.count("met") == 3
+    report.write(found, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "accuracies.csv", "growth.csv", "memory.csv", "ratios.csv", "table4.csv",
+    ]  # fmt: skip
+    assert "2.000,ours,bare" in (tmp_path / "ratios.csv").read_text()
+
+
+def test_peak_memory_is_that_of_the_run(tmp_path):
+    took = memory._watch(["--help"], str(tmp_path))[1]
+    assert 5 < took < 100
+    memory.write_sparse(tmp_path / "sparse", 50, 300, 10)
+    X, y = read_libsvm(tmp_path / "sparse")
+    assert X.shape == (51, 300)
+    assert set(y) == {-1.0, 1.0}
