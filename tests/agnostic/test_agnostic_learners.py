@@ -327,9 +327,10 @@ def test_the_command_line_runs_one_and_refuses_in_one_line(tmp_path):
 
 
 @pytest.mark.real_data
-def test_stumps_on_adult_come_within_two_points_of_the_best_without_privacy(real_data):
+def test_stumps_on_adult_come_within_two_points_of_the_best_without_privacy(real_data, monkeypatch):
     from pate_cli import datasets
 
+    monkeypatch.setenv("PATE_DATA", str(real_data))
     dataset = datasets.load("adult")
     split = datasets.split(dataset, private=0.8, public=0.02, budget=0.3, rng=np.random.default_rng(0))
     s = setting(n_private=split.private.n_records, n_public=split.public.n_points, n_features=14)
