@@ -2,19 +2,39 @@
 
 The rooms `agnostic`, `references` and `aggregation` are full of them. Each room offers
 `OPTIONS` (a mechanism's name, its options and their defaults) and
-``plan(name, options, setting)``, which checks the options and calibrates.
+``plan(name, options, setting)``, which checks the options and calibrates; and for `pate audit`
+``attacks(plan)``, a list of `SampledAttack`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from pate_cli.privacy.noise import Noise
-from pate_cli.types import Answers, Holdout, Learnt, PrivacyLoss, PrivateRecords, PublicPoints
+from pate_cli.types import Answers, FloatArray, Holdout, Learnt, PrivacyLoss, PrivateRecords, PublicPoints
 
-__all__ = ["LearnerPlan", "no_answers"]
+__all__ = ["LearnerPlan", "Sample", "SampledAttack", "no_answers"]
+
+Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
+"""``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""
+
+
+class SampledAttack(NamedTuple):
+    """Two private sets that differ in one record, and what a learner releases on them.
+
+    Attributes
+    ----------
+    name : str
+    sample : callable
+        ``sample(neighbour: bool, rng, runs)`` gives what `runs` independent runs release on D, or on
+        D' if `neighbour`, coded as numbers: an array of shape (runs, k). k may depend on the plan alone.
+    """
+
+    name: str
+    sample: Sample
 
 
 @runtime_checkable

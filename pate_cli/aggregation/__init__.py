@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.private_learner import LearnerPlan, SampledAttack
     from pate_cli.types import Setting
 
 __all__ = ["OPTIONS", "attacks", "plan"]
@@ -42,24 +42,19 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     raise ConfigError("mechanism.name", name, ", ".join(OPTIONS))
 
 
-def attacks(plan: LearnerPlan) -> list[tuple[str, Callable[..., Any]]]:
+def attacks(plan: LearnerPlan) -> list[SampledAttack]:
     """Worst-case inputs for an audit of a plan made here.
 
     Parameters
     ----------
     plan : LearnerPlan
         With noise: at eps = inf there is nothing to attack.
-
-    Returns
-    -------
-    list of (str, callable)
-        ``sample(neighbour: bool, rng, runs)`` gives what `runs` runs release on D or on D', coded as
-        numbers, an array of shape (runs, k).
     """
     from pate_cli.aggregation import cutoff, soft
+    from pate_cli.private_learner import SampledAttack
 
     if isinstance(plan, soft.SoftPlan):
-        return list(soft.attacks(plan))
+        return [SampledAttack(*pair) for pair in soft.attacks(plan)]
     if isinstance(plan, cutoff.PrivateCutoffPlan):
-        return list(cutoff.attacks(plan))
+        return [SampledAttack(*pair) for pair in cutoff.attacks(plan)]
     raise TypeError(f"{type(plan).__name__} is not a plan of this room")

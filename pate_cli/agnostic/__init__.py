@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.private_learner import LearnerPlan, SampledAttack
     from pate_cli.types import Setting
 
 __all__ = ["OPTIONS", "attacks", "plan"]
@@ -61,21 +61,16 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     return made
 
 
-def attacks(plan: LearnerPlan) -> list[tuple[str, Callable[..., Any]]]:
-    """Worst-case inputs for an audit of a plan made here.
+def attacks(plan: LearnerPlan) -> list[SampledAttack]:
+    """Worst-case inputs for an audit of a plan made here: fixed pairs of tiny private sets.
 
     Parameters
     ----------
     plan : LearnerPlan
-
-    Returns
-    -------
-    list of (str, callable)
-        ``sample(neighbour: bool, rng, runs)`` gives what `runs` runs release on D or on D', a fixed pair of
-        tiny private sets, coded as numbers: an array of shape (runs, k). May be empty.
     """
+    from pate_cli.private_learner import SampledAttack
+
     module = sys.modules[type(plan).__module__]
     if not type(plan).__module__.startswith(f"{__name__}."):
         raise TypeError(f"{type(plan).__name__} is not a plan of this room")
-    found: list[tuple[str, Callable[..., Any]]] = module.attacks(plan)
-    return found
+    return [SampledAttack(*pair) for pair in module.attacks(plan)]

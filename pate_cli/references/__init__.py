@@ -7,16 +7,14 @@ package is cheap.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from pate_cli.private_learner import LearnerPlan
-    from pate_cli.types import FloatArray, Setting
+    from pate_cli.private_learner import LearnerPlan, SampledAttack
+    from pate_cli.types import Setting
 
 __all__ = ["OPTIONS", "attacks", "plan"]
 
@@ -57,11 +55,12 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     return perturbation.plan_output(setting, given["noise"], weight)
 
 
-def attacks(plan: LearnerPlan) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
+def attacks(plan: LearnerPlan) -> list[SampledAttack]:
     """Worst-case neighbours for a plan of this room; see `pate_cli.references.attacks`."""
+    from pate_cli.private_learner import SampledAttack
     from pate_cli.references.attacks import attacks as made
 
-    return made(plan)
+    return [SampledAttack(name, sample) for name, sample in made(plan)]
 
 
 def _steps(value: Any) -> int | None:
