@@ -53,6 +53,7 @@ __all__ = [
     "Released",
     "Streams",
     "Taught",
+    "plan_learner",
     "prepare",
     "release",
     "run_repeat",
@@ -155,7 +156,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
             student=(config.student.estimator, config.student.params),
             unanswered=config.student.unanswered,
         )
-        learner = _plan_learner(m.name, m.options, setting)
+        learner = plan_learner(m.name, m.options, setting)
         return Prepared(config, dataset, sizes, learner.n_teachers, delta, learner)
     if m.labeller == "gaussian":
         plan: mechanisms.LabellingPlan = mechanisms.plan_gaussian(config.eps, delta, ell, dataset.n_classes)
@@ -179,7 +180,8 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     return Prepared(config, dataset, sizes, n_teachers, delta, plan)
 
 
-def _plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
+def plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
+    """Calibrate a private learner in the room that has it."""
     rooms = (agnostic, references, aggregation, boosting)
     for room in rooms:
         if name in room.OPTIONS:

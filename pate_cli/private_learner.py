@@ -31,10 +31,13 @@ class SampledAttack(NamedTuple):
     sample : callable
         ``sample(neighbour: bool, rng, runs)`` gives what `runs` independent runs release on D, or on
         D' if `neighbour`, coded as numbers: an array of shape (runs, k). k may depend on the plan alone.
+    runs : int
+        As many on each of the two as take some seconds.
     """
 
     name: str
     sample: Sample
+    runs: int = 200_000
 
 
 @runtime_checkable

@@ -68,9 +68,8 @@ def attacks(plan: LearnerPlan) -> list[SampledAttack]:
     ----------
     plan : LearnerPlan
     """
-    from pate_cli.private_learner import SampledAttack
-
     module = sys.modules[type(plan).__module__]
     if not type(plan).__module__.startswith(f"{__name__}."):
         raise TypeError(f"{type(plan).__name__} is not a plan of this room")
-    return [SampledAttack(*pair) for pair in module.attacks(plan)]
+    found: list[SampledAttack] = module.attacks(plan)
+    return found

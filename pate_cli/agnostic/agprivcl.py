@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.plan import fewest_teachers
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.private_learner import SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -287,9 +288,7 @@ def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) ->
     )
 
 
-def attacks(
-    plan: AgPrivClPlan,
-) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
+def attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
     """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
 
     Tied labels: all records at one place, half of them labelled 1, and one label changed. Whichever
@@ -305,7 +304,7 @@ def attacks(
         found = [tiny.answers(private, point, order, source, rng).labels[0] for source in noise.spawn(runs)]
         return np.array(found, dtype=float)[:, None]
 
-    return [("tied labels", tied_labels)]
+    return [SampledAttack("tied labels", tied_labels, 2000)]
 
 
 def tied(plan: AgPrivClPlan, neighbour: bool) -> tuple[AgPrivClPlan, PrivateRecords]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from pate_cli.agnostic.voting import Classroom, student
 from pate_cli.errors import InfeasibleError
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.private_learner import SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -200,9 +201,7 @@ def plan(options: Mapping[str, Any], setting: Setting) -> PredictionPlan:
     )
 
 
-def attacks(
-    plan: PredictionPlan,
-) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
+def attacks(plan: PredictionPlan) -> list[SampledAttack]:
     """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
 
     The lone teacher: one record is sampled and is the only teacher, all others lie at 0 with label 1. The
@@ -216,7 +215,7 @@ def attacks(
         found = [tiny.answers(private, points, source, 0) for source in noise.spawn(runs)]
         return np.array(found, dtype=float)
 
-    return [("lone teacher", lone_teacher)]
+    return [SampledAttack("lone teacher", lone_teacher, 10_000)]
 
 
 def lone(plan: PredictionPlan, neighbour: bool) -> tuple[PredictionPlan, PrivateRecords]:

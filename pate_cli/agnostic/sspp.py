@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from pate_cli.agnostic import options as checks
 from pate_cli.agnostic.selection import choose
 from pate_cli.hypotheses import Dichotomies, HypothesisClass
 from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.private_learner import SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -110,7 +111,7 @@ def plan(options: Mapping[str, Any], setting: Setting) -> SsppPlan:
     return SsppPlan(setting.eps, chosen, setting.n_private, setting.n_public)
 
 
-def attacks(plan: SsppPlan) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
+def attacks(plan: SsppPlan) -> list[SampledAttack]:
     """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
 
     The odd one out: of 21 thresholds one says 0 of the single record and the others say 1. Whether its
@@ -126,4 +127,4 @@ def attacks(plan: SsppPlan) -> list[tuple[str, Callable[[bool, np.random.Generat
         chosen = choose(candidates.mistakes(record.X, record.y), plan.eps, noise, runs)
         return np.asarray(chosen == 20, dtype=float)[:, None]
 
-    return [("odd one out", odd_one_out)]
+    return [SampledAttack("odd one out", odd_one_out)]

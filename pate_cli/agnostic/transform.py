@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,9 @@ from pate_cli.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.hypotheses import HypothesisClass
 from pate_cli.hypotheses.stumps import MOST_CUTS, MOST_POINTS
+from pate_cli.mechanisms.plan import fewest_teachers
 from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.private_learner import SampledAttack
 from pate_cli.types import (
     FloatArray,
     Holdout,
@@ -297,17 +299,19 @@ def plan(options: Mapping[str, Any], setting: Setting) -> TransformPlan:
     return TransformPlan(setting.eps, setting.delta, kind, division, classroom, mechanism, teachers)
 
 
-def attacks(
-    plan: TransformPlan,
-) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
-    """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
+def attacks(plan: TransformPlan) -> list[SampledAttack]:
+    """Attacks for an audit.
 
-    The lone record: one record is sampled, all others lie at 0 with label 1. The record is one of them, or
-    lies far below them, where either label fits: label 1 there leaves one of 1001 thresholds.
-    Offered for `inner=exponential`.
+    The lone record, with `inner=exponential`: one record is sampled, all others lie at 0 with label 1. The
+    record is one of them, or lies far below them, where either label fits: label 1 there leaves one of 1001
+    thresholds.
+
+    Tied labels, with `inner=svt`: all records at one place, half of them labelled 1, and one label changed.
+    Whichever label the others' hypothesis gives T, the teachers agree on it, so the answer tells it. The set
+    is just large enough for the teachers that an answer needs, one record each.
     """
     if plan.mechanism is not None:
-        return []
+        return [SampledAttack("tied labels", lambda *which: _tied_labels(plan, *which), 1000)]
 
     def lone_record(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         division, private, public = lone(plan, neighbour)
@@ -321,7 +325,33 @@ def attacks(
             found[run] = choose(candidates.mistakes(T, labels), division.inner_eps, source)[0]
         return found[:, None]
 
-    return [("lone record", lone_record)]
+    return [SampledAttack("lone record", lone_record, 20_000)]
+
+
+def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+    from pate_cli.hypotheses import CLASSES as classes
+
+    if not isinstance(plan.mechanism, mechanisms.SvtPlan):
+        raise TypeError("not with inner=svt")
+    d = plan.division
+    t = min(plan.teachers, 2 * fewest_teachers(plan.mechanism.calibration))
+    n = max(t + 1, math.ceil(t * d.n / d.t))
+    y = (np.arange(n) < n // 2).astype(np.int64)
+    if neighbour:
+        y[0] = 0
+    private = PrivateRecords(np.zeros((n, 1)), y)
+    thresholds, once = classes["thresholds"], np.ones(t, dtype=np.int64)
+    tiny = replace(d, n=n, t=t)
+    classroom = replace(plan.classroom, hypotheses=thresholds, own=False)
+    point, order = PublicPoints(np.zeros((1, 1))), np.zeros(1, dtype=np.int64)
+    noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+    found = np.empty(runs)
+    for run, source in enumerate(noise.spawn(runs)):
+        first, second = source.spawn(2)
+        T, labels = tiny.relabelled(thresholds, private, first)
+        votes = classroom.votes(T, labels, once, t, point, 0)
+        found[run] = answer(plan.mechanism, votes, order, second).labels[0]
+    return found[:, None]
 
 
 def lone(plan: TransformPlan, neighbour: bool) -> tuple[Shares, PrivateRecords, PublicPoints]:

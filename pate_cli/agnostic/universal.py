@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,9 +16,9 @@ from pate_cli.agnostic.voting import student
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.privacy.budget import compose
 from pate_cli.privacy.noise import Noise
+from pate_cli.private_learner import SampledAttack
 from pate_cli.types import (
     Answers,
-    FloatArray,
     Holdout,
     Learnt,
     PrivacyLoss,
@@ -136,9 +136,7 @@ def plan(options: Mapping[str, Any], setting: Setting) -> UniversalPlan:
     return UniversalPlan(first, answering, sspp.SsppPlan(rest, hypotheses, setting.n_private, first))
 
 
-def attacks(
-    plan: UniversalPlan,
-) -> list[tuple[str, Callable[[bool, np.random.Generator, int], FloatArray]]]:
+def attacks(plan: UniversalPlan) -> list[SampledAttack]:
     """Attacks for an audit, on each of its two parts; see `agprivcl.attacks` and `sspp.attacks`."""
     found = agprivcl.attacks(plan.answering)
     return found if plan.learning is None else found + sspp.attacks(plan.learning)

@@ -16,17 +16,30 @@ that these attacks, with so many runs, found no violation.
 
 from __future__ import annotations
 
+from typing import Any
+
 from pate_cli import aggregation, agnostic, references
-from pate_cli.auditing.engine import Finding, audit
+from pate_cli.auditing.engine import RUNS, Finding, audit
 from pate_cli.auditing.votes import Attack, attacks, teachers_for
 from pate_cli.private_learner import LearnerPlan, SampledAttack
 
-__all__ = ["Attack", "Finding", "SampledAttack", "attacks", "audit", "learner_attacks", "teachers_for"]
+__all__ = [
+    "RUNS",
+    "Attack",
+    "Finding",
+    "SampledAttack",
+    "attacks",
+    "audit",
+    "learner_attacks",
+    "teachers_for",
+]
 
 
 def learner_attacks(plan: LearnerPlan) -> list[SampledAttack]:
     """Worst-case neighbours for a private learner, from the room that made the plan."""
-    for room in (agnostic, references, aggregation):
+    rooms: tuple[Any, ...] = (agnostic, references, aggregation)
+    for room in rooms:
         if type(plan).__module__.startswith(f"{room.__name__}."):
-            return room.attacks(plan)
+            found: list[SampledAttack] = room.attacks(plan)
+            return found
     raise TypeError(f"{type(plan).__name__} is not a plan of a room of private learners")

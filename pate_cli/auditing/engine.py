@@ -15,7 +15,10 @@ from pate_cli.privacy.audit import best_event, eps_lower_bound
 from pate_cli.private_learner import LearnerPlan, SampledAttack
 from pate_cli.types import FloatArray
 
-__all__ = ["Finding", "audit"]
+__all__ = ["RUNS", "Finding", "audit"]
+
+RUNS = 200_000
+"""Of a mechanism on votes, on each of two sequences."""
 
 
 class Scores(Protocol):
@@ -72,7 +75,7 @@ def audit(
     plan: AuditablePlan | LearnerPlan,
     pairs: Sequence[Attack] | Sequence[SampledAttack],
     *,
-    runs: int,
+    runs: int | None = None,
     confidence: float = 0.95,
     seed: int = 0,
     advance: Callable[[], None] = lambda: None,
@@ -84,9 +87,10 @@ def audit(
     plan : LabellingPlan with `runs`, or LearnerPlan
         The claim is its `guarantee`.
     pairs : sequence of Attack, or of SampledAttack
-    runs : int
+    runs : int, optional
         On each of the two sides of each pair, at least 8: an eighth to learn what the
-        outputs say, three to choose the event, half to count it.
+        outputs say, three to choose the event, half to count it. Default: 200,000 of a mechanism on votes,
+        and of a private learner as many as the attack says.
     confidence : float
         Of all bounds together, in (0, 1).
     seed : int
@@ -101,18 +105,26 @@ def audit(
     each = 1 - (1 - confidence) / (2 * len(pairs))
     delta = plan.guarantee.delta
     found = []
-    for pair, stream in zip(pairs, np.random.SeedSequence(seed).spawn(len(pairs)), strict=True):
-        found += _audit_one(_trial(plan, pair), delta, runs, each, stream)
+    streams = np.random.SeedSequence(seed).spawn(len(pairs))
+    for trial, default, stream in zip(*_trials(plan, pairs), streams, strict=True):
+        found += _audit_one(trial, delta, runs or default, each, stream)
         advance()
     return found
 
 
-def _trial(plan: AuditablePlan | LearnerPlan, pair: Attack | SampledAttack) -> Trial:
-    if isinstance(pair, SampledAttack):
-        return OutputTrial(pair)
-    if isinstance(plan, LearnerPlan):
-        raise TypeError("votes against a private learner")
-    return VoteTrial(plan, pair)
+def _trials(
+    plan: AuditablePlan | LearnerPlan, pairs: Sequence[Attack] | Sequence[SampledAttack]
+) -> tuple[list[Trial], list[int]]:
+    """Trials, and how many runs of each by default."""
+    trials: list[Trial] = []
+    for pair in pairs:
+        if isinstance(pair, SampledAttack):
+            trials.append(OutputTrial(pair))
+        elif isinstance(plan, LearnerPlan):
+            raise TypeError("votes against a private learner")
+        else:
+            trials.append(VoteTrial(plan, pair))
+    return trials, [pair.runs if isinstance(pair, SampledAttack) else RUNS for pair in pairs]
 
 
 def _audit_one(

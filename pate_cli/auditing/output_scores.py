@@ -16,7 +16,7 @@ __all__ = ["OutputTrial"]
 _CHUNK = 16384
 """Runs asked for at a time."""
 _KINDS = 64
-"""A number of so few values is a category; others are put into as many bins."""
+"""A number of so few values is a category; others are put into bins, at most as many."""
 _ALONE = 8
 """Outputs of so few numbers are also looked at number by number."""
 
@@ -161,8 +161,9 @@ class _Bins:
     """Log-odds by bin, of equal numbers of runs."""
 
     def __init__(self, both: FloatArray, on_d: FloatArray, on_other: FloatArray) -> None:
-        self._edges = np.quantile(both, np.arange(1, _KINDS) / _KINDS)
-        counts = (np.bincount(self._bin(side), minlength=_KINDS) for side in (on_d, on_other))
+        n_bins = min(_KINDS, 2 + len(on_d) // 50)
+        self._edges = np.quantile(both, np.arange(1, n_bins) / n_bins)
+        counts = (np.bincount(self._bin(side), minlength=n_bins) for side in (on_d, on_other))
         self._odds = _log_odds(*counts)
 
     def _bin(self, column: FloatArray) -> IntArray:

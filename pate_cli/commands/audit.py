@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,23 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 
 if TYPE_CHECKING:
-    from pate_cli.auditing import Finding
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from pate_cli.auditing import Attack, Finding, SampledAttack
     from pate_cli.config import RunConfig
     from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
+    from pate_cli.private_learner import LearnerPlan
+
+    Plan: TypeAlias = GaussianPlan | GnmaxPlan | SvtPlan | LearnerPlan
 
 __all__ = ["main"]
 
 _TEACHERS = 1000
+_FEW_TEACHERS = 16  # to a check, all that 16 can say is near its threshold: what an attack wants
+_MOST_TEACHERS = 2**21
+_RECORDS = 100_000
+_FEATURES = 5
 _DELTA = 1e-5
 
 
@@ -42,25 +53,26 @@ def main(argv: list[str]) -> int:
     _check(options)
     config = _config(options)
 
-    from pate_cli.auditing import attacks, audit
+    from pate_cli.auditing import audit
 
-    plan, n_teachers = _plan(config, options)
-    pairs = attacks(plan, n_teachers, options.classes)
+    plan, pairs, setting = _prepare(config, options)
     with _progress(len(pairs)) as advance:
         findings = audit(
             plan, pairs, runs=options.runs, confidence=options.confidence, seed=options.seed, advance=advance
         )
     worst = max(findings, key=lambda finding: finding.bound)
-    violation = worst.bound > plan.guarantee.eps
-    verdict = _verdict(worst.bound, plan.guarantee.eps, options.confidence, violation=violation)
-    _print(plan, findings, _setting(config, n_teachers, options), verdict, violation=violation)
+    claim = plan.guarantee
+    violation = worst.bound > claim.eps
+    verdict = _verdict(worst.bound, claim.eps, options.confidence, violation=violation)
+    _print(plan, findings, _title(config, setting), verdict, violation=violation)
     if options.output:
         record = {
-            "mechanism": config.mechanism.labeller,
-            "claim": {"eps": plan.guarantee.eps, "delta": plan.guarantee.delta, "how": plan.guarantee.how},
+            "mechanism": config.mechanism.labeller or config.mechanism.name,
+            "claim": {"eps": claim.eps, "delta": claim.delta, "how": claim.how},
             "plan": plan.describe(),
-            "n_teachers": n_teachers,
-            **{key: getattr(options, key) for key in ("queries", "classes", "runs", "confidence", "seed")},
+            **setting,
+            "confidence": options.confidence,
+            "seed": options.seed,
             "bound": worst.bound,
             "violation": violation,
             "findings": [vars(finding) for finding in findings],
@@ -73,9 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate audit",
         usage="%(prog)s [options] [GROUP=OPTION ...] [KEY=VALUE ...]",
-        description="Attack the mechanism of a configuration: run it many times on neighbouring votes, "
-        "and report a lower bound on its eps against the eps it claims. Takes the overrides of "
-        "`pate run`; loads no data. Exit code 1 if the bound exceeds the claim.",
+        description="Attack the mechanism of a configuration: run it many times on neighbouring votes, or "
+        "a private learner on neighbouring records, and report a lower bound on its eps against the eps it "
+        "claims. Takes the overrides of `pate run`; loads no data. Exit code 1 if the bound exceeds the "
+        "claim.",
         epilog="Example: pate audit --runs 1000000 mechanism=svt eps=1.0 mechanism.cutoff=5. "
         "The bounds hold together at the stated confidence. One below the claim proves nothing: these "
         "attacks found no violation. mechanism=active is audited through its oracle: which points it "
@@ -83,10 +96,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="as of pate run")
     parser.add_argument(
-        "--runs", type=int, default=200_000, help="of the mechanism on each database; %(default)s"
+        "--runs",
+        type=int,
+        help="of the mechanism on each database; default 200000, fewer for attacks on a slow private learner",
     )
     parser.add_argument(
-        "--queries", type=int, default=100, help="it is calibrated for and asked; %(default)s"
+        "--queries", type=int, default=100, help="or public points it is calibrated for; %(default)s"
+    )
+    parser.add_argument(
+        "--records",
+        type=int,
+        help=f"private ones a private learner is calibrated for; default {_RECORDS}, or two a teacher",
     )
     parser.add_argument(
         "--teachers",
@@ -102,7 +122,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(options: argparse.Namespace) -> None:
-    for name, least in (("runs", 1000), ("queries", 1), ("teachers", 4), ("classes", 2), ("seed", 0)):
+    least_of = {"runs": 1000, "queries": 1, "records": 10, "teachers": 4, "classes": 2, "seed": 0}
+    for name, least in least_of.items():
         value = getattr(options, name)
         if value is not None and value < least:
             raise ConfigError(f"--{name}", value, f"a whole number >= {least}")
@@ -120,41 +141,95 @@ def _config(options: argparse.Namespace) -> RunConfig:
     return config.parse(overrides.compose(job, options.config_dir))
 
 
-def _plan(config: RunConfig, options: argparse.Namespace) -> tuple[GaussianPlan | GnmaxPlan | SvtPlan, int]:
-    """The mechanism to attack, and the number of teachers."""
-    from pate_cli.auditing import teachers_for
-    from pate_cli.mechanisms import NoPrivacyPlan, plan_gaussian, plan_gnmax, plan_svt
+def _prepare(
+    config: RunConfig, options: argparse.Namespace
+) -> tuple[Plan, Sequence[Attack] | Sequence[SampledAttack], dict[str, Any]]:
+    """What to attack, with what, and the numbers it was calibrated for."""
+    from pate_cli.auditing import RUNS, attacks, learner_attacks, teachers_for
 
-    m, delta = config.mechanism, _DELTA if config.delta is None else config.delta
+    if math.isinf(config.eps):
+        raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
+    setting: dict[str, Any] = {"queries": options.queries, "classes": options.classes}
+    if config.mechanism.labeller is None:
+        learner, records = _feasible(config, options, _learner)
+        pairs = learner_attacks(learner)
+        runs = options.runs or max(pair.runs for pair in pairs)
+        setting |= {"records": records, "n_teachers": learner.n_teachers, "runs": runs}
+        return learner, pairs, setting
+    plan, n_teachers = _feasible(config, options, _on_votes)
+    if not options.teachers and not config.teacher.count:
+        n_teachers = max(n_teachers, teachers_for(plan))
+    runs = options.runs or RUNS
+    return (
+        plan,
+        attacks(plan, n_teachers, options.classes),
+        setting | {"n_teachers": n_teachers, "runs": runs},
+    )
+
+
+def _feasible(config: RunConfig, options: argparse.Namespace, make: Callable[..., Any]) -> Any:
+    """Make the plan, with more teachers until it is feasible, unless their number was given."""
     chosen = options.teachers or config.teacher.count
-    n_teachers: int = chosen or _TEACHERS
-    while True:
+    n_teachers = chosen or (_FEW_TEACHERS if config.mechanism.labeller == "confident_gnmax" else _TEACHERS)
+    first: InfeasibleError | None = None
+    while n_teachers < _MOST_TEACHERS:
         try:
-            if m.labeller == "gaussian" or m.name == "boosting":  # boosting asks the same service
-                plan: Any = plan_gaussian(config.eps, delta, options.queries, options.classes)
-            elif m.labeller != "svt":
-                plan = plan_gnmax(
-                    m.name,
-                    m.options,
-                    eps=config.eps,
-                    delta=delta,
-                    ell=options.queries,
-                    answers=options.queries,
-                    n_teachers=n_teachers,
-                    n_classes=options.classes,
-                )
-            else:
-                plan = plan_svt(
-                    config.eps, delta, options.queries, n_teachers, rule=m.calibration, cutoff=m.cutoff
-                )
-            break
-        except InfeasibleError:
+            return make(config, options, n_teachers)
+        except InfeasibleError as error:
             if chosen:
                 raise
+            first = first or error
             n_teachers *= 2
-    if isinstance(plan, NoPrivacyPlan):
-        raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
-    return plan, n_teachers if chosen else max(n_teachers, teachers_for(plan))
+    raise first or ConfigError("--teachers", chosen, f"a whole number < {_MOST_TEACHERS}")
+
+
+def _on_votes(
+    config: RunConfig, options: argparse.Namespace, n_teachers: int
+) -> tuple[GaussianPlan | GnmaxPlan | SvtPlan, int]:
+    """A mechanism on votes, and the number of teachers."""
+    from pate_cli.mechanisms import plan_gaussian, plan_gnmax, plan_svt
+
+    m, delta = config.mechanism, _DELTA if config.delta is None else config.delta
+    plan: Any
+    if m.labeller == "gaussian":
+        plan = plan_gaussian(config.eps, delta, options.queries, options.classes)
+    elif m.labeller == "svt":
+        plan = plan_svt(config.eps, delta, options.queries, n_teachers, rule=m.calibration, cutoff=m.cutoff)
+    else:
+        plan = plan_gnmax(
+            m.name,
+            m.options,
+            eps=config.eps,
+            delta=delta,
+            ell=options.queries,
+            answers=options.queries,
+            n_teachers=n_teachers,
+            n_classes=options.classes,
+        )
+    return plan, n_teachers
+
+
+def _learner(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[LearnerPlan, int]:
+    """A private learner, and the number of private records."""
+    from pate_cli.pipeline import plan_learner
+    from pate_cli.types import Setting
+
+    records = options.records or max(_RECORDS, 2 * n_teachers)
+    setting = Setting(
+        eps=config.eps,
+        delta=_DELTA if config.delta is None else config.delta,
+        n_private=records,
+        n_public=options.queries,
+        budget=options.queries,
+        n_features=_FEATURES,
+        n_classes=options.classes,
+        n_teachers=min(n_teachers, records),
+        sparse=False,
+        teacher=(config.teacher.estimator, config.teacher.params),
+        student=(config.student.estimator, config.student.params),
+        unanswered=config.student.unanswered,
+    )
+    return plan_learner(config.mechanism.name, config.mechanism.options, setting), records
 
 
 @contextlib.contextmanager
@@ -172,12 +247,19 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
         yield lambda: bar.advance(task)
 
 
-def _setting(config: RunConfig, n_teachers: int, options: argparse.Namespace) -> str:
-    through = ", the oracle of active" if config.mechanism.name == "active" else ""
-    return (
-        f"{config.mechanism.labeller}{through}: {options.queries:,} queries, {options.classes} classes, "
-        f"{n_teachers:,} teachers, {options.runs:,} runs on each database"
-    )
+def _title(config: RunConfig, setting: dict[str, Any]) -> str:
+    m = config.mechanism
+    if m.labeller is None:
+        name, given = m.name, [("records", "private records"), ("queries", "public points")]
+    else:
+        given = [("queries", "queries")]
+        name = m.labeller if m.queries == "passive" else f"{m.labeller}, the oracle of {m.name}"
+    parts = [f"{setting[key]:,} {what}" for key, what in given]
+    parts.append(f"{setting['classes']} classes")
+    if setting["n_teachers"]:
+        parts.append(f"{setting['n_teachers']:,} teachers")
+    parts.append(f"{setting['runs']:,} runs on each database")
+    return f"{name}: {', '.join(parts)}"
 
 
 def _verdict(bound: float, claim: float, confidence: float, *, violation: bool) -> str:
@@ -188,7 +270,7 @@ def _verdict(bound: float, claim: float, confidence: float, *, violation: bool) 
 
 
 def _print(
-    plan: GaussianPlan | GnmaxPlan | SvtPlan,
+    plan: Plan,
     findings: list[Finding],
     setting: str,
     verdict: str,
@@ -199,6 +281,7 @@ def _print(
     from rich.table import Table
 
     from pate_cli.console import out
+    from pate_cli.private_learner import LearnerPlan
 
     claim = plan.guarantee
     table = Table(
@@ -209,7 +292,8 @@ def _print(
         show_edge=False,
         padding=(0, 1, 0, 0),
     )
-    for column in ("votes on D, against D'", "event"):
+    learner = isinstance(plan, LearnerPlan)
+    for column in ("records of D, against D'" if learner else "votes on D, against D'", "event"):
         table.add_column(column, overflow="fold")
     for column in ("on D", "on D'", "eps at least", "of claim"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -217,11 +301,14 @@ def _print(
         hits = (f"{side:,}" for side in (finding.hits, finding.neighbour_hits))
         share = f"{100 * finding.bound / claim.eps:.0f}%"
         table.add_row(finding.attack, finding.event, *hits, f"{finding.bound:.3f}", share)
-    table.caption = (
-        "event: log-odds of D against D' by the outcomes or the noisy counts,\n"
-        "learnt query by query or by kind of query\n"
-        f"on D, on D': of {findings[0].runs:,} other runs each, those in the event"
+    what = (
+        "event: the outputs, what they add up to, or the log-odds of D against D' they give,\nlearnt"
+        if learner
+        else "event: log-odds of D against D' by the outcomes or the noisy counts,\n"
+        "learnt query by query or by kind of query"
     )
+    counted = " or ".join(f"{runs:,}" for runs in sorted({finding.runs for finding in findings}))
+    table.caption = f"{what}\non D, on D': of {counted} other runs each, those in the event"
     table.caption_justify = "left"
     out().print(table)
     out().print()

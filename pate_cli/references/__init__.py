@@ -56,9 +56,9 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
 
 
 def attacks(plan: LearnerPlan) -> list[SampledAttack]:
-    """Worst-case neighbours for a plan of this room; see `pate_cli.references.attacks`."""
+    """Worst-case neighbours for a plan of this room; see `pate_cli.references.neighbours`."""
     from pate_cli.private_learner import SampledAttack
-    from pate_cli.references.attacks import attacks as made
+    from pate_cli.references.neighbours import attacks as made
 
     return [SampledAttack(name, sample) for name, sample in made(plan)]
 
