@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import auditing
+from pate_cli import aggregation, agnostic, auditing, references
+from pate_cli.agnostic import transform
 from pate_cli.auditing import vote_scores
 from pate_cli.commands.audit import main
 from pate_cli.mechanisms import SvtPlan, plan, plan_gaussian, plan_svt
@@ -21,7 +22,7 @@ from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import gaussian as gaussian_accounting
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import Released
+from pate_cli.types import PrivacyLoss, Released, Setting
 
 SURE = 1 - 1e-6
 
@@ -289,3 +290,114 @@ def test_only_what_is_released_while_a_run_takes_queries_counts():
     pairs = auditing.attacks(plan_gaussian(1.0, 0.01, 3, 2), 100, 2)
     found = auditing.audit(_Stopped(), pairs, runs=8000)
     assert max(finding.bound for finding in found) == 0
+
+
+# -- private learners: outputs coded as numbers ---------------------------------------------
+
+
+class _Claim:
+    """A learner of which nothing but the claim is looked at."""
+
+    def __init__(self, eps, delta=0.0):
+        self.guarantee = PrivacyLoss(eps, delta, "a test")
+
+
+def found(attack, eps, runs=20_000, seed=0, delta=0.0):
+    findings = auditing.audit(_Claim(eps, delta), [attack], runs=runs, confidence=SURE, seed=seed)
+    return max(finding.bound for finding in findings)
+
+
+def randomised_response(neighbour, rng, runs):
+    """The bit is in which of two outputs agree; each alone is a fair coin."""
+    truth = rng.random(runs) < (0.2 if neighbour else 0.8)  # eps = ln 4
+    coin = rng.random(runs) < 0.5
+    return np.column_stack([coin, coin == truth, rng.normal(size=(runs, 1))]).astype(float)
+
+
+def shifted_gaussians(neighbour, rng, runs):
+    """Many correlated outputs, a tiny shift of each; mu = 1 in all."""
+    common = 3 * rng.normal(size=(runs, 1))
+    signs = np.where(np.arange(40) % 2, 1.0, -1.0)
+    return common + rng.normal(size=(runs, 40)) + (1 - neighbour) * signs / np.sqrt(40)
+
+
+def a_mixture(neighbour, rng, runs):
+    """Of one output, whose mean and spread say nothing: near 1 and -1 on D, 0 and 2 and -2 on D'."""
+    at = rng.choice(
+        [0.0, 2.0, -2.0] if neighbour else [1.0, -1.0],
+        p=[0.75, 0.125, 0.125] if neighbour else None,
+        size=runs,
+    )
+    return (at + 0.3 * rng.normal(size=runs))[:, None]
+
+
+@pytest.mark.parametrize(
+    ("sample", "least"),
+    [(randomised_response, 1.2), (shifted_gaussians, 1.0), (a_mixture, 1.2)],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_scores_find_what_outputs_tell_and_no_more(sample, least):
+    bound = found(auditing.SampledAttack("x", sample), 1.0)
+    assert bound > least
+    if sample is randomised_response:
+        assert bound <= np.log(4)
+
+
+def test_equal_outputs_tell_nothing():
+    """As for votes: at 50% confidence, rarely anything is found."""
+
+    def same(neighbour, rng, runs):
+        return np.column_stack([rng.normal(size=(runs, 3)), rng.integers(0, 3, size=(runs, 5))])
+
+    bounds = [
+        max(f.bound for f in auditing.audit(_Claim(1.0), [auditing.SampledAttack("x", same)], **options))
+        for options in ({"runs": 400, "confidence": 0.5, "seed": seed} for seed in range(60))
+    ]
+    # each is above 0 with probability at most 1/2: more than 52 of 60 has probability below 1e-9
+    assert np.count_nonzero(bounds) <= 52
+
+
+def test_votes_are_no_attack_on_a_private_learner():
+    plan = agnostic.plan("sspp", {"hypotheses": "thresholds"}, setting())
+    with pytest.raises(TypeError, match="votes"):
+        auditing.audit(plan, auditing.attacks(plan_gaussian(1.0, 0.01, 3, 2), 100, 2))
+
+
+def setting(**changes):
+    learner = ("logistic", {})
+    return replace(Setting(1.0, 0.01, 2000, 3, 3, 1, 2, 1000, False, learner, learner, "drop"), **changes)
+
+
+def test_the_room_of_a_plan_offers_its_attacks():
+    made = [
+        agnostic.plan("sspp", {"hypotheses": "thresholds"}, setting()),
+        references.plan("output_perturbation", {}, setting()),
+        references.plan("output_perturbation", {}, setting()),  # and again
+        aggregation.plan("soft", aggregation.OPTIONS["soft"], setting()),
+    ]
+    for learner in made:
+        assert all(isinstance(pair, auditing.SampledAttack) for pair in auditing.learner_attacks(learner))
+    with pytest.raises(TypeError, match="private learners"):
+        auditing.learner_attacks(plan_gaussian(1.0, 0.01, 3, 2))
+
+
+def test_universal_and_all_of_eps_for_each_part():
+    plan = agnostic.plan("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
+    sure = {"runs": 20_000, "confidence": SURE}
+    pairs = auditing.learner_attacks(plan)[1:]  # of the second part; the first is slow
+    assert max(f.bound for f in auditing.audit(plan, pairs, **sure)) <= 2.0
+    # the whole budget, and twice the sensitivity
+    broken = replace(plan, learning=replace(plan.learning, eps=4.0))
+    pairs = auditing.learner_attacks(broken)[1:]
+    assert max(f.bound for f in auditing.audit(plan, pairs, **sure)) > 2.0
+
+
+def test_the_transformation_with_teachers_inside(monkeypatch):
+    options = {"hypotheses": "thresholds", "inner": "svt", "cutoff": 1}
+    plan = agnostic.plan("realizable_to_agnostic", options, setting(n_teachers=2000))
+    sure = {"runs": 300, "confidence": SURE}
+    assert max(f.bound for f in auditing.audit(plan, auditing.learner_attacks(plan), **sure)) <= 1.0
+    # who is relabelled is not left to chance, and the labels of the others have no noise
+    monkeypatch.setattr(transform, "subset", lambda n, size, noise: np.arange(size) + (n - size) // 2)
+    broken = replace(plan, division=replace(plan.division, eps_in=1e6))
+    assert max(f.bound for f in auditing.audit(plan, auditing.learner_attacks(broken), **sure)) > 1.0

@@ -54,7 +54,7 @@ def attacks(plan: LearnerPlan) -> list[SampledAttack]:
     from pate_cli.private_learner import SampledAttack
 
     if isinstance(plan, soft.SoftPlan):
-        return [SampledAttack(*pair) for pair in soft.attacks(plan)]
+        return [SampledAttack(*pair, runs=80_000) for pair in soft.attacks(plan)]
     if isinstance(plan, cutoff.PrivateCutoffPlan):
         return [SampledAttack(*pair) for pair in cutoff.attacks(plan)]
     raise TypeError(f"{type(plan).__name__} is not a plan of this room")

@@ -304,7 +304,9 @@ def attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
         found = [tiny.answers(private, point, order, source, rng).labels[0] for source in noise.spawn(runs)]
         return np.array(found, dtype=float)[:, None]
 
-    return [SampledAttack("tied labels", tied_labels, 2000)]
+    return [
+        SampledAttack("tied labels", tied_labels, min(2000, 200 + 200_000 // tied(plan, False)[0].teachers))
+    ]
 
 
 def tied(plan: AgPrivClPlan, neighbour: bool) -> tuple[AgPrivClPlan, PrivateRecords]:

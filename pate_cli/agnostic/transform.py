@@ -335,8 +335,8 @@ def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator,
         raise TypeError("not with inner=svt")
     d = plan.division
     t = min(plan.teachers, 2 * fewest_teachers(plan.mechanism.calibration))
-    n = max(t + 1, math.ceil(t * d.n / d.t))
-    y = (np.arange(n) < n // 2).astype(np.int64)
+    n = max(t + 1, math.ceil(t * d.n / d.t)) | 1  # odd: one label moves the majority
+    y = (np.arange(n) <= n // 2).astype(np.int64)
     if neighbour:
         y[0] = 0
     private = PrivateRecords(np.zeros((n, 1)), y)

@@ -111,9 +111,13 @@ def _learnt(on_d: FloatArray, on_other: FloatArray) -> Iterator[tuple[str, Score
     if k > 1:
         yield "log-odds, summed", _summed(dict(enumerate(tables)))
         yield from _pooled(tables, values, on_d, on_other)
-        known = np.unique(both, axis=0)
+    categories = [j for j, table in enumerate(tables) if isinstance(table, _Categories)]
+    if len(categories) > 1:
+        known = np.unique(both[:, categories], axis=0)
         if len(known) <= _KINDS:
-            yield "log-odds of all outputs together", _Rows(known, on_d, on_other)
+            together = _Rows(categories, known, on_d, on_other)
+            rest = _summed({j: table for j, table in enumerate(tables) if j not in categories})
+            yield "log-odds of outputs together", lambda outputs: together(outputs) + rest(outputs)
 
 
 def _linear(weights: FloatArray) -> Score:
@@ -121,7 +125,13 @@ def _linear(weights: FloatArray) -> Score:
 
 
 def _summed(tables: dict[int, Score]) -> Score:
-    return lambda outputs: np.sum([table(outputs[:, j]) for j, table in tables.items()], axis=0)
+    def score(outputs: FloatArray) -> FloatArray:
+        total = np.zeros(len(outputs))
+        for j, table in tables.items():
+            total += table(outputs[:, j])
+        return total
+
+    return score
 
 
 def _pooled(
@@ -174,17 +184,18 @@ class _Bins:
 
 
 class _Rows:
-    """Log-odds by whole output; 0 for one never seen."""
+    """Log-odds by the values of several categories together; 0 for what was never seen."""
 
-    def __init__(self, known: FloatArray, on_d: FloatArray, on_other: FloatArray) -> None:
-        self._index = {row.tobytes(): i for i, row in enumerate(known)}
+    def __init__(self, columns: list[int], known: FloatArray, on_d: FloatArray, on_other: FloatArray) -> None:
+        self._columns = columns
+        self._index = {tuple(row): i for i, row in enumerate(known.tolist())}
         counts = (np.bincount(self._row(side), minlength=len(known) + 1) for side in (on_d, on_other))
         self._odds = _log_odds(*counts)
         self._odds[-1] = 0.0
 
     def _row(self, outputs: FloatArray) -> IntArray:
-        found, inverse = np.unique(outputs, axis=0, return_inverse=True)
-        at = [self._index.get(row.tobytes(), len(self._index)) for row in found]
+        found, inverse = np.unique(outputs[:, self._columns], axis=0, return_inverse=True)
+        at = [self._index.get(tuple(row), len(self._index)) for row in found.tolist()]
         return np.array(at, dtype=np.int64)[inverse.reshape(-1)]
 
     def __call__(self, outputs: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ _TEACHERS = 1000
 _FEW_TEACHERS = 16  # to a check, all that 16 can say is near its threshold: what an attack wants
 _MOST_TEACHERS = 2**21
 _RECORDS = 100_000
-_FEATURES = 5
+_FEATURES = 2
 _DELTA = 1e-5
 
 
@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(options: argparse.Namespace) -> None:
-    least_of = {"runs": 1000, "queries": 1, "records": 10, "teachers": 4, "classes": 2, "seed": 0}
+    least_of = {"runs": 100, "queries": 1, "records": 10, "teachers": 4, "classes": 2, "seed": 0}
     for name, least in least_of.items():
         value = getattr(options, name)
         if value is not None and value < least:
@@ -214,14 +214,14 @@ def _learner(config: RunConfig, options: argparse.Namespace, n_teachers: int) ->
     from pate_cli.pipeline import plan_learner
     from pate_cli.types import Setting
 
-    records = options.records or max(_RECORDS, 2 * n_teachers)
+    m, records = config.mechanism, options.records or max(_RECORDS, 2 * n_teachers)
     setting = Setting(
         eps=config.eps,
         delta=_DELTA if config.delta is None else config.delta,
         n_private=records,
         n_public=options.queries,
         budget=options.queries,
-        n_features=_FEATURES,
+        n_features=1 if m.options.get("hypotheses") == "thresholds" else _FEATURES,
         n_classes=options.classes,
         n_teachers=min(n_teachers, records),
         sparse=False,
@@ -229,7 +229,7 @@ def _learner(config: RunConfig, options: argparse.Namespace, n_teachers: int) ->
         student=(config.student.estimator, config.student.params),
         unanswered=config.student.unanswered,
     )
-    return plan_learner(config.mechanism.name, config.mechanism.options, setting), records
+    return plan_learner(m.name, m.options, setting), records
 
 
 @contextlib.contextmanager
@@ -302,7 +302,7 @@ def _print(
         share = f"{100 * finding.bound / claim.eps:.0f}%"
         table.add_row(finding.attack, finding.event, *hits, f"{finding.bound:.3f}", share)
     what = (
-        "event: the outputs, what they add up to, or the log-odds of D against D' they give,\nlearnt"
+        "event: the outputs released, added up, or the log-odds of D against D' they give"
         if learner
         else "event: log-odds of D against D' by the outcomes or the noisy counts,\n"
         "learnt query by query or by kind of query"

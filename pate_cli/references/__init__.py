@@ -60,7 +60,8 @@ def attacks(plan: LearnerPlan) -> list[SampledAttack]:
     from pate_cli.private_learner import SampledAttack
     from pate_cli.references.neighbours import attacks as made
 
-    return [SampledAttack(name, sample) for name, sample in made(plan)]
+    runs = 200_000 if hasattr(plan, "scale") else 60_000  # the others are slow
+    return [SampledAttack(name, sample, runs) for name, sample in made(plan)]
 
 
 def _steps(value: Any) -> int | None:

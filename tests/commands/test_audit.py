@@ -1,7 +1,10 @@
 import json
+from pathlib import Path
 
 import pytest
 
+from pate_cli import auditing
+from pate_cli.agnostic import sspp
 from pate_cli.commands import audit
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.privacy.noise import SeededNoise
@@ -66,6 +69,52 @@ def test_active_is_audited_through_its_oracle(capsys):
     assert "1 unstable answers" in svt
 
 
+MECHANISMS = sorted(path.stem for path in Path(__file__).parents[2].glob("conf/mechanism/*.yaml"))
+
+
+@pytest.mark.parametrize(
+    "override", [*MECHANISMS, "svt mechanism.cutoff=private", "realizable_to_agnostic mechanism.inner=svt"]
+)
+def test_every_mechanism_can_be_attacked(override, capsys):
+    code, shown = run(capsys, *f"mechanism={override} eps=2 --runs 200 --queries 4".split())
+    assert code == 0
+    assert override.split()[0] in shown.split(":")[0]
+    assert "no violation found" in shown
+
+
+def test_a_private_learner_is_attacked_through_its_outputs(capsys, tmp_path, monkeypatch):
+    path = tmp_path / "audit.json"
+    argv = ["mechanism=sspp", "--records", "5000", "--output", str(path), "--runs", "20000"]
+    code, shown = run(capsys, *argv)
+    assert code == 0
+    assert "sspp: 5,000 private records, 10 public points, 2 classes, 20,000 runs on each" in shown
+    record = json.loads(path.read_text())
+    assert (record["mechanism"], record["records"], record["queries"]) == ("sspp", 5000, 10)
+    assert record["claim"] == {"eps": 1.0, "delta": 0.0, "how": record["claim"]["how"]}
+    assert [finding["attack"] for finding in record["findings"]] == ["odd one out"] * 2
+
+    right = sspp.choose
+    monkeypatch.setattr(sspp, "choose", lambda mistakes, eps, *rest: right(mistakes, 2 * eps, *rest))
+    code, shown = run(capsys, *argv)  # as if the sensitivity were a half
+    assert code == 1
+    assert "VIOLATION" in shown
+
+
+def test_fewer_runs_of_what_is_slow_unless_they_are_given(capsys, monkeypatch):
+    asked = []
+
+    def audited(plan, pairs, *, runs, **options):
+        asked.append((runs, {pair.runs for pair in pairs}))
+        return right(plan, pairs, runs=1000, **options)
+
+    right = auditing.audit
+    monkeypatch.setattr("pate_cli.auditing.audit", audited)
+    options = ["mechanism=noisy_gd", "mechanism.steps=2", "--queries", "4"]
+    assert audit.main(options) == audit.main([*options, "--runs", "3000"]) == 0
+    capsys.readouterr()
+    assert asked == [(None, {60_000}), (3000, {60_000})]
+
+
 def test_delta_and_teachers_come_from_the_configuration_where_it_has_them(capsys):
     _, shown = run(capsys, "mechanism=svt")
     assert "1,000 teachers" in shown
@@ -87,13 +136,19 @@ def test_teachers_are_raised_to_what_is_feasible_unless_they_were_given(capsys):
 @pytest.mark.parametrize(
     ("argv", "named"),
     [
+        (["eps=inf", "mechanism=sspp"], "eps: got inf; accepted: a finite number"),
+        (["mechanism=sspp", "--classes", "3"], "mechanism=sspp"),
+        (["mechanism=soft", "mechanism.width=2"], "mechanism.width: got 2"),
+        (["mechanism=soft", "--teachers", "6"], "with 6 teachers"),
+        (["mechanism=agprivcl", "--records", "20"], "mechanism=agprivcl cannot answer"),
+        (["--records", "9"], "--records: got 9; accepted: a whole number >= 10"),
         (["eps=inf"], "eps: got inf; accepted: a finite number"),
         (["eps=0"], "eps: got 0; accepted: a number > 0"),
         (["eps=1,2"], "eps=1,2"),
         (["mechanism=nonsense"], "mechanism: got 'nonsense'"),
         (["mechanism=svt", "mechanism.cutoff=11"], "mechanism.cutoff: got 11"),
         (["foo"], "foo: cannot be read"),
-        (["--runs", "999"], "--runs: got 999; accepted: a whole number >= 1000"),
+        (["--runs", "99"], "--runs: got 99; accepted: a whole number >= 100"),
         (["--queries", "0"], "--queries: got 0"),
         (["--teachers", "3"], "--teachers: got 3"),
         (["--classes", "1"], "--classes: got 1"),
