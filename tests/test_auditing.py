@@ -398,6 +398,6 @@ def test_the_transformation_with_teachers_inside(monkeypatch):
     sure = {"runs": 300, "confidence": SURE}
     assert max(f.bound for f in auditing.audit(plan, auditing.learner_attacks(plan), **sure)) <= 1.0
     # who is relabelled is not left to chance, and the labels of the others have no noise
-    monkeypatch.setattr(transform, "subset", lambda n, size, noise: np.arange(size) + (n - size) // 2)
+    monkeypatch.setattr(transform, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2)
     broken = replace(plan, division=replace(plan.division, eps_in=1e6))
     assert max(f.bound for f in auditing.audit(plan, auditing.learner_attacks(broken), **sure)) > 1.0

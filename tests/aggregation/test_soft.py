@@ -165,7 +165,7 @@ def test_audit(monkeypatch):
     plan = plan_soft(OPTIONS, setting())
     pairs = attacks(plan)
     assert sample_shapes(pairs) == {(7, 60)}
-    bounds = [_bound(plan, sample, 10_000) for _, sample in pairs]
+    bounds = [_bound(plan, sample, 10_000) for _, sample, _ in pairs]
     assert 0.0 < max(bounds) < 1.0  # 60 bounds, false alarm below 1e-6
 
     right = StableRuns.test
@@ -176,11 +176,11 @@ def test_audit(monkeypatch):
         return passed
 
     monkeypatch.setattr(StableRuns, "test", failures_not_counted)
-    assert max(_bound(plan, sample, 10_000) for _, sample in pairs) > 1.0
+    assert max(_bound(plan, sample, 10_000) for _, sample, _ in pairs) > 1.0
 
 
 def sample_shapes(pairs):
-    return {sample(side, np.random.default_rng(0), 7).shape for _, sample in pairs for side in (True, False)}
+    return {sample(side, np.random.default_rng(0), 7).shape for _, sample, _ in pairs for side in (True, False)}
 
 
 def test_through_the_command_line(tmp_path, monkeypatch, capsys):
