@@ -180,7 +180,9 @@ def test_audit(monkeypatch):
 
 
 def sample_shapes(pairs):
-    return {sample(side, np.random.default_rng(0), 7).shape for _, sample, _ in pairs for side in (True, False)}
+    return {
+        sample(side, np.random.default_rng(0), 7).shape for _, sample, _ in pairs for side in (True, False)
+    }
 
 
 def test_through_the_command_line(tmp_path, monkeypatch, capsys):
