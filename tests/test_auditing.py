@@ -353,8 +353,9 @@ def test_equal_outputs_tell_nothing():
         max(f.bound for f in auditing.audit(_Claim(1.0), [auditing.SampledAttack("x", same)], **options))
         for options in ({"runs": 400, "confidence": 0.5, "seed": seed} for seed in range(60))
     ]
-    # each is above 0 with probability at most 1/2: more than 52 of 60 has probability below 1e-9
-    assert np.count_nonzero(bounds) <= 52
+    # two estimates of one probability 2.3 deviations apart: 0.1 for both directions. 30 of 60 then has
+    # probability 1e-14; 54 were seen where events are counted on the runs they were chosen on
+    assert np.count_nonzero(bounds) < 30
 
 
 def test_votes_are_no_attack_on_a_private_learner():
