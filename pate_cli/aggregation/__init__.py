@@ -56,5 +56,5 @@ def attacks(plan: LearnerPlan) -> list[SampledAttack]:
     if isinstance(plan, soft.SoftPlan):
         return [SampledAttack(*pair, runs=80_000) for pair in soft.attacks(plan)]
     if isinstance(plan, cutoff.PrivateCutoffPlan):
-        return [SampledAttack(*pair) for pair in cutoff.attacks(plan)]
+        return [SampledAttack(*pair, runs=100_000) for pair in cutoff.attacks(plan)]
     raise TypeError(f"{type(plan).__name__} is not a plan of this room")

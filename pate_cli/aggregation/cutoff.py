@@ -37,6 +37,8 @@ __all__ = ["PrivateCutoffPlan", "attacks", "choose_cutoff", "plan_private_cutoff
 
 _BETA = 0.05
 """Failure probability in BTT18's rule for T."""
+_ERROR = 0.25
+"""Of the teachers, in an audit."""
 
 
 @dataclass(frozen=True)
@@ -264,12 +266,19 @@ def attacks(plan: PrivateCutoffPlan) -> list[tuple[str, Any]]:
     near = np.full(m, half + 2 + min(max_distance(K) - 1, int(max_distance(K) / 2)))
     critical = np.full(m, (K + 1) // 2)
     calibrations: dict[float, svt.SvtCalibration] = {}
+    s = plan.setting
+    expected = svt.calibrate(plan.rule, plan.eps_svt, s.delta, m, choose_cutoff(plan, _ERROR))
+    more = half + 2 + min(max_distance(K) - 1, math.floor(expected.threshold))
+    turns = np.arange(m) % 2
     kinds: list[tuple[str, float, tuple[IntArray, IntArray]]] = [
         ("a held-back record", 1 / plan.n_holdout, (near, near)),
         ("a teacher's record, critical queries", 1 / K, (critical, critical - 1)),
         ("a teacher's record, queries half-way", 1 / K, (near, near - 1)),
+        ("the same, at the threshold, more and less in turn", 1 / K, (more - turns, more - 1 + turns)),
     ]
-    return [(name, _sampler(plan, (0.25, 0.25 + moved), ones, calibrations)) for name, moved, ones in kinds]
+    return [
+        (name, _sampler(plan, (_ERROR, _ERROR + moved), ones, calibrations)) for name, moved, ones in kinds
+    ]
 
 
 def _sampler(
