@@ -146,12 +146,19 @@ def _prepare(
 ) -> tuple[Plan, Sequence[Attack] | Sequence[SampledAttack], dict[str, Any]]:
     """What to attack, with what, and the numbers it was calibrated for."""
     from pate_cli.auditing import RUNS, attacks, learner_attacks, teachers_for
+    from pate_cli.boosting.rounds import BoostingPlan
+    from pate_cli.mechanisms import GaussianPlan
 
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
     setting: dict[str, Any] = {"queries": options.queries, "classes": options.classes}
     if config.mechanism.labeller is None:
         learner, records = _feasible(config, options, _learner)
+        if isinstance(learner, BoostingPlan) and isinstance(learner.labelling, GaussianPlan):
+            # what it releases are noisy counts, as many as its rounds ask
+            n_teachers, setting["queries"] = learner.n_teachers, learner.labelling.ell
+            setting |= {"n_teachers": n_teachers, "runs": options.runs or RUNS}
+            return learner.labelling, attacks(learner.labelling, n_teachers, options.classes), setting
         pairs = learner_attacks(learner)
         runs = options.runs or max(pair.runs for pair in pairs)
         setting |= {"records": records, "n_teachers": learner.n_teachers, "runs": runs}
@@ -249,11 +256,12 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
 
 def _title(config: RunConfig, setting: dict[str, Any]) -> str:
     m = config.mechanism
-    if m.labeller is None:
+    if "records" in setting:
         name, given = m.name, [("records", "private records"), ("queries", "public points")]
     else:
         given = [("queries", "queries")]
-        name = m.labeller if m.queries == "passive" else f"{m.labeller}, the oracle of {m.name}"
+        labeller = m.labeller or "gaussian"
+        name = labeller if m.name == labeller else f"{labeller}, the oracle of {m.name}"
     parts = [f"{setting[key]:,} {what}" for key, what in given]
     parts.append(f"{setting['classes']} classes")
     if setting["n_teachers"]:

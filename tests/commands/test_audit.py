@@ -78,7 +78,15 @@ MECHANISMS = sorted(path.stem for path in Path(__file__).parents[2].glob("conf/m
 def test_every_mechanism_can_be_attacked(override, capsys):
     code, shown = run(capsys, *f"mechanism={override} eps=2 --runs 200 --queries 4".split())
     assert code == 0
-    assert override.split()[0] in shown.split(":")[0]
+    name = "boosting" if override == "best" else override.split()[0]
+    assert name in shown.split(":")[0]
+
+
+def test_boosting_is_audited_for_the_queries_of_all_its_rounds(capsys):
+    code, shown = run(capsys, "mechanism=boosting", "mechanism.rounds=3")
+    assert code == 0
+    assert "gaussian, the oracle of boosting: 30 queries" in shown
+    assert "30 queries" in shown.split("claim:")[1]
     assert "no violation found" in shown
 
 
