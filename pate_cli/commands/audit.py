@@ -56,9 +56,10 @@ def main(argv: list[str]) -> int:
     from pate_cli.auditing import audit
 
     plan, pairs, setting = _prepare(config, options)
+    runs = options.runs if "records" in setting else setting["runs"]  # each attack on a learner has its own
     with _progress(len(pairs)) as advance:
         findings = audit(
-            plan, pairs, runs=options.runs, confidence=options.confidence, seed=options.seed, advance=advance
+            plan, pairs, runs=runs, confidence=options.confidence, seed=options.seed, advance=advance
         )
     worst = max(findings, key=lambda finding: finding.bound)
     claim = plan.guarantee
@@ -157,7 +158,7 @@ def _prepare(
         if isinstance(learner, BoostingPlan) and isinstance(learner.labelling, GaussianPlan):
             # what it releases are noisy counts, as many as its rounds ask
             n_teachers, setting["queries"] = learner.n_teachers, learner.labelling.ell
-            setting |= {"n_teachers": n_teachers, "runs": options.runs or RUNS}
+            setting |= {"n_teachers": n_teachers, "runs": options.runs or RUNS // 2}
             return learner.labelling, attacks(learner.labelling, n_teachers, options.classes), setting
         pairs = learner_attacks(learner)
         runs = options.runs or max(pair.runs for pair in pairs)
