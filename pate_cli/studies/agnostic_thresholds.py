@@ -29,7 +29,7 @@ from pate_cli.studies.agnostic_instances import HYPOTHESES, WORST, Instance
 from pate_cli.studies.agnostic_methods import Sizes
 from pate_cli.studies.drawing import STYLES, band, new_figure
 from pate_cli.studies.params import Check, Listed, OneOf, Real, Whole, read
-from pate_cli.studies.statistics import Z95, mean_ci
+from pate_cli.studies.statistics import fit_slope, mean_ci
 from pate_cli.studies.thresholds import Family
 from pate_cli.types import UNANSWERED, FloatArray
 
@@ -270,11 +270,12 @@ def _eps_verdicts(rows: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
                 word = "refuted"
             told += f"; 1/eps in the place of 1/n gives {apart:.1f}"
         else:
-            word = "reproduces" if ratio + half < apart else "cannot be compared"
-            if ratio - half > apart:
+            slope = fit_slope(some["n"], some["over largest eps"], some["its ci95"])
+            word = "reproduces" if ratio + half < apart or slope.high < 0 else "cannot be compared"
+            if slope.low > 0:
                 word = "refuted"
-            told += f" ({first['over largest eps']:.1f} ± {first['its ci95']:.1f} at n = {first['n']:,}); "
-            told += f"{apart:.1f} would be no change"
+            told += f" ({first['over largest eps']:.1f} ± {first['its ci95']:.1f} at n = {first['n']:,}), "
+            told += f"as n^{slope.value:.2f} ± {slope.half_width:.2f}; 1/eps in the place of 1/n would be {apart:.1f}"
         verdicts.append(Verdict(claim, word, told))
     return verdicts
 
@@ -314,6 +315,8 @@ def _draw_blowup(rows: pd.DataFrame, p: dict[str, Any]) -> Figure:
         axis.set_title(f"{titles[name]}, $\\gamma$ = {gamma:g}", fontsize=10)
         axis.set_xlabel("private records n")
         axis.set_ylim(0, 4)
+        axis.set_xticks(p["n"], [f"{n:,}" for n in p["n"]])
+        axis.set_xticks([], minor=True)
     for axis in axes[:: len(p["instances"])]:
         axis.set_ylabel("wrong or unanswered, in units of $\\gamma$")
     axes[0].legend(fontsize=8)
