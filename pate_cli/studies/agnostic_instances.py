@@ -81,5 +81,5 @@ class Instance:
             return self.gamma
         if self.name == "coin":
             return float(np.mean(np.abs(X[:, 0] - 0.5) < self.gamma)) / 2
-        disagree = (X != X[:, :1]).any(axis=1)
+        disagree = (X[:, :1] != X).any(axis=1)
         return float(disagree.mean()) / 3

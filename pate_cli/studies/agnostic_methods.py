@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import agnostic, mechanisms, queries
+from pate_cli import agnostic, queries
 from pate_cli.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import InfeasibleError
 from pate_cli.hypotheses import CLASSES

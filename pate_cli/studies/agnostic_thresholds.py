@@ -31,7 +31,7 @@ from pate_cli.studies.drawing import STYLES, band, new_figure
 from pate_cli.studies.params import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.studies.statistics import fit_slope, mean_ci
 from pate_cli.studies.thresholds import Family
-from pate_cli.types import UNANSWERED, FloatArray
+from pate_cli.types import UNANSWERED
 
 __all__ = ["ratio_ci", "run"]
 
@@ -66,8 +66,9 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
     Parameters
     ----------
     params : dict
-        Blow-up: `instances`, `gammas`, `n`, `points` (m), `eps`, `rule` (calibration of BTT18's), `agreement`,
-        `alpha` (for T), `repeats`. Excess: `tau`, `excess_eps`, `excess_n`, `excess_repeats` (one for each
+        Blow-up: `instances`, `gammas`, `n`, `points` (m), `eps`, `rule` (calibration of BTT18's),
+        `agreement`, `alpha` (for T), `repeats`. Excess: `tau`, `excess_eps`, `excess_n`,
+        `excess_repeats` (one for each
         n), `excess_points` (m), `excess_cutoff` (T of AgPrivCl). Both: `delta`, `failure`, `seed`.
     """
     p = read(params, _CHECKS)
@@ -183,7 +184,12 @@ def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequenc
         mean, half = mean_ci(values) if values else (math.nan, math.nan)
         made = plans.get((name, eps))
         row = {"part": "excess", "data": f"tau = {p['tau']:g}", "eps": eps, "n": n, "method": name}
-        row |= {"excess": mean, "excess ci95": half, "teachers": made.n_teachers if made else 0, "repeats": repeats}
+        row |= {
+            "excess": mean,
+            "excess ci95": half,
+            "teachers": made.n_teachers if made else 0,
+            "repeats": repeats,
+        }
         lowest = found[name, p["excess_eps"][-1]] if values and name in _EXCESS else []
         if lowest:
             row["over largest eps"], row["its ci95"] = ratio_ci(values, lowest)
@@ -203,7 +209,9 @@ def _verdicts(table: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
     rows = table[(table["part"] == "blow-up") & table["factor"].notna()]
     last = rows[rows["n"] == p["n"][-1]]
     verdicts = [_bound(last, p)]
-    verdicts += [_shows(last[(last["data"] == name) & (last["method"] == "BTT18")], name) for name in p["instances"]]
+    verdicts += [
+        _shows(last[(last["data"] == name) & (last["method"] == "BTT18")], name) for name in p["instances"]
+    ]
     verdicts += [_optimal(last[last["method"] == name], name) for name in _BLOWUP[1:]]
     return verdicts + _eps_verdicts(table[table["part"] == "excess"], p)
 
@@ -228,7 +236,8 @@ def _shows(some: pd.DataFrame, name: str) -> Verdict:
         return Verdict(claim, "cannot be compared", "too few records for its teachers")
     low, high = some["factor"] - some["ci95"], some["factor"] + some["ci95"]
     told = "; ".join(
-        f"{row['factor']:.2f} ± {row['ci95']:.2f} gamma at gamma = {row['gamma']:g}" for _, row in some.iterrows()
+        f"{row['factor']:.2f} ± {row['ci95']:.2f} gamma at gamma = {row['gamma']:g}"
+        for _, row in some.iterrows()
     )
     middle = (1 + max(WORST[name], 2.0)) / 2
     if (low > middle).all():
@@ -242,7 +251,9 @@ def _optimal(some: pd.DataFrame, name: str) -> Verdict:
     if some.empty:
         return Verdict(claim, "cannot be compared", "infeasible at this n")
     excess = (some["factor"] - 1) * some["gamma"]
-    told = f"{some['factor'].min():.2f} to {some['factor'].max():.2f} gamma; alpha is {excess.max():.3f} or less"
+    told = (
+        f"{some['factor'].min():.2f} to {some['factor'].max():.2f} gamma; alpha is {excess.max():.3f} or less"
+    )
     near = some["factor"] - some["ci95"] <= 1.2
     return Verdict(claim, "reproduces" if bool(near.all()) else "refuted", told)
 
@@ -275,26 +286,29 @@ def _eps_verdicts(rows: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
             if slope.low > 0:
                 word = "refuted"
             told += f" ({first['over largest eps']:.1f} ± {first['its ci95']:.1f} at n = {first['n']:,}), "
-            told += f"as n^{slope.value:.2f} ± {slope.half_width:.2f}; 1/eps in the place of 1/n would be {apart:.1f}"
+            told += f"as n^{slope.value:.2f} ± {slope.half_width:.2f}; "
+            told += f"1/eps in the place of 1/n would be {apart:.1f}"
         verdicts.append(Verdict(claim, word, told))
     return verdicts
 
 
 def _notes(table: pd.DataFrame, p: dict[str, Any]) -> list[str]:
     missing = table[(table["teachers"] == 0) & table["factor"].isna() & table["excess"].isna()]
-    where = sorted({f"{row['method']} at eps = {row['eps']:g}, n = {row['n']:,}" for _, row in missing.iterrows()})
+    where = sorted(
+        {f"{row['method']} at eps = {row['eps']:g}, n = {row['n']:,}" for _, row in missing.iterrows()}
+    )
     return [
         f"Blow-up: eps = {p['eps']:g}, delta = {p['delta']:g}, {p['points']} public points; factor: wrong or "
-        "unanswered points over those the best hypothesis gets wrong, the same points. 'noise' and 'coin' are "
-        "one-dimensional thresholds, 'features' is three binary features and stumps.",
+        "unanswered points over those the best hypothesis gets wrong, the same points. 'noise' and 'coin' "
+        "are one-dimensional thresholds, 'features' is three binary features and stumps.",
         "On thresholds two good hypotheses disagree on a mass of at most 2 (gamma + alpha) (proof in "
         "agnostic_instances), so 3 gamma cannot show there; it shows with three equally good stumps.",
-        "The published K of Theorem 3.2 is so large that a query with a third of the teachers wrong is answered, "
-        f"rightly; K here answers where {p['agreement']:.0%} agree. With more teachers the vote on 'features' beats "
-        "every stump.",
-        "A student of the class that learns from the answers alone has no blow-up here: see student's factor.",
-        "Excess: P(y = 1|x) = 1/2 + sign(x)|x|^((1 - tau)/tau)/2, all risks exact; the same records for every "
-        "learner and eps. AgPrivCl, SSPP and LWY25 with calibration=tight.",
+        "The published K of Theorem 3.2 is so large that a query with a third of the teachers wrong is "
+        f"answered, rightly; K here answers where {p['agreement']:.0%} agree. With more teachers the vote on "
+        "'features' beats every stump.",
+        "A student of the class that learns from the answers alone has no blow-up: see student's factor.",
+        "Excess: P(y = 1|x) = 1/2 + sign(x)|x|^((1 - tau)/tau)/2, all risks exact; the same records for "
+        "every learner and eps. AgPrivCl, SSPP and LWY25 with calibration=tight.",
         "Infeasible (no point drawn): " + ("; ".join(where) or "none") + ".",
     ]
 

@@ -9,7 +9,10 @@ numbers. The student is logistic regression on the labels, or on the scores.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -76,8 +79,8 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
     Parameters
     ----------
     params : dict
-        `n` (private records), `teachers`, `points` (public), `features`, `steepness` (of p), `width` (of a bin),
-        `eps` (list; no noise is added to it), `C` (of students, a list), `delta`, `repeats`, `seed`.
+        `n` (private records), `teachers`, `points` (public), `features`, `steepness` (of p), `width` (of
+        a bin), `eps` (list; no noise is added to it), `C` (of students, a list), `delta`, `repeats`, `seed`.
     """
     p = read(params, _CHECKS)
     levels = [*p["eps"], math.inf]
@@ -89,26 +92,30 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
         found[repeat] = _repeat(data, plans, p, seed)
         progress(repeat + 1, p["repeats"])
     rows = []
-    for (c, C), (i, eps), (j, way) in product(*map(enumerate, (p["C"], levels, _WAYS))):  # type: ignore[arg-type]
+    for (c, C), (i, eps), (j, way) in product(*map(enumerate, (p["C"], levels, _WAYS))):
         row: dict[str, Any] = {"C": C, "eps": eps, "labels": way}
         for k, measure in enumerate(_MEASURES):
             row[measure], row[f"ci95 of {measure}"] = mean_ci(found[:, c, i, j, k])
         rows.append(row | {"repeats": p["repeats"]})
     table = pd.DataFrame(rows)
     notes = [
-        f"p(x) = sigmoid({p['steepness']:g} x_1); {p['teachers']} logistic teachers of {p['n'] // p['teachers']} "
-        f"records, {p['points']} public points, bins of {p['width']:g}, delta = {p['delta']:g}. Infinite eps: no noise.",
-        "Accuracy and the excess Brier score, the mean of (predicted - p)^2, are exact in y; the calibration error "
-        "is over 15 bins on labelled records. None of them is differentially private.",
-        "Label error: mean distance of a released label from p(x); a hard label is 0 or 1. A student of hard labels "
-        "sees the vote's side only, so it takes what is likely for certain.",
-        "C is the inverse of the student's regularisation. C = 1, the library's default, shrinks probabilities towards "
-        "1/2: it hides a hard label's false certainty, and with few soft labels it is the larger error.",
+        f"p(x) = sigmoid({p['steepness']:g} x_1); {p['teachers']} logistic teachers of "
+        f"{p['n'] // p['teachers']} records, {p['points']} public points, bins of {p['width']:g}, "
+        f"delta = {p['delta']:g}. Infinite eps: no noise.",
+        "Accuracy and the excess Brier score, the mean of (predicted - p)^2, are exact in y; the calibration "
+        "error is over 15 bins on labelled records. None of them is differentially private.",
+        "Label error: mean distance of a released label from p(x); a hard label is 0 or 1. A student of hard "
+        "labels sees the vote's side only, so it takes what is likely for certain.",
+        "C is the inverse of the student's regularisation. C = 1, the library's default, shrinks "
+        "probabilities towards 1/2: it hides a hard label's false certainty, and with few soft labels it is "
+        "the larger error.",
         "How stable the teachers' scores are when they learn by SGD is measured by sgd-stability.",
     ]
     verdicts = [v for c, C in enumerate(p["C"]) for v in _verdicts(found[:, c], levels, C)]
     verdicts.append(_within(found[:, 0], levels, p["width"]))
-    figures = {f"C-{C:g}": lambda C=C: _draw(table[table["C"] == C]) for C in p["C"]}  # type: ignore[misc]
+    figures: dict[str, Callable[[], Figure]] = {
+        f"C-{C:g}": partial(_draw, table[table["C"] == C]) for C in p["C"]
+    }
     return StudyResult(table, figures, verdicts, notes)
 
 
@@ -130,14 +137,12 @@ def _plans(eps: float, p: dict[str, Any]) -> tuple[LabellingPlan | None, SoftPla
     )
     hard: LabellingPlan | None = None
     soft: Any = None
-    try:
+    with suppress(InfeasibleError):
         hard = mechanisms.plan_svt(eps, p["delta"], p["points"], p["teachers"], rule="tight", cutoff=None)
-    except InfeasibleError:
-        pass
-    try:
-        soft = aggregation.plan("soft", {"width": p["width"], "calibration": "tight", "cutoff": "auto"}, setting)
-    except InfeasibleError:
-        pass
+    with suppress(InfeasibleError):
+        soft = aggregation.plan(
+            "soft", {"width": p["width"], "calibration": "tight", "cutoff": "auto"}, setting
+        )
     return hard, soft
 
 
@@ -158,10 +163,19 @@ def _repeat(data: Data, plans: list[Any], p: dict[str, Any], seed: np.random.See
         if hard is not None:
             answers = queries.collect(order, hard.service(first).answer_all(votes.at(order)))
             given = answers.labels >= 0
-            error = np.abs(answers.labels[given] - truth[answers.asked[given]]).mean() if given.any() else np.nan
+            error = (
+                np.abs(answers.labels[given] - truth[answers.asked[given]]).mean() if given.any() else np.nan
+            )
             for c, C in enumerate(p["C"] if given.any() else ()):
                 student = students.fit_student(
-                    public, answers, estimator="logistic", params={"C": C}, unanswered="drop", rng=rng, n_classes=2, seed=0
+                    public,
+                    answers,
+                    estimator="logistic",
+                    params={"C": C},
+                    unanswered="drop",
+                    rng=rng,
+                    n_classes=2,
+                    seed=0,
                 )
                 found[c, i, 0] = *_measure(student, data, test), given.sum() / p["points"], error
         if soft is not None:
@@ -219,8 +233,10 @@ def _compare(
 
 
 def _within(found: FloatArray, levels: list[float], width: float) -> Verdict:
-    errors = [float(np.nanmean(found[:, i, 1, 4])) for i in range(len(levels)) if (found[:, i, 1, 3] > 0).any()]
-    claim = "a released score is within a bin of p on average (Theorem 5.4 has a bin's width)"
+    errors = [
+        float(np.nanmean(found[:, i, 1, 4])) for i in range(len(levels)) if (found[:, i, 1, 3] > 0).any()
+    ]
+    claim = "a released score is within a bin's width of p on average"
     if not errors:
         return Verdict(claim, "cannot be compared", "no scores were released")
     return Verdict(
