@@ -187,13 +187,15 @@ def with_parts_of(
     That is, fewer than `enough_teachers`.
     """
     options = {"hypotheses": sizes.hypotheses, "cutoff": cutoff, **options}
-    try:
-        made: Any = agnostic.plan(name, options, sizes.setting(max(1, sizes.n // size)))
+    try:  # with teachers of one record: advice on what else would do takes its time
+        made: Any = agnostic.plan(name, options, sizes.setting(sizes.n))
     except InfeasibleError:
         return None
     answering = getattr(made, "answering", made)
     enough = enough_teachers(answering.mechanism.calibration, agreement, failure)
-    return made if enough <= answering.teachers else None
+    if enough > answering.n_sampled // size:
+        return None
+    return agnostic.plan(name, options, sizes.setting(sizes.n // size))
 
 
 def run(plan: LearnerPlan, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence) -> Learnt:

@@ -172,8 +172,8 @@ def _largest(works: Callable[[int], bool], most: int) -> int | None:
 
 
 def fewest_records(works: Callable[[int], bool], precision: float = 0.03) -> int:
-    """Fewest records with which it works, if more of them do too, to within `precision`."""
-    high = 1000
+    """Fewest records, from 8,000, with which it works, if more of them do too, to within `precision`."""
+    high = 16_000
     while not works(high):
         high *= 2
     low = high // 2
