@@ -1,4 +1,4 @@
-"""docs/constructions.md names what exists: every configuration parses and plans, every Python entry imports."""
+"""docs/constructions.md names what exists: configurations parse and plan, Python entries import."""
 
 from __future__ import annotations
 

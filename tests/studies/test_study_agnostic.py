@@ -32,7 +32,7 @@ def test_where_good_hypotheses_disagree_is_the_worst_case():
     rng = np.random.default_rng(1)
     coin, features = Instance("coin", 0.1), Instance("features", 0.1)
     X = coin.points(100_000, rng)[:, 0]
-    ends = [(X >= t).astype(int) for t in (0.4, 0.5, 0.6 - 1e-9)]
+    ends = [(t <= X).astype(int) for t in (0.4, 0.5, 0.6 - 1e-9)]
     Z = features.points(100_000, rng)
     for instance, points, labels in (
         (coin, X[:, None], ends),
@@ -108,8 +108,18 @@ def test_fewest_records_to_within_three_percent():
 
 def test_m_o_must_be_passed():
     params = {
-        **{"gamma": 0.1, "n": 1000, "m": [20, 30], "eps": 1.0, "delta": 1e-6, "alpha": 0.2, "beta": 0.05},
-        **{"teacher_alpha": 0.01, "size": 5, "agreement": 0.9, "repeats": 2, "seed": 0},
+        "gamma": 0.1,
+        "n": 1000,
+        "m": [20, 30],
+        "eps": 1.0,
+        "delta": 1e-6,
+        "alpha": 0.2,
+        "beta": 0.05,
+        "teacher_alpha": 0.01,
+        "size": 5,
+        "agreement": 0.9,
+        "repeats": 2,
+        "seed": 0,
     }
     with pytest.raises(ConfigError, match=r"params\.m: .* beyond m_o = 737"):
         universal_answering.run(params, quick=True, progress=lambda *_: None)
