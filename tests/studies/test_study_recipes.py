@@ -18,6 +18,7 @@ from pate_cli.studies.params import Listed, OneOf, Real, Whole, read
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 NEED_DATA = ["figure3", "figure4"]
 NAMES = ["table1", "figure1", "example2", "tnc-rates", "sgd-stability"]
+NAMES += ["agnostic-thresholds", "universal-answering", "soft-labels"]
 
 
 def recipe(name: str) -> dict:

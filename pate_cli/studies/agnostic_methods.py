@@ -1,0 +1,205 @@
+"""The agnostic private learners side by side, each made and run by the room it lives in.
+
+BTT18's is Algorithm 2 (A_binClas) with a teacher's learner of the class, and a student of the class on
+its answers (Algorithm 3, A_priv); the others are `pate_cli.agnostic`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pate_cli import agnostic, queries
+from pate_cli.agnostic.voting import Classroom, answer, student
+from pate_cli.errors import InfeasibleError
+from pate_cli.hypotheses import CLASSES
+from pate_cli.mechanisms.plan import SvtPlan
+from pate_cli.privacy import svt
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.private_learner import LearnerPlan
+from pate_cli.types import FloatArray, Learnt, PrivacyLoss, PrivateRecords, PublicPoints, Setting
+
+__all__ = [
+    "BinClas",
+    "Sizes",
+    "agprivcl",
+    "binclas",
+    "learner",
+    "run",
+    "theorem_cutoff",
+    "universal",
+    "with_parts_of",
+]
+
+_STUDENTS = {
+    "thresholds": "pate_cli.hypotheses.ThresholdClassifier",
+    "stumps": "pate_cli.hypotheses.StumpClassifier",
+}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Public numbers of one run.
+
+    Attributes
+    ----------
+    eps, delta : float
+    n, m : int
+        Private records, public points.
+    hypotheses : {"thresholds", "stumps"}
+    features : int
+    """
+
+    eps: float
+    delta: float
+    n: int
+    m: int
+    hypotheses: str
+    features: int = 1
+
+    def setting(self, n_teachers: int) -> Setting:
+        """As a learner takes it."""
+        return Setting(
+            eps=self.eps,
+            delta=self.delta,
+            n_private=self.n,
+            n_public=self.m,
+            budget=self.m,
+            n_features=self.features,
+            n_classes=2,
+            n_teachers=n_teachers,
+            sparse=False,
+            teacher=("logistic", {}),  # not used: teachers are of the class
+            student=(_STUDENTS[self.hypotheses], {}),
+            unanswered="drop",
+        )
+
+
+@dataclass(frozen=True)
+class BinClas:
+    """BTT18 Algorithms 2 and 3: the sparse vector technique over teachers of the class, then a student.
+
+    **Guarantee.** That of its `SvtPlan`: (eps, delta)-DP for neighbours that differ in one private
+    record, as teachers are trained on disjoint parts.
+    """
+
+    setting: Setting
+    mechanism: SvtPlan
+    classroom: Classroom
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """Of all answers."""
+        return self.mechanism.guarantee
+
+    @property
+    def n_teachers(self) -> int:
+        """K."""
+        return self.setting.n_teachers
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return {"n_teachers": self.n_teachers} | self.mechanism.describe()
+
+    def learn(
+        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Learnt:
+        """Teach, answer in random order, fit the student on the answers."""
+        deal, used = rng.permutation(private.n_records), self.n_teachers
+        counts = np.ones(private.n_records, dtype=np.int64)
+        votes = self.classroom.votes(private.X[deal], private.y[deal], counts, used, public, 0)
+        answers = answer(self.mechanism, votes, queries.passive_order(public.n_points, rng), noise)
+        return Learnt(student(self.setting, public, answers, rng), answers, self.guarantee)
+
+    def measure(self, model: Any, test: Any) -> dict[str, float]:
+        """Nothing of its own."""
+        return {}
+
+
+def theorem_cutoff(gamma: float, alpha: float, m: int, beta: float) -> int:
+    """T of BTT18 Theorem 3.2, at most m: ``3 ((gamma + alpha) m + sqrt((gamma + alpha) m ln(m/beta)/2))``."""
+    wrong = (gamma + alpha) * m
+    return min(m, math.ceil(3 * (wrong + math.sqrt(wrong * math.log(m / beta) / 2))))
+
+
+def enough_teachers(c: svt.SvtCalibration, agreement: float, failure: float) -> int:
+    """K so that a query on which a share `agreement` of K agree is answered.
+
+    All such queries of a run are, with probability 1 - `failure`: ``n1 - n2 >= (2 agreement - 1) K``, so
+    ``dist >= (agreement - 1/2) K - 1``.
+    """
+    return math.ceil((c.margin(failure / c.ell) + 1) / (agreement - 0.5))
+
+
+def binclas(sizes: Sizes, rule: svt.Calibration, cutoff: int, agreement: float, failure: float) -> BinClas:
+    """BTT18's with K as in `enough_teachers`.
+
+    Raises
+    ------
+    InfeasibleError
+        If there are fewer records than teachers.
+    """
+    c = svt.calibrate(rule, sizes.eps, sizes.delta, sizes.m, cutoff)
+    teachers = enough_teachers(c, agreement, failure)
+    if teachers > sizes.n:
+        raise InfeasibleError(f"{teachers} teachers, {sizes.n} records")
+    setting = sizes.setting(teachers)
+    return BinClas(setting, SvtPlan(c), Classroom(CLASSES[sizes.hypotheses], setting))
+
+
+def learner(name: str, sizes: Sizes, **options: Any) -> LearnerPlan:
+    """A learner of `pate_cli.agnostic` that needs no number of teachers."""
+    return agnostic.plan(name, {"hypotheses": sizes.hypotheses, **options}, sizes.setting(1))
+
+
+def agprivcl(sizes: Sizes, cutoff: int, agreement: float, failure: float) -> LearnerPlan:
+    """AgPrivCl with K as in `enough_teachers`."""
+    return _with_teachers("agprivcl", sizes, {"cutoff": cutoff}, agreement, failure)
+
+
+def universal(sizes: Sizes, first: int, cutoff: int, agreement: float, failure: float) -> LearnerPlan:
+    """Universal, `first` queries of m to AgPrivCl; K as in `enough_teachers`."""
+    return _with_teachers("universal", sizes, {"cutoff": cutoff, "first": first}, agreement, failure)
+
+
+def _with_teachers(
+    name: str, sizes: Sizes, options: Mapping[str, Any], agreement: float, failure: float
+) -> LearnerPlan:
+    options = {"hypotheses": sizes.hypotheses, **options}
+    # teachers of one record show how large the sample is and what its sparse vector needs
+    made: Any = agnostic.plan(name, options, sizes.setting(sizes.n))
+    answering = getattr(made, "answering", made)
+    needed = enough_teachers(answering.mechanism.calibration, agreement, failure)
+    if needed > answering.n_sampled:
+        raise InfeasibleError(f"{needed} teachers, {answering.n_sampled} records in the sample")
+    return agnostic.plan(name, options, sizes.setting(sizes.n // (answering.n_sampled // needed)))
+
+
+def with_parts_of(
+    name: str, sizes: Sizes, size: int, cutoff: int, agreement: float, failure: float, **options: Any
+) -> LearnerPlan | None:
+    """AgPrivCl or Universal with teachers of `size` records; None where they are too few to answer.
+
+    That is, fewer than `enough_teachers`.
+    """
+    options = {"hypotheses": sizes.hypotheses, "cutoff": cutoff, **options}
+    try:  # with teachers of one record: advice on what else would do takes its time
+        made: Any = agnostic.plan(name, options, sizes.setting(sizes.n))
+    except InfeasibleError:
+        return None
+    answering = getattr(made, "answering", made)
+    enough = enough_teachers(answering.mechanism.calibration, agreement, failure)
+    if enough > answering.n_sampled // size:
+        return None
+    return agnostic.plan(name, options, sizes.setting(sizes.n // size))
+
+
+def run(plan: LearnerPlan, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence) -> Learnt:
+    """Run it on records and public points; noise and everything else from different streams."""
+    noise, other = seed.spawn(2)
+    private = PrivateRecords(X, y)
+    return plan.learn(private, PublicPoints(points), SeededNoise(noise), np.random.default_rng(other))

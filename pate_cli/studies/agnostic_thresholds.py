@@ -1,0 +1,354 @@
+"""Agnostic private learners against n: BTT18's 3 gamma, NB20's gamma + alpha, LWY25's vanishing 1/eps.
+
+*Blow-up*: the share of public points answered wrongly or not at all, in units of the best hypothesis's
+error on the same points, on the distributions of `agnostic_instances`. BTT18's is run as published
+(`rule`, T of its Theorem 3.2), with the K at which it answers where a share `agreement` of the teachers
+agree: its privacy does not depend on K. What its accuracy is proved for is a share of two thirds.
+
+*Excess*: the excess error of the learnt threshold for several eps, on `thresholds.Family` with a small
+tau, where learning is slow even without privacy. NB20 relabels a sample of about eps n records, so its
+excess error is a function of eps n; LWY25 chooses its labels on nearly all of the records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from pate_cli.errors import InfeasibleError
+from pate_cli.hypotheses import CLASSES
+from pate_cli.private_learner import LearnerPlan
+from pate_cli.studies import Progress, StudyResult, Verdict
+from pate_cli.studies import agnostic_methods as methods
+from pate_cli.studies.agnostic_instances import HYPOTHESES, WORST, Instance
+from pate_cli.studies.agnostic_methods import Sizes
+from pate_cli.studies.drawing import STYLES, band, new_figure
+from pate_cli.studies.params import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.studies.statistics import fit_slope, mean_ci
+from pate_cli.studies.thresholds import Family
+from pate_cli.types import UNANSWERED
+
+__all__ = ["ratio_ci", "run"]
+
+_CHECKS: dict[str, Check] = {
+    "instances": Listed(OneOf(tuple(HYPOTHESES))),
+    "gammas": Listed(Real(0, 0.3)),
+    "n": Listed(Whole(1000), ascending=True),
+    "points": Whole(10),
+    "eps": Real(0),
+    "rule": OneOf(("tight", "liu2021", "bassily2018")),
+    "agreement": Real(0.5, 1, open_above=True),
+    "alpha": Real(0, 1),
+    "repeats": Whole(2),
+    "tau": Real(0, 1),
+    "excess_eps": Listed(Real(0), at_least=2, ascending=True),
+    "excess_n": Listed(Whole(1000), at_least=2, ascending=True),
+    "excess_repeats": Listed(Whole(2), at_least=2),
+    "excess_points": Whole(10),
+    "excess_cutoff": Whole(1),
+    "delta": Real(0, 1, open_above=True),
+    "failure": Real(0, 1, open_above=True),
+    "seed": Whole(0),
+}
+_BLOWUP = ("BTT18", "AgPrivCl", "Universal", "SSPP", "LWY25")
+_EXCESS = ("AgPrivCl", "LWY25", "SSPP")
+Row = dict[str, Any]
+
+
+def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
+    """Measure both parts; see `pate_cli.studies.Study`.
+
+    Parameters
+    ----------
+    params : dict
+        Blow-up: `instances`, `gammas`, `n`, `points` (m), `eps`, `rule` (calibration of BTT18's),
+        `agreement`, `alpha` (for T), `repeats`. Excess: `tau`, `excess_eps`, `excess_n`,
+        `excess_repeats` (one for each
+        n), `excess_points` (m), `excess_cutoff` (T of AgPrivCl). Both: `delta`, `failure`, `seed`.
+    """
+    p = read(params, _CHECKS)
+    checks = {"excess_repeats": Listed(Whole(2), at_least=len(p["excess_n"]))}
+    read({"excess_repeats": p["excess_repeats"]}, checks)
+    cases = [(name, gamma, n) for name in p["instances"] for gamma in p["gammas"] for n in p["n"]]
+    excess = list(zip(p["excess_n"], p["excess_repeats"], strict=False))
+    work = sum(n * p["repeats"] for *_, n in cases) + sum(n * repeats for n, repeats in excess)
+    done, rows = 0, []
+    seeds = np.random.SeedSequence(p["seed"]).spawn(len(cases) + len(excess))
+    progress(0, work)
+    for (name, gamma, n), seed in zip(cases, seeds, strict=False):
+        rows += _blowup(Instance(name, gamma), n, p, seed)
+        done += n * p["repeats"]
+        progress(done, work)
+    for (n, repeats), seed in zip(excess, seeds[len(cases) :], strict=True):
+        rows += _excess(n, repeats, p, seed)
+        done += n * repeats
+        progress(done, work)
+    table = pd.DataFrame(rows)
+    figures = {
+        "blow-up": lambda: _draw_blowup(table[table["part"] == "blow-up"], p),
+        "excess": lambda: _draw_excess(table[table["part"] == "excess"], p),
+    }
+    return StudyResult(table, figures, _verdicts(table, p), _notes(table, p))
+
+
+def ratio_ci(top: Any, bottom: Any) -> tuple[float, float]:
+    """Ratio of the means of paired values, and half the width of its 95% interval (delta method).
+
+    Parameters
+    ----------
+    top, bottom : array of shape (R,)
+    """
+    top, bottom = np.asarray(top, dtype=float), np.asarray(bottom, dtype=float)
+    ratio = float(top.mean() / bottom.mean())
+    return ratio, mean_ci(top - ratio * bottom)[1] / float(bottom.mean())
+
+
+def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
+    m = p["points"]
+    features = 3 if instance.name == "features" else 1
+    sizes = Sizes(p["eps"], p["delta"], n, m, HYPOTHESES[instance.name], features)
+    cutoff = methods.theorem_cutoff(instance.gamma, p["alpha"], m, p["failure"])
+    few = methods.theorem_cutoff(0.0, p["alpha"], m // 2, p["failure"])  # relabelled, gamma is 0
+    rest = (p["agreement"], p["failure"])
+    plans = {
+        "BTT18": _plan(lambda: methods.binclas(sizes, p["rule"], cutoff, *rest)),
+        "AgPrivCl": _plan(lambda: methods.agprivcl(sizes, few, *rest)),
+        "Universal": _plan(lambda: methods.universal(sizes, m // 2, few, *rest)),
+        "SSPP": _plan(lambda: methods.learner("sspp", sizes)),
+        "LWY25": _plan(lambda: methods.learner("realizable_to_agnostic", sizes)),
+    }
+    found = np.full((p["repeats"], len(plans), 3), np.nan)  # error, unanswered, the model's error
+    best = np.empty(p["repeats"])
+    for repeat, own in enumerate(seed.spawn(p["repeats"])):
+        data, *streams = own.spawn(1 + len(plans))
+        rng = np.random.default_rng(data)
+        X, y = instance.draw(n, rng)
+        points, fresh = instance.points(m, rng), instance.points(4000, rng)
+        best[repeat] = instance.best(points)
+        for j, (plan, stream) in enumerate(zip(plans.values(), streams, strict=True)):
+            if plan is None:
+                continue
+            learnt = methods.run(plan, X, y, points, stream)
+            labels = np.full(m, UNANSWERED)
+            labels[learnt.answers.asked] = learnt.answers.labels
+            model = instance.error(fresh, learnt.model.predict(fresh)) / instance.best(fresh)
+            found[repeat, j] = instance.error(points, labels), np.mean(labels == UNANSWERED), model
+    rows = []
+    for j, (name, plan) in enumerate(plans.items()):
+        factor, half = ratio_ci(found[:, j, 0], best) if plan else (math.nan, math.nan)
+        own_row = {"factor": factor, "ci95": half}
+        own_row["unanswered"], own_row["student's factor"] = found[:, j, 1:].mean(axis=0).tolist()
+        head = {"part": "blow-up", "data": instance.name, "gamma": instance.gamma, "eps": p["eps"]}
+        facts = {"teachers": plan.n_teachers if plan else 0, "repeats": p["repeats"]}
+        rows.append(head | {"n": n, "method": name} | own_row | facts)
+    return rows
+
+
+def _plan(make: Callable[[], LearnerPlan]) -> LearnerPlan | None:
+    """What `make` makes, or None where it is infeasible at these sizes."""
+    try:
+        return make()
+    except InfeasibleError:
+        return None
+
+
+def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
+    family = Family(p["tau"], 1.0, 1.0)
+    plans: dict[tuple[str, float], LearnerPlan | None] = {}
+    for eps in p["excess_eps"]:
+        sizes = Sizes(eps, p["delta"], n, p["excess_points"], "thresholds")
+        rest = (p["excess_cutoff"], p["agreement"], p["failure"])
+        plans["AgPrivCl", eps] = _plan(lambda s=sizes, r=rest: methods.agprivcl(s, *r))  # type: ignore[misc]
+        for name, room in (("LWY25", "realizable_to_agnostic"), ("SSPP", "sspp")):
+            plans[name, eps] = _plan(lambda s=sizes, r=room: methods.learner(r, s))  # type: ignore[misc]
+    found: dict[tuple[str, float], list[float]] = {key: [] for key in [*plans, ("not private", math.inf)]}
+    for own in seed.spawn(repeats):
+        data, *streams = own.spawn(1 + len(plans))
+        rng = np.random.default_rng(data)
+        x = 2 * rng.random(n) - 1
+        y = (2 * rng.random(n) - 1 < family.advantage(x)).astype(np.int64)
+        X, points = x[:, None], 2 * rng.random((p["excess_points"], 1)) - 1
+        model = CLASSES["thresholds"].erm(X, y)
+        found["not private", math.inf].append(float(family.excess(_threshold(model))))
+        for (key, plan), stream in zip(plans.items(), streams, strict=True):
+            if plan is not None:
+                model = methods.run(plan, X, y, points, stream).model
+                found[key].append(float(family.excess(_threshold(model))))
+    rows = []
+    for (name, eps), values in found.items():
+        mean, half = mean_ci(values) if values else (math.nan, math.nan)
+        made = plans.get((name, eps))
+        row = {"part": "excess", "data": f"tau = {p['tau']:g}", "eps": eps, "n": n, "method": name}
+        row |= {
+            "excess": mean,
+            "excess ci95": half,
+            "teachers": made.n_teachers if made else 0,
+            "repeats": repeats,
+        }
+        lowest = found[name, p["excess_eps"][-1]] if values and name in _EXCESS else []
+        if lowest:
+            row["over largest eps"], row["its ci95"] = ratio_ci(values, lowest)
+        rows.append(row)
+    return rows
+
+
+def _threshold(model: Any) -> float:
+    """Of a threshold or a constant, within [-1, 1]."""
+    t = getattr(model, "threshold_", None)
+    if t is None:
+        t = -1.0 if model.predict(np.zeros((1, 1)))[0] == 1 else 1.0
+    return float(np.clip(t, -1.0, 1.0))
+
+
+def _verdicts(table: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
+    rows = table[(table["part"] == "blow-up") & table["factor"].notna()]
+    last = rows[rows["n"] == p["n"][-1]]
+    verdicts = [_bound(last, p)]
+    verdicts += [
+        _shows(last[(last["data"] == name) & (last["method"] == "BTT18")], name) for name in p["instances"]
+    ]
+    verdicts += [_optimal(last[last["method"] == name], name) for name in _BLOWUP[1:]]
+    return verdicts + _eps_verdicts(table[table["part"] == "excess"], p)
+
+
+def _bound(last: pd.DataFrame, p: dict[str, Any]) -> Verdict:
+    some = last[last["method"] == "BTT18"]
+    name = "BTT18, Theorem 3.2: its answers are wrong, or none, on at most T of m points"
+    if some.empty:
+        return Verdict(name, "cannot be compared", "too few records for its teachers at every n")
+    most = {g: methods.theorem_cutoff(g, p["alpha"], p["points"], p["failure"]) for g in p["gammas"]}
+    share = some["factor"] * some["gamma"] / (some["gamma"].map(most) / p["points"])
+    told = f"at the largest n {share.min():.2f} to {share.max():.2f} of T/m"
+    return Verdict(name, "reproduces" if bool((share <= 1).all()) else "refuted", told)
+
+
+def _shows(some: pd.DataFrame, name: str) -> Verdict:
+    """Whether the factor at the largest n is that of the distribution's worst case."""
+    claim = f"BTT18: a blow-up on {name!r} data, up to {WORST[name]:g} gamma, at the largest n"
+    if name == "noise":
+        claim = "BTT18: the 3 gamma shows on benign label noise, at the largest n"
+    if some.empty:
+        return Verdict(claim, "cannot be compared", "too few records for its teachers")
+    low, high = some["factor"] - some["ci95"], some["factor"] + some["ci95"]
+    told = "; ".join(
+        f"{row['factor']:.2f} ± {row['ci95']:.2f} gamma at gamma = {row['gamma']:g}"
+        for _, row in some.iterrows()
+    )
+    middle = (1 + max(WORST[name], 2.0)) / 2
+    if (low > middle).all():
+        return Verdict(claim, "reproduces", told)
+    return Verdict(claim, "refuted" if (high < middle).any() else "cannot be compared", told)
+
+
+def _optimal(some: pd.DataFrame, name: str) -> Verdict:
+    who = "LWY25" if name == "LWY25" else f"NB20, {name}"
+    claim = f"{who}: error gamma + alpha at the largest n, on all of the data"
+    if some.empty:
+        return Verdict(claim, "cannot be compared", "infeasible at this n")
+    excess = (some["factor"] - 1) * some["gamma"]
+    told = (
+        f"{some['factor'].min():.2f} to {some['factor'].max():.2f} gamma; alpha is {excess.max():.3f} or less"
+    )
+    near = some["factor"] - some["ci95"] <= 1.2
+    return Verdict(claim, "reproduces" if bool(near.all()) else "refuted", told)
+
+
+def _eps_verdicts(rows: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
+    small, large = p["excess_eps"][0], p["excess_eps"][-1]
+    apart = (large / small) ** (1 / (2 - p["tau"]))
+    verdicts = []
+    for name in _EXCESS:
+        some = rows[(rows["method"] == name) & (rows["eps"] == small) & rows["over largest eps"].notna()]
+        if name == "AgPrivCl":
+            claim = f"NB20, AgPrivCl: the excess errors at eps = {small:g} and {large:g} stay apart by 1/eps"
+        else:
+            claim = f"{'LWY25' if name == 'LWY25' else 'NB20, SSPP'}: they come together as n grows"
+        if some.empty:
+            verdicts.append(Verdict(claim, "cannot be compared", f"infeasible at eps = {small:g}"))
+            continue
+        first, last = some.iloc[0], some.iloc[-1]
+        ratio, half = float(last["over largest eps"]), float(last["its ci95"])
+        told = f"ratio {ratio:.2f} ± {half:.2f} at n = {last['n']:,}"
+        if name == "AgPrivCl":
+            reached = ratio + half >= apart
+            word: Any = "reproduces" if ratio - half > 1 and reached else "cannot be compared"
+            if ratio + half < apart / 2:
+                word = "refuted"
+            told += f"; 1/eps in the place of 1/n gives {apart:.1f}"
+        else:
+            slope = fit_slope(some["n"], some["over largest eps"], some["its ci95"])
+            word = "reproduces" if ratio + half < apart or slope.high < 0 else "cannot be compared"
+            if slope.low > 0:
+                word = "refuted"
+            told += f" ({first['over largest eps']:.1f} ± {first['its ci95']:.1f} at n = {first['n']:,}), "
+            told += f"as n^{slope.value:.2f} ± {slope.half_width:.2f}; "
+            told += f"1/eps in the place of 1/n would be {apart:.1f}"
+        verdicts.append(Verdict(claim, word, told))
+    return verdicts
+
+
+def _notes(table: pd.DataFrame, p: dict[str, Any]) -> list[str]:
+    missing = table[(table["teachers"] == 0) & table["factor"].isna() & table["excess"].isna()]
+    where = sorted(
+        {f"{row['method']} at eps = {row['eps']:g}, n = {row['n']:,}" for _, row in missing.iterrows()}
+    )
+    return [
+        f"Blow-up: eps = {p['eps']:g}, delta = {p['delta']:g}, {p['points']} public points; factor: wrong or "
+        "unanswered points over those the best hypothesis gets wrong, the same points. 'noise' and 'coin' "
+        "are one-dimensional thresholds, 'features' is three binary features and stumps.",
+        "On thresholds two good hypotheses disagree on a mass of at most 2 (gamma + alpha) (proof in "
+        "agnostic_instances), so 3 gamma cannot show there; it shows with three equally good stumps.",
+        "The published K of Theorem 3.2 is so large that a query with a third of the teachers wrong is "
+        f"answered, rightly; K here answers where {p['agreement']:.0%} agree. With more teachers the vote on "
+        "'features' beats every stump.",
+        "A student of the class that learns from the answers alone has no blow-up: see student's factor.",
+        "Excess: P(y = 1|x) = 1/2 + sign(x)|x|^((1 - tau)/tau)/2, all risks exact; the same records for "
+        "every learner and eps. AgPrivCl, SSPP and LWY25 with calibration=tight.",
+        "Infeasible (no point drawn): " + ("; ".join(where) or "none") + ".",
+    ]
+
+
+def _draw_blowup(rows: pd.DataFrame, p: dict[str, Any]) -> Figure:
+    figure, axes = new_figure(len(p["instances"]), len(p["gammas"]), sharey=True)
+    titles = {"noise": "label noise", "coin": "coin at the threshold", "features": "three noisy features"}
+    panels = [(gamma, name) for gamma in p["gammas"] for name in p["instances"]]
+    for axis, (gamma, name) in zip(axes, panels, strict=True):
+        axis.set_xscale("log")
+        for level in (1, 2, 3):
+            axis.axhline(level, color="0.6", linewidth=0.7, linestyle=(0, (1, 3)))
+        part = rows[(rows["data"] == name) & (rows["gamma"] == gamma)]
+        for style, method in zip(STYLES, _BLOWUP, strict=True):
+            some = part[(part["method"] == method) & part["factor"].notna()]
+            if len(some):
+                band(axis, some["n"], some["factor"], some["ci95"], label=method, style=style)
+        axis.set_title(f"{titles[name]}, $\\gamma$ = {gamma:g}", fontsize=10)
+        axis.set_xlabel("private records n")
+        axis.set_ylim(0, 4)
+        axis.set_xticks(p["n"], [f"{n:,}" for n in p["n"]])
+        axis.set_xticks([], minor=True)
+    for axis in axes[:: len(p["instances"])]:
+        axis.set_ylabel("wrong or unanswered, in units of $\\gamma$")
+    axes[0].legend(fontsize=8)
+    return figure
+
+
+def _draw_excess(rows: pd.DataFrame, p: dict[str, Any]) -> Figure:
+    figure, axes = new_figure(len(_EXCESS), sharey=True)
+    plain = rows[rows["method"] == "not private"]
+    for axis, method in zip(axes, _EXCESS, strict=True):
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        for style, eps in zip(STYLES, p["excess_eps"], strict=False):
+            some = rows[(rows["method"] == method) & (rows["eps"] == eps) & rows["excess"].notna()]
+            band(axis, some["n"], some["excess"], some["excess ci95"], label=f"eps = {eps:g}", style=style)
+        axis.plot(plain["n"], plain["excess"], color="0.6", linewidth=2.5, zorder=0.9, label="not private")
+        axis.set_title({"AgPrivCl": "NB20, AgPrivCl", "SSPP": "NB20, SSPP"}.get(method, method), fontsize=10)
+        axis.set_xlabel("private records n")
+        axis.legend(fontsize=8)
+    axes[0].set_ylabel("excess error of the threshold")
+    return figure
