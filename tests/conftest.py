@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+# tests run side by side: more threads than cores only wait for each other
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
 REPO = Path(__file__).resolve().parent.parent
 
 

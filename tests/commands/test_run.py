@@ -432,7 +432,8 @@ def test_ctrl_c(tmp_path, workers):
     """A real one: sent to the whole process group, as a terminal does."""
     process = start(tmp_path, "repeats=50", f"compute.workers={workers}", "hydra.run.dir=out")
     deadline = time.monotonic() + 60
-    while not (tmp_path / "out/repeats.csv").exists():
+    # repeats come as they are done, the student with the first of them
+    while not all((tmp_path / "out" / name).exists() for name in ("repeats.csv", "student.skops")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.02)
