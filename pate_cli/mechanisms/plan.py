@@ -219,7 +219,8 @@ def auto_cutoff(
     instead, from what is known publicly.
     """
     best = max_distance(n_teachers)
-    margins = [(i + 0.5) / 32 for i in range(32)] if margins is None else margins
+    if margins is None:  # fine enough for the small ones, which decide where there are many teachers
+        margins = [(i + 0.5) / 512 for i in range(512)]
     dists = [max(0.0, margin * n_teachers / 2 - 1) for margin in margins]
 
     def expected_answers(cutoff: int) -> float:
