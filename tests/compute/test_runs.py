@@ -20,7 +20,7 @@ psutil = pytest.importorskip("psutil")  # comes with distributed
 
 REPO = Path(__file__).resolve().parent.parent.parent
 SMALL = ["dataset.n_records=1500", "split.public=60", "teacher=tree"]
-REPEATS = "repeats=15"  # long enough to be killed half-way
+REPEATS = "repeats=60"  # long enough to be killed half-way
 
 
 def start(cwd: Path, *argv: str) -> subprocess.Popen[str]:
