@@ -148,7 +148,8 @@ def test_forced_mistakes_are_those_of_a_tight_fit():
 
 
 def test_agreement_would_notice_a_screen_that_is_too_sure(monkeypatch):
-    monkeypatch.setattr(screen, "_LEFT", (0.0, 0.0))
+    for name in ("_LEFT", "_LEFT_CHORD"):
+        monkeypatch.setattr(screen, name, 0.0)
     wrong, _, tests = _compare(*_halfspace(**SYNTHETIC["noisy"]))
     assert wrong > 0.02 * tests
 
@@ -157,7 +158,7 @@ def test_nothing_is_settled_by_a_screen_that_knows_it_may_be_far_off(monkeypatch
     """Every point then goes to the refits, and the stream asks exactly what they ask."""
     X, y = _halfspace(120, 8)
     exact, wanted = _stream(X, y, screened=False)
-    monkeypatch.setattr(screen, "_SOLVER_FORCED", np.inf)
+    monkeypatch.setattr(screen, "_LEAST", np.inf)
     unsure, asked = _stream(X, y)
     np.testing.assert_array_equal(asked.asked, wanted.asked)
     assert unsure.close == exact.close > 100
@@ -166,7 +167,7 @@ def test_nothing_is_settled_by_a_screen_that_knows_it_may_be_far_off(monkeypatch
 def test_an_unfinished_model_settles_nothing(monkeypatch):
     X, y = _halfspace(60, 8)
     monkeypatch.setattr(screen, "_MOST_STEPS", 1)
-    monkeypatch.setattr(screen, "_CLOSE", 0.0)
+    monkeypatch.setattr(screen, "_CLOSE", (0.0, 0.0))
     exact, wanted = _stream(X, y, screened=False)
     unsure, asked = _stream(X, y)
     np.testing.assert_array_equal(asked.asked, wanted.asked)
@@ -191,7 +192,7 @@ def test_a_block_says_what_one_at_a_time_would_up_to_its_first_yes():
     limits = np.full(220, model.mistakes + 4.0)
     alone = np.array([model.decide(points[i : i + 1], limits[:1])[0] for i in range(220)])
     blocks = [model.decide(points[i:], limits[i:]) for i in range(0, 200, 10)]
-    assert len(set(alone.tolist())) == 3
+    assert set(alone.tolist()) == {Verdict.YES, Verdict.NO}
     for i, found in zip(range(0, 200, 10), blocks, strict=True):
         first = int(np.argmax(alone[i:] == Verdict.YES))
         np.testing.assert_array_equal(found[: first + 1], alone[i : i + first + 1])
@@ -262,10 +263,12 @@ def test_screen_agrees_with_the_refits_on_real_data(real_data, monkeypatch, name
 
 @pytest.mark.real_data
 def test_a_run_asks_the_same_points_with_and_without_the_screen(real_data, monkeypatch):
+    """With refits far closer to the minimum than liblinear's own tolerance, which decides by chance at times."""
     run, taught = _taught(real_data, monkeypatch, "mushroom", 1.0, 0)
+    monkeypatch.setattr(pipeline.learners, "make_learner", lambda *_, **__: _oracle(tol=1e-9))
     asked, of = [], LogisticScreen.of
     for n_classes in (2, 3):  # for three it is not used
-        monkeypatch.setattr(LogisticScreen, "of", lambda X, _, oracle, n=n_classes: of(X, n, oracle))
+        monkeypatch.setattr(LogisticScreen, "of", lambda X, _, __, n=n_classes: of(X, n, _oracle()))
         streams = pipeline.Streams.of(0, 0)
         service = run.plan.service(SeededNoise(streams.noise))
         asked.append(pipeline.label(run, taught.split, taught.votes, service, streams.queries).asked)
