@@ -15,9 +15,9 @@ r the pulls C y_i sigma(-y_i z_i), one step is
 and b, the heavy point's pull, solves a scalar equation exactly: that keeps the step
 safe, as the other points' curvature changes little once x sits where its weight puts
 it. All steps start at the minimiser without x, so the first shares one matrix among all
-candidates, and the second keeps it (a chord: r is new, D is not). After each step the margins are known up to a bound made from the step's
+candidates. After each step the margins are known up to a bound made from the step's
 length, and a candidate is settled as soon as no margin within the bound matters: most
-after these two, the closest at convergence, which is nearer to the minimum than
+after one or two steps, the closest at convergence, which is nearer to the minimum than
 liblinear's own tolerance. Left open are those with a margin of zero up to rounding, or
 without convergence.
 """
@@ -52,10 +52,9 @@ HEAVY = 10.0
 MOST_ASKED = 500
 """Beyond so many asked points a dense system of that size costs more than a refit."""
 
-_LEFT, _LEFT_CHORD, _LEAST = 0.5, 0.75, 0.04
-"""After n of Newton's steps a margin is still off by at most 0.5^n of its last move and 0.04, and after the
-chord's by 0.75 of them; not a proof: see the tests for how often it decides otherwise than the refits (rarely),
-and with a smaller one (too often)."""
+_LEFT, _LEAST = 0.5, 0.04
+"""After step n a margin is still off by at most 0.5^n of its last move and 0.04; not a proof: see the tests
+for how often it decides otherwise than the refits (rarely), and with a smaller one (too often)."""
 
 _MOST_FORCED = 15
 """Most steps of one candidate: what is open then has a margin of zero up to 1e-6, or does not converge."""
@@ -65,7 +64,8 @@ _TOGETHER = 4
 
 _MOST_STEPS, _CLOSE, _LEAST_SHARE = 50, (0.05, 1e-7), 1e-3
 """Newton's steps to the current model end with one of this length (they converge quadratically), the second
-where the first is not enough to tell signs; a step that does not lower the objective is cut, down to this share."""
+where the first is not enough to tell signs; a step that does not lower the objective is cut, down to this
+share."""
 
 _SURE = 1.0
 """A step that moves no margin by more lowers the objective: a curvature changes at most e-fold on the way."""
@@ -86,14 +86,13 @@ class _Forced(NamedTuple):
     Attributes
     ----------
     place : where each came in the block; k, shape (B, Q), and kk, shape (B,): inner products
-    with the asked points and with itself; q, shape (B, Q): of the first step; other: the label
-    to force, +1 or -1; limits: most mistakes of a YES.
+    with the asked points and with itself; other: the label to force, +1 or -1; limits: most
+    mistakes of a YES.
     """
 
     place: IntArray
     k: FloatArray
     kk: FloatArray
-    q: FloatArray
     other: FloatArray
     limits: FloatArray
 
@@ -203,22 +202,20 @@ class LogisticScreen:
             if sided.all():
                 break
         other = np.where(start > 0, -1.0, 1.0)
-        q = self._solve((k * self._curve).T).T
-        forced = _Forced(np.arange(len(candidates)), k, self._norms[candidates], q, other, limits)
+        forced = _Forced(np.arange(len(candidates)), k, self._norms[candidates], other, limits)
         if not sided.all():
             forced = forced.take(sided)
-        z = self._step(forced, self._a, forced.q)
-        forced, z = _settle(verdicts, forced, z, _off(_LEFT, z - self._z), self._y)
-        if len(z):
-            p = self._solve((self._curve * z + self._curvature(z)[1]).T).T
-            moved = self._step(forced, p, forced.q)
-            forced, z = _settle(verdicts, forced, moved, _off(_LEFT_CHORD, moved - z), self._y)
+        if not len(forced.place):
+            return verdicts
+        first_q = self._solve((forced.k * self._curve).T).T
+        z = self._step(forced, self._a, first_q)
+        forced, z = _settle(verdicts, forced, z, _off(1, z - self._z), self._y)
         for i in range(0, len(z), _TOGETHER):
             part, z_part = forced.take(slice(i, i + _TOGETHER)), z[i : i + _TOGETHER]
             group = part.place
-            for step in range(1, _MOST_FORCED):
+            for step in range(2, _MOST_FORCED + 1):
                 moved = self._step(part, *self._directions(z_part, part.k))
-                part, z_part = _settle(verdicts, part, moved, _off(_LEFT**step, moved - z_part), self._y)
+                part, z_part = _settle(verdicts, part, moved, _off(step, moved - z_part), self._y)
                 if not len(z_part):
                     break
             if (verdicts[group] == Verdict.YES).any():
@@ -288,7 +285,7 @@ class LogisticScreen:
         return z
 
     def _pull(self, fixed: FloatArray, slope: FloatArray, other: FloatArray) -> FloatArray:
-        """The b with which the heavy point pulls as its margin `fixed + slope b` makes it pull; see `_pulled`."""
+        """The b with which the heavy point pulls as its margin `fixed + slope b` makes it pull."""
         heavy = self._C * HEAVY * (len(self._asked) + 1)
         c, g = other * fixed, np.maximum(slope, 0.0) * heavy
         shares = [_pulled(*pair) for pair in zip(c.tolist(), g.tolist(), strict=True)]
@@ -329,9 +326,9 @@ def _pulled(c: float, g: float) -> float:
     return 1.0 / (1.0 + math.exp(min(v, _LARGE)))
 
 
-def _off(left: float, moved: FloatArray) -> FloatArray:
+def _off(step: int, moved: FloatArray) -> FloatArray:
     """Most by which margins are off after a step."""
-    return left * (np.abs(moved) + _LEAST)
+    return _LEFT**step * (np.abs(moved) + _LEAST)
 
 
 def _mistakes(margins: FloatArray, bound: Any) -> tuple[Any, Any]:

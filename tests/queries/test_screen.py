@@ -148,8 +148,7 @@ def test_forced_mistakes_are_those_of_a_tight_fit():
 
 
 def test_agreement_would_notice_a_screen_that_is_too_sure(monkeypatch):
-    for name in ("_LEFT", "_LEFT_CHORD"):
-        monkeypatch.setattr(screen, name, 0.0)
+    monkeypatch.setattr(screen, "_LEFT", 0.0)
     wrong, _, tests = _compare(*_halfspace(**SYNTHETIC["noisy"]))
     assert wrong > 0.02 * tests
 
@@ -263,7 +262,7 @@ def test_screen_agrees_with_the_refits_on_real_data(real_data, monkeypatch, name
 
 @pytest.mark.real_data
 def test_a_run_asks_the_same_points_with_and_without_the_screen(real_data, monkeypatch):
-    """With refits far closer to the minimum than liblinear's own tolerance, which decides by chance at times."""
+    """With refits far closer to the minimum than liblinear's own tolerance, which decides some by chance."""
     run, taught = _taught(real_data, monkeypatch, "mushroom", 1.0, 0)
     monkeypatch.setattr(pipeline.learners, "make_learner", lambda *_, **__: _oracle(tol=1e-9))
     asked, of = [], LogisticScreen.of
