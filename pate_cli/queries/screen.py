@@ -70,8 +70,8 @@ share."""
 _SURE = 1.0
 """A step that moves no margin by more lowers the objective: a curvature changes at most e-fold on the way."""
 
-_PULL_STEPS = 20
-"""Most of Newton's steps for one scalar; two or three are enough for all but extreme margins."""
+_PULL_STEPS, _FINE = 20, 1e-7
+"""Newton's steps for one scalar end with one so small; three or four do for all but extreme margins."""
 
 _LARGE = 700.0
 """Margins beyond pull with 0; just short of what the exponential can take."""
@@ -317,13 +317,15 @@ def _pulled(c: float, g: float) -> float:
     if c + g / 2 >= 0:
         least = max(c, 0.0)
         v = max(math.log1p(g / (1.0 + max(math.log1p(g) - c, 0.0))), least)
+    share = math.nan
     for _ in range(_PULL_STEPS):
-        s = 1.0 / (1.0 + math.exp(min(v, _LARGE)))
-        pull = g * s
-        before, v = v, max(v - (v - c - pull) / (1.0 + pull * (1.0 - s)), least)
-        if abs(v - before) <= 1e-7 * (1.0 + abs(v)):
+        share = 1.0 / (1.0 + math.exp(v)) if v < _LARGE else 0.0
+        pull = g * share
+        step = (c + pull - v) / (1.0 + pull * (1.0 - share))
+        v = max(v + step, least)
+        if -_FINE < step < _FINE:
             break
-    return 1.0 / (1.0 + math.exp(min(v, _LARGE)))
+    return share
 
 
 def _off(step: int, moved: FloatArray) -> FloatArray:
@@ -333,8 +335,7 @@ def _off(step: int, moved: FloatArray) -> FloatArray:
 
 def _mistakes(margins: FloatArray, bound: Any) -> tuple[Any, Any]:
     """Fewest and most asked points on the wrong side, if signed margins are off by at most `bound`."""
-    fewest = np.count_nonzero(margins < -bound, axis=-1)
-    return fewest, margins.shape[-1] - np.count_nonzero(margins >= bound, axis=-1)  # nan: either
+    return (margins < -bound).sum(axis=-1), margins.shape[-1] - (margins >= bound).sum(axis=-1)  # nan: either
 
 
 def _settle(
