@@ -111,7 +111,7 @@ class _Watch:
     def teacher(self, done: int, total: int) -> None:
         """Hand over if the teachers still to come would take too long here."""
         now = time.perf_counter()
-        if self._first is None or done < self._first[1]:
+        if self._first is None or done <= self._first[1]:  # a learner may train again
             self._first = now, done
             return
         if now - self._told > 0.1:

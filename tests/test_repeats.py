@@ -146,3 +146,11 @@ def test_teachers_trained_in_parts_are_those_trained_together(teacher):
     assert together.votes.n_teachers == whole.votes.n_teachers == 114
     assert together.teacher_accuracy == whole.teacher_accuracy
     np.testing.assert_array_equal(together.split.public.X, whole.split.public.X)
+
+
+def test_teachers_trained_again_in_one_repeat_are_timed_anew(monkeypatch):
+    """Boosting trains all teachers once a round, perhaps all at once: the same number is ready again."""
+    monkeypatch.setattr("pate_cli.repeats._GLANCE", 0.0)
+    watch = repeats._Watch(2, [0], lambda _: None)
+    for _ in range(3):
+        watch.teacher(10, 10)
