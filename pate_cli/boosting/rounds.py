@@ -10,7 +10,7 @@ import numpy as np
 from pate_cli import learners, mechanisms, teachers
 from pate_cli.boosting.model import BoostedClassifier
 from pate_cli.privacy.noise import Noise
-from pate_cli.students.gaussian_process import KERNELS, Landmarks, regress
+from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -97,7 +97,7 @@ class BoostingPlan:
         """Do the rounds; see `LearnerPlan`."""
         s = self.setting
         service = self.labelling.service(noise)
-        variance = (getattr(self.labelling, "sigma", 0.0) / s.n_teachers) ** 2
+        sigma = getattr(self.labelling, "sigma", 0.0)
         landmarks = Landmarks(public.X, int(rng.integers(2**31)))
         names = [name for name in KERNELS if self.kernel in ("auto", name.partition(" ")[0])]
         spans = {name: landmarks.span(public.X, name) for name in names}
@@ -123,12 +123,11 @@ class BoostingPlan:
                 counts = np.vstack(
                     [answer.noisy_counts for answer in answers if answer.noisy_counts is not None]
                 )
-            targets = counts / s.n_teachers - 1 / s.n_classes
-            fitted = regress(spans, targets[:, 1:] if s.n_classes == 2 else targets, variance)
-            coefficients[fitted.kernel] = (
-                coefficients.get(fitted.kernel, 0.0) + self.step * fitted.coefficients
-            )
-            scores += landmarks.evaluate(private.X, {fitted.kernel: self.step * fitted.coefficients})
+            found = learn_shares(spans, counts, s.n_teachers, sigma)
+            added = {name: self.step * values for name, values in found.items()}
+            for name, values in added.items():
+                coefficients[name] = coefficients.get(name, 0.0) + values
+            scores += landmarks.evaluate(private.X, added)
             weights = _weights(model.probabilities(scores), private.y)
         everything = np.arange(public.n_points, dtype=np.int64)
         answered = Answers(everything, model.predict(public.X), n_teachers=s.n_teachers)

@@ -8,19 +8,23 @@ import numpy as np
 
 from pate_cli.types import FloatArray
 
-__all__ = ["KERNELS", "Landmarks", "Regression", "Span", "regress"]
+__all__ = ["KERNELS", "Landmarks", "Regression", "Span", "learn_shares", "regress"]
 
 _MOST_LANDMARKS = 1500
 
-KERNELS = ("linear", "rbf 0.5", "rbf 1", "rbf 2")
-"""Kernels; rbf with its length scale in units of the median distance."""
+KERNELS = ("linear", "rbf 2", "rbf 1", "rbf 0.5")
+"""Kernels, the simplest first; rbf with its length scale in units of the median distance."""
+
+_HARDER = 0.7  # log prior odds of a kernel against the next simpler one
+_NEGLIGIBLE = 0.03  # weight of a kernel that is left out
+_AMPLITUDE = (0.05, 2.0)  # prior of the variance of f over the points: median, and spread of its log
+_SCATTER = (0.01, 2.0)
 
 
 class Landmarks:
     """The points that span functions, and kernels between them and others.
 
-    All points up to 1500, a random 1500 of them beyond (Nystroem's approximation). Both kernels have 1
-    added for the intercept; the linear one is scaled to a mean of 1 on the diagonal.
+    All points up to 1500, a random 1500 of them beyond (Nystroem's approximation).
 
     Parameters
     ----------
@@ -52,7 +56,7 @@ class Landmarks:
             gram = linear_kernel(X, self.points, dense_output=True) / self.norm
         else:
             gram = rbf_kernel(X, self.points, gamma=0.5 / (float(length) * self.distance) ** 2)
-        return gram + 1.0
+        return gram
 
     def span(self, X: Any, name: str) -> Span:
         """The functions the landmarks span under a kernel, seen at the points `X` they were chosen from."""
@@ -60,13 +64,19 @@ class Landmarks:
         return Span(landmarks if X is self.points else self.gram(X, name), landmarks)
 
     def evaluate(self, X: Any, coefficients: dict[str, FloatArray]) -> FloatArray:
-        """Sum over kernels of ``gram @ coefficients``, in blocks; shape (n, number of functions)."""
+        """Sum over kernels of ``gram @ coefficients``, in blocks, and the row `intercept` where there is one.
+
+        Returns
+        -------
+        ndarray of shape (n, number of functions)
+        """
         width = next(iter(coefficients.values())).shape[1]
         values = np.zeros((X.shape[0], width))
         rest = dict(coefficients)
+        values += rest.pop("intercept", 0.0)
         linear = rest.pop("linear", None)
         if linear is not None:  # one function of d coefficients, without a matrix of n x n_landmarks
-            values += X @ (self.points.T @ linear) / self.norm + linear.sum(axis=0)
+            values += X @ (self.points.T @ linear) / self.norm
         if not rest:
             return values
         for first in range(0, X.shape[0], 4096):
@@ -77,85 +87,146 @@ class Landmarks:
 
 
 class Span:
-    """The functions a kernel's landmarks span, in orthogonal directions over the points.
+    """The functions a kernel's landmarks span, each with mean 0 over the points, in orthogonal directions.
+
+    The mean is for the intercept, which has a variance of its own: left in the kernel it would be the
+    direction that is shrunk least, and where there is little but noise the student would be a constant.
+    The scale is such that the prior variance of a function is 1 on average over the points.
 
     Attributes
     ----------
     directions : ndarray of shape (m, r)
-        Orthonormal.
+        Orthonormal, and orthogonal to the constant.
     variances : ndarray of shape (r,)
-        Prior variance along each, descending.
+        Prior variance along each, descending; their sum is m.
     back : ndarray of shape (n_landmarks, r)
-        Coefficients on the landmarks' kernel of the function with unit weight on each direction.
+        Coefficients on the landmarks' kernel of the function that is ``sqrt(variance) * direction``,
+    means : ndarray of shape (r,)
+        and what to subtract from it.
     """
 
     def __init__(self, points: FloatArray, landmarks: FloatArray) -> None:
-        values, vectors = np.linalg.eigh(landmarks)
-        keep = values > 1e-9 * values[-1]
-        root = vectors[:, keep] / np.sqrt(values[keep])
-        if points is landmarks:  # every point is a landmark: the eigenvectors are at hand
-            values, vectors = values[keep][::-1], vectors[:, keep][:, ::-1]
-            self.directions, self.variances, turn = vectors, values, np.eye(len(values))[:, ::-1]
+        m = len(points)
+        means = points.mean(axis=0)
+        if points is landmarks:  # every point is a landmark
+            centred = points - means - means[:, None] + means.mean()
+            values, vectors = np.linalg.eigh(centred)
+            values, vectors = values[::-1], vectors[:, ::-1]
+            keep = values > 1e-9 * max(values[0], 1e-12)
+            self.directions, self.variances = vectors[:, keep], values[keep]
+            self.back = self.directions / np.sqrt(self.variances)
         else:
-            self.directions, singular, turned = np.linalg.svd(points @ root, full_matrices=False)
-            self.variances, turn = singular**2, turned.T
-        self.back = root @ turn
+            values, vectors = np.linalg.eigh(landmarks)
+            keep = values > 1e-9 * values[-1]
+            root = vectors[:, keep] / np.sqrt(values[keep])
+            directions, singular, turned = np.linalg.svd((points - means) @ root, full_matrices=False)
+            some = singular > 1e-5 * max(singular[0], 1e-6)
+            self.directions, self.variances = directions[:, some], singular[some] ** 2
+            self.back = root @ turned[some].T
+        if len(self.variances):
+            scale = m / float(self.variances.sum())
+            self.variances = self.variances * scale
+            self.back = self.back * np.sqrt(scale)
+        self.means: FloatArray = means @ self.back
 
 
 class Regression(NamedTuple):
-    """The model with the largest evidence: kernel, variance of the scatter, coefficients on landmarks."""
+    """Posterior mean: weights of the kernels, and coefficients for `Landmarks.evaluate`."""
 
-    evidence: float
-    kernel: str
-    scatter: float
-    coefficients: FloatArray
+    kernels: dict[str, float]
+    coefficients: dict[str, FloatArray]
 
 
-def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Regression:
-    """Fit ``targets ~ N(f, (variance + tau^2) I)``, f a Gaussian process, one a column; choose by evidence.
+def learn_shares(
+    spans: dict[str, Span], counts: FloatArray, n_teachers: int, sigma: float
+) -> dict[str, FloatArray]:
+    """Learn the expected share of the votes less 1/C from noisy counts; coefficients for `evaluate`.
 
-    Kernel, amplitude and tau^2 are shared by the columns and maximise the evidence, which is exact.
+    Two classes: one function, of class 1. More: one a class, which sum to 0 as exact shares do; counts are
+    first turned to C - 1 contrasts, which leaves out the part of the noise that can mean nothing.
 
     Parameters
     ----------
     spans : dict of str to Span
-        Kernels to choose from.
+    counts : ndarray of shape (m, C)
+        In votes.
+    n_teachers : int
+        K.
+    sigma : float
+        Standard deviation of the noise on a count, in votes.
+    """
+    n_classes = counts.shape[1]
+    targets, variance = counts / n_teachers - 1 / n_classes, (sigma / n_teachers) ** 2
+    if n_classes == 2:
+        return regress(spans, targets[:, 1:], variance).coefficients
+    contrasts = np.linalg.qr(np.column_stack([np.ones(n_classes), np.eye(n_classes)[:, 1:]]))[0][:, 1:]
+    found = regress(spans, targets @ contrasts, variance).coefficients
+    return {name: values @ contrasts.T for name, values in found.items()}
+
+
+def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Regression:
+    """Fit ``targets ~ N(b + f, (variance + tau^2) I)``, f a Gaussian process, a column a function.
+
+    For each kernel the variance of f and tau^2, shared by the columns, maximise the evidence times a weak
+    prior: where there is little but noise the evidence is flat, its largest value often at no function at
+    all, and the prior keeps f the one that the counts point to. The kernels are then averaged by their
+    evidence, simpler ones before. The intercepts b are means of the targets, shrunk by what noise alone
+    would make of them (James and Stein).
+
+    Parameters
+    ----------
+    spans : dict of str to Span
+        Kernels to average over, the simplest first.
     targets : ndarray of shape (m, number of functions)
     variance : float
         Of the noise that is known, >= 0.
     """
-    best: Regression | None = None
-    for name, span in spans.items():
-        evidence, amplitude, scatter = _best_scales(span, targets, variance)
-        if best is None or evidence > best.evidence:
-            shrink = amplitude * np.sqrt(span.variances) / (amplitude * span.variances + variance + scatter)
-            weights = shrink[:, None] * (span.directions.T @ targets)
-            best = Regression(evidence, name, scatter, span.back @ weights)
-    if best is None:
-        raise ValueError("no kernel to choose from")
-    return best
+    m = len(targets)
+    means = targets.mean(axis=0)
+    scales = {name: _best_scales(span, targets - means, variance) for name, span in spans.items()}
+    evidences = np.array([scale[0] - _HARDER * i for i, scale in enumerate(scales.values())])
+    shares = np.exp(evidences - evidences.max())
+    shares /= shares.sum()
+    shares[shares < _NEGLIGIBLE] = 0
+    shares /= shares.sum()
+    kernels = {name: float(share) for name, share in zip(spans, shares, strict=True) if share}
+    scatter = sum(share * scales[name][2] for name, share in kernels.items())
+    chance = (variance + scatter) / m
+    signal = max(0.0, float((means**2).mean()) - chance)
+    coefficients = {"intercept": (means * signal / (signal + chance))[None, :]}
+    for name, share in kernels.items():
+        _, amplitude, own = scales[name]
+        span = spans[name]
+        shrink = amplitude * np.sqrt(span.variances) / (amplitude * span.variances + variance + own)
+        weights = share * shrink[:, None] * (span.directions.T @ targets)
+        coefficients[name] = span.back @ weights
+        coefficients["intercept"] = coefficients["intercept"] - span.means @ weights
+    return Regression(kernels, coefficients)
 
 
 def _best_scales(span: Span, targets: FloatArray, variance: float) -> tuple[float, float, float]:
-    """Evidence, a and tau^2 of ``targets ~ N(0, a * kernel + (variance + tau^2) I)`` at its largest."""
+    """Evidence with the prior, a and tau^2 of ``targets ~ N(0, a * kernel + (variance + tau^2) I)``."""
     from scipy.optimize import minimize
 
     m, n_functions = targets.shape
     inside = span.directions.T @ targets
     squares = (inside**2).sum(axis=1)
     outside = max(0.0, float((targets**2).sum() - squares.sum()))
-    left = m - len(squares)
-    spread = float(targets.var()) + 1e-9
+    left = max(0, m - 1 - len(squares))  # one went to the mean
 
     def minus(logs: FloatArray) -> float:
         noise = variance + np.exp(logs[1])
         total = np.exp(logs[0]) * span.variances + noise
         sides = squares / total + n_functions * np.log(total)
-        return float(0.5 * (sides.sum() + outside / noise + n_functions * left * np.log(noise)))
+        fit = float(sides.sum() + outside / noise + n_functions * left * np.log(noise))
+        prior = sum(
+            (log - np.log(middle)) ** 2 / spread**2
+            for log, (middle, spread) in zip(logs, (_AMPLITUDE, _SCATTER), strict=True)
+        )
+        return 0.5 * (fit + float(prior))
 
-    bounds = [(np.log(spread) - 15, np.log(spread) + 10), (np.log(1e-6), np.log(spread) + 1)]
-    starts = [(np.log(spread), np.log(spread) - 3), (np.log(spread) - 4, np.log(spread) - 1)]
-    low, high = np.array(bounds).T
-    found = [minimize(minus, np.clip(s, low, high), method="L-BFGS-B", bounds=bounds) for s in starts]
+    bounds = [(np.log(1e-6), np.log(10.0)), (np.log(1e-6), np.log(1.0))]
+    starts = [(np.log(0.05), np.log(0.01)), (np.log(0.002), np.log(0.05))]
+    found = [minimize(minus, start, method="L-BFGS-B", bounds=bounds) for start in starts]
     best = min(found, key=lambda result: float(result.fun))
     return -float(best.fun), float(np.exp(best.x[0])), float(np.exp(best.x[1]))

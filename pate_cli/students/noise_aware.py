@@ -8,25 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli.students.gaussian_process import KERNELS, Landmarks, Span, regress
+from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares
 from pate_cli.types import FloatArray
 
 __all__ = ["NoisyCountsClassifier"]
-
-_MOST_DIRECTIONS = 300
-_AMPLITUDES = np.geomspace(0.1, 1000.0, 9)
 
 
 class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learn from noisy vote counts, with the standard deviation of the noise known.
 
-    The count of class k at x is ``N(K g(f_k(x) + b), sigma^2 + K^2 tau^2)``: g is the logistic function,
-    f_k a Gaussian process, b puts the prior at 1/C and tau stands for what the votes of finitely many
-    teachers scatter. Kernel and tau maximise the evidence of the model without a link, which is exact;
-    the amplitude of f then maximises Laplace's approximation of the evidence with it. Only what was
-    released goes in: counts, sigma, K and public features.
+    The count of class k at x is ``N(K (1/C + b_k + f_k(x)), sigma^2 + K^2 tau^2)``: f_k is a Gaussian
+    process, b_k how much more often the class is voted for, and tau stands for what the votes of finitely
+    many teachers scatter. `gaussian_process.regress` says how kernels and variances are found. Only what
+    was released goes in: counts, sigma, K and public features.
 
-    Two classes: one function, of class 1. More: one function a class, hyper-parameters shared.
+    Two classes: one function, of class 1. More: one a class, hyper-parameters shared.
 
     Parameters
     ----------
@@ -35,17 +31,15 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     n_teachers : int
         K: a count without noise is in [0, K].
     kernel : {"auto", "linear", "rbf"}
-        auto: the one with the larger evidence; rbf: length scale 1/2, 1 or 2 times the median distance.
+        auto: averaged by evidence; rbf: length scale 1/2, 1 or 2 times the median distance.
     random_state : int or None
         Picks the landmarks, where there are more than 1500 points.
 
     Attributes
     ----------
     classes_ : ndarray of int64, shape (C,)
-    kernel_ : str
-        The kernel chosen.
-    amplitude_, scatter_ : float
-        Prior variance of f (at a point of average norm), and tau.
+    coefficients_ : dict of str to ndarray
+        For `Landmarks.evaluate`.
 
     Notes
     -----
@@ -101,22 +95,14 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.labels_model_: Any = None
         n_classes = y.shape[1]
         self.classes_ = np.arange(n_classes)
-        self.prior_ = 1 / n_classes
         self.landmarks_ = Landmarks(X, self.random_state)
         names = [name for name in KERNELS if self.kernel in ("auto", name.partition(" ")[0])]
         spans = {name: self.landmarks_.span(X, name) for name in names}
-        shares = (y[:, 1:] if n_classes == 2 else y) / self.n_teachers
-        variance = (self.sigma / self.n_teachers) ** 2
-        _, self.kernel_, scatter, _ = regress(spans, shares - self.prior_, variance)
-        self.scatter_ = float(np.sqrt(scatter))
-        shift = float(np.log(self.prior_ / (1 - self.prior_)))
-        span = spans[self.kernel_]
-        self.amplitude_, weights = _best_amplitude(span, shares, variance + scatter, shift)
-        self.coefficients_ = span.back @ weights
+        self.coefficients_ = learn_shares(spans, y, int(self.n_teachers), self.sigma)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Log-odds of the expected share of the votes.
+        """Expected shares of the votes, less 1/C; of class 1, where there are two.
 
         Parameters
         ----------
@@ -129,19 +115,18 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if self.labels_model_ is not None:
             by_labels: FloatArray = self.labels_model_.decision_function(X)
             return by_labels
-        both: FloatArray = self.landmarks_.evaluate(X, {self.kernel_: self.coefficients_})
-        both += np.log(self.prior_ / (1 - self.prior_))
+        both: FloatArray = self.landmarks_.evaluate(X, self.coefficients_)
         scores: FloatArray = both[:, 0] if len(self.classes_) == 2 else both
         return scores
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Expected shares of the votes, scaled to sum to 1; shape (m, C)."""
+        """Expected shares of the votes, cut at 0, scaled to sum to 1; shape (m, C)."""
         if self.labels_model_ is not None:
             probabilities: FloatArray = self.labels_model_.predict_proba(X)
             return probabilities
-        shares = _logistic(self.decision_function(X))
-        if shares.ndim == 1:
-            return np.column_stack([1 - shares, shares])
+        scores = self.decision_function(X)
+        both = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+        shares = np.maximum(both + 1 / len(self.classes_), 0)
         scaled: FloatArray = shares / shares.sum(axis=1, keepdims=True)
         return scaled
 
@@ -163,62 +148,3 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _logistic(scores: FloatArray) -> FloatArray:
-    from scipy.special import expit
-
-    shares: FloatArray = expit(scores)
-    return shares
-
-
-def _best_amplitude(
-    span: Span, shares: FloatArray, variance: float, shift: float
-) -> tuple[float, FloatArray]:
-    """Prior variance of f with the largest Laplace evidence, and its mode's weights on the directions."""
-    directions = span.directions[:, :_MOST_DIRECTIONS]
-    scales = np.sqrt(span.variances[:_MOST_DIRECTIONS])
-    basis = directions * scales
-    best, chosen = -np.inf, 0.0
-    modes = np.zeros((basis.shape[1], shares.shape[1]))
-    kept = modes
-    for amplitude in _AMPLITUDES:
-        evidence, modes = 0.0, modes.copy()
-        for k in range(shares.shape[1]):
-            value, modes[:, k] = _mode(basis * np.sqrt(amplitude), shares[:, k], variance, shift, modes[:, k])
-            evidence += value
-        if evidence > best:
-            best, chosen, kept = evidence, float(amplitude), modes
-    weights = np.zeros((len(span.variances), shares.shape[1]))
-    weights[: basis.shape[1]] = np.sqrt(chosen) * kept
-    return chosen, weights
-
-
-def _mode(
-    basis: FloatArray, shares: FloatArray, variance: float, shift: float, start: FloatArray
-) -> tuple[float, FloatArray]:
-    """Mode of ``shares ~ N(g(basis @ w + shift), variance)``, w ~ N(0, I), and Laplace's log evidence."""
-
-    def loss(w: FloatArray) -> float:
-        gap = shares - _logistic(basis @ w + shift)
-        return float(0.5 * (gap @ gap) / variance + 0.5 * (w @ w))
-
-    w, value = start, loss(start)
-    hessian = np.eye(len(w))
-    for _ in range(50):
-        p = _logistic(basis @ w + shift)
-        slope = p * (1 - p)
-        gradient = w - basis.T @ ((shares - p) * slope) / variance
-        scaled = basis * slope[:, None]
-        hessian = np.eye(len(w)) + scaled.T @ scaled / variance
-        step = np.linalg.solve(hessian, gradient)
-        size = 1.0
-        while size > 1e-4 and loss(w - size * step) > value - 1e-4 * size * float(gradient @ step):
-            size /= 2
-        if size <= 1e-4:
-            break
-        w = w - size * step
-        before, value = value, loss(w)
-        if before - value < 1e-6 * (1 + abs(value)):
-            break
-    return -value - 0.5 * float(np.linalg.slogdet(hessian)[1]), w
