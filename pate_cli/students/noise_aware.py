@@ -40,6 +40,8 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     classes_ : ndarray of int64, shape (C,)
     coefficients_ : dict of str to ndarray
         For `Landmarks.evaluate`.
+    slope_ : float
+        Of the softmax that turns scores into shares, by least squares on the counts.
 
     Notes
     -----
@@ -99,6 +101,7 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         names = [name for name in KERNELS if self.kernel in ("auto", name.partition(" ")[0])]
         spans = {name: self.landmarks_.span(X, name) for name in names}
         self.coefficients_ = learn_shares(spans, y, int(self.n_teachers), self.sigma)
+        self.slope_ = _best_slope(self._scores(X), y / self.n_teachers)
         return self
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -120,15 +123,16 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return scores
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Expected shares of the votes, cut at 0, scaled to sum to 1; shape (m, C)."""
+        """Expected shares of the votes, the softmax of the slope times the scores; (m, C)."""
         if self.labels_model_ is not None:
             probabilities: FloatArray = self.labels_model_.predict_proba(X)
             return probabilities
+        return _shares(self._scores(X), self.slope_)
+
+    def _scores(self, X: Any) -> FloatArray:
+        """Scores of all classes, shape (m, C); the constant 1/C left out."""
         scores = self.decision_function(X)
-        both = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
-        shares = np.maximum(both + 1 / len(self.classes_), 0)
-        scaled: FloatArray = shares / shares.sum(axis=1, keepdims=True)
-        return scaled
+        return np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class with the largest expected share of the votes; shape (m,)."""
@@ -148,3 +152,20 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _shares(scores: FloatArray, slope: float) -> FloatArray:
+    from scipy.special import softmax
+
+    shares: FloatArray = softmax(slope * scores, axis=1)
+    return shares
+
+
+def _best_slope(scores: FloatArray, shares: FloatArray) -> float:
+    """Slope with the least squared error: shares level off at 0 and 1, which linear scores do not."""
+    from scipy.optimize import minimize_scalar
+
+    def loss(log: float) -> float:
+        return float(np.square(shares - _shares(scores, np.exp(log))).sum())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(0.0, 5.0), method="bounded").x))
