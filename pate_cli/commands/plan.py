@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pate_cli.execution import CheckedRun
-    from pate_cli.mechanisms import GaussianPlan, SvtPlan
+    from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
     from pate_cli.privacy.svt import Calibration, SvtCalibration
     from pate_cli.private_learner import LearnerPlan
 
@@ -76,7 +76,7 @@ def main(argv: list[str]) -> int:
 
 
 def _tables(run: CheckedRun) -> Iterator[Table]:
-    from pate_cli.mechanisms import GaussianPlan, SvtPlan
+    from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
     from pate_cli.private_learner import LearnerPlan
 
     yield _run(run)
@@ -85,8 +85,8 @@ def _tables(run: CheckedRun) -> Iterator[Table]:
         yield _gaussian(plan, run.prepared.n_teachers)
     elif isinstance(plan, SvtPlan):
         yield _svt(plan, run)
-    elif isinstance(plan, LearnerPlan):
-        yield _learner(plan)
+    elif isinstance(plan, GnmaxPlan | LearnerPlan):
+        yield _described(plan)
 
 
 def _run(run: CheckedRun) -> Table:
@@ -139,11 +139,13 @@ def _gaussian(plan: GaussianPlan, n_teachers: int) -> Table:
     return table
 
 
-def _learner(plan: LearnerPlan) -> Table:
-    """The public numbers of a private learner."""
-    table = _table(plan.guarantee.how, "", "value")
+def _described(plan: GnmaxPlan | LearnerPlan) -> Table:
+    """The public numbers of a plan, as it names them."""
+    table = _table("Calibration", "", "value")
+    table.add_row("guarantee", plan.guarantee.how)
     for name, value in plan.describe().items():
-        table.add_row(name, _show(value) if isinstance(value, int | float | str) else str(value))
+        if value is not None:
+            table.add_row(name, _show(value) if isinstance(value, int | float | str) else str(value))
     return table
 
 

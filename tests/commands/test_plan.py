@@ -238,3 +238,13 @@ def test_every_row_ends_in_a_unit(rows):
 def test_nothing_is_written(rows):
     rows("mechanism=svt")
     assert not Path("outputs").exists()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "key"), [("gnmax", "sigma"), ("confident_gnmax", "sigma_check"), ("sspp", "hypotheses")]
+)
+def test_other_plans_show_their_numbers(rows, mechanism, key):
+    shown = rows("dataset.n_records=5000", f"mechanism={mechanism}", "eps=2")
+    assert key in shown
+    assert shown["guarantee"]
+    assert "None" not in str(shown)
