@@ -249,7 +249,6 @@ def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outc
     budget.spend(run.plan.guarantee)
     service = run.plan.service(SeededNoise(streams.noise))
     answers = label(run, taught.split, taught.votes, service, streams.queries)
-    answers = replace(answers, sigma=getattr(run.plan, "sigma", None), n_teachers=run.n_teachers)
     student, fit = _student(run, taught.split, answers, streams.student)
 
     result = RepeatResult(
@@ -336,7 +335,6 @@ def release(
     charge(run.plan.guarantee)
     service = run.plan.service(noise())
     answers = label(run, split, votes, service, streams.queries)
-    answers = replace(answers, sigma=getattr(run.plan, "sigma", None), n_teachers=run.n_teachers)
     try:
         student, problem = _student(run, split, answers, streams.student)[0], None
     except ConfigError as error:  # the answers are paid for, and public
@@ -351,6 +349,14 @@ def label(
 
     Only `service` sees votes; the active learner gets a function that asks for one label.
     """
+    answers = _asked(run, split, votes, service, rng)
+    sigma = None if answers.noisy_counts is None else getattr(run.plan, "sigma", None)
+    return replace(answers, sigma=sigma, n_teachers=run.n_teachers)
+
+
+def _asked(
+    run: Prepared, split: Split, votes: Votes, service: LabellingService, rng: np.random.Generator
+) -> Answers:
     order = queries.passive_order(split.public.n_points, rng)
     m = run.config.mechanism
     if m.queries == "passive":

@@ -287,7 +287,7 @@ def plan_gnmax(
     sanitise = _share("sanitise", options["sanitise"], zero=True)
     order = 1 + 2 * math.log(1 / delta) / eps
     sanitiser = Sanitiser.costing(sanitise * eps / 2, order, _FAILURE * delta) if sanitise else None
-    mu = gaussian.mu_of(eps, delta) if sanitiser is None else _mu_beside(sanitiser, eps, delta)
+    mu = gaussian.mu_of(eps, delta) if sanitiser is None else _mu_beside(sanitiser, sanitise, eps, delta)
     l2 = l2_sensitivity(n_classes)
     if name == "gnmax":
         return GnmaxPlan(
@@ -308,7 +308,7 @@ def plan_gnmax(
     )
 
 
-def _mu_beside(sanitiser: Sanitiser, eps: float, delta: float) -> float:
+def _mu_beside(sanitiser: Sanitiser, share: float, eps: float, delta: float) -> float:
     """Largest mu of the queries for which they and the sanitiser are (eps, delta)-DP together."""
     orders = [1 + 1.1**k for k in range(-40, 80)]
     costs = [sanitiser.rdp(order) for order in orders]
@@ -324,7 +324,7 @@ def _mu_beside(sanitiser: Sanitiser, eps: float, delta: float) -> float:
         )
 
     if over(1e-6) > 0:
-        raise ConfigError("mechanism.sanitise", 2 * sanitiser.rdp(sanitiser.order) / eps, "a smaller share")
+        raise ConfigError("mechanism.sanitise", share, "a smaller share: this one leaves nothing for labels")
     return root_on_safe_side(over, 1e-6, 10 * (1 + eps), below=True)
 
 

@@ -8,16 +8,14 @@ a run that is killed goes on where it was. A failure is never kept.
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import time
-import warnings
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pate_cli.compute import die_with, interrupts_ignored
+from pate_cli.compute import local
+from pate_cli.compute.tasks import single_threaded
 from pate_cli.reproduce.units import Identity, Unit
 
 if TYPE_CHECKING:
@@ -154,35 +152,20 @@ def _do_all(
             for failure in _do(task, work):
                 yield 1, [failure] if failure else []
         return
-    from joblib import Parallel, delayed
-
-    with interrupts_ignored(signal.SIGTERM):  # the new processes inherit it: only we answer
-        results = Parallel(n_jobs=workers, return_as="generator_unordered")(
-            delayed(_do_whole)(task, work, os.getpid()) for task in tasks
-        )
-    try:
-        for result in results:  # noqa: UP028 - `yield from` would close it before `finally` does
-            yield result
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # who stops early knows that work is left
-            results.close()
+    for _, result in local.spread(_do_whole, work, tasks, workers):
+        yield result
 
 
-def _do_whole(task: _Task, work: Path, parent: int) -> tuple[int, list[Failure]]:
-    die_with(parent)
+def _do_whole(work: Path, task: _Task) -> tuple[int, list[Failure]]:
     outcomes = list(_do(task, work))
     return len(outcomes), [failure for failure in outcomes if failure]
 
 
 def _do(task: _Task, work: Path) -> Iterator[Failure | None]:
     """Do the rows of one task, keeping each; gives a failure or None for each row."""
-    from threadpoolctl import threadpool_limits
-
     from pate_cli import pipeline
 
-    # one BLAS thread: the same sums in the same order, however many workers there are
-    with threadpool_limits(limits=1):
+    with single_threaded():
         teaching = [job.prepared for job in task.jobs if job.prepared.config.mechanism.labeller is not None]
         try:
             # private learners split for themselves, and have no use for teachers
@@ -213,9 +196,6 @@ def _identity(key: Identity | None) -> Identity:
 
 def _workers(plan: Plan, n_tasks: int) -> int:
     asked = plan.ready[0].config.compute.workers if plan.ready else 1
-    if asked is None:
-        from joblib import cpu_count
-
-        # starting processes would take longer than a few small tasks
-        asked = 1 if n_tasks < 8 else int(cpu_count())
-    return max(1, min(asked, n_tasks))
+    if asked is None and n_tasks < 8:  # starting processes would take longer than a few small tasks
+        return 1
+    return max(1, min(local.workers(asked), n_tasks))

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.results.renderers import TEX
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
@@ -222,15 +224,7 @@ def _tex_letter(char: str) -> str:
     return char if char.isascii() or name.startswith("LATIN ") else "?"
 
 
-_TEX = {char: f"\\{char}" for char in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "[": "{[}",
-    "*": "{*}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
+_TEX = TEX | {
     "±": r"$\pm$",
     "∞": r"$\infty$",
     "–": "--",

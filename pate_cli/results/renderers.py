@@ -17,7 +17,7 @@ from pate_cli.results.tables import RunTable, TableRow
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["GUARANTEE", "to_console", "to_csv", "to_latex", "to_markdown"]
+__all__ = ["GUARANTEE", "TEX", "to_console", "to_csv", "to_latex", "to_markdown"]
 
 GUARANTEE = (
     "eps is the guarantee, of one repeat. eps_ex_post depends on the outputs: a report, not a guarantee. "
@@ -181,16 +181,19 @@ def _cells(rows: Sequence[TableRow], signs: _Signs) -> list[list[str]]:
     return lines
 
 
+TEX: dict[str, str] = {char: f"\\{char}" for char in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    # "[" and "*" at the start of a row would be read as an option of the line before
+    "[": "{[}",
+    "*": "{*}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
+"""What LaTeX would not print as it stands."""
+
+
 def _escape(text: str) -> str:
-    # "[" and "*" at the start of a row would be read as an option of the line before.
-    special = {char: f"\\{char}" for char in "&%$#_{}"} | {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "[": "{[}",
-        "*": "{*}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-    }
-    return "".join(special.get(char, char) for char in text)
+    return "".join(TEX.get(char, char) for char in text)
