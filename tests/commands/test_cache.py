@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from pate_cli import pipeline
 from pate_cli.cache import store as store_module
 from pate_cli.cli import main
 from pate_cli.compute import local
@@ -47,15 +46,6 @@ def numbers(where: str | Path) -> list[list[dict[str, str]]]:
         found.append(rows)
     assert found
     return found
-
-
-@pytest.fixture
-def fits(monkeypatch) -> list[int]:
-    """How many ensembles were trained, in this process."""
-    seen: list[int] = []
-    train = pipeline.teachers.train
-    monkeypatch.setattr(pipeline.teachers, "train", lambda *a, **k: seen.append(1) or train(*a, **k))
-    return seen
 
 
 def entries(votes: Path) -> list[Path]:

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.reproduce import output, units
 
@@ -70,15 +69,6 @@ def learner(outside, monkeypatch) -> Iterator[Callable[..., None]]:
     write()
     yield write
     forget()
-
-
-@pytest.fixture
-def fits(monkeypatch) -> list[int]:
-    """How many ensembles were trained, in this process."""
-    seen: list[int] = []
-    train = pipeline.teachers.train
-    monkeypatch.setattr(pipeline.teachers, "train", lambda *a, **k: seen.append(1) or train(*a, **k))
-    return seen
 
 
 def rows(path: str | Path) -> list[dict[str, str]]:

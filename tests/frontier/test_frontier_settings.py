@@ -34,15 +34,6 @@ def numbers(plan, work):
 
 
 @pytest.fixture
-def fits(monkeypatch):
-    """How many ensembles were trained, in this process."""
-    seen = []
-    train = pipeline.teachers.train
-    monkeypatch.setattr(pipeline.teachers, "train", lambda *a, **k: seen.append(1) or train(*a, **k))
-    return seen
-
-
-@pytest.fixture
 def votes(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
     return tmp_path / "votes"
