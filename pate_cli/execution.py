@@ -55,17 +55,20 @@ def checked(raw: dict[str, Any]) -> CheckedRun:
     ------
     InputError
     """
-    return _checked(json.dumps(raw))
+    config = parse(raw)
+    return _checked(json.dumps(raw), _state(config.dataset))
 
 
 @lru_cache(maxsize=1)
-def _checked(text: str) -> CheckedRun:
+def _checked(text: str, state: tuple[int, ...]) -> CheckedRun:
     raw = json.loads(text)
     config = parse(raw)
     if config.cache:
-        from pate_cli.lessons import check_place
+        from pate_cli.cache import learner_version
+        from pate_cli.lessons import check_cache
 
-        check_place()
+        check_cache()
+        learner_version(config.teacher.estimator)  # sees its source before anybody else imports it
     dataset = _dataset(config.dataset)
     from pate_cli.pipeline import prepare
 
@@ -235,11 +238,23 @@ def report(directory: Path, *, n_jobs: int = 1) -> int:
 
 
 def _dataset(config: DatasetConfig) -> Dataset:
-    return _load(config.name, json.dumps(config.options, sort_keys=True))
+    return _load(config.name, json.dumps(config.options, sort_keys=True), _state(config))
+
+
+def _state(config: DatasetConfig) -> tuple[int, ...]:
+    """What a file of the user's shows of itself without being read: a change of it is seen."""
+    path = config.options.get("path")
+    if not isinstance(path, str):
+        return ()
+    try:
+        status = Path(path).expanduser().stat()
+    except OSError:  # which the loader will say better
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=2)
-def _load(name: str, options: str) -> Dataset:
+def _load(name: str, options: str, state: tuple[int, ...]) -> Dataset:
     from pate_cli import datasets
 
     return datasets.load(name, **json.loads(options))

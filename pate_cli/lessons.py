@@ -11,8 +11,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,23 +21,18 @@ from pate_cli.cache import (
     Lesson,
     Memory,
     Store,
+    code_version,
     find_place,
+    has_changed,
     learner_version,
     library_versions,
     size_limit,
-    source_version,
 )
 from pate_cli.datasets.content import fingerprint
 from pate_cli.pipeline import Outcome, Prepared, Taught
 from pate_cli.private_learner import LearnerPlan
 
-__all__ = ["FILES", "TEACHING", "Shelf", "check_place", "content_key", "run_repeat", "run_taught"]
-
-TEACHING = ("hypotheses", "learners", "datasets", "teachers", "students", "cache")
-"""Rooms whose code decides votes and ceilings."""
-
-FILES = ("pipeline.py", "streams.py", "types.py", "mechanisms/votes.py")
-"""Further source that does; `mechanisms/votes.py` has the exact vote a ceiling is learned from."""
+__all__ = ["Shelf", "check_cache", "content_key", "lesson_of", "run_repeat", "run_taught"]
 
 
 def content_key(run: Prepared, repeat: int) -> str:
@@ -68,16 +62,11 @@ def content_key(run: Prepared, repeat: int) -> str:
     return json.dumps(parts, sort_keys=True, default=repr)
 
 
-@cache
 def _versions() -> dict[str, str]:
-    import platform
-
-    code = source_version(Path(__file__).resolve().parent, TEACHING, FILES)
-    machine = f"{platform.python_implementation()} {platform.python_version()} {platform.machine()}"
-    return {"pate": f"{__version__} {code}", "python": machine, **library_versions()}
+    return {"pate": f"{__version__} {code_version()}", **library_versions()}
 
 
-def check_place() -> None:
+def check_cache() -> None:
     """Refuse a cache that others can get at, before anything is done.
 
     Raises
@@ -131,17 +120,22 @@ class Shelf:
             self._store.keep(key, _lasting(run, lesson), described)
 
     def _on_disk(self, run: Prepared) -> bool:
-        """Whether disk is to be used; not for a learner whose code may change without notice."""
+        """Whether disk is to be used; not for a learner of which it is not sure what code made its votes."""
         if not run.config.cache or run.config.release:
             return False
         name = run.config.teacher.estimator
-        if learner_version(name) is not None:
+        version = learner_version(name)
+        if version is None:
+            why = "its source cannot be told"
+        elif has_changed(name):  # worker processes may have loaded what is there now
+            why = "its source has changed since it was loaded"
+        elif version and run.config.compute.address is not None:
+            why = "workers elsewhere may have another one"
+        else:
             return True
         if name not in self._unversioned:
             self._unversioned.add(name)
-            text = (
-                f"pate: cache: {name} is not of an installed package, and may change: its votes are not kept"
-            )
+            text = f"pate: cache: {name}: {why}: its votes are not kept"
             console.err().print(text, markup=False, soft_wrap=True)
         return False
 
@@ -176,8 +170,13 @@ def run_repeat(run: Prepared, repeat: int, lesson: Lesson | None = None) -> tupl
 def run_taught(run: Prepared, repeat: int, taught: Taught) -> tuple[Outcome, Lesson]:
     """Do one repeat with teachers that are done; its outcome, and the lesson for `Shelf.keep`."""
     outcome = pipeline.run_repeat(run, repeat, taught)
+    return outcome, lesson_of(taught)
+
+
+def lesson_of(taught: Taught) -> Lesson:
+    """Give what the teachers of a repeat left, for `Shelf.keep`. PRIVATE."""
     counts = np.array(taught.votes.counts)  # joblib may have lent us a file
-    return outcome, Lesson(counts, taught.teacher_accuracy, taught.ceilings)
+    return Lesson(counts, taught.teacher_accuracy, taught.ceilings)
 
 
 def _lasting(run: Prepared, lesson: Lesson) -> Lesson:

@@ -24,3 +24,14 @@ def real_data() -> Path:
     pytest.skip(
         "real data not found: set PATE_DATA to a directory with mushrooms, a9a, a9a.t, adult.data, adult.test"
     )
+
+
+@pytest.fixture
+def fits(monkeypatch) -> list[int]:
+    """How many ensembles were trained, in this process."""
+    from pate_cli import pipeline
+
+    seen: list[int] = []
+    train = pipeline.teachers.train
+    monkeypatch.setattr(pipeline.teachers, "train", lambda *a, **k: seen.append(1) or train(*a, **k))
+    return seen

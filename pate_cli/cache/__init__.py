@@ -15,7 +15,7 @@ from pate_cli.cache.lesson import Lesson
 from pate_cli.cache.memory import Memory
 from pate_cli.cache.place import Place, find_place, size_limit
 from pate_cli.cache.store import Listing, Store
-from pate_cli.cache.versions import learner_version, library_versions, source_version
+from pate_cli.cache.versions import code_version, has_changed, learner_version, library_versions
 
 __all__ = [
     "Lesson",
@@ -23,9 +23,10 @@ __all__ = [
     "Memory",
     "Place",
     "Store",
+    "code_version",
     "find_place",
+    "has_changed",
     "learner_version",
     "library_versions",
     "size_limit",
-    "source_version",
 ]

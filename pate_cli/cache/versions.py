@@ -4,68 +4,89 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import json
+import platform
 import sys
-from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["learner_version", "library_versions", "source_version"]
+from pate_cli.cache.sources import Sources, as_loaded, as_they_are
+
+__all__ = ["code_version", "has_changed", "learner_version", "library_versions"]
+
+_PACKAGE = Path(__file__).resolve().parent.parent
 
 
-def source_version(package: Path, rooms: Sequence[str], files: Sequence[str]) -> str:
-    """Hash the source of some rooms and files of the package (12 hex digits)."""
-    paths = [package / name for name in files]
-    paths += [path for room in rooms for path in (package / room).rglob("*.py")]
+@cache
+def code_version() -> str:
+    """Hash all source of this package (12 hex digits): whichever file decides a number, it is among them."""
     digest = hashlib.sha256()
-    for path in sorted(paths):
-        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(f"{path.relative_to(_PACKAGE).as_posix()}\0".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
 
 
 @cache
 def library_versions() -> dict[str, str]:
-    """Versions of the numeric libraries."""
-    return {name: metadata.version(name) for name in ("numpy", "scipy", "scikit-learn", "libsvm-official")}
+    """Versions of the numeric libraries, and of Python."""
+    names = ("numpy", "scipy", "scikit-learn", "libsvm-official")
+    python = f"{platform.python_implementation()} {platform.python_version()} {platform.machine()}"
+    return {name: metadata.version(name) for name in names} | {"python": python}
 
 
-@cache
 def learner_version(estimator: str) -> str | None:
-    """Say which code is behind the name of a learner.
+    """Say which code is behind the name of a learner, as this process has loaded it.
+
+    What a learner reads while it fits (a file of parameters, an environment variable) is not seen.
 
     Parameters
     ----------
     estimator : str
-        A built-in name, or the import path of a class that can be imported.
+        A built-in name, or the import path of a class.
 
     Returns
     -------
     str or None
-        Empty where our own source and `library_versions` say it all; a hash of every package installed
-        for a class of any of them, since it may call any other; None for a class from elsewhere, as
-        a file of the user's, which may change without notice.
+        Empty where `code_version` and `library_versions` say it all. Else a hash: of the source of the
+        class's own module and of every local module it imports, directly or not; and, where any of them
+        is of an installed package or imports one, of every package installed, since that may call any
+        other. None if that cannot be told: there is no source, or it imports modules by name.
     """
     module, _, name = estimator.rpartition(".")
     if not module:
         return ""
-    classes = getattr(importlib.import_module(module), name).__mro__
-    tops = {module.partition(".")[0], *(cls.__module__.partition(".")[0] for cls in classes)}
-    others = tops - {"sklearn", "numpy", "scipy", "pate_cli"} - set(sys.stdlib_module_names)
-    if not others:
-        return ""
-    if not all(_is_installed(top) for top in others):
+    if not all(part.isidentifier() for part in estimator.split(".")):
         return None
-    return _environment()
+    before = None if module in sys.modules else as_they_are([module])
+    modules = _modules(module, name)
+    return None if modules is None else _version(as_loaded(modules, before))
 
 
-def _is_installed(top: str) -> bool:
-    """Whether a module came with an installed package, and not from a checkout."""
-    file = getattr(sys.modules.get(top), "__file__", None)
-    names = metadata.packages_distributions().get(top, [])
-    return file is not None and any(
-        Path(file).is_relative_to(str(metadata.distribution(name).locate_file(""))) for name in names
-    )
+def has_changed(estimator: str) -> bool:
+    """Whether the source of a learner is another one than this process has loaded."""
+    module, _, name = estimator.rpartition(".")
+    modules = _modules(module, name) if module else None
+    return modules is not None and as_loaded(modules) != as_they_are(modules)
+
+
+def _modules(module: str, name: str) -> list[str] | None:
+    """Modules that a class and those it inherits from stand in; None if there is no such class."""
+    try:
+        classes = getattr(importlib.import_module(module), name).__mro__
+    except (Exception, SystemExit):  # `learners.check_learner` says what is wrong with it
+        return None
+    return [module, *(cls.__module__ for cls in classes)]
+
+
+def _version(sources: Sources) -> str | None:
+    if not sources.complete:
+        return None
+    if not sources.digests and not sources.packages:
+        return ""
+    kept = [sources.digests, _environment() if sources.packages else ""]
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:24]
 
 
 @cache

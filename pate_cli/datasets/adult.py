@@ -13,6 +13,7 @@ over its range and clipped to it. Nothing is computed from the records.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ import numpy as np
 
 from pate_cli.datasets import files
 from pate_cli.datasets.labels import encode_labels
+from pate_cli.datasets.libsvm import open_bytes
 from pate_cli.datasets.registry import ENTRIES
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
@@ -101,7 +103,7 @@ def load_adult(name: str) -> Dataset:
 
     entry = ENTRIES[name]
     found = files.require(entry)
-    table = pd.concat([_read(file.path) for file in found], ignore_index=True)
+    table = pd.concat([_whole(file) for file in found], ignore_index=True)
     y, classes = encode_labels(table["income"].to_numpy(dtype=str), name)
     return Dataset(
         name=name,
@@ -113,19 +115,27 @@ def load_adult(name: str) -> Dataset:
     )
 
 
-def _read(path: Path) -> pd.DataFrame:
+def _whole(file: files.Found) -> pd.DataFrame:
+    digest = hashlib.sha256()
+    table = _read(file.path, digest)
+    file.check(digest.hexdigest())
+    return table
+
+
+def _read(path: Path, digest: Any = None) -> pd.DataFrame:
     """One file as text and numbers; what the documentation does not list is refused."""
     import pandas as pd
 
     try:
-        table = pd.read_csv(
-            path,
-            names=[*_COLUMNS.split(), "income"],
-            skipinitialspace=True,
-            keep_default_na=False,
-            comment="|",  # the first line of adult.test
-            dtype=dict.fromkeys(NUMBERS, np.float64) | dict.fromkeys([*CATEGORIES, "income"], str),
-        )
+        with open_bytes(path, digest) as stream:
+            table = pd.read_csv(
+                stream,
+                names=[*_COLUMNS.split(), "income"],
+                skipinitialspace=True,
+                keep_default_na=False,
+                comment="|",  # the first line of adult.test
+                dtype=dict.fromkeys(NUMBERS, np.float64) | dict.fromkeys([*CATEGORIES, "income"], str),
+            )
     except ValueError as error:  # pandas' parser errors among them
         raise DataError(f"{path}: not a file of the Adult dataset ({error})") from None
     for column, known in (CATEGORIES | {"income": list(_LABELS)}).items():

@@ -46,6 +46,16 @@ class Found:
     path: Path
     sha256: str
 
+    def check(self, digest: str) -> None:
+        """Refuse what was read if its digest is another one.
+
+        Raises
+        ------
+        DataError
+        """
+        if digest != self.sha256:
+            raise DataError(f"{self.path}: has changed while it was read; start again")
+
 
 @dataclass(frozen=True)
 class FileStatus:

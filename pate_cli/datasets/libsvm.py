@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
+import io
 import lzma
 import math
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -28,11 +30,39 @@ __all__ = ["load_file", "load_known", "open_bytes", "read_libsvm"]
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 _MAX_INDEX = 2**31 - 1
+_CHUNK = 2**20
+
+
+class _Tapped(io.RawIOBase):
+    """A file whose bytes, as they stand in it, go into a digest while they are read."""
+
+    def __init__(self, file: io.RawIOBase, digest: Any) -> None:
+        self._file = file
+        self._digest = digest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        n = self._file.readinto(buffer)
+        self._digest.update(memoryview(buffer)[: n or 0])
+        return n
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+def open_bytes(path: Path, digest: Any = None) -> Iterator[IO[bytes]]:
     """Open a file for reading, decompressing .bz2, .gz and .xz.
+
+    Parameters
+    ----------
+    path : Path
+    digest : hashlib object, optional
+        Is given all bytes of the file, as they stand in it, in the one time that it is read: what it says in
+        the end is of these records, whatever becomes of the file meanwhile.
 
     Raises
     ------
@@ -41,8 +71,16 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         also when that only shows while reading.
     """
     try:
-        with _OPENERS.get(path.suffix, open)(path, "rb") as stream:
-            yield stream
+        if digest is None:
+            with _OPENERS.get(path.suffix, open)(path, "rb") as stream:
+                yield stream
+            return
+        with io.BufferedReader(_Tapped(open(path, "rb", buffering=0), digest), _CHUNK) as whole:
+            opener = _OPENERS.get(path.suffix)
+            with opener(whole, "rb") if opener else nullcontext(whole) as stream:
+                yield stream
+            while whole.read(_CHUNK):  # what a decompressor has left
+                pass
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
     except (EOFError, lzma.LZMAError, zlib.error):
@@ -53,7 +91,9 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def read_libsvm(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray]:
+def read_libsvm(
+    path: Path, n_features: int | None = None, digest: Any = None
+) -> tuple[sp.csr_matrix, FloatArray]:
     """Read one file, features and labels as they stand in it.
 
     Parameters
@@ -62,6 +102,8 @@ def read_libsvm(path: Path, n_features: int | None = None) -> tuple[sp.csr_matri
         May end in .bz2, .gz or .xz.
     n_features : int or None
         Number of columns; None for the largest index found.
+    digest : hashlib object, optional
+        As of `open_bytes`.
 
     Returns
     -------
@@ -78,7 +120,7 @@ def read_libsvm(path: Path, n_features: int | None = None) -> tuple[sp.csr_matri
     from sklearn.datasets import load_svmlight_file
 
     try:
-        with open_bytes(path) as stream:
+        with open_bytes(path, digest) as stream:
             X, y = load_svmlight_file(stream, n_features=n_features)
     except (ValueError, OverflowError) as error:
         raise DataError(_explain(path, n_features) or f"{path}: not a LIBSVM file ({error})") from None
@@ -99,13 +141,17 @@ def load_known(name: str) -> Dataset:
     Raises
     ------
     DataError
-        If a file is not the official one, or missing and cannot be downloaded.
+        If a file is not the official one, missing and cannot be downloaded, or changes while it is read.
     """
     import scipy.sparse as sp
 
     entry = ENTRIES[name]
     found = files.require(entry)
-    parts = [read_libsvm(file.path, entry.n_features) for file in found]
+    parts = []
+    for file in found:
+        digest = hashlib.sha256()
+        parts.append(read_libsvm(file.path, entry.n_features, digest))
+        file.check(digest.hexdigest())
     y, classes = encode_labels(np.concatenate([y for _, y in parts]), name)
     return Dataset(
         name=name,
@@ -140,9 +186,10 @@ def load_file(name: str, *, path: str | Path | None, n_features: int | None) -> 
     if n_features is not None and (not is_whole(n_features) or not 1 <= n_features <= _MAX_INDEX):
         raise ConfigError("dataset.n_features", n_features, "a whole number of at least 1, or null")
     where = Path(path).expanduser()
-    X, labels = read_libsvm(where, n_features)
+    digest = hashlib.sha256()
+    X, labels = read_libsvm(where, n_features, digest)
     y, classes = encode_labels(labels, str(where))
-    return Dataset(name, X, y, classes, checksum=files.sha256(where), source=str(where))
+    return Dataset(name, X, y, classes, checksum=digest.hexdigest(), source=str(where))
 
 
 def _explain(path: Path, n_features: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets import files
 from pate_cli.datasets.labels import encode_labels
 from pate_cli.datasets.libsvm import open_bytes
 from pate_cli.errors import ConfigError, DataError
@@ -55,7 +55,8 @@ def load_csv(name: str, *, path: str | Path | None, target: str | int | None, se
     if target is None or target == "":
         raise ConfigError("dataset.target", target, "the name of the column that holds the class")
     where = Path(path).expanduser()
-    text = read_table(where, sep)
+    digest = hashlib.sha256()
+    text = read_table(where, sep, digest)
     target = str(target)
     if target not in text.columns:
         columns = ", ".join(map(str, text.columns))
@@ -65,12 +66,12 @@ def load_csv(name: str, *, path: str | Path | None, target: str | int | None, se
     y, classes = encode_labels(_target(text[target], where), f"{where}, column {target!r}")
     X = _typed(text.drop(columns=target), where)
     return Dataset(
-        name, X, y, classes, checksum=files.sha256(where), source=str(where), encoder=encoder_for(X)
+        name, X, y, classes, checksum=digest.hexdigest(), source=str(where), encoder=encoder_for(X)
     )
 
 
-def read_table(path: Path, sep: str = ",") -> pd.DataFrame:
-    """Read a CSV file with a header, every cell as text.
+def read_table(path: Path, sep: str = ",", digest: Any = None) -> pd.DataFrame:
+    """Read a CSV file with a header, every cell as text; `digest` is as of `libsvm.open_bytes`.
 
     Returns
     -------
@@ -87,7 +88,7 @@ def read_table(path: Path, sep: str = ",") -> pd.DataFrame:
     import pandas as pd
 
     sep = _separator(sep)
-    with open_bytes(path) as stream:
+    with open_bytes(path, digest) as stream:
         raw = stream.read()
     try:
         content = raw.decode("utf-8-sig")

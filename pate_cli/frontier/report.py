@@ -95,7 +95,7 @@ _REMARKS = (
 
 
 def _shown(row: DoneRow) -> list[str]:
-    return [text for text in row.planned.overrides if not text.startswith("compute")]
+    return [text for text in row.planned.overrides if not text.startswith(("compute", "cache"))]
 
 
 def _data(plan: Plan) -> dict[str, str]:

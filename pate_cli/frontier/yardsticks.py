@@ -135,13 +135,10 @@ def _identity(row: PlannedRow, name: str) -> Identity:
 
 def _repeat(run: Prepared, repeat: int) -> dict[str, Unit]:
     """Measure each of `_MEASURES` at the split of one repeat."""
-    from pate_cli import datasets
-    from pate_cli.pipeline import Streams
+    from pate_cli.pipeline import Streams, _split
 
-    streams, s = Streams.of(run.config.seed, repeat), run.config.split
-    split = datasets.split(
-        run.dataset, private=s.private, public=s.public, budget=s.budget, rng=streams.split
-    )
+    streams = Streams.of(run.config.seed, repeat)
+    split = _split(run, streams)
     seed = int(streams.student.integers(2**31))
 
     def fit(X: Any, y: Any) -> Any:

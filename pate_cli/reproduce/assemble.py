@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import __version__
+from pate_cli.cache import code_version, library_versions
 from pate_cli.reproduce import overlap
 from pate_cli.reproduce.engine import Results
 from pate_cli.reproduce.figures import overlap_figure, run_figures
@@ -16,7 +17,6 @@ from pate_cli.reproduce.grid import Column, Grid, number
 from pate_cli.reproduce.plan import Plan
 from pate_cli.reproduce.rows import DoneRow, Pair, done_rows, pairs
 from pate_cli.reproduce.statistics import Interval
-from pate_cli.reproduce.units import code_version, numeric_versions
 from pate_cli.reproduce.verdicts import (
     claim_verdict,
     digits_of,
@@ -92,8 +92,8 @@ def assemble(plan: Plan, results: Results) -> Findings:
 
 
 def _shown(given: Sequence[str]) -> list[str]:
-    """Leave out what only says where the work is done: nothing written depends on it."""
-    return [text for text in given if not text.startswith("compute")]
+    """Leave out what only says where the work is done, or kept: nothing written depends on it."""
+    return [text for text in given if not text.startswith(("compute", "cache"))]
 
 
 def _of_quick(claim: Verdict) -> Verdict:
@@ -102,8 +102,8 @@ def _of_quick(claim: Verdict) -> Verdict:
 
 def sources() -> dict[str, str]:
     """Versions of the program and of what its numbers depend on."""
-    versions = ", ".join(f"{name} {version}" for name, version in numeric_versions().items())
-    return {"pate": f"{__version__}, code of the numerics {code_version()}", "libraries": versions}
+    versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
+    return {"pate": f"{__version__}, source {code_version()}", "libraries": versions}
 
 
 def _data(rows: Sequence[DoneRow]) -> dict[str, str]:

@@ -2,15 +2,16 @@
 
 For each repeat and each group of rows with the same teachers: `pipeline.teach` once, then
 `pipeline.run_repeat` for each row. Every repeat of a row is kept the moment it is done, so
-a run that is killed goes on where it was. A failure is never kept.
+a run that is killed goes on where it was; on a Dask cluster, whose workers may have other disks,
+the moment it comes back. A failure is never kept.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,9 @@ from pate_cli.compute.tasks import single_threaded
 from pate_cli.reproduce.units import Identity, Unit
 
 if TYPE_CHECKING:
+    from pate_cli.cache import Lesson
     from pate_cli.pipeline import Prepared
-    from pate_cli.reproduce.plan import Plan
+    from pate_cli.reproduce.plan import Plan, PlannedRow
     from pate_cli.reproduce.progress import Advance
 
 __all__ = ["Failure", "Results", "run"]
@@ -55,19 +57,37 @@ class Results:
 
 @dataclass(frozen=True)
 class _Job:
-    """One row in one repeat."""
+    """One row."""
 
-    row: str
     prepared: Prepared
     identity: Identity
 
 
 @dataclass(frozen=True)
+class _Shared:
+    """What all tasks share: the rows by name, and where units go; None if that is not for workers."""
+
+    jobs: dict[str, _Job]
+    work: Path | None
+
+
+@dataclass(frozen=True)
 class _Task:
-    """One repeat of rows that share their teachers."""
+    """One repeat of rows that share their teachers, and what those left, where that is known."""
 
     repeat: int
-    jobs: tuple[_Job, ...]
+    rows: tuple[str, ...]
+    lesson: Lesson | None = None
+
+
+@dataclass(frozen=True)
+class _Done:
+    """One row of a task: its unit or why there is none; with the last, what teachers left, if new."""
+
+    row: str
+    unit: Unit | None = None
+    failure: Failure | None = None
+    lesson: Lesson | None = None
 
 
 def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
@@ -85,6 +105,8 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
 
     Raises
     ------
+    InputError
+        If a cluster does not answer.
     OSError
         If a unit cannot be written.
     """
@@ -95,17 +117,18 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
         for row in plan.ready:
             for repeat in range(row.config.repeats):
                 _identity(row.identity).file(work, repeat).unlink(missing_ok=True)
-    tasks = _tasks(plan, work)
-    left = sum(len(task.jobs) for task in tasks)
+    jobs = {row.spec.name: _job(row) for row in plan.ready}
+    tasks = _tasks(plan, jobs, work)
+    left = sum(len(task.rows) for task in tasks)
     done = found = total - left
     advance(done, found, total)
     failures: list[Failure] = []
-    workers = _workers(plan, len(tasks))
-    with contextlib.closing(_do_all(tasks, work, workers)) as results:
-        for n_done, failed in results:
-            failures += failed
-            done += n_done
-            advance(done, found, total)
+    if tasks:
+        with contextlib.closing(_do_all(plan, jobs, tasks, work)) as results:
+            for one in results:
+                failures += [one.failure] if one.failure else []
+                done += 1
+                advance(done, found, total)
     units = {
         row.spec.name: [
             unit
@@ -126,61 +149,118 @@ def _sweep(work: Path) -> None:
                 path.unlink()
 
 
-def _tasks(plan: Plan, work: Path) -> list[_Task]:
+def _job(row: PlannedRow) -> _Job:
+    if row.prepared is None:
+        raise RuntimeError(f"{row.spec.name}: ready, but not prepared")
+    return _Job(row.prepared, _identity(row.identity))
+
+
+def _tasks(plan: Plan, jobs: Mapping[str, _Job], work: Path) -> list[_Task]:
     """What is left to do, a repeat of all groups before the next repeat."""
     tasks: list[_Task] = []
     most = max((row.config.repeats for row in plan.ready), default=0)
     for repeat in range(most):
-        groups: dict[object, list[_Job]] = {}
+        groups: dict[object, list[str]] = {}
         for row in plan.ready:
-            key = _identity(row.identity)
-            if repeat >= row.config.repeats or Unit.read(work, key, repeat) is not None:
-                continue
-            if row.prepared is None:
-                raise RuntimeError(f"{row.spec.name}: ready, but not prepared")
-            groups.setdefault(row.teaching, []).append(_Job(row.spec.name, row.prepared, key))
-        tasks += [_Task(repeat, tuple(jobs)) for jobs in groups.values()]
+            name = row.spec.name
+            if repeat < row.config.repeats and Unit.read(work, jobs[name].identity, repeat) is None:
+                groups.setdefault(row.teaching, []).append(name)
+        tasks += [_Task(repeat, tuple(rows)) for rows in groups.values()]
     return tasks
 
 
 def _do_all(
-    tasks: Sequence[_Task], work: Path, workers: int
-) -> Generator[tuple[int, list[Failure]], None, None]:
-    """How many rows are done now, and which failed: a row at a time, or a task at a time if in parallel."""
+    plan: Plan, jobs: dict[str, _Job], tasks: Sequence[_Task], work: Path
+) -> Generator[_Done, None, None]:
+    """Do all tasks where `compute` says; what becomes of each row, as it comes."""
+    compute = plan.ready[0].config.compute
+    shelf = _Votes(jobs)
+    tasks = [shelf.recalled(task) for task in tasks]
+    workers = _workers(compute.workers, len(tasks))
+    if compute.name == "dask":
+        from pate_cli.compute import dask
+
+        with dask.open_cluster(compute.address, compute.workers) as cluster:
+            for task, results in cluster.spread(_do_whole, _Shared(jobs, None), tasks):
+                for one in results:
+                    if one.unit is not None:
+                        one.unit.write(work, jobs[one.row].identity)
+                    shelf.keep(task, one.lesson)
+                    yield one
+        return
+    shared = _Shared(jobs, work)
     if workers == 1:
         for task in tasks:
-            for failure in _do(task, work):
-                yield 1, [failure] if failure else []
+            for one in _do(shared, task):
+                shelf.keep(task, one.lesson)
+                yield one
         return
-    for _, result in local.spread(_do_whole, work, tasks, workers):
-        yield result
+    for task, results in local.spread(_do_whole, shared, tasks, workers):
+        for one in results:
+            shelf.keep(task, one.lesson)
+            yield one
 
 
-def _do_whole(work: Path, task: _Task) -> tuple[int, list[Failure]]:
-    outcomes = list(_do(task, work))
-    return len(outcomes), [failure for failure in outcomes if failure]
+class _Votes:
+    """Votes that are kept on disk, where `cache=true` says so. PRIVATE."""
+
+    def __init__(self, jobs: Mapping[str, _Job]) -> None:
+        from pate_cli.lessons import Shelf
+
+        self._jobs = jobs
+        self._shelf = Shelf()
+
+    def recalled(self, task: _Task) -> _Task:
+        run = self._run(task)
+        return task if run is None else replace(task, lesson=self._shelf.recall(run, task.repeat))
+
+    def keep(self, task: _Task, lesson: Lesson | None) -> None:
+        if lesson is not None and (run := self._run(task)) is not None:
+            self._shelf.keep(run, task.repeat, lesson)
+
+    def _run(self, task: _Task) -> Prepared | None:
+        """First row of a task that has votes to keep."""
+        runs = (run for run in _teaching(self._jobs, task) if run.config.cache)
+        return next(runs, None)
 
 
-def _do(task: _Task, work: Path) -> Iterator[Failure | None]:
-    """Do the rows of one task, keeping each; gives a failure or None for each row."""
+def _teaching(jobs: Mapping[str, _Job], task: _Task) -> list[Prepared]:
+    """Rows with votes: private learners split for themselves, and have no use for teachers."""
+    runs = (jobs[row].prepared for row in task.rows)
+    return [run for run in runs if run.config.mechanism.labeller is not None]
+
+
+def _do_whole(shared: _Shared, task: _Task) -> list[_Done]:
+    return list(_do(shared, task))
+
+
+def _do(shared: _Shared, task: _Task) -> Iterator[_Done]:
+    """Do the rows of one task, keeping each."""
     from pate_cli import pipeline
+    from pate_cli.lessons import lesson_of
 
     with single_threaded():
-        teaching = [job.prepared for job in task.jobs if job.prepared.config.mechanism.labeller is not None]
+        teaching = _teaching(shared.jobs, task)
         try:
-            # private learners split for themselves, and have no use for teachers
-            taught = pipeline.teach(teaching[0], task.repeat) if teaching else None
+            for row in task.rows:  # a worker imports learners for itself, perhaps later than we did
+                shared.jobs[row].identity.check()
+            taught = pipeline.teach(teaching[0], task.repeat, task.lesson) if teaching else None
         except Exception as error:  # without votes there is no row
-            yield from (Failure(job.row, task.repeat, _said(error)) for job in task.jobs)
+            yield from (_Done(row, failure=Failure(row, task.repeat, _said(error))) for row in task.rows)
             return
-        for job in task.jobs:
+        known = len(task.lesson.ceilings) if task.lesson else -1
+        for row in task.rows:
+            job = shared.jobs[row]
+            unit = failure = None
             try:
                 unit = Unit.of(pipeline.run_repeat(job.prepared, task.repeat, taught))
+                job.identity.check()  # what is imported within a fit, too, is what its name says
             except Exception as error:  # this row cannot; the others may
-                yield Failure(job.row, task.repeat, _said(error))
-                continue
-            unit.write(work, job.identity)  # a full disk stops everything
-            yield None
+                unit, failure = None, Failure(row, task.repeat, _said(error))
+            if unit is not None and shared.work is not None:
+                unit.write(shared.work, job.identity)  # a full disk stops everything
+            new = taught is not None and row == task.rows[-1] and len(taught.ceilings) > known
+            yield _Done(row, unit, failure, lesson_of(taught) if new and taught else None)
 
 
 def _said(error: Exception) -> str:
@@ -194,8 +274,7 @@ def _identity(key: Identity | None) -> Identity:
     return key
 
 
-def _workers(plan: Plan, n_tasks: int) -> int:
-    asked = plan.ready[0].config.compute.workers if plan.ready else 1
+def _workers(asked: int | None, n_tasks: int) -> int:
     if asked is None and n_tasks < 8:  # starting processes would take longer than a few small tasks
         return 1
     return max(1, min(local.workers(asked), n_tasks))

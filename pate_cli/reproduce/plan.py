@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.cache import has_changed
 from pate_cli.config import RunConfig, parse
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.reproduce.composition import Composer, checked, choices, last_wins
@@ -74,7 +75,7 @@ class Plan:
     rows : list of PlannedRow
     quick : bool
     typed : list of str
-        Overrides of the user, without the choice of rows and what only says where the work is done.
+        Overrides of the user, without the choice of rows and what only says where the work is done or kept.
     chosen : dict of str to list
         The user's choice of rows: values of dataset and eps.
     """
@@ -137,7 +138,21 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
         for spec, texts, raw, config in rows
         if all(_value(config, key) in values for key, values in kept.items())
     ]
-    return Plan(recipe, planned, quick, [text for text in typed if not text.startswith("compute")], wanted)
+    _check_places([row.config for row in planned if row.status == "ready"])
+    shown = [text for text in typed if not text.startswith(("compute", "cache"))]
+    return Plan(recipe, planned, quick, shown, wanted)
+
+
+def _check_places(configs: Sequence[RunConfig]) -> None:
+    """Refuse a place of work or of votes that is not there, before anything is written."""
+    if any(config.cache for config in configs):
+        from pate_cli.lessons import check_cache
+
+        check_cache()
+    if configs and configs[0].compute.name == "dask":
+        from pate_cli.compute import dask
+
+        dask.check(configs[0].compute.address)
 
 
 def _value(config: RunConfig, key: str) -> Any:
@@ -163,16 +178,22 @@ def _planned(
 ) -> PlannedRow:
     if missing := missing_data(config.dataset.name):
         return PlannedRow(spec, texts, config, "missing", missing)
+    from pate_cli.datasets.content import fingerprint
     from pate_cli.pipeline import prepare
 
     try:
         dataset = loaded.get(config)
+        known = identity(raw, fingerprint(dataset))  # before its learners are imported by anybody else
         prepared = prepare(config, dataset)
     except InfeasibleError as error:
         return PlannedRow(spec, texts, config, "infeasible", str(error))
     except InputError as error:
         raise InputError(f"row {spec.name!r}: {error}") from error
-    return PlannedRow(spec, texts, config, prepared=prepared, identity=identity(raw, dataset.checksum))
+    for name in known.learners:
+        if has_changed(name):
+            accepted = "a learner as it was when it was imported; it has been edited since: start pate again"
+            raise ConfigError("estimator", name, accepted)
+    return PlannedRow(spec, texts, config, prepared=prepared, identity=known)
 
 
 class _Loader:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.config import RunConfig, parse
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.reproduce.assemble import sources
 from pate_cli.reproduce.composition import Composer, checked, choices, last_wins
 from pate_cli.reproduce.findings import Findings
@@ -42,6 +42,9 @@ def find_sizes(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Findings
         As `plan.make_plan`.
     """
     chosen, typed = choices(given)
+    for text in typed:
+        if text.startswith(("cache", "compute")):
+            raise InputError(f"{text}: not with {recipe.name}, which counts records and trains nothing")
     asked = chosen.get("dataset")
     composer = Composer()
     rows, verdicts, notes, data = [], [], [], {}

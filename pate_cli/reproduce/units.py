@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.cache import library_versions, source_version
+from pate_cli.cache import code_version, learner_version, library_versions
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.results import config_hash, write_text
 from pate_cli.results.provenance import plain
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Outcome
 
-__all__ = ["Identity", "Unit", "code_version", "identity", "numeric_versions"]
-
-NUMERICS = (
-    *("hypotheses", "privacy", "learners", "datasets", "teachers", "mechanisms", "queries", "students"),
-    *("agnostic", "references", "aggregation", "boosting"),
-)
-"""Packages whose code decides a repeat's numbers, with those `code_version` names."""
+__all__ = ["Identity", "Unit", "identity"]
 
 _SCHEMA = 1
+_UNTOLD = "untold"
 
 
 @dataclass(frozen=True)
@@ -39,24 +36,47 @@ class Identity:
     Attributes
     ----------
     config : str
-        Hash of the configuration without `repeats` and `compute`.
+        Hash of the configuration without `repeats`, `compute` and `cache`.
     dataset : str
-        Checksum of the data.
+        `datasets.content.fingerprint`: of the records as they were read.
     code : str
-        Hash of the source files that decide the numbers.
+        Hash of the source of this package.
     versions : str
         Of the numeric libraries.
+    learners : dict of str to str
+        `learner_version` of each learner by its name; for one that has none, a number that this process
+        alone has: what it gave is found again by nobody else.
     """
 
     config: str
     dataset: str
     code: str
     versions: str
+    learners: dict[str, str]
 
     def file(self, directory: Path, repeat: int) -> Path:
         """Path of the unit of one repeat."""
         text = json.dumps(asdict(self), sort_keys=True)
         return directory / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}-{repeat}.json"
+
+    def check(self) -> None:
+        """Refuse to work under this name where something else is loaded, as a learner edited since.
+
+        Raises
+        ------
+        ConfigError
+            If a learner is another one in this process.
+        InputError
+            If this package or a library is.
+        """
+        for name, version in self.learners.items():
+            if learner_version(name) != version and not version.startswith(_UNTOLD):
+                raise ConfigError("estimator", name, "a learner whose source stays as it is during the work")
+        if (self.code, self.versions) != (code_version(), _versions()):
+            raise InputError(
+                "the code of pate or a library is another one in a process that was to do a part of the work:"
+                " start again"
+            )
 
 
 @dataclass(frozen=True)
@@ -128,28 +148,32 @@ class Unit:
         return unit if whole and lists and len(unit.asked) == unit.n_asked else None
 
 
-def identity(raw: Mapping[str, Any], checksum: str) -> Identity:
+def identity(raw: Mapping[str, Any], records: str) -> Identity:
     """Say what the numbers of a configuration depend on.
 
     Parameters
     ----------
     raw : mapping
         The composed configuration.
-    checksum : str
-        `Dataset.checksum`.
+    records : str
+        `datasets.content.fingerprint` of the data.
     """
     kept = {key: value for key, value in raw.items() if key != "repeats"}
-    versions = ", ".join(f"{name} {version}" for name, version in numeric_versions().items())
-    return Identity(config_hash(kept), checksum, code_version(), versions)
+    student = raw["student"]
+    names = [raw["teacher"]["estimator"], student["estimator"], (student.get("params") or {}).get("base")]
+    learners = {name: _learner(name) for name in names if isinstance(name, str)}
+    return Identity(config_hash(kept), records, code_version(), _versions(), learners)
+
+
+def _learner(name: str) -> str:
+    version = learner_version(name)
+    return _nonce() if version is None else version
 
 
 @cache
-def code_version() -> str:
-    """Hash the source files that decide a repeat's numbers (12 hex digits)."""
-    package = Path(__file__).resolve().parent.parent
-    return source_version(package, NUMERICS, ("pipeline.py", "private_learner.py", "streams.py", "types.py"))
+def _nonce() -> str:
+    return f"{_UNTOLD} {secrets.token_hex(8)}"
 
 
-def numeric_versions() -> dict[str, str]:
-    """Versions of the libraries that decide a repeat's numbers."""
-    return library_versions()
+def _versions() -> str:
+    return ", ".join(f"{name} {version}" for name, version in library_versions().items())

@@ -30,6 +30,8 @@ class TableRow:
     config_hash : str
     message : str
         Why the run did not finish, on one line; else empty.
+    checksum : str
+        SHA-256 (hex) of the data; empty if they were not read.
     """
 
     dataset: str
@@ -48,6 +50,7 @@ class TableRow:
     seed: int | None
     config_hash: str
     message: str
+    checksum: str = ""
 
     @property
     def queries(self) -> str:
@@ -64,7 +67,7 @@ class RunTable:
     runs : list of TableRow
         Every run kept, whatever its status.
     left_out : int
-        Earlier runs of a configuration and seed that has a later one.
+        Earlier runs of a configuration and seed, on the same data, that have a later one.
     """
 
     runs: list[TableRow] = field(default_factory=list)
@@ -86,6 +89,14 @@ class RunTable:
         if self.left_out:
             runs = "1 earlier run" if self.left_out == 1 else f"{self.left_out} earlier runs"
             lines.append(f"{runs} of the same configuration and seed left out")
+        for code in dict.fromkeys(row.config_hash for row in self.runs):
+            those = [row for row in self.runs if row.config_hash == code and row.checksum]
+            if len(sums := list(dict.fromkeys(row.checksum[:12] for row in those))) > 1:
+                eps = "" if those[0].eps is None else f", eps {those[0].eps:g}"
+                what = f"{those[0].dataset}, {those[0].mechanism}{eps}"
+                lines.append(
+                    f"{what}: one configuration on different data: SHA-256 {', '.join(sums)}, in this order"
+                )
         for row in self.unfinished:
             eps = "" if row.eps is None else f", eps {row.eps:g}"
             reason = row.message or "no message"
@@ -96,18 +107,23 @@ class RunTable:
 def run_table(records: Sequence[RunRecord]) -> RunTable:
     """Put runs into a table.
 
-    Of runs with one configuration and one seed the latest is kept; if that one did
-    not finish, the latest that did is kept as well, so a failed repetition hides nothing.
+    Of runs with one configuration, one seed and the same data (by their checksum) the latest is kept; if
+    that one did not finish, the latest that did is kept as well, so a failed repetition hides nothing. A
+    run that failed before it had read its data is left out if any run of its configuration and seed is later.
     """
     groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
         groups.setdefault((record.config_hash, str(record.provenance.get("seed"))), []).append(record)
     kept: list[RunRecord] = []
     for group in groups.values():
-        *earlier, latest = sorted(group, key=_started)
-        if latest.status != "ok":
-            kept += [record for record in earlier if record.status == "ok"][-1:]
-        kept.append(latest)
+        ordered = sorted(group, key=_started)
+        for checksum in dict.fromkeys(map(_checksum, ordered)):
+            *earlier, latest = [record for record in ordered if _checksum(record) == checksum]
+            if not checksum and latest is not ordered[-1]:
+                continue
+            if latest.status != "ok":
+                kept += [record for record in earlier if record.status == "ok"][-1:]
+            kept.append(latest)
     return RunTable(sorted(map(_row, kept), key=_order), len(records) - len(kept))
 
 
@@ -131,6 +147,7 @@ def _row(record: RunRecord) -> TableRow:
         seed=seed if isinstance(seed, int) else None,
         config_hash=_one_line(record.config_hash),
         message=_one_line(record.message or ""),
+        checksum=_one_line(_checksum(record)),
     )
 
 
@@ -144,6 +161,10 @@ def _started(record: RunRecord) -> datetime:
     except ValueError:
         return datetime.min.replace(tzinfo=UTC)  # unknown: before all others
     return started if started.tzinfo else started.replace(tzinfo=UTC)
+
+
+def _checksum(record: RunRecord) -> str:
+    return str(record.provenance.get("dataset_checksum") or "")
 
 
 def _mean_count(value: float | None) -> str:

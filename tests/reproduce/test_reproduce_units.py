@@ -63,37 +63,18 @@ def test_identity_is_what_the_numbers_depend_on(monkeypatch):
     monkeypatch.setattr(units, "code_version", lambda: "other")
     others.append(identity(compose([]), "abc"))
     monkeypatch.undo()
-    monkeypatch.setattr(units, "numeric_versions", lambda: {"numpy": "9"})
+    monkeypatch.setattr(units, "library_versions", lambda: {"numpy": "9"})
+    others.append(identity(compose([]), "abc"))
+    monkeypatch.undo()
+    monkeypatch.setattr(units, "learner_version", lambda name: "edited")
+    others.append(identity(compose([]), "abc"))
+    monkeypatch.setattr(units, "learner_version", lambda name: None)  # not to be told: of this process alone
+    others.append(identity(compose([]), "abc"))
+    units._nonce.cache_clear()
     others.append(identity(compose([]), "abc"))
     files = {key.file(units.Path(), 0) for key in [KEY, *others]}
-    assert len(files) == 5
+    assert len(files) == 8
     assert KEY.file(units.Path(), 0) != KEY.file(units.Path(), 1)
-
-
-def test_code_version_sees_every_file_of_the_numerics(tmp_path, monkeypatch):
-    package = tmp_path / "pate_cli"
-    for name in (*units.NUMERICS, "reproduce", "commands"):
-        (package / name).mkdir(parents=True)
-        (package / name / "x.py").write_text("")
-    files = ("pipeline.py", "private_learner.py", "streams.py", "types.py")
-    for name in files:
-        (package / name).write_text("")
-    monkeypatch.setattr(units, "__file__", str(package / "reproduce" / "units.py"))
-
-    def version():
-        units.code_version.cache_clear()
-        return units.code_version()
-
-    before = version()
-    for name in ("commands/x.py", "reproduce/x.py"):
-        (package / name).write_text("1")
-        assert version() == before
-    for name in (*files, *(f"{room}/x.py" for room in units.NUMERICS)):
-        (package / name).write_text("1")
-        assert version() != before
-        (package / name).write_text("")
-    assert version() == before
-    units.code_version.cache_clear()
 
 
 def test_every_number_of_a_repeat_is_kept():

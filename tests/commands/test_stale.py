@@ -1,0 +1,203 @@
+"""No number of yesterday: a learner of one's own, a module it imports, or the data file is edited."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pate_cli.cli import main
+from pate_cli.reproduce import output, units
+
+SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=20", "compute.workers=1"]
+MINE = "teacher.estimator=ownlearner.Mine"
+LEARNER = """\
+from sklearn.tree import DecisionTreeClassifier
+import ownhelper
+
+class Mine(DecisionTreeClassifier):
+    def predict(self, X):
+        return (super().predict(X) + ownhelper.FLIP + {flip}) % 2
+"""
+RECIPE = """\
+title: Small
+source: nowhere
+shows: That it is new.
+kind: runs
+repeats: 1
+rows:
+  - name: only
+    overrides: [mechanism=gaussian, eps=4]
+"""
+
+
+def forget() -> None:
+    """As a new process would."""
+    for name in ("ownlearner", "ownhelper"):
+        sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+
+
+@pytest.fixture(autouse=True)
+def outside(tmp_path, monkeypatch) -> Path:
+    """A directory to be in, with a cache and a recipe of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
+    monkeypatch.setattr(output, "_render", lambda draw, salt: (b"", b"", 1.0))  # nothing is looked at here
+    Path("small").mkdir()
+    Path("small/recipe.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+@pytest.fixture
+def learner(outside, monkeypatch) -> Iterator[Callable[..., None]]:
+    """Write a learner that says the opposite if it, or else the module that it imports, says so."""
+    monkeypatch.syspath_prepend(outside)
+
+    def write(*, flip: int = 0, helper: int = 0, restart: bool = True) -> None:
+        Path("ownlearner.py").write_text(LEARNER.format(flip=flip))
+        Path("ownhelper.py").write_text(f"FLIP = {helper}\n")
+        if restart:
+            forget()
+
+    write()
+    yield write
+    forget()
+
+
+def rows(path: str | Path) -> list[dict[str, str]]:
+    with Path(path).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def frontier(*argv: str) -> dict[str, float]:
+    argv = ("frontier", *argv, "--eps", "4", "--methods", "gaussian", "--repeats", "1", "--output", "out")
+    assert main([*argv]) == 0
+    return {row["method"]: float(row["accuracy"]) for row in rows("out/table.csv")}
+
+
+def reproduce(*argv: str) -> dict[str, float]:
+    assert main(["reproduce", "./small", *argv, "--output", "out"]) == 0
+    return {"gaussian": float(rows("out/table.csv")[0]["accuracy"])}
+
+
+def cached(*argv: str) -> dict[str, float]:
+    assert main(["run", "eps=4", *argv, "cache=true", "hydra.run.dir=out"]) == 0
+    return {"gaussian": float(rows("out/repeats.csv")[0]["accuracy"])}
+
+
+@pytest.mark.parametrize("command", [frontier, reproduce, cached])
+def test_an_edited_learner_gives_new_numbers(command, learner, fits):
+    before = command(*SMALL, MINE)["gaussian"]
+    assert before > 0.8
+    learner(flip=1)
+    assert command(*SMALL, MINE)["gaussian"] < 0.2
+    learner(helper=1)
+    assert command(*SMALL, MINE)["gaussian"] < 0.2
+    assert len(fits) == 3
+    learner()
+    assert command(*SMALL, MINE)["gaussian"] == before
+    assert len(fits) == 3  # what that source gave is still there
+
+
+def test_an_edited_student_gives_new_yardsticks(learner):
+    student = "student.estimator=ownlearner.Mine"
+    names = ("all private records", "student on true labels", "gaussian")
+    before = frontier(*SMALL, student)
+    learner(helper=1)
+    after = frontier(*SMALL, student)
+    for name in names:
+        assert before[name] > 0.8
+        assert after[name] == pytest.approx(1 - before[name])
+
+
+@pytest.mark.parametrize("command", [frontier, reproduce, cached])
+def test_an_edited_data_file_gives_new_numbers(command):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3))
+
+    def write(y) -> None:
+        lines = (",".join([*map(repr, row), str(label)]) for row, label in zip(X.tolist(), y, strict=True))
+        Path("mine.csv").write_text("\n".join(["a,b,c,y", *lines]))
+
+    options = ["dataset=csv", "dataset.path=mine.csv", "dataset.target=y", *SMALL[1:]]
+    if command is reproduce:  # where `dataset=` chooses rows
+        more = ", ".join(options)
+        Path("small/recipe.yaml").write_text(RECIPE.replace("eps=4", f"eps=4, {more}"))
+        options = []
+    write(np.where(X[:, 0] > 0, 1, 2))
+    assert command(*options)["gaussian"] > 0.85
+    write(rng.permutation(np.where(X[:, 0] > 0, 1, 2)))
+    assert command(*options)["gaussian"] < 0.75
+
+
+@pytest.mark.parametrize("command", ["frontier", "reproduce"])
+def test_an_edit_under_a_running_process_is_refused(command, learner, outside, capsys):
+    argv = [command, *(["./small"] if command == "reproduce" else ["--repeats", "1"]), *SMALL, MINE]
+    importlib.import_module("ownlearner")
+    assert main([*argv, "teacher.size=0"]) == 2  # seen here for the first time, and nothing done
+    frontier(*SMALL, MINE)
+    learner(helper=1, restart=False)
+    there = sorted(outside.rglob("*"))
+    capsys.readouterr()
+    assert main([*argv, "--output", "new"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert re.search("ownlearner.Mine'; accepted: a learner as it was when it was imported; it has been", err)
+    assert sorted(outside.rglob("*")) == there
+
+
+def test_votes_of_a_learner_edited_under_a_running_process_are_not_kept(learner, capsys):
+    cached(*SMALL, MINE)
+    (entry,) = Path("votes").iterdir()
+    content = entry.read_bytes()
+    learner(helper=1, restart=False)
+    capsys.readouterr()
+    cached(*SMALL, MINE, "seed=1")
+    said = (
+        "pate: cache: ownlearner.Mine: its source has changed since it was loaded: its votes are not kept\n"
+    )
+    assert capsys.readouterr().err.count(said) == 1
+    assert [path.read_bytes() for path in Path("votes").iterdir()] == [content]
+
+
+@pytest.mark.parametrize("command", [reproduce, cached])
+def test_where_the_source_cannot_be_told_nothing_is_found_again(command, learner, fits, monkeypatch):
+    text = (
+        Path("ownlearner.py").read_text().replace("import ownhelper", "ownhelper = __import__('ownhelper')")
+    )
+    Path("ownlearner.py").write_text(text)
+    forget()
+    command(*SMALL, MINE)
+    forget()
+    units._nonce.cache_clear()
+    command(*SMALL, MINE)
+    assert len(fits) == 2
+    assert not Path("votes").exists()
+
+
+def test_the_table_shows_runs_on_different_files_and_says_so(capsys):
+    for n, label in enumerate((1, 2, 1)):
+        lines = (f"{i % 7},{i % 5},{label if i % 7 > 3 else 3 - label}" for i in range(400))
+        Path("mine.csv").write_text("\n".join(["a,b,y", *lines]))
+        options = ["dataset=csv", "dataset.path=mine.csv", "dataset.target=y", "split.public=40"]
+        assert main(["run", *options, f"hydra.run.dir=runs/{n}"]) == 0
+    capsys.readouterr()
+    assert main(["table", "runs", "--format", "csv"]) == 0
+    out, err = capsys.readouterr()
+    found = list(csv.DictReader(out.splitlines()))
+    assert len(found) == 2
+    assert len({row["checksum"] for row in found}) == 2
+    assert "1 earlier run of the same configuration and seed left out" in err  # of the first file
+    assert main(["table", "runs", "--format", "markdown"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("| csv | gaussian |") == 2
+    assert re.search(
+        "csv, gaussian, eps 1: one configuration on different data: SHA-256 .*, in this order", said
+    )

@@ -1,0 +1,146 @@
+"""`split.mode`, `cache` and `compute` mean in a frontier and a recipe what they mean in a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from pate_cli import cli, datasets, pipeline
+from pate_cli.errors import InputError
+from pate_cli.frontier.methods import methods, plan_frontier
+from pate_cli.frontier.yardsticks import measure, yardsticks
+from pate_cli.pipeline import Streams
+from pate_cli.reproduce import engine
+from pate_cli.reproduce.engine import Results
+from pate_cli.reproduce.units import Identity
+
+SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")
+NAMES = "gaussian,svt,noisy_gd"
+
+
+def plan_of(*given, names=NAMES, eps=(4.0,), repeats=2):
+    return plan_frontier([*SMALL, *given], methods(names, []), list(eps), repeats=repeats)
+
+
+def numbers(plan, work):
+    results = engine.run(plan, work, force=False, advance=lambda *_: None)
+    assert results.failures == []
+    return {
+        name: [dataclasses.replace(unit, seconds=0.0) for unit in units]
+        for name, units in results.units.items()
+    }
+
+
+@pytest.fixture
+def votes(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
+    return tmp_path / "votes"
+
+
+@pytest.mark.parametrize("mode", ["records", "label_private"])
+def test_yardsticks_are_at_the_splits_of_the_methods(mode, tmp_path):
+    from sklearn.linear_model import LogisticRegression
+
+    plan = plan_of(f"split.mode={mode}", "split.public=0.15", names="gaussian", repeats=1)
+    assert measure(plan, tmp_path, force=False, advance=lambda *_: None) == []
+    found = {one.name: one.units[0].accuracy for one in yardsticks(plan, Results({}), tmp_path) if one.units}
+    run = plan.rows[0].prepared
+    rng = Streams.of(0, 0).split
+    split = datasets.split(run.dataset, private=0.8, public=0.15, budget=0.3, mode=mode, rng=rng)
+    test, public, private = split.test, split.public, split.private
+    fitted = LogisticRegression(solver="liblinear").fit(public.X, split.public_labels.y)
+    assert found["student on true labels"] == fitted.score(test.X, test.y)
+    fitted = LogisticRegression(solver="liblinear").fit(private.X, private.y)
+    assert found["all private records"] == fitted.score(test.X, test.y)
+    # what the methods say of the same test split
+    result = pipeline.run_repeat(run, 0).result
+    assert result.diagnostics["majority_class"] in (found["majority class"], 1 - found["majority class"])
+
+
+def test_votes_are_found_in_the_cache_and_change_no_number(tmp_path, votes, fits):
+    without = numbers(plan_of("compute.workers=1"), tmp_path / "without")
+    assert not votes.exists()
+    assert len(fits) == 2
+    cold = numbers(plan_of("compute.workers=2", "cache=true"), tmp_path / "cold")
+    assert len(fits) == 2  # not in this process, which keeps the votes nevertheless
+    assert len(list(votes.glob("*.lesson"))) == 2
+    warm = numbers(plan_of("compute.workers=1", "cache=true"), tmp_path / "warm")
+    assert cold == warm == without
+    numbers(plan_of("compute.workers=1", "cache=true", eps=(1.0,)), tmp_path / "warm")
+    assert len(fits) == 2  # another budget, the same votes
+
+
+def test_a_cluster_gives_the_same_numbers_and_votes(tmp_path, votes):
+    pytest.importorskip("distributed")
+    here = numbers(plan_of("compute.workers=1"), tmp_path / "here")
+    plan = plan_of("compute=dask", "compute.workers=1", "cache=true")
+    assert numbers(plan, tmp_path / "there") == here
+    assert len(list(votes.glob("*.lesson"))) == 2
+    assert sorted(path.name for path in (tmp_path / "here").iterdir()) == sorted(
+        path.name for path in (tmp_path / "there").iterdir()
+    )
+
+
+@pytest.mark.parametrize("command", ["frontier", "reproduce"])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["compute=dask", "compute.address=tcp://127.0.0.1:9"], "compute.address: got 'tcp://127.0.0.1:9'"),
+        (["cache=true"], "PATE_CACHE: got "),
+        (["cache=yes please"], "cache: got 'yes please'; accepted: true, false"),
+    ],
+)
+def test_refused_before_anything_is_written(command, given, said, tmp_path, votes, monkeypatch, capsys):
+    pytest.importorskip("distributed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pate_cli.compute.dask._PATIENCE", 0.2)
+    votes.mkdir(mode=0o755)
+    (tmp_path / "small").mkdir()
+    recipe = "title: a\nsource: b\nshows: c\nkind: runs\nrows: [{name: only, overrides: [eps=4]}]\n"
+    (tmp_path / "small" / "recipe.yaml").write_text(recipe)
+    there = sorted(tmp_path.rglob("*"))
+    assert cli.main([command, *["./small"] * (command == "reproduce"), *SMALL, *given]) == 2
+    out, err = capsys.readouterr()
+    assert said in err
+    assert (out, err.count("\n")) == ("", 1)
+    assert sorted(tmp_path.rglob("*")) == there
+
+
+@pytest.mark.parametrize("given", ["cache=true", "compute=dask", "compute.workers=2"])
+@pytest.mark.parametrize("name", ["table3", "example2"])
+def test_recipes_that_train_nothing_refuse_them(name, given, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["reproduce", name, given]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert given.partition("=")[0] in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_votes_are_kept_for_all_methods_or_for_none():
+    with pytest.raises(InputError, match=r"--method a: cache=true: is the same for all methods"):
+        methods("", ["a=mechanism=svt,cache=true"])
+
+
+@pytest.mark.parametrize(
+    "loaded", [{"learners": {"logistic": "another"}}, {"code": "another"}, {"versions": "others"}]
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_worker_that_has_loaded_something_else_keeps_nothing(loaded, late, tmp_path, monkeypatch):
+    plan = plan_of("compute.workers=1", names="gaussian", repeats=1)
+    checks = []
+    check = Identity.check
+
+    def other(identity):
+        checks.append(1)
+        if late and len(checks) <= len(plan.ready):
+            return
+        check(dataclasses.replace(identity, **loaded))
+
+    monkeypatch.setattr(Identity, "check", other)
+    results = engine.run(plan, tmp_path / "work", force=False, advance=lambda *_: None)
+    assert len(results.failures) == len(plan.ready)
+    assert not list((tmp_path / "work").rglob("*.json"))
+    assert all(units == [] for units in results.units.values())
