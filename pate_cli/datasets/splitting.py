@@ -24,6 +24,9 @@ __all__ = ["MODES", "SplitSizes", "sizes", "split"]
 MODES = ("records", "label_private")
 """What `split.mode` may be; see `sizes`."""
 
+_LARGEST = 1e100
+"""Numbers of a table end there, so that centring and scaling, by 1e-162 at the least, keep them finite."""
+
 
 @dataclass(frozen=True)
 class SplitSizes:
@@ -199,7 +202,15 @@ def split(
 
 
 def _rows(X: Any, index: Any) -> Any:
-    return X.iloc[index] if hasattr(X, "iloc") else X[index]
+    """Take rows out of an array, a sparse matrix or a table; numbers of a table are cut off at 1e100."""
+    if not hasattr(X, "iloc"):
+        return X[index]
+    import numpy as np
+
+    rows = X.iloc[index].copy()
+    numbers = rows.select_dtypes(np.number).columns
+    rows[numbers] = rows[numbers].clip(-_LARGEST, _LARGEST)
+    return rows
 
 
 def _numbers(X: Any) -> Any:
