@@ -95,7 +95,8 @@ def _peaks(X: Any) -> FloatArray:
     import scipy.sparse as sp
 
     if not sp.issparse(X):
-        return np.max(np.abs(np.asarray(X, dtype=np.float64)), axis=1, initial=0.0)
+        largest: FloatArray = np.max(np.abs(np.asarray(X, dtype=np.float64)), axis=1, initial=0.0)
+        return largest
     if X.shape[1] == 0:
         return np.zeros(X.shape[0])
     peaks: FloatArray = abs(X.tocsr()).max(axis=1).toarray().ravel().astype(np.float64)

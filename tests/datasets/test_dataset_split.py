@@ -155,3 +155,21 @@ def test_any_finite_number_of_a_table_is_centred_and_scaled_to_a_finite_one(part
         assert np.isfinite(held.X.toarray()).all()
     assert np.abs(getattr(parts, part).X.toarray()).max() > 2
     assert table.X["a"].max() == 1.7e308  # a copy was cut off
+
+
+@pytest.mark.parametrize("mode", ["records", "label_private"])
+def test_given_public_rows_are_the_public_split_and_the_rest_is_drawn(mode):
+    rows = np.array([3, 7, 8, 20, 49])
+    drawn = []
+    for seed in (0, 1):
+        rng = np.random.default_rng(seed)
+        parts = split(_numbered(), private=0.6, public=5, budget=3, rng=rng, mode=mode, public_rows=rows)
+        np.testing.assert_array_equal(parts.public.X[:, 0], rows)
+        np.testing.assert_array_equal(parts.public.rows, rows)
+        numbers = [part.X[:, 0] for part in (parts.private, parts.public, parts.test)]
+        assert sorted(np.concatenate(numbers)) == list(range(50))
+        drawn.append(numbers[0])
+    assert len(drawn[0]) == (30 if mode == "records" else 25)
+    assert set(drawn[0]) != set(drawn[1])
+    with pytest.raises(ValueError, match="4 public rows, 5 expected"):
+        split(_numbered(), private=0.6, public=5, budget=3, rng=rng, public_rows=rows[:4])
