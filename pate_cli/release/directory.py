@@ -3,7 +3,8 @@
 Files are named by a salted fingerprint of the data; no content, and no unsalted digest
 of it, is kept. Entries are never removed. A charge is on disk (file and directory synced)
 before `LedgerDirectory.reserve` returns, and a file is replaced whole, so a process killed
-at any moment leaves a readable ledger that counts every release whose noise was drawn.
+at any moment leaves a readable ledger that counts every release whose noise was drawn. The checksum
+in a file shows damage; against a forger there are only the permissions of the directory.
 """
 
 from __future__ import annotations
