@@ -38,6 +38,7 @@ from pate_cli.types import (
     Answer,
     Answers,
     Dataset,
+    IntArray,
     LabellingService,
     PrivacyLoss,
     PublicPoints,
@@ -64,7 +65,10 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Prepared:
-    """A checked run: the data at hand, public sizes, and the calibrated mechanism or private learner."""
+    """A checked run: the data at hand, public sizes, and the calibrated mechanism or private learner.
+
+    A release is given the rows of its public points, which its ledger keeps.
+    """
 
     config: RunConfig
     dataset: Dataset
@@ -72,6 +76,7 @@ class Prepared:
     n_teachers: int
     delta: float
     plan: mechanisms.LabellingPlan | LearnerPlan
+    public_rows: IntArray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +230,8 @@ def _train(run: Prepared, streams: Streams, only: range | None = None) -> tuple[
 
 
 def _split(run: Prepared, streams: Streams) -> Split:
-    return datasets.split(run.dataset, rng=streams.split, **vars(run.config.split))
+    rows = run.public_rows
+    return datasets.split(run.dataset, rng=streams.split, **vars(run.config.split), public_rows=rows)
 
 
 def run_repeat(run: Prepared, repeat: int, taught: Taught | None = None) -> Outcome:

@@ -9,13 +9,26 @@ from __future__ import annotations
 
 import tempfile
 import traceback
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pate_cli import console, results
-from pate_cli.errors import InputError
-from pate_cli.release import ExactNoise, ReleaseContent, open_ledgers, public_config, write_release
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.release import (
+    ExactNoise,
+    PublicRows,
+    ReleaseContent,
+    check_disk,
+    needed_bytes,
+    open_ledgers,
+    public_config,
+    write_release,
+)
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Prepared, Released
@@ -30,11 +43,14 @@ def check_room(run: Prepared) -> None:
     Raises
     ------
     InputError
-        If OpenDP is not installed, there is no ledger, or not enough is left in it.
+        If OpenDP is not installed, there is no ledger, not enough is left in it, or its public points
+        are others.
     """
     ExactNoise()
     ledgers = open_ledgers(run.config.ledger)
-    ledgers.read(ledgers.fingerprint(run.dataset.checksum)).check_room(run.plan.guarantee)
+    ledger = ledgers.read(ledgers.fingerprint(run.dataset.checksum))
+    ledger.check_public(run.dataset.n_records, run.sizes.n_public)
+    ledger.check_room(run.plan.guarantee)
 
 
 def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
@@ -51,7 +67,7 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     Raises
     ------
     InputError, OSError
-        If it is refused, or a file cannot be written.
+        If it is refused, or a file cannot be written; then the answers are kept elsewhere if they can be.
     RuntimeError
         If anything else goes wrong; what was charged stays charged.
     """
@@ -60,31 +76,63 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     from pate_cli import pipeline
 
     check_room(run)
+    check_disk(directory, needed_bytes(run.sizes.n_public, run.dataset.classes, run.dataset.n_features))
     ledgers = open_ledgers(run.config.ledger)
+    fingerprint = ledgers.fingerprint(run.dataset.checksum)
+    ledger = ledgers.read(fingerprint)
     queries = run.plan.describe()["ell"]
     note = f"{run.config.mechanism.label}, up to {queries} queries, {run.n_teachers} teachers"
+    if ledger.unrecorded:
+        _say(f"ledger of {ledger.name}: {ledger.unrecorded_note}")
+    streams = pipeline.Streams.fresh()
+    public = ledger.public or _draw_public(run, streams.split)
+    run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
+    charged = False
 
     def charge(loss: PrivacyLoss) -> None:
-        ledgers.reserve(ledgers.fingerprint(run.dataset.checksum), loss, note)
+        nonlocal charged
+        ledgers.reserve(fingerprint, loss, note, public)
+        charged = True
 
+    spare = [ledgers.path, Path(tempfile.gettempdir())]
     try:
         with threadpool_limits(limits=1):
-            released = pipeline.release(run, pipeline.Streams.fresh(), ExactNoise, charge)
-        write_release(directory, _content(run, raw, released))
+            released = pipeline.release(run, streams, ExactNoise, charge)
+        content = _content(run, raw, released, [spare[1], directory, spare[0]])
+        write_release(directory, content, spare)
     except (InputError, OSError):
         raise
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         problem = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        if charged:
+            problem += "; its budget is charged"
         raise RuntimeError(f"the release failed: {problem} (its message may be private)") from None
-    if released.problem:
-        console.err().print(f"pate: no student: {released.problem}", markup=False, soft_wrap=True)
+    if content.problem:
+        _say(f"no student: {content.problem}")
 
 
-def _content(run: Prepared, raw: dict[str, Any], released: Released) -> ReleaseContent:
+def _say(text: str) -> None:
+    console.err().print(f"pate: {text}", markup=False, soft_wrap=True)
+
+
+def _draw_public(run: Prepared, rng: np.random.Generator) -> PublicRows:
+    """Draw the public points of a ledger's first release, from public numbers and the system's entropy."""
+    n_records = run.dataset.n_records
+    drawn = rng.permutation(n_records)[: run.sizes.n_public]
+    return PublicRows(n_records, tuple(np.sort(drawn).tolist()))
+
+
+def _content(run: Prepared, raw: dict[str, Any], released: Released, work: Sequence[Path]) -> ReleaseContent:
+    """Put together what is released; `work` are directories for a file on the way."""
     config = public_config(raw)
     if released.public.rows is None:
         raise RuntimeError("a split that does not know its rows")
+    student, problem = None, released.problem
+    if released.student is not None:
+        student = _saved(run, released, work)
+        if student is None:
+            problem = "no directory has room to write it"
     return ReleaseContent(
         dataset=run.dataset.name,
         mechanism=run.config.mechanism.label,
@@ -106,25 +154,30 @@ def _content(run: Prepared, raw: dict[str, Any], released: Released) -> ReleaseC
         classes=run.dataset.classes,
         rows=released.public.rows,
         answers=released.answers,
-        student=None if released.student is None else _saved(run, released),
-        problem=released.problem,
+        student=student,
+        problem=problem,
         versions=results.versions() | {"opendp": metadata.version("opendp")},
     )
 
 
-def _saved(run: Prepared, released: Released) -> bytes:
-    """Give the bytes of the student's file."""
+def _saved(run: Prepared, released: Released, work: Sequence[Path]) -> bytes | None:
+    """Give the bytes of the student's file, made in the first directory with room; None without one."""
     from pate_cli.students import save_student
 
     guarantee = run.plan.guarantee
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "student.skops"
-        save_student(
-            path,
-            released.student,
-            classes=run.dataset.classes,
-            n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
-            encoder=released.encoder,
-            meta={"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
-        )
-        return path.read_bytes()
+    for place in work:
+        try:
+            with tempfile.TemporaryDirectory(dir=place) as directory:
+                path = Path(directory) / "student.skops"
+                save_student(
+                    path,
+                    released.student,
+                    classes=run.dataset.classes,
+                    n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
+                    encoder=released.encoder,
+                    meta={"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
+                )
+                return path.read_bytes()
+        except (ConfigError, OSError):
+            continue
+    return None

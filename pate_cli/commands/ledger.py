@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_ROWS = 10
+"""Open rows shown without `--rows`."""
+
 
 def main(argv: list[str]) -> int:
     """Run `pate ledger`.
@@ -32,7 +35,7 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     if options.command == "init":
         return _init(options)
-    return _show(options.ledger)
+    return _show(options.ledger, all_rows=options.rows)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,7 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     init.add_argument("--eps", type=float, required=True, help="total over all releases ever, > 0")
     init.add_argument("--delta", type=float, required=True, help="total over all releases ever, in [0, 1)")
     init.add_argument("--raise", dest="higher", action="store_true", help="raise the total of a ledger")
-    show = commands.add_parser("show", help="totals, what is left, and every entry")
+    show = commands.add_parser("show", help="totals, what is left, whose features are open, and every entry")
+    show.add_argument("--rows", action="store_true", help="list all rows whose features are open")
     for command in (init, show):
         command.add_argument("--ledger", metavar="DIR", help="look here, not in PATE_LEDGER")
         command.set_defaults(config_dir=None)
@@ -70,7 +74,7 @@ def _init(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show(path: str | None) -> int:
+def _show(path: str | None, *, all_rows: bool) -> int:
     from rich.table import Table
 
     from pate_cli.console import err, out
@@ -84,6 +88,7 @@ def _show(path: str | None) -> int:
         )
     for ledger in ledgers:
         out().print(_summary(ledger), soft_wrap=True, markup=False)
+        out().print(_open(ledger, all_rows=all_rows), soft_wrap=True, markup=False, highlight=False)
         table = Table("time (UTC)", "entry", box=None, pad_edge=False)
         table.add_column("eps", justify="right")
         table.add_column("delta", justify="right")
@@ -102,4 +107,20 @@ def _summary(ledger: Ledger) -> str:
     return (
         f"{ledger.name} ({ledger.fingerprint[:12]}): left eps={shown(eps_left)}, delta={shown(delta_left)}"
         f" of eps={shown(eps)}, delta={shown(delta)}"
+    )
+
+
+def _open(ledger: Ledger, *, all_rows: bool) -> str:
+    """Say whose features the releases of a ledger make known."""
+    more = f"; {ledger.unrecorded_note}" if ledger.unrecorded else ""
+    if ledger.public is None:
+        return f"features open: the first release fixes the rows{more}"
+    rows, n_records = ledger.public.rows, ledger.public.n_records
+    shown = rows if all_rows else rows[:_ROWS]
+    listed = ", ".join(map(str, shown))
+    if len(shown) < len(rows):
+        listed += f" and {len(rows) - len(shown)} more (--rows lists them)"
+    return (
+        f"features open: {len(rows)} of {n_records} records, the public points of every release; eps and"
+        f" delta protect the other {n_records - len(rows)}{more}; open rows, from 0: {listed}"
     )

@@ -17,12 +17,15 @@ from pate_cli.errors import ConfigError
 if TYPE_CHECKING:
     import numpy as np
 
-    from pate_cli.types import Dataset, Split
+    from pate_cli.types import Dataset, IntArray, Split
 
 __all__ = ["MODES", "SplitSizes", "sizes", "split"]
 
 MODES = ("records", "label_private")
 """What `split.mode` may be; see `sizes`."""
+
+_LARGEST = 1e100
+"""Numbers of a table end there, so that centring and scaling, by 1e-162 at the least, keep them finite."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ def split(
     budget: float | int,
     rng: np.random.Generator,
     mode: str = "records",
+    public_rows: IntArray | None = None,
 ) -> Split:
     """Split a dataset at random.
 
@@ -157,6 +161,9 @@ def split(
         Used for one permutation of the records.
     mode : {"records", "label_private"}
         See `sizes`.
+    public_rows : ndarray of int64, shape (n_public,), optional
+        Numbers of the records that are the public split; drawn too if left out. The other parts are drawn
+        from the other records.
 
     Returns
     -------
@@ -166,12 +173,21 @@ def split(
     ------
     ConfigError
         As `sizes`.
+    ValueError
+        If `public_rows` are not as many as `public` says.
     """
+    import numpy as np
+
     from pate_cli.datasets.deferred import DeferredRecords
     from pate_cli.types import Holdout, PublicPoints, Split
 
     parts = sizes(dataset.n_records, private, public, budget, mode)
     order = rng.permutation(dataset.n_records)
+    if public_rows is not None:
+        if len(public_rows) != parts.n_public:
+            raise ValueError(f"{len(public_rows)} public rows, {parts.n_public} expected")
+        others = order[~np.isin(order, public_rows)]
+        order = np.concatenate([others[: parts.n_private], public_rows, others[parts.n_private :]])
     ours, theirs, rest = (
         order[: parts.n_private],
         order[parts.n_private : parts.n_private + parts.n_public],
@@ -199,7 +215,15 @@ def split(
 
 
 def _rows(X: Any, index: Any) -> Any:
-    return X.iloc[index] if hasattr(X, "iloc") else X[index]
+    """Take rows out of an array, a sparse matrix or a table; numbers of a table are cut off at 1e100."""
+    if not hasattr(X, "iloc"):
+        return X[index]
+    import numpy as np
+
+    rows = X.iloc[index].copy()
+    numbers = rows.select_dtypes(np.number).columns
+    rows[numbers] = rows[numbers].clip(-_LARGEST, _LARGEST)
+    return rows
 
 
 def _numbers(X: Any) -> Any:

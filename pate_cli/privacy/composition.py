@@ -10,6 +10,7 @@ References
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -74,22 +75,53 @@ def eps0_of(eps: float, delta: float, count: int) -> float:
     if delta <= 0:
         return pure
     target = math.log(delta)
+
+    def excess(eps0: float) -> float:
+        return max(log_pure_profile(eps, eps0, count), -1e6) + _rounding(eps0, count) - target
+
     high = 2 * low + 1e-3
-    while log_pure_profile(eps, high, count) < target:
+    while excess(high) < 0:
         low, high = high, high * 2
-    root = root_on_safe_side(
-        lambda eps0: max(log_pure_profile(eps, eps0, count), -1e6) - target, low, high, below=True
-    )
-    return max(root * (1 - 1e-12), pure)  # against rounding in the profile, of that order at most
+    root = root_on_safe_side(excess, low, high, below=True)
+    return max(root * (1 - 1e-12), pure)  # against rounding in the gaps
 
 
 def pure_eps(eps0: float, count: int, delta: float) -> float:
-    """Smallest eps at which `count` eps0-DP mechanisms compose to (eps, delta)-DP, rounded up."""
+    """Smallest eps at which `count` eps0-DP mechanisms compose to (eps, delta)-DP.
+
+    Parameters
+    ----------
+    eps0 : float
+        Loss of each mechanism, in [0, inf).
+    count : int
+        At least 1.
+    delta : float
+        In [0, 1); 0 gives ``count * eps0``.
+
+    Returns
+    -------
+    float
+        Rounded up: the profile at it is at most delta.
+    """
+    pure = count * eps0
+    if Fraction(pure) < count * Fraction(eps0):
+        pure = math.nextafter(pure, math.inf)
     if delta <= 0:
-        return count * eps0
-    target = math.log(delta)
+        return pure
+    target = math.log(delta) - _rounding(eps0, count)
     if log_pure_profile(0.0, eps0, count) <= target:
         return 0.0
-    return root_on_safe_side(
-        lambda eps: target - max(log_pure_profile(eps, eps0, count), -1e6), 0.0, count * eps0, below=False
+    root = root_on_safe_side(
+        lambda eps: target - max(log_pure_profile(eps, eps0, count), -1e6), 0.0, pure, below=False
     )
+    # a gap (count - 2 l) eps0 - eps is off by less than the last term
+    return min(root * (1 + 1e-12) + 4e-15 * pure, pure)
+
+
+def _rounding(eps0: float, count: int) -> float:
+    """Bound the rounding of `log_pure_profile`, but for that of the gaps between its terms and eps.
+
+    Logarithms of factorials up to ``count * log(count)`` and of odds up to ``count * (eps0 + 1)`` are
+    added up, each right to a few units in its last place.
+    """
+    return 2e-15 * count * (math.log(count + 1) + eps0 + 1)

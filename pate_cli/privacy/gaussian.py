@@ -31,6 +31,9 @@ __all__ = [
     "profile",
 ]
 
+_LEAST_MU = 1e-9
+"""Below it the profile has few digits left; as a larger mu promises less, this one is taken for it."""
+
 _SQRT2 = math.sqrt(2.0)
 _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
@@ -96,6 +99,9 @@ def mu_of(eps: float, delta: float) -> float:
         low, high = high, high * 2
     while log_profile(eps, low) >= target:
         low, high = low / 2, low
+    target -= max(_rounding(eps, low), _rounding(eps, high))
+    while log_profile(eps, low) >= target:
+        low /= 2
     return root_on_safe_side(lambda mu: log_profile(eps, mu) - target, low, high, below=True)
 
 
@@ -116,11 +122,26 @@ def eps_of_mu(mu: float, delta: float) -> float:
     """
     if math.isinf(mu):
         return math.inf
-    target = math.log(delta)
+    if mu == 0:
+        return 0.0
+    mu = max(mu, _LEAST_MU)
+    high = zcdp.eps_simple(mu * mu / 2, delta)  # an upper bound, so a bracket
+    target = math.log(delta) - _rounding(high, mu)
     if log_profile(0.0, mu) <= target:
         return 0.0
-    high = zcdp.eps_simple(mu * mu / 2, delta)  # an upper bound, so a bracket
+    while log_profile(high, mu) > target:
+        high *= 2
     return root_on_safe_side(lambda eps: target - log_profile(eps, mu), 0.0, high, below=False)
+
+
+def _rounding(eps: float, mu: float) -> float:
+    """Bound the rounding of `log_profile`, and what a few units in the last place of `mu` change of it.
+
+    The arguments of the Mills ratios are right to a few units in the last place of the larger one, and
+    enter squared. Their difference, near ``mu``, loses what the ratios and the arguments have in common.
+    """
+    upper = eps / mu + mu / 2
+    return 1e-15 * (1 + upper * upper + (1 + upper) / mu)
 
 
 def calibrate_sigma(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:

@@ -76,4 +76,5 @@ def gaussian_odometer(asked: int, ell: int, sigma: float, delta: float, sensitiv
     high = variance / 2 + math.sqrt(2 * variance * (math.log(2) - target)) + 1e-12
     while log_crossing(high, variance) > target:
         high *= 2
-    return root_on_safe_side(lambda eps: target - log_crossing(eps, variance), 0.0, high, below=False)
+    root = root_on_safe_side(lambda eps: target - log_crossing(eps, variance), 0.0, high, below=False)
+    return root * (1 + 1e-12)  # against rounding in the probability

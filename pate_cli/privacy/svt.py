@@ -147,7 +147,7 @@ def threshold(
     delta_stab: float, attempts: float, threshold_scale: float, query_scale: float, kind: NoiseKind
 ) -> float:
     """Smallest w >= 0 with ``attempts * P(nu - rho > w) <= delta_stab``, in votes, rounded up."""
-    target = delta_stab / attempts
+    target = delta_stab / attempts * (1 - 1e-12)  # against rounding in the tail
     if difference_tail(0.0, threshold_scale, query_scale, kind) <= target:
         return 0.0
     if kind == "exponential":
@@ -231,10 +231,11 @@ def _bassily2018(eps: float, delta: float, ell: int, cutoff: int) -> SvtCalibrat
 
 def _kept(eps: float, delta: float, ell: int, cutoff: int, kind: NoiseKind, failure: float) -> SvtCalibration:
     """Threshold noise drawn once: pure composition, all of delta for stability."""
+    safe = eps * (1 - 1e-15)  # so that the two scales' losses add up to eps at most, rounded or not
 
     def at(share: float) -> SvtCalibration:
-        threshold_scale = 1 / (share * eps)
-        query_scale = 2 * cutoff / ((1 - share) * eps)
+        threshold_scale = 1 / (share * safe)
+        query_scale = 2 * cutoff / ((1 - share) * safe)
         # one-sided: P(Exp(threshold) > w + the least of T Exp(query)), the least being Exp(query / T)
         attempts, scale = (1, query_scale / cutoff) if kind == "exponential" else (cutoff, query_scale)
         w = threshold(delta, attempts, threshold_scale, scale, kind)

@@ -19,6 +19,12 @@ _SHARE = 0.95  # of the public points are within the bound
 _CONSTANT = 0.5  # the column whose weight is the intercept, where a record at the bound has norm 1
 _NORM = math.hypot(1.0, _CONSTANT)
 
+_LARGEST = 1e100
+"""Largest entry of a scaled record: finite when it is squared and summed."""
+
+_BOUNDS = (1e-300, 1e300)
+"""What the bound is kept within: dividing weights by it stays finite."""
+
 
 @dataclass(frozen=True)
 class Scaling:
@@ -36,34 +42,77 @@ class Scaling:
     @classmethod
     def of(cls, public: Any) -> Scaling:
         """Take the 95th percentile of the norms of public points, array or csr_matrix of shape (m, d)."""
-        bound = float(np.quantile(row_norms(public), _SHARE))
-        return cls(bound if bound > 0 else 1.0)
+        bound = float(np.quantile(np.minimum(row_norms(public), _BOUNDS[1]), _SHARE))
+        return cls(max(bound, _BOUNDS[0]) if bound > 0 else 1.0)
 
     def apply(self, X: Any) -> Any:
-        """Scale records and append the constant column: shape (n, d) to (n, d + 1); sparse stays sparse."""
+        """Scale records and append the constant column: shape (n, d) to (n, d + 1); sparse stays sparse.
+
+        A record with an entry that would be above 1e100 is shrunk to that, so any finite record is finite
+        and of finite norm.
+        """
         import scipy.sparse as sp
 
         ones = np.full((X.shape[0], 1), _CONSTANT / _NORM)
+        scaled = _divided(X, np.maximum(self.bound * _NORM, _peaks(X) / _LARGEST))
         if sp.issparse(X):
-            return sp.hstack([X / (self.bound * _NORM), sp.csr_matrix(ones)], format="csr")
-        return np.hstack([np.asarray(X, dtype=np.float64) / (self.bound * _NORM), ones])
+            return sp.hstack([scaled, sp.csr_matrix(ones)], format="csr")
+        return np.hstack([scaled, ones])
 
 
 def row_norms(X: Any) -> FloatArray:
-    """L2 norm of each row of an array or a sparse matrix."""
+    """L2 norm of each row of an array or a sparse matrix; inf only where it passes all floats."""
     import scipy.sparse as sp
 
-    squares = np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.sum(X * X, axis=1)
-    norms: FloatArray = np.sqrt(squares)
+    peaks = _peaks(X)
+    shares = _divided(X, np.where(peaks > 0, peaks, 1.0))  # squares of the entries may not be representable
+    squares = shares.multiply(shares).sum(axis=1) if sp.issparse(X) else np.sum(shares * shares, axis=1)
+    with np.errstate(over="ignore"):
+        norms: FloatArray = peaks * np.sqrt(np.asarray(squares).ravel())
     return norms
 
 
+def shorten(Z: Any) -> Any:
+    """Shrink rows with an entry above 1e100 to one that has it as its largest entry.
+
+    Each by itself, whatever the others are. Norms of what comes back are finite; a record so far out of
+    bounds is clipped to the same length with or without it.
+    """
+    return _divided(Z, np.maximum(1.0, _peaks(Z) / _LARGEST))
+
+
 def clip_rows(Z: Any) -> Any:
-    """Shrink rows longer than 1 to norm 1: each by itself, whatever the others are."""
+    """Shrink rows longer than 1, of any finite entries, to norm 1: each by itself."""
     import scipy.sparse as sp
 
+    Z = shorten(Z)
     factor = 1 / np.maximum(row_norms(Z), 1.0)
     return (sp.diags(factor) @ Z).tocsr() if sp.issparse(Z) else Z * factor[:, None]
+
+
+def _peaks(X: Any) -> FloatArray:
+    """Find the largest magnitude in each row, 0 where there is none; shape (n,)."""
+    import scipy.sparse as sp
+
+    if not sp.issparse(X):
+        largest: FloatArray = np.max(np.abs(np.asarray(X, dtype=np.float64)), axis=1, initial=0.0)
+        return largest
+    if X.shape[1] == 0:
+        return np.zeros(X.shape[0])
+    peaks: FloatArray = abs(X.tocsr()).max(axis=1).toarray().ravel().astype(np.float64)
+    return peaks
+
+
+def _divided(X: Any, divisors: FloatArray) -> Any:
+    """Divide each row by a positive number of its own; exact where that is 1."""
+    import scipy.sparse as sp
+
+    if not sp.issparse(X):
+        return np.asarray(X, dtype=np.float64) / divisors[:, None]
+    X = X.tocsr()
+    # not a product with reciprocals: those of the smallest numbers are infinite
+    data = X.data / np.repeat(divisors, np.diff(X.indptr))
+    return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 
 
 def linear_model(weights: FloatArray, scaling: Scaling) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import Noise
 from pate_cli.private_learner import no_answers
-from pate_cli.references.features import RADIUS, Scaling, linear_model, row_norms
+from pate_cli.references.features import RADIUS, Scaling, linear_model, row_norms, shorten
 from pate_cli.types import (
     FloatArray,
     Holdout,
@@ -137,7 +137,7 @@ def descend(plan: NoisyGradientPlan, Z: Any, y: IntArray, noise: Noise, runs: in
     ----------
     plan : NoisyGradientPlan
     Z : ndarray or csr_matrix of shape (rows, d)
-        Scaled records, of any norm; where rows < `plan.n`, the others are zeros and have no gradient.
+        Scaled records, of any finite norm; where rows < `plan.n`, the others are zeros and have no gradient.
     y : ndarray of int64, shape (rows,)
     noise : Noise
     runs : int
@@ -148,6 +148,7 @@ def descend(plan: NoisyGradientPlan, Z: Any, y: IntArray, noise: Noise, runs: in
     ndarray of shape (runs, C, d)
     """
     rows, d = Z.shape
+    Z = shorten(Z)
     norms = row_norms(Z)[:, None]
     truth = np.eye(plan.n_classes)[y][:, None, :]
     weights = np.zeros((runs * plan.n_classes, d))

@@ -4,8 +4,8 @@ Importing this package is cheap; OpenDP is imported when an `ExactNoise` is made
 """
 
 from pate_cli.release.directory import LedgerDirectory, open_ledgers
-from pate_cli.release.files import ReleaseContent, public_config, write_release
-from pate_cli.release.ledger import Entry, Ledger
+from pate_cli.release.files import ReleaseContent, check_disk, needed_bytes, public_config, write_release
+from pate_cli.release.ledger import Entry, Ledger, PublicRows
 from pate_cli.release.noise import ExactNoise
 
 __all__ = [
@@ -13,7 +13,10 @@ __all__ = [
     "ExactNoise",
     "Ledger",
     "LedgerDirectory",
+    "PublicRows",
     "ReleaseContent",
+    "check_disk",
+    "needed_bytes",
     "open_ledgers",
     "public_config",
     "write_release",

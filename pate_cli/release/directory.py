@@ -3,7 +3,8 @@
 Files are named by a salted fingerprint of the data; no content, and no unsalted digest
 of it, is kept. Entries are never removed. A charge is on disk (file and directory synced)
 before `LedgerDirectory.reserve` returns, and a file is replaced whole, so a process killed
-at any moment leaves a readable ledger that counts every release whose noise was drawn.
+at any moment leaves a readable ledger that counts every release whose noise was drawn. The checksum
+in a file shows damage; against a forger there are only the permissions of the directory.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pate_cli.errors import ConfigError, DataError, InputError
-from pate_cli.release.ledger import Entry, Ledger, decode, encode, exact, shown
+from pate_cli.release.ledger import Entry, Ledger, PublicRows, decode, encode, exact, shown
 from pate_cli.types import PrivacyLoss
 
 __all__ = ["LedgerDirectory", "open_ledgers"]
@@ -113,13 +114,25 @@ class LedgerDirectory:
             opened = Entry("open", float(total_eps), float(total_delta), "", _now())
             return self._write(Ledger(fingerprint, name, (opened,)))
 
-    def reserve(self, fingerprint: str, loss: PrivacyLoss, note: str = "") -> Entry:
+    def reserve(
+        self, fingerprint: str, loss: PrivacyLoss, note: str = "", public: PublicRows | None = None
+    ) -> Entry:
         """Charge a loss; it is on disk when this returns. Draw noise only then.
+
+        Parameters
+        ----------
+        fingerprint : str
+        loss : PrivacyLoss
+        note : str
+            For people.
+        public : PublicRows, optional
+            Public points of the release. The first charge fixes them, in the same write.
 
         Raises
         ------
         InputError
-            If there is no ledger, or not enough left in it; says what is left.
+            If there is no ledger, or not enough left in it; says what is left. If other public points
+            are fixed.
         DataError
             If the ledger is damaged.
         OSError
@@ -129,8 +142,14 @@ class LedgerDirectory:
         with self._locked():
             ledger = self._read(fingerprint)
             ledger.check_room(loss)
+            if public is not None:
+                ledger = _with_public(ledger, public)
             entry = Entry("release", float(loss.eps), float(loss.delta), note, _now())
-            self._write(replace(ledger, entries=(*ledger.entries, entry)))
+            try:
+                self._write(replace(ledger, entries=(*ledger.entries, entry)))
+            except OSError as error:
+                reason = f"{error.strerror}; no noise was drawn, and nothing is released"
+                raise OSError(error.errno, reason, error.filename) from error
         return entry
 
     def read(self, fingerprint: str) -> Ledger:
@@ -217,12 +236,23 @@ class LedgerDirectory:
         """Write a file whole, to survive a kill or a power cut; only under the lock."""
         for left_over in self.path.glob(".*.tmp"):  # of a process that was killed
             left_over.unlink()
+        try:
+            self._replace_unnamed(path, text)
+        except OSError as error:  # a full disk is told without the name of a file
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+    def _replace_unnamed(self, path: Path, text: str) -> None:
         handle, temporary = tempfile.mkstemp(dir=self.path, prefix=".", suffix=".tmp")  # mode 0600
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:  # Ctrl-C too
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
         directory = os.open(self.path, os.O_RDONLY)
         try:
             os.fsync(directory)
@@ -240,6 +270,19 @@ def open_ledgers(path: str | None = None) -> LedgerDirectory:
     import platformdirs
 
     return LedgerDirectory(platformdirs.user_data_path("pate") / "ledger", "ledger")
+
+
+def _with_public(ledger: Ledger, public: PublicRows) -> Ledger:
+    """Fix the public rows of a ledger that has none; refuse others than it has."""
+    if ledger.public is None:
+        return replace(ledger, public=replace(public, unrecorded=ledger.unrecorded))
+    ledger.check_public(public.n_records, len(public.rows))
+    if ledger.public.rows != public.rows:
+        raise InputError(
+            f"ledger of {ledger.name}: another release has fixed its public points meanwhile; nothing is"
+            " charged, the same command again uses those"
+        )
+    return ledger
 
 
 def _now() -> str:

@@ -1,7 +1,7 @@
 """The files of a release: public by construction, for only what is named here is written.
 
-`student.skops`, `answers.csv`, and `result.json` last, whose presence says that the
-release is whole.
+`answers.csv` first, which cannot be had again, `student.skops`, and `result.json` last, whose presence
+says that the release is whole.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import contextlib
 import csv
 import io
 import json
+import math
 import os
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -18,15 +20,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pate_cli.errors import ConfigError
 from pate_cli.types import Answers, IntArray, PrivacyLoss
 
-__all__ = ["FILES", "ReleaseContent", "public_config", "without_addresses", "write_release"]
+__all__ = [
+    "FILES",
+    "ReleaseContent",
+    "check_disk",
+    "needed_bytes",
+    "public_config",
+    "without_addresses",
+    "write_release",
+]
 
-FILES = ("student.skops", "answers.csv", "result.json")
+FILES = ("answers.csv", "student.skops", "result.json")
 """Every file a release writes, in the order written."""
 
 NOTES = {
-    "eps": "the guarantee of this release, with delta; all releases from one dataset add up, see its ledger",
+    "eps": "the guarantee of this release, with delta, for records that are not public points; all releases"
+    " from one dataset add up, see its ledger",
     "eps_ex_post": "computed from the released answers, so data-dependent: a report, not a guarantee",
     "accuracy": "not measured: it would be computed from held-back records without privacy",
     "config": "the seed, the machine and the directories of the run are left out",
@@ -101,20 +113,116 @@ def public_config(raw: Mapping[str, Any]) -> dict[str, Any]:
     return config | {"dataset": dataset}
 
 
-def write_release(directory: Path, content: ReleaseContent) -> None:
+def needed_bytes(n_public: int, classes: Sequence[str], n_features: int) -> int:
+    """Room that a release asks for before it is charged: its answers, a linear student, and 1 MiB more.
+
+    Parameters
+    ----------
+    n_public : int
+        Public points, all of which may be asked.
+    classes : sequence of str
+    n_features : int
+        Columns before encoding. A student that is larger, as a forest, may still find the disk full.
+    """
+    cell = 24 + max(len(label.encode()) for label in classes)
+    return 2**20 + n_public * cell * (2 + len(classes)) + 16 * len(classes) * (n_features + 1)
+
+
+def check_disk(directory: Path, size: int) -> None:
+    """Take `size` bytes of a directory's disk and give them back; the directory is made.
+
+    No question to the system is asked instead: quotas, read-only places and lies about free space show.
+
+    Raises
+    ------
+    ConfigError
+        If they are not to be had.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory) as file:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.write(bytes(size))
+                file.flush()
+    except OSError as error:
+        accepted = (
+            f"a directory that can be written, with {math.ceil(size / 1024)} KiB left on its disk"
+            f" ({error.strerror or error}); nothing is charged"
+        )
+        raise ConfigError("hydra.run.dir", str(directory), accepted) from None
+
+
+def write_release(directory: Path, content: ReleaseContent, spare: Sequence[Path] = ()) -> None:
     """Write the files of a release, each whole or not at all, `result.json` last.
+
+    Parameters
+    ----------
+    directory : Path
+    content : ReleaseContent
+    spare : sequence of Path
+        Directories to keep the files in, in a new one that only its owner can enter, if the first fails.
 
     Raises
     ------
     OSError
-        If one cannot be written.
+        If one cannot be written; names the file, and says what is kept where.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     result = json.dumps(_result(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    student = None if content.student is None else without_addresses(content.student)
-    for name, data in zip(FILES, (student, _answers(content).encode(), result.encode()), strict=True):
-        if data is not None:
-            _replace(directory / name, data)
+    student = {} if content.student is None else {"student.skops": without_addresses(content.student)}
+    data = {"answers.csv": _answers(content).encode(), **student, "result.json": result.encode()}
+    written, problem = _write_all(directory, data)
+    if problem is None:
+        return
+    place, kept = _keep(data, spare, (directory, written))
+    if len(kept) == len(data):
+        fate = f"its files are kept in {place}, from where they can be moved"
+    elif kept:
+        fate = f"of its files {' and '.join(kept)} could be kept, in {place}"
+    else:
+        fate = "nothing of it could be kept; make room, and the next one is charged anew"
+    reason = problem.strerror or str(problem)
+    where = problem.filename or str(directory)
+    raise OSError(problem.errno, f"{reason}; the release is charged to its ledger: {fate}", where)
+
+
+def _write_all(directory: Path, data: Mapping[str, bytes]) -> tuple[list[str], OSError | None]:
+    """Write files until one cannot be; give the names of those written, and why not the next."""
+    written: list[str] = []
+    for name, content in data.items():
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            _replace(directory / name, content)
+        except OSError as error:
+            return written, error
+        written.append(name)
+    return written, None
+
+
+def _keep(
+    data: Mapping[str, bytes], places: Sequence[Path], first: tuple[Path, list[str]]
+) -> tuple[Path, list[str]]:
+    """Write files into a new directory, in the first place that takes them all.
+
+    Returns
+    -------
+    (Path, list of str)
+        Where most of them are, with their names: there, in another of the places, or in `first`.
+    """
+    best, made = first, []
+    for place in places:
+        with contextlib.suppress(OSError):
+            made.append(Path(tempfile.mkdtemp(prefix="release-", dir=place)))  # mode 0700
+            written, _ = _write_all(made[-1], data)
+            if len(written) > len(best[1]):
+                best = made[-1], written
+            if len(written) == len(data):
+                break
+    for directory in made:
+        if directory != best[0]:
+            shutil.rmtree(directory, ignore_errors=True)
+    return best
 
 
 def _result(content: ReleaseContent) -> dict[str, Any]:
@@ -202,6 +310,13 @@ def without_addresses(student: bytes) -> bytes:
 
 
 def _replace(path: Path, data: bytes) -> None:
+    try:
+        _replace_unnamed(path, data)
+    except OSError as error:  # a full disk is told without the name of a file
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def _replace_unnamed(path: Path, data: bytes) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -2,7 +2,11 @@
 
 Losses compose by addition of eps and of delta, which also holds when a later loss is
 chosen in view of earlier releases (Rogers, Roth, Ullman and Vadhan 2016). They are added
-exactly, as the decimals they are written as: ten times 0.1 fits into 1.
+exactly, as the decimals they are written as: ten times 0.1 fits into 1. The sum is a guarantee for the
+records that are public points of no release, so the first release fixes which are, for all that follow.
+
+The text ends with a checksum. It has no key, so it shows damage, by a disk or an editor, and not a forgery:
+whoever can write the file can write its checksum. The directory's permissions are what protects it.
 
 References
 ----------
@@ -18,14 +22,18 @@ import math
 from dataclasses import asdict, dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
-from pate_cli.errors import InputError
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.types import PrivacyLoss
 
-__all__ = ["Entry", "Ledger", "decode", "encode", "exact", "shown"]
+__all__ = ["Entry", "Ledger", "PublicRows", "decode", "encode", "exact", "shown"]
 
-_VERSION = 1
+_VERSION = 2
+_READ = (1, _VERSION)
+"""Version 1 kept no public rows."""
+
 _KINDS = ("open", "raise", "release")
 
 
@@ -53,6 +61,30 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class PublicRows:
+    """Records whose features releases make known: the public points, the same in each. PUBLIC.
+
+    Attributes
+    ----------
+    n_records : int
+        Records of the dataset, private, public and test.
+    rows : tuple of int
+        Numbers of the public records, from 0, ascending. Drawn at random, before any record was looked at.
+    unrecorded : int
+        Releases that were charged before public rows were kept, each with rows of its own.
+    """
+
+    n_records: int
+    rows: tuple[int, ...]
+    unrecorded: int = 0
+
+    def __post_init__(self) -> None:
+        ascending = all(first < second for first, second in pairwise(self.rows))
+        if not (ascending and self.rows and self.rows[0] >= 0 and self.rows[-1] < self.n_records):
+            raise ValueError("not the rows of a dataset")
+
+
+@dataclass(frozen=True)
 class Ledger:
     """The ledger of one private dataset.
 
@@ -63,11 +95,14 @@ class Ledger:
         Of the dataset, for people.
     entries : tuple of Entry
         The first is the opening.
+    public : PublicRows or None
+        None until the first release is charged.
     """
 
     fingerprint: str
     name: str
     entries: tuple[Entry, ...]
+    public: PublicRows | None = None
 
     def __post_init__(self) -> None:
         kinds = [entry.kind for entry in self.entries]
@@ -93,6 +128,45 @@ class Ledger:
         (eps, delta), (eps_spent, delta_spent) = self.total, self.spent
         return eps - eps_spent, delta - delta_spent
 
+    @property
+    def unrecorded(self) -> int:
+        """Releases whose public rows are not on record: they were charged by an earlier version."""
+        if self.public is not None:
+            return self.public.unrecorded
+        return sum(entry.kind == "release" for entry in self.entries)
+
+    @property
+    def unrecorded_note(self) -> str:
+        """What to say of them; empty without one."""
+        count = self.unrecorded
+        if not count:
+            return ""
+        releases = "1 earlier release" if count == 1 else f"{count} earlier releases"
+        return f"{releases} had public points that are not on record: eps and delta do not protect those"
+
+    def check_public(self, n_records: int, n_public: int) -> None:
+        """Refuse a release whose public points cannot be those of the releases before it.
+
+        Raises
+        ------
+        InputError
+            Says what was fixed.
+        """
+        if self.public is None:
+            return
+        if n_records != self.public.n_records:
+            raise InputError(
+                f"ledger of {self.name}: the first release had {self.public.n_records} records to choose"
+                f" its public points from, this one has {n_records}: other rows would be open; accepted:"
+                " the options of dataset that it had"
+            )
+        if n_public != len(self.public.rows):
+            accepted = (
+                f"{len(self.public.rows)}, the public points that the first release on the ledger of"
+                f" {self.name} fixed: with others, the features of more records would be open"
+            )
+            raise ConfigError("split.public", n_public, accepted)
+
     def check_room(self, loss: PrivacyLoss) -> None:
         """Refuse a loss that does not fit into what is left.
 
@@ -115,6 +189,8 @@ class Ledger:
 def encode(ledger: Ledger) -> str:
     """Text of a ledger's file."""
     content = {"version": _VERSION, **asdict(ledger)}
+    if ledger.public is not None:  # in one line of text
+        content["public"]["rows"] = " ".join(map(str, ledger.public.rows))
     return json.dumps(content | {"sha256": _digest(content)}, indent=2, allow_nan=False) + "\n"
 
 
@@ -129,13 +205,18 @@ def decode(text: str, fingerprint: str) -> Ledger:
     try:
         content = json.loads(text)
         digest = content.pop("sha256")
-        if content["version"] != _VERSION:
+        if content["version"] not in _READ:
             raise ValueError(f"version {content['version']!r}, this pate reads {_VERSION}")
         if digest != _digest(content):
             raise ValueError("its checksum does not fit")
         if content["fingerprint"] != fingerprint:
             raise ValueError("another dataset's")
-        return Ledger(fingerprint, content["name"], tuple(Entry(**entry) for entry in content["entries"]))
+        entries = tuple(Entry(**entry) for entry in content["entries"])
+        public = content["public"] if content["version"] == _VERSION else None
+        if public is not None:
+            rows = tuple(map(int, public.pop("rows").split()))
+            public = PublicRows(rows=rows, **public)
+        return Ledger(fingerprint, content["name"], entries, public)
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(f"not a ledger: {error}") from error
 

@@ -1,7 +1,11 @@
 """`pate run release=true`: what it writes, what it charges, what it refuses."""
 
+import errno
 import io
 import json
+import os
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -9,7 +13,7 @@ import pytest
 
 from pate_cli import cli, pipeline, release, releasing
 from pate_cli.commands.predict import main as predict
-from pate_cli.release import files, open_ledgers
+from pate_cli.release import files, ledger, open_ledgers
 from pate_cli.results import read_record
 from pate_cli.types import PrivacyLoss
 
@@ -98,8 +102,10 @@ def fixed(monkeypatch):
 
 
 def _private_rows():
-    order = pipeline.Streams.of(5, 0).split.permutation(N)
-    return order[: int(0.8 * N)]
+    rng = pipeline.Streams.of(5, 0).split
+    public = rng.permutation(N)[:40]
+    order = rng.permutation(N)
+    return order[~np.isin(order, public)][: int(0.8 * N)]
 
 
 def _two_releases(place, fixed, mechanism, *, votes_move):
@@ -204,14 +210,213 @@ def test_a_release_from_end_to_end(place, capsys):
     assert len(open_ledgers().ledgers()[0].entries) == 2
 
 
-def test_two_releases_draw_differently(place):
+def _answers(directory):
+    """Row of each query, and what was said of it."""
+    lines = _bytes(directory)["answers.csv"].decode().splitlines()[1:]
+    return {int(line.split(",")[0]): line for line in lines}
+
+
+def test_two_releases_draw_differently_but_open_the_same_rows(place, capsys):
     path = _write(place, "data", _records())
     _open(path)
-    for name in ("a", "b"):
-        assert _release(path, place / name) == 0
-    drawn = [_bytes(place / name)["answers.csv"].decode().splitlines()[1:] for name in ("a", "b")]
-    rows = [{line.split(",")[0] for line in lines} for lines in drawn]
-    assert rows[0] != rows[1]  # another split; alike with probability below 1e-50
+    assert cli.main(["ledger", "show"]) == 0
+    assert "features open: the first release fixes the rows" in capsys.readouterr().out
+    for name, mechanism in (("a", "gaussian"), ("b", "gaussian"), ("c", "svt")):
+        assert _release(path, place / name, f"mechanism={mechanism}", "eps=3") == 0
+    first, second, third = (_answers(place / name) for name in ("a", "b", "c"))
+    assert set(first) == set(second)
+    assert set(first) >= set(third)
+    assert list(first) != list(second)  # another order; alike with probability 1/40!
+    assert first != second  # other parts, other noise
+    capsys.readouterr()
+    assert cli.main(["ledger", "show", "--rows"]) == 0
+    shown = capsys.readouterr().out
+    assert "features open: 40 of 1500 records" in shown
+    assert "eps and delta protect the other 1460" in shown
+    assert ", ".join(map(str, sorted(first))) in shown
+
+
+def test_the_rows_are_drawn_without_a_look_at_the_data(place, fixed):
+    """Other records, as many, on a ledger of their own: the same rows at the same entropy."""
+    records = _records()
+    drawn = []
+    for name, held in (("one", records), ("other", [line.replace("red", "green") for line in records[::-1]])):
+        path = _write(place, name, held)
+        _open(path)
+        assert _release(path, place / f"out-{name}") == 0
+        drawn.append(set(_answers(place / f"out-{name}")))
+    assert drawn[0] == drawn[1]
+
+
+def test_a_release_that_would_open_other_rows_is_refused(place, capsys):
+    path = _write(place, "data", _records())
+    _open(path)
+    assert _release(path, place / "a") == 0
+    for size in (41, 39, 0.1):
+        capsys.readouterr()
+        assert _release(path, place / "b", f"split.public={size}") == 2
+        shown = capsys.readouterr().err
+        assert shown.startswith(
+            f"pate: split.public: got {150 if size == 0.1 else size}; accepted: 40, the pub"
+        )
+        assert "that the first release on the ledger of csv fixed" in shown
+        assert not (place / "b").exists()
+    assert len(open_ledgers().ledgers()[0].entries) == 2
+
+
+def test_a_release_that_is_refused_fixes_nothing(place, monkeypatch):
+    path = _write(place, "data", _records())
+    _open(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline.teachers, "train", None)
+        assert _release(path, place / "a") == 2
+    assert open_ledgers().ledgers()[0].public is None
+    assert _release(path, place / "b", "split.public=41") == 0
+    assert len(open_ledgers().ledgers()[0].public.rows) == 41
+
+
+def test_a_ledger_of_an_earlier_version_says_what_it_does_not_know(place, capsys):
+    """Version 1 kept no rows; two of its releases drew their own."""
+    path = _write(place, "data", _records())
+    _open(path)
+    ledgers = open_ledgers()
+    (there,) = ledgers.ledgers()
+    for _ in range(2):
+        ledgers.reserve(there.fingerprint, PrivacyLoss(1.0, 1e-5, ""), "gaussian")
+    (file,) = (place / "ledger").glob("*.json")
+    content = json.loads(file.read_text()) | {"version": 1}
+    del content["sha256"], content["public"]
+    file.write_text(json.dumps(content | {"sha256": ledger._digest(content)}))
+    note = "2 earlier releases had public points that are not on record: eps and delta do not protect those"
+    capsys.readouterr()
+    assert cli.main(["ledger", "show"]) == 0
+    assert f"the first release fixes the rows; {note}" in capsys.readouterr().out
+    assert _release(path, place / "a") == 0
+    assert f"pate: ledger of csv: {note}\n" in capsys.readouterr().err
+    (there,) = open_ledgers().ledgers()
+    assert (there.unrecorded, len(there.public.rows), len(there.entries)) == (2, 40, 4)
+    assert cli.main(["ledger", "show"]) == 0
+    assert f"protect the other 1460; {note}" in capsys.readouterr().out
+
+
+# -- disks
+
+
+def _full(monkeypatch, is_full):
+    """Fail to write a file of a release where a full disk would."""
+    write = files._replace_unnamed
+
+    def full(path, data):
+        if is_full(path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, data)
+
+    monkeypatch.setattr(files, "_replace_unnamed", full)
+
+
+def test_a_disk_that_cannot_hold_the_files_is_seen_before_the_charge(place, capsys, monkeypatch):
+    def full(handle, offset, size):
+        assert size > 2**20
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    path = _write(place, "data", _records())
+    _open(path)
+    capsys.readouterr()
+    monkeypatch.setattr(files.os, "posix_fallocate", full)
+    assert _release(path, place / "out") == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"pate: hydra.run.dir: got '{place / 'out'}'; accepted: a directory that can be")
+    assert shown.endswith("KiB left on its disk (No space left on device); nothing is charged\n")
+    assert not (place / "out").exists()
+    assert len(open_ledgers().ledgers()[0].entries) == 1
+
+
+def test_answers_that_find_the_disk_full_are_kept_beside_the_ledger(place, capsys, monkeypatch):
+    path = _write(place, "data", _records())
+    _open(path)
+    capsys.readouterr()
+    _full(monkeypatch, lambda target: target == place / "out" / "student.skops")
+    assert _release(path, place / "out") == 1
+    (kept,) = (place / "ledger").glob("release-*")
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"pate: {place}/out/student.skops: No space left on device; the release is charged to its ledger:"
+        f" its files are kept in {kept}, from where they can be moved"
+    )
+    assert set(_bytes(kept)) == set(files.FILES)
+    assert kept.stat().st_mode & 0o777 == 0o700
+    assert read_record(kept / "result.json").status == "ok"
+    assert set(_bytes(place / "out")) == {"answers.csv"}  # no result.json: not whole
+    assert len(open_ledgers().ledgers()[0].entries) == 2
+
+
+@pytest.mark.parametrize(
+    ("room", "fate"),
+    [
+        (["answers.csv"], "of its files answers.csv could be kept, in {out}"),
+        ([], "nothing of it could be kept; make room, and the next one is charged anew"),
+    ],
+)
+def test_what_can_be_kept_is_kept(place, capsys, monkeypatch, room, fate):
+    """All disks full, but for a little."""
+    path = _write(place, "data", _records())
+    _open(path)
+    capsys.readouterr()
+    _full(monkeypatch, lambda target: target.name not in room)
+    assert _release(path, place / "out") == 1
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert shown.endswith("the release is charged to its ledger: " + fate.format(out=place / "out"))
+    assert not list((place / "ledger").glob("release-*"))
+    assert set(_bytes(place / "out")) == set(room)
+
+
+def test_a_ledger_on_a_full_disk_charges_and_releases_nothing(place, capsys, monkeypatch):
+    path = _write(place, "data", _records())
+    _open(path)
+    (file,) = (place / "ledger").glob("*.json")
+    before = _bytes(place / "ledger")
+    capsys.readouterr()
+
+    def full(_handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(release.directory.os, "fsync", full)
+    assert _release(path, place / "out") == 1
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"pate: {file}: No space left on device; no noise was drawn, and nothing is released"
+    )
+    monkeypatch.undo()
+    monkeypatch.setenv("PATE_LEDGER", str(place / "ledger"))
+    assert _bytes(place / "ledger") | {"lock": b""} == before | {"lock": b""}
+    assert not _bytes(place / "out")
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A disk with room for answers and not for a student."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=32k,mode=700", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a disk cannot be mounted here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_is_really_full(place, tiny, capsys, monkeypatch):
+    path = _write(place, "data", _records())
+    _open(path)
+    capsys.readouterr()
+    assert _release(path, tiny / "out") == 2
+    assert "KiB left on its disk (No space left on device); nothing is charged" in capsys.readouterr().err
+    assert not (tiny / "out").exists()
+    monkeypatch.setattr(releasing, "check_disk", lambda *_: None)  # it fills up meanwhile
+    (tiny / "other").write_bytes(bytes(24 * 1024))
+    assert _release(path, tiny / "out") == 1
+    (kept,) = (place / "ledger").glob("release-*")
+    assert f"No space left on device; the release is charged to its ledger: its files are kept in {kept}" in (
+        capsys.readouterr().err
+    )
+    assert read_record(kept / "result.json").n_asked == 40
 
 
 def test_the_charge_is_on_disk_before_there_is_noise(place, monkeypatch):

@@ -137,3 +137,39 @@ def test_label_private_parts_are_disjoint_and_the_test_stays_what_it_was():
     assert len(private | public | test) == 100
     assert private | public == usual[0]  # the private records of the other mode
     assert test == usual[1] | usual[2]
+
+
+@pytest.mark.parametrize("part", ["private", "public", "test"])
+def test_any_finite_number_of_a_table_is_centred_and_scaled_to_a_finite_one(part):
+    """1.7e308 less a mean of -1.7e308, and over a deviation of 1e-160, is not a number."""
+    n, rng = 50, np.random.default_rng(0)
+    order = np.random.default_rng(0).permutation(n)
+    rows = dict(zip(("private", "public", "test"), np.split(order, [30, 40]), strict=True))
+    a, b = rng.normal(size=n), 1e-160 * rng.normal(size=n)
+    a[rows[part][0]], a[rows[part][1]] = 1.7e308, -1.7e308
+    b[rows[part][2]] = -1.7e308
+    X = pd.DataFrame({"a": a, "b": b, "c": ["x", "y"] * (n // 2)})
+    table = Dataset("t", X, np.arange(n) % 2, ("0", "1"), "", "", encoder_for(X))
+    parts = split(table, private=30, public=10, budget=3, rng=np.random.default_rng(0))
+    for held in (parts.private, parts.public, parts.test):
+        assert np.isfinite(held.X.toarray()).all()
+    assert np.abs(getattr(parts, part).X.toarray()).max() > 2
+    assert table.X["a"].max() == 1.7e308  # a copy was cut off
+
+
+@pytest.mark.parametrize("mode", ["records", "label_private"])
+def test_given_public_rows_are_the_public_split_and_the_rest_is_drawn(mode):
+    rows = np.array([3, 7, 8, 20, 49])
+    drawn = []
+    for seed in (0, 1):
+        rng = np.random.default_rng(seed)
+        parts = split(_numbered(), private=0.6, public=5, budget=3, rng=rng, mode=mode, public_rows=rows)
+        np.testing.assert_array_equal(parts.public.X[:, 0], rows)
+        np.testing.assert_array_equal(parts.public.rows, rows)
+        numbers = [part.X[:, 0] for part in (parts.private, parts.public, parts.test)]
+        assert sorted(np.concatenate(numbers)) == list(range(50))
+        drawn.append(numbers[0])
+    assert len(drawn[0]) == (30 if mode == "records" else 25)
+    assert set(drawn[0]) != set(drawn[1])
+    with pytest.raises(ValueError, match="4 public rows, 5 expected"):
+        split(_numbered(), private=0.6, public=5, budget=3, rng=rng, public_rows=rows[:4])

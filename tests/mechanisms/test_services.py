@@ -143,4 +143,4 @@ def test_svt_loss_after_the_fact():
     service.answer(unanimous.at(0))
     assert service.spent().eps == pytest.approx(1 / calibration.threshold_scale)
     service.answer_all(Votes(np.tile([K // 2, K // 2], (M, 1)), K))
-    assert service.spent().eps == 1.0  # the budget, once all five are spent
+    assert 1 - 1e-14 < service.spent().eps <= 1  # the budget, once all five are spent

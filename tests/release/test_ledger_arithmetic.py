@@ -75,7 +75,7 @@ def _without_an_entry(text):
         lambda text: "{}",
         lambda text: "[" * 100_000,
         lambda text: text.replace("0.75", "0.25"),
-        lambda text: text.replace('"version": 1', '"version": 2'),
+        lambda text: text.replace('"version": 2', '"version": 3'),
         lambda text: text.replace("f" * 64, "e" * 64),
         _without_an_entry,
     ],

@@ -1,5 +1,6 @@
 """Ledgers on disk: owner-only, locked, never under-counted, never taken for empty."""
 
+import errno
 import multiprocessing
 import os
 import random
@@ -12,7 +13,7 @@ import time
 import pytest
 
 from pate_cli.errors import ConfigError, DataError, InputError
-from pate_cli.release import LedgerDirectory, open_ledgers
+from pate_cli.release import LedgerDirectory, PublicRows, open_ledgers
 from pate_cli.types import PrivacyLoss
 
 ONE = PrivacyLoss(0.25, 1e-6, "test")
@@ -207,3 +208,59 @@ def test_killed_at_any_moment_it_is_readable_and_counts_every_release(tmp_path):
         ledgers.reserve(fingerprint, ONE)
         acknowledged += 1
     assert not list(ledgers.path.glob(".*.tmp"))
+
+
+# -- public rows: the first charge fixes them
+
+
+def test_the_first_charge_fixes_the_public_rows(directory):
+    fingerprint = directory.fingerprint(CHECKSUM)
+    assert directory.read(fingerprint).public is None
+    rows = PublicRows(100, (3, 17, 99))
+    for _ in range(2):
+        directory.reserve(fingerprint, ONE, "", rows)
+    ledger = directory.read(fingerprint)
+    assert ledger.public == rows
+    with pytest.raises(
+        ConfigError, match=r"split\.public: got 2; accepted: 3, the public points that the first"
+    ):
+        ledger.check_public(100, 2)
+    with pytest.raises(InputError, match=r"ledger of mushroom: the first release had 100 records .* has 99"):
+        ledger.check_public(99, 3)
+    ledger.check_public(100, 3)
+    # raising the total keeps them
+    assert directory.init(CHECKSUM, "mushroom", 2.0, 1e-5, higher=True).public == rows
+
+
+def test_of_two_first_releases_at_once_one_is_refused_and_not_charged(directory):
+    """Both drew before either was charged."""
+    fingerprint = directory.fingerprint(CHECKSUM)
+    directory.reserve(fingerprint, ONE, "", PublicRows(100, (3, 17, 99)))
+    for other in (PublicRows(100, (3, 17, 98)), PublicRows(100, (3, 17)), PublicRows(101, (3, 17, 99))):
+        with pytest.raises(InputError):
+            directory.reserve(fingerprint, ONE, "", other)
+    ledger = directory.read(fingerprint)
+    assert (len(ledger.entries), ledger.public.rows) == (2, (3, 17, 99))
+
+
+@pytest.mark.parametrize(
+    ("n_records", "rows"), [(10, ()), (10, (3, 3)), (10, (4, 3)), (10, (10,)), (10, (-1,))]
+)
+def test_what_are_no_rows_is_refused(n_records, rows):
+    with pytest.raises(ValueError, match="not the rows"):
+        PublicRows(n_records, rows)
+
+
+def test_a_full_disk_names_the_ledger_and_leaves_it_as_it_was(directory, monkeypatch):
+    fingerprint = directory.fingerprint(CHECKSUM)
+    before = {path.name: path.read_bytes() for path in directory.path.iterdir()}
+
+    def full(_handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left on device; no noise was drawn") as caught:
+            directory.reserve(fingerprint, ONE)
+    assert caught.value.filename == str(directory.path / f"{fingerprint}.json")
+    assert {path.name: path.read_bytes() for path in directory.path.iterdir()} == before

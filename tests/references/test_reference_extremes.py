@@ -1,0 +1,139 @@
+"""Any finite record: its norm may pass the largest float, or its square the smallest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.references import OPTIONS, plan
+from pate_cli.references.features import Scaling, clip_rows, row_norms
+from pate_cli.references.noisy_gd import descend
+from pate_cli.types import PrivateRecords, PublicPoints, Setting
+
+LARGEST, LEAST = np.finfo(float).max, 5e-324
+EXTREMES = {
+    "all the largest": [LARGEST, LARGEST, LARGEST],
+    "mixed signs": [LARGEST, -LARGEST, LARGEST],
+    "one entry of the largest": [0.0, -LARGEST, 0.0],
+    "square just too large (math.md 12)": [1.4e154, 0.0, 0.0],
+    "the sum of squares just too large": [1e154, 1e154, 1e154],
+    "the smallest": [LEAST, -LEAST, LEAST],
+    "square just too small": [1.4e-162, 1e-163, 0.0],
+    "from the smallest to the largest": [LEAST, 1.0, LARGEST],
+    "on both sides of the square": [1e-160, 1e160, -1e-320],
+    "nothing": [0.0, 0.0, 0.0],
+}
+RECORDS = np.array(list(EXTREMES.values()))
+SCALES = {"usual": 1.0, "the largest": LARGEST, "the smallest": LEAST}
+
+
+def setting(n, n_classes=2):
+    student = ("logistic", {})
+    return Setting(1.0, 1e-5, n, 10, 5, 3, n_classes, 1, False, student, student, "drop")
+
+
+def noise():
+    return SeededNoise(np.random.SeedSequence(0))
+
+
+def as_given(X, kind):
+    return sp.csr_matrix(X) if kind == "sparse" else X
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_reference_gives_a_finite_model(name, n_classes, scale, kind):
+    usual = np.random.default_rng(0).normal(size=(30, 3))
+    X, public = np.vstack([RECORDS, usual]), usual[:10] / 4 * SCALES[scale]
+    y = np.arange(len(X)) % n_classes
+    p = plan(name, {}, setting(len(X), n_classes))
+    private = PrivateRecords(as_given(X, kind), y)
+    model = p.learn(private, PublicPoints(as_given(public, kind)), noise(), np.random.default_rng(0)).model
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.intercept_).all()
+    assert model.coef_.any()
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_public_points_may_be_extreme_too(name, kind):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    p = plan(name, {}, setting(30))
+    public = PublicPoints(as_given(RECORDS, kind))
+    model = p.learn(PrivateRecords(X, np.arange(30) % 2), public, noise(), np.random.default_rng(0)).model
+    assert np.isfinite(model.coef_).all()
+
+
+def exact_square(row):
+    return sum(Fraction(float(entry)) ** 2 for entry in np.ravel(row))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("record", EXTREMES)
+def test_a_clipped_row_is_within_the_unit_ball_and_keeps_its_direction(record, kind):
+    row = np.array([EXTREMES[record]])
+    clipped = clip_rows(as_given(row, kind))
+    clipped = clipped.toarray() if kind == "sparse" else clipped
+    square = exact_square(clipped)
+    assert square <= Fraction(1 + 8 * 2.0**-53) ** 2
+    if exact_square(row) <= 1:
+        assert np.array_equal(clipped, row)  # to the bit
+    else:
+        assert square >= Fraction(1 - 8 * 2.0**-53) ** 2
+        assert clipped == pytest.approx(row / np.abs(row).max() * np.abs(clipped).max(), rel=1e-15)
+
+
+@pytest.mark.parametrize("scale", [*SCALES.values(), 1e-200, 1e200])
+def test_norms_need_no_squares(scale):
+    rows = np.array([[3.0, 4.0], [0.0, 0.0], [0.6, -0.8]])
+    norms = np.array([5.0, 0.0, 1.0])
+    with np.errstate(over="ignore"):
+        expected = norms * scale
+        rows = rows * scale
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    expected = expected[-len(rows) :]
+    # a multiple of the smallest float has no digits to be right to
+    assert np.allclose(row_norms(rows), expected, rtol=1e-15, atol=2 * LEAST)
+    assert np.allclose(row_norms(sp.csr_matrix(rows)), expected, rtol=1e-15, atol=2 * LEAST)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("clip", [math.sqrt(2), 0.3, 1e-6])
+@pytest.mark.parametrize("record", EXTREMES)
+def test_one_extreme_record_adds_a_gradient_within_the_clip(record, clip, kind):
+    """At zero and at weights on the way: the others are zeros, so what moves the weights is the record."""
+    p = replace(plan("noisy_gd", {"steps": 1, "clip": clip}, setting(1)), sigma=0.0, step_size=1.0)
+    row = np.array([EXTREMES[record]])
+    scaled = Scaling(1.0).apply(as_given(row, kind))
+    for Z in (scaled, as_given(row, kind)):
+        gradient = descend(p, Z, np.array([1]), noise())[0]
+        assert np.isfinite(gradient).all()
+        assert exact_square(gradient) <= Fraction(clip) ** 2 * Fraction(1 + 8 * 2.0**-53) ** 2
+    far = descend(replace(p, steps=7), scaled, np.array([1]), noise())
+    assert np.isfinite(far).all()
+    # the mean over steps 4 to 7 of weights that each step moves by the clip at most
+    assert exact_square(far) <= (Fraction(11, 2) * Fraction(clip) * Fraction(1 + 1e-14)) ** 2
+
+
+def test_a_record_too_long_to_square_counts_like_any_other_out_of_bounds():
+    rng = np.random.default_rng(1)
+    rest, direction = rng.normal(size=(20, 3)), np.array([0.6, 0.0, -0.8])
+    y = np.arange(21) % 2
+    for name in OPTIONS:
+        p = plan(name, {}, setting(21))
+        public = PublicPoints(rest)
+        fits = [
+            p.learn(
+                PrivateRecords(np.vstack([rest, length * direction]), y), public, noise(), rng
+            ).model.coef_
+            for length in (1e60, 1e308)
+        ]
+        assert fits[0] == pytest.approx(fits[1], rel=1e-9)
