@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import ConfigError, DataError
+from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,8 @@ def main(argv: list[str]) -> int:
     """
     args = _parser().parse_args(argv)
     labels: list[str] | None
+    if args.output is not None:
+        check_file(args.output)
     from pate_cli.console import err, out
     from pate_cli.students import load_student
 
@@ -53,13 +56,7 @@ def main(argv: list[str]) -> int:
     if args.output is None:
         out().out("\n".join(lines), highlight=False)
     else:
-        from pate_cli.results import write_text
-
-        try:
-            write_text(args.output, "".join(f"{line}\n" for line in lines))
-        except OSError as error:
-            accepted = f"a path that can be written ({error.strerror})"
-            raise ConfigError("--output", str(args.output), accepted) from error
+        write_output(args.output, "".join(f"{line}\n" for line in lines))
     known = set(map(_plain, model.classes))
     # Where no label is one the model knows, they are placeholders: there is nothing to compare.
     if labels is not None and not known.isdisjoint(labels):

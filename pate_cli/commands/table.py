@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pate_cli.console import err, out
 from pate_cli.errors import DataError, InputError
+from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
     from pate_cli.results import RunRecord, RunTable
@@ -34,7 +35,7 @@ def main(argv: list[str]) -> int:
     if not outputs:
         _print(table, options.format or "console")
     for path, form in outputs:
-        _write(path, _render(table, form))
+        write_output(path, _render(table, form))
     if table.left_out and (outputs or options.format == "csv"):
         # CSV has no place for it, and a file does not show it to who is at the terminal.
         err().print(table.remarks()[0], markup=False)
@@ -79,10 +80,7 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
             raise InputError(
                 f"--output {path}: unknown extension; accepted: {', '.join(_BY_EXTENSION)}, or add --format"
             )
-        if path.is_dir():
-            raise InputError(f"--output {path}: is a directory; give a file")
-        if not path.parent.is_dir():
-            raise InputError(f"--output {path}: there is no directory {path.parent}; make it first")
+        check_file(path)
         outputs.append((path, chosen))
     return outputs
 
@@ -137,12 +135,3 @@ def _print(table: RunTable, form: str) -> None:
         encoding = out().encoding
         text = _render(table, form).encode(encoding, "replace").decode(encoding)
         out().out(text, end="", highlight=False)
-
-
-def _write(path: Path, text: str) -> None:
-    from pate_cli.results import write_text
-
-    try:
-        write_text(path, text)
-    except OSError as error:
-        raise InputError(f"--output {path}: cannot be written: {error.strerror or error}") from error

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ from pate_cli import console
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.students.trusted import Refused, foreign_types
 from pate_cli.types import _Private
+from pate_cli.writing import write_file
 
 __all__ = ["SavedStudent", "load_student", "save_student"]
 
@@ -99,15 +98,7 @@ def save_student(
     )
     path = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_file(path, content)
     except OSError as error:
         raise ConfigError(
             "model file", str(path), f"a path that can be written ({error.strerror})"
@@ -196,10 +187,3 @@ def _student(content: Any, path: Path) -> SavedStudent:
 
 def _is_fitted(encoder: Any) -> bool:
     return hasattr(encoder, "feature_names_in_") and hasattr(encoder, "transformers_")
-
-
-def _umask() -> int:
-    """Return the process's umask; it can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
