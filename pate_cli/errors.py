@@ -59,7 +59,7 @@ class InfeasibleError(InputError):
 def one_line(text: str) -> str:
     r"""Put text on one line that any terminal can show.
 
-    Text from a file may hold what a terminal obeys, as ``ESC [ 2 J``: such signs are spelled out (``\\x1b``),
+    Text from a file may hold what a terminal obeys, as ``ESC [ 2 J``: such signs are spelled out (``\x1b``),
     and so is half of a surrogate pair (a file name that is not UTF-8), which cannot be printed anywhere.
     """
     line = " ".join(text.split())

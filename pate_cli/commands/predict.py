@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.errors import ConfigError, DataError
+from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def main(argv: list[str]) -> int:
     codes = _codes(model, X, args.model, args.data)
     lines = [model.classes[code] for code in codes.tolist()]
     if args.output is None:
-        out().out("\n".join(lines), highlight=False)
+        # a label comes from the file, and may hold what a terminal obeys
+        shown = map(one_line, lines) if out().is_terminal else lines
+        out().out("\n".join(shown), highlight=False)
     else:
         write_output(args.output, "".join(f"{line}\n" for line in lines))
     known = set(map(_plain, model.classes))

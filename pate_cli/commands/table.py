@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pate_cli.console import err, out
-from pate_cli.errors import DataError, InputError
+from pate_cli.errors import DataError, InputError, one_line
 from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "paths",
         nargs="+",
-        type=Path,
         metavar="PATH",
         help="directory searched for result.json, or such a file",
     )
@@ -85,10 +84,13 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
     return outputs
 
 
-def _collect(paths: list[Path]) -> list[RunRecord]:
+def _collect(names: list[str]) -> list[RunRecord]:
     from pate_cli.results import find_records
 
-    for path in paths:
+    paths = [Path(name) for name in names]
+    for name, path in zip(names, paths, strict=True):
+        if not name:  # as an unset variable of the shell is; to Path, the current directory
+            raise DataError("'': no path; give the directory of a run, or one above it (. for this one)")
         if not path.exists():
             raise DataError(
                 f"{path}: no such file or directory; give the directory of a run, or one above it"
@@ -101,7 +103,7 @@ def _collect(paths: list[Path]) -> list[RunRecord]:
             f"{where}: no run found" + (f" ({'; '.join(reports)})" if reports else " (no result.json in it)")
         )
     for report in reports:
-        err().print(f"left out: {report}", markup=False, soft_wrap=True)
+        err().print(one_line(f"left out: {report}"), markup=False, soft_wrap=True)
     return found.records
 
 

@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pate_cli.errors import DataError
+from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RunRecord
 from pate_cli.writing import write_file
 
@@ -99,7 +100,7 @@ def find_records(paths: Iterable[str | Path]) -> Found:
             try:
                 found.records.append(_read(file))
             except _Unreadable as error:
-                found.unreadable.append((file, str(error)))
+                found.unreadable.append((file, one_line(str(error))))
     return found
 
 
@@ -128,6 +129,8 @@ def _candidates(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path
 
 def _read(path: Path) -> RunRecord:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise _Unreadable("not a regular file")
         content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_not_json)
         return RunRecord.from_dict(content)
     except OSError as error:
