@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = ["BudgetSpent", "ConfigError", "DataError", "InfeasibleError", "InputError", "Terminated"]
+__all__ += ["one_line"]
 
 
 class BudgetSpent(RuntimeError):
@@ -23,7 +24,7 @@ class InputError(Exception):
     """What the user gave cannot be used; `str(error)` is the one line to show."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(one_line(message))
 
 
 class ConfigError(InputError):
@@ -53,6 +54,18 @@ class DataError(InputError):
 
 class InfeasibleError(InputError):
     """The mechanism cannot work at these sizes; names what would make it work."""
+
+
+def one_line(text: str) -> str:
+    r"""Put text on one line that any terminal can show.
+
+    Text from a file may hold what a terminal obeys, as ``ESC [ 2 J``: such signs are spelled out (``\x1b``),
+    and so is half of a surrogate pair (a file name that is not UTF-8), which cannot be printed anywhere.
+    """
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
 
 
 def _config_error(kind: type[ConfigError], key: str, message: str) -> ConfigError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError, DataError, InputError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -25,7 +25,11 @@ _SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
 _PLAIN = ("eps", "delta", "seed", "repeats")
 """Keys whose values choose no option: jobs that differ in nothing else are composed once."""
 
-_LAUNCHERS = {"joblib": "joblib-launcher", "submitit_local": "slurm", "submitit_slurm": "slurm"}
+_LAUNCHERS = {
+    "joblib": "hydra-joblib-launcher",
+    "submitit_local": "hydra-submitit-launcher submitit",
+    "submitit_slurm": "hydra-submitit-launcher submitit",
+}
 _NOT_OURS = ("config_path", "config_name", "experimental_rerun")
 
 
@@ -202,6 +206,8 @@ def chosen_directory(
     """
     _, run_dir, sweep_dir = _compose(overrides, config_dir)
     chosen = sweep_dir if multirun else run_dir
+    if not chosen.strip():  # it would be the current directory, and whatever is in it
+        raise ConfigError(f"hydra.{'sweep' if multirun else 'run'}.dir", chosen, "a directory, or auto")
     return None if chosen == "auto" else chosen
 
 
@@ -227,11 +233,14 @@ def _told(overrides: Sequence[str], config_dir: str | None) -> Iterator[None]:
     """Say Hydra's errors in one line."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
 
     try:
         yield
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise _explained(error, overrides, config_dir) from error
+    except (HydraException, OmegaConfBaseException, ValueError, YAMLError) as error:
+        unread = isinstance(error, (YAMLError, UnicodeDecodeError)) or "composing config" in str(error)
+        broken = _broken_file(config_dir) if config_dir and unread else None
+        raise broken or _explained(error, overrides, config_dir) from error
 
 
 def _checked_groups(container: dict[str, Any], config_dir: str | None) -> dict[str, Any]:
@@ -255,11 +264,33 @@ def _resolve(cfg: DictConfig) -> tuple[dict[str, Any], str, str]:
         container: Any = OmegaConf.to_container(ours, resolve=True)
         return (
             {str(key): value for key, value in container.items()},
-            str(cfg.hydra.run.dir),
-            str(cfg.hydra.sweep.dir),
+            str(cfg.hydra.run.dir or ""),
+            str(cfg.hydra.sweep.dir or ""),
         )
     finally:
         holder.cfg = before
+
+
+def _broken_file(config_dir: str) -> InputError | None:
+    """Name the first of the user's files that is not YAML; Hydra names it seldom, and never in one line."""
+    import yaml
+
+    for path in sorted(Path(config_dir).rglob("*.yaml")):
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            return DataError(f"{path}: cannot be read ({error.strerror})")
+        except UnicodeDecodeError as error:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            return DataError(f"{path}, line {line}: not UTF-8 text")
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f", line {mark.line + 1}" if mark else ""
+            reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "malformed"
+            return DataError(f"{path}{where}: not YAML ({reason})")
+        if not (content is None or isinstance(content, dict)):
+            return DataError(f"{path}: holds a {type(content).__name__}; keys and values are needed")
+    return None
 
 
 def _explained(error: Exception, overrides: Sequence[str], config_dir: str | None) -> InputError:
@@ -274,9 +305,7 @@ def _explained(error: Exception, overrides: Sequence[str], config_dir: str | Non
     if isinstance(error, MissingConfigException):
         group, _, option = str(error.missing_cfg_file).rpartition("/")
         if group == "hydra/launcher" and option in _LAUNCHERS:
-            return InputError(
-                f"{group}={option}: not installed; pip install 'pate-cli[{_LAUNCHERS[option]}]'"
-            )
+            return InputError(f"{group}={option}: not installed; pip install {_LAUNCHERS[option]}")
         return ConfigError(group or option, option, ", ".join(sorted(error.options or [])) or "none")
     message = str(error)
     key = re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", message)
@@ -319,4 +348,6 @@ def _options(group: str, config_dir: str | None) -> str:
 
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines and isinstance(error.__cause__, Exception):
+        return _first_line(error.__cause__)
     return lines[0] if lines else type(error).__name__

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "pate_cli"
 # bottom to top; rooms on one floor do not know each other
 FLOORS = (
     ("__init__", "errors", "types", "console"),
-    ("hypotheses",),
+    ("hypotheses", "writing"),
     ("privacy", "learners"),
     ("datasets", "teachers", "mechanisms", "queries", "students", "results", "release", "cache"),
     ("private_learner", "streams"),

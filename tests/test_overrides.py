@@ -7,7 +7,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from pate_cli import overrides
+from pate_cli import cli, overrides
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.overrides import chosen_directory, compose, compose_all, jobs, parse_argv, quoted
 
@@ -141,3 +141,34 @@ def test_packaged_prefers_the_wheel(tmp_path, monkeypatch):
     assert overrides.packaged("conf") == tmp_path / "checkout/conf"
     (tmp_path / "checkout/pate_cli/conf").mkdir()
     assert overrides.packaged("conf") == tmp_path / "checkout/pate_cli/conf"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"estimator: [tree\n", ", line 2: not YAML (expected ',' or ']', but got '<stream end>')"),
+        (b"a: b: c\n", ", line 1: not YAML (mapping values are not allowed here)"),
+        (b"estimator: tree\n\tparams: 1\n", ", line 2: not YAML (found character '\\t'"),
+        (b"estimator: tree\nparams: \xff\n", ", line 2: not UTF-8 text"),
+        (b"estimator: tree\nparams: \x01\n", ": not YAML (special characters are not allowed)"),
+        (b"- estimator\n", ": holds a list; keys and values are needed"),
+    ],
+)
+def test_a_config_that_is_not_yaml_is_named(content, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own" / "teacher").mkdir(parents=True)
+    (tmp_path / "own" / "teacher" / "mine.yaml").write_bytes(content)
+    for argv in (["run"], ["plan"], ["audit"]):
+        assert cli.main([*argv, "--config-dir", "own", "teacher=mine"]) == 2
+        message = capsys.readouterr().err
+        assert message.startswith(f"pate: own/teacher/mine.yaml{said}")
+        assert message.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]
+
+
+@pytest.mark.parametrize(("argv", "key"), [([], "hydra.run.dir"), (["-m"], "hydra.sweep.dir")])
+def test_an_empty_directory_is_not_the_current_one(argv, key, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["run", *argv, f"{key}=", "repeats=1"]) == 2
+    assert capsys.readouterr().err == f"pate: {key}: got ''; accepted: a directory, or auto\n"
+    assert list(tmp_path.iterdir()) == []

@@ -9,12 +9,15 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import venv
 import zipfile
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+
+from pate_cli import overrides
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -123,3 +126,16 @@ def imported_packages(source: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module.split(".")[0])
     return names - sys.stdlib_module_names
+
+
+def test_no_message_installs_a_package_that_is_not_ours():
+    """There is no `pate-cli` to be had; what is told to be installed is what the extras ask for."""
+    extras = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    asked = {re.split(r"[<>=]", needed)[0] for name in extras for needed in extras[name]}
+    for path in [REPO / "README.md", *(REPO / "docs").glob("*.md"), *(REPO / "pate_cli").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        assert "pate-cli[" not in text, path
+        for told in re.findall(r"pip install ([a-z][a-z -]*[a-z])", text):
+            assert path.suffix == ".md" or set(told.split()) <= asked, path
+    for told in overrides._LAUNCHERS.values():
+        assert set(told.split()) <= asked

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,8 +131,8 @@ def _check(options: argparse.Namespace) -> None:
             raise ConfigError(f"--{name}", value, f"a whole number >= {least}")
     if not 0 < options.confidence < 1:
         raise ConfigError("--confidence", options.confidence, "a number in (0, 1)")
-    if options.output and (options.output.is_dir() or not options.output.absolute().parent.is_dir()):
-        raise ConfigError("--output", str(options.output), "a file in a directory that exists")
+    if options.output:
+        check_file(options.output)
 
 
 def _config(options: argparse.Namespace) -> RunConfig:
@@ -336,9 +337,4 @@ def _better(findings: list[Finding]) -> list[Finding]:
 def _write(path: Path, record: dict[str, Any]) -> None:
     import json
 
-    from pate_cli.results import write_text
-
-    try:
-        write_text(path, json.dumps(record, indent=2, allow_nan=False) + "\n")
-    except OSError as error:
-        raise InputError(f"--output {path}: cannot be written: {error.strerror or error}") from error
+    write_output(path, json.dumps(record, indent=2, allow_nan=False) + "\n")

@@ -7,8 +7,6 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pate_cli.errors import InputError
-
 if TYPE_CHECKING:
     from pate_cli.reproduce.findings import Findings
 
@@ -38,20 +36,19 @@ def main(argv: list[str]) -> int:
         If a file cannot be written.
     """
     from pate_cli.frontier.methods import budgets, default_methods, methods, plan_frontier
+    from pate_cli.reproduce.output import check, write
 
     options = _parser(default_methods()).parse_intermixed_args(argv)
     names = options.methods if options.methods is not None else "" if options.method else default_methods()
     chosen = methods(names, options.method)
     plan = plan_frontier(options.overrides, chosen, budgets(options.eps), repeats=options.repeats)
     directory = options.output or Path("outputs") / "frontier" / plan.rows[0].dataset
-    if directory.exists() and not directory.is_dir():
-        raise InputError(f"--output {directory}: is a file; give a directory")
+    check(directory, default=options.output is None)
 
     from pate_cli import console
     from pate_cli.frontier.report import report
     from pate_cli.frontier.yardsticks import measure
     from pate_cli.reproduce.engine import run
-    from pate_cli.reproduce.output import write
     from pate_cli.reproduce.progress import reporting
 
     work, force = directory / ".work", options.force

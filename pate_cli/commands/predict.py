@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.errors import ConfigError, DataError
+from pate_cli.errors import ConfigError, DataError, one_line
+from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +41,8 @@ def main(argv: list[str]) -> int:
     """
     args = _parser().parse_args(argv)
     labels: list[str] | None
+    if args.output is not None:
+        check_file(args.output)
     from pate_cli.console import err, out
     from pate_cli.students import load_student
 
@@ -48,18 +51,14 @@ def main(argv: list[str]) -> int:
         X, labels = _numbered(args.data, model, args.target)
     else:
         X, labels = _table(args.data, model, args.target or model.meta.get("target"), args.sep)
-    codes = _predict(model.student, X)
+    codes = _codes(model, X, args.model, args.data)
     lines = [model.classes[code] for code in codes.tolist()]
     if args.output is None:
-        out().out("\n".join(lines), highlight=False)
+        # a label comes from the file, and may hold what a terminal obeys
+        shown = map(one_line, lines) if out().is_terminal else lines
+        out().out("\n".join(shown), highlight=False)
     else:
-        from pate_cli.results import write_text
-
-        try:
-            write_text(args.output, "".join(f"{line}\n" for line in lines))
-        except OSError as error:
-            accepted = f"a path that can be written ({error.strerror})"
-            raise ConfigError("--output", str(args.output), accepted) from error
+        write_output(args.output, "".join(f"{line}\n" for line in lines))
     known = set(map(_plain, model.classes))
     # Where no label is one the model knows, they are placeholders: there is nothing to compare.
     if labels is not None and not known.isdisjoint(labels):
@@ -91,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TYPE",
         action="append",
         default=[],
-        help="a type the model may bring besides scikit-learn's, as mypackage.MyClassifier; its code is run",
+        help="a further type the model may hold, by its exact name: mypackage.MyClassifier; its code is run",
     )
     return parser
 
@@ -117,7 +116,7 @@ def _table(path: Path, model: SavedStudent, target: str | None, sep: str) -> tup
     from pate_cli.datasets.tabular import read_table
 
     text = read_table(path, sep)
-    columns = [str(column) for column in model.encoder.feature_names_in_]
+    columns, numbers = _columns(model.encoder)
     missing = [column for column in columns if column not in text.columns]
     if missing:
         raise DataError(f"{path}: no column {', '.join(map(repr, missing))}, which the model was trained on")
@@ -126,16 +125,16 @@ def _table(path: Path, model: SavedStudent, target: str | None, sep: str) -> tup
         if target not in text.columns:
             raise ConfigError("--target", target, f"a column of {path}: {', '.join(map(str, text.columns))}")
         labels = [_plain(cell) for cell in text[target]]
-    numbers = _number_columns(model.encoder)
     cells = {name: _as_numbers(text[name], path) if name in numbers else text[name] for name in columns}
     return model.encoder.transform(pd.DataFrame(cells, index=text.index)), labels
 
 
-def _number_columns(encoder: Any) -> set[str]:
-    """Columns the encoder scales; the others hold categories."""
-    return {
+def _columns(encoder: Any) -> tuple[list[str], set[str]]:
+    """Columns the encoder was fitted on, and those of them it scales; the others hold categories."""
+    scaled = {
         str(column) for name, _, columns in encoder.transformers_ if name == "numbers" for column in columns
     }
+    return [str(column) for column in encoder.feature_names_in_], scaled
 
 
 def _as_numbers(column: Any, path: Path) -> Any:
@@ -149,6 +148,19 @@ def _as_numbers(column: Any, path: Path) -> Any:
         place = f"{path}, line {column.index[bad[0]]}"
         raise DataError(f"{place}: numeric column {column.name!r} has {column.iloc[bad[0]]!r}")
     return values
+
+
+def _codes(model: SavedStudent, X: Any, file: Path, data: Path) -> IntArray:
+    """Class codes, shape (m,); a file may be whole and its classifier of no use."""
+    import numpy as np
+
+    try:
+        codes = _predict(model.student, X)
+    except Exception as error:
+        raise DataError(f"{file}: cannot label the records of {data} ({error})") from error
+    if codes.shape != (X.shape[0],) or (codes < 0).any() or (codes >= len(model.classes)).any():
+        raise DataError(f"{file}: gives a code that is not one of its {len(model.classes)} classes")
+    return np.asarray(codes)
 
 
 def _predict(student: Any, X: Any) -> IntArray:

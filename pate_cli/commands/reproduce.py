@@ -38,6 +38,7 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_intermixed_args(argv)
     from pate_cli import console
     from pate_cli.reproduce import recipes
+    from pate_cli.reproduce.output import check, write
 
     if options.list:
         if options.name:
@@ -49,11 +50,8 @@ def main(argv: list[str]) -> int:
         raise InputError(f"{options.name}: the recipe comes first; there are: {', '.join(recipes.names())}")
     recipe = recipes.find_recipe(options.name)
     directory = options.output or Path("outputs") / "reproduce" / (recipe.name + "-quick" * options.quick)
-    if directory.exists() and not directory.is_dir():
-        raise InputError(f"--output {directory}: is a file; give a directory")
+    check(directory, default=options.output is None)
     findings = _reproduce(recipe, options, directory)
-    from pate_cli.reproduce.output import write
-
     write(directory, findings)
     _report(findings)
     console.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pate_cli.console import err, out
-from pate_cli.errors import DataError, InputError
+from pate_cli.errors import DataError, InputError, one_line
+from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
     from pate_cli.results import RunRecord, RunTable
@@ -34,7 +35,7 @@ def main(argv: list[str]) -> int:
     if not outputs:
         _print(table, options.format or "console")
     for path, form in outputs:
-        _write(path, _render(table, form))
+        write_output(path, _render(table, form))
     if table.left_out and (outputs or options.format == "csv"):
         # CSV has no place for it, and a file does not show it to who is at the terminal.
         err().print(table.remarks()[0], markup=False)
@@ -51,7 +52,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "paths",
         nargs="+",
-        type=Path,
         metavar="PATH",
         help="directory searched for result.json, or such a file",
     )
@@ -79,18 +79,18 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
             raise InputError(
                 f"--output {path}: unknown extension; accepted: {', '.join(_BY_EXTENSION)}, or add --format"
             )
-        if path.is_dir():
-            raise InputError(f"--output {path}: is a directory; give a file")
-        if not path.parent.is_dir():
-            raise InputError(f"--output {path}: there is no directory {path.parent}; make it first")
+        check_file(path)
         outputs.append((path, chosen))
     return outputs
 
 
-def _collect(paths: list[Path]) -> list[RunRecord]:
+def _collect(names: list[str]) -> list[RunRecord]:
     from pate_cli.results import find_records
 
-    for path in paths:
+    paths = [Path(name) for name in names]
+    for name, path in zip(names, paths, strict=True):
+        if not name:  # as an unset variable of the shell is; to Path, the current directory
+            raise DataError("'': no path; give the directory of a run, or one above it (. for this one)")
         if not path.exists():
             raise DataError(
                 f"{path}: no such file or directory; give the directory of a run, or one above it"
@@ -103,7 +103,7 @@ def _collect(paths: list[Path]) -> list[RunRecord]:
             f"{where}: no run found" + (f" ({'; '.join(reports)})" if reports else " (no result.json in it)")
         )
     for report in reports:
-        err().print(f"left out: {report}", markup=False, soft_wrap=True)
+        err().print(one_line(f"left out: {report}"), markup=False, soft_wrap=True)
     return found.records
 
 
@@ -137,12 +137,3 @@ def _print(table: RunTable, form: str) -> None:
         encoding = out().encoding
         text = _render(table, form).encode(encoding, "replace").decode(encoding)
         out().out(text, end="", highlight=False)
-
-
-def _write(path: Path, text: str) -> None:
-    from pate_cli.results import write_text
-
-    try:
-        write_text(path, text)
-    except OSError as error:
-        raise InputError(f"--output {path}: cannot be written: {error.strerror or error}") from error

@@ -46,7 +46,7 @@ def check(address: str | None) -> None:
         If Dask is not installed, or no scheduler with a worker of our versions answers.
     """
     if find_spec("distributed") is None:
-        raise InputError("compute=dask: Dask is not installed; pip install 'pate-cli[dask]'")
+        raise InputError("compute=dask: Dask is not installed; pip install distributed cryptography")
     if address is not None:
         with _client(address) as client:
             _check_workers(client, address)

@@ -30,6 +30,8 @@ __all__ = ["load_file", "load_known", "open_bytes", "read_libsvm"]
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 _MAX_INDEX = 2**31 - 1
+_MOST_UNASKED = 2**24
+"""Columns taken from the indices alone: each model holds a number a column, and an index may be a slip."""
 _CHUNK = 2**20
 
 
@@ -101,7 +103,7 @@ def read_libsvm(
     path : Path
         May end in .bz2, .gz or .xz.
     n_features : int or None
-        Number of columns; None for the largest index found.
+        Number of columns; None for the largest index found, up to 2^24.
     digest : hashlib object, optional
         As of `open_bytes`.
 
@@ -124,6 +126,8 @@ def read_libsvm(
             X, y = load_svmlight_file(stream, n_features=n_features)
     except (ValueError, OverflowError) as error:
         raise DataError(_explain(path, n_features) or f"{path}: not a LIBSVM file ({error})") from None
+    if n_features is None and X.shape[1] > _MOST_UNASKED and (problem := _explain(path, None)):
+        raise DataError(problem)
     if len(y) == 0:
         raise DataError(f"{path}: empty, no records in it")
     if X.nnz == 0:
@@ -172,7 +176,7 @@ def load_file(name: str, *, path: str | Path | None, n_features: int | None) -> 
     path : str or Path
         May end in .bz2, .gz or .xz.
     n_features : int or None
-        Number of columns; None for the largest index in the file.
+        Number of columns; None for the largest index in the file, up to 2^24.
 
     Raises
     ------
@@ -221,8 +225,10 @@ def _line_problem(fields: list[str], n_features: int | None) -> str:
         if int(index) <= last:
             return f"index {_short(index)} after index {last}; indices must increase"
         last = int(index)
-        if last > (n_features or _MAX_INDEX):
-            return f"index {_short(index)} is more than the {n_features or _MAX_INDEX} features accepted"
+        most = n_features or _MOST_UNASKED
+        if last > most:
+            more = "" if n_features else "; if there are as many, set dataset.n_features"
+            return f"index {_short(index)} is more than the {most} features accepted{more}"
     return ""
 
 

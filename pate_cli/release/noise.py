@@ -83,6 +83,6 @@ def _opendp() -> Any:
     try:
         import opendp.prelude as dp
     except ImportError as error:
-        raise InputError("release=true needs OpenDP: pip install 'pate-cli[release]'") from error
+        raise InputError("release=true needs OpenDP: pip install opendp") from error
     dp.enable_features("contrib")
     return dp

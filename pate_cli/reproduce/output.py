@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import io
-import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.errors import InputError
 from pate_cli.reproduce.findings import Findings
 from pate_cli.reproduce.page import Drawn, page
-from pate_cli.results import write_text
+from pate_cli.writing import check_directory, write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["write"]
+__all__ = ["check", "write"]
 
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -28,6 +27,29 @@ _STYLE: dict[Any, Any] = {
     "svg.fonttype": "path",
 }
 _OURS = ("figure*.png", "figure*.svg", "table.*", "paired.*", "rows.*", "report.html")
+
+
+def check(directory: Path, *, default: bool) -> None:
+    """Check, before the work, that `write` will be able to write.
+
+    Parameters
+    ----------
+    directory : Path
+        Of `--output`, or the default one.
+    default : bool
+        Whether it is the default: then those above it may be missing too.
+
+    Raises
+    ------
+    InputError
+    """
+    check_directory(directory, parents=default)
+    for pattern in _OURS:
+        for path in directory.glob(pattern):
+            if path.is_dir():
+                raise InputError(
+                    f"--output {directory}: {path.name} in it is a directory; give another place"
+                )
 
 
 def write(directory: Path, findings: Findings) -> list[Path]:
@@ -60,8 +82,8 @@ def write(directory: Path, findings: Findings) -> list[Path]:
         for path in directory.glob(pattern):
             if path.name not in texts and path.name not in images:
                 path.unlink()
-    written = [_write_bytes(directory / name, content) for name, content in images.items()]
-    return [write_text(directory / name, text) for name, text in texts.items()] + written
+    content: dict[str, str | bytes] = {**images, **texts}
+    return [write_file(directory / name, data) for name, data in content.items()]
 
 
 def _render(draw: Callable[[], Figure], salt: str) -> tuple[bytes, bytes, float]:
@@ -74,14 +96,3 @@ def _render(draw: Callable[[], Figure], salt: str) -> tuple[bytes, bytes, float]
         figure.savefig(png, format="png", dpi=150, metadata={"Software": None})
         figure.savefig(svg, format="svg", metadata={"Date": None})
     return png.getvalue(), svg.getvalue(), float(figure.get_figwidth() * 96)
-
-
-def _write_bytes(path: Path, content: bytes) -> Path:
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return path

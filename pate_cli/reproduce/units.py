@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.cache import code_version, learner_version, library_versions
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.results import config_hash, write_text
+from pate_cli.results import config_hash
 from pate_cli.results.provenance import plain
+from pate_cli.writing import write_file
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Outcome
@@ -128,7 +129,9 @@ class Unit:
         content = plain({"schema": _SCHEMA, "identity": asdict(key), **asdict(self)})
         text = json.dumps(content, allow_nan=False) + "\n"
         # hundreds of them, and `read` refuses what is not whole: not worth waiting for the disk
-        write_text(key.file(directory, self.repeat), text, sync=False)
+        path = key.file(directory, self.repeat)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, text, sync=False)
 
     @classmethod
     def read(cls, directory: Path, key: Identity, repeat: int) -> Unit | None:

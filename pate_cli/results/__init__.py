@@ -6,7 +6,7 @@ Nothing heavy is imported here: a command may import this room at start-up.
 from pate_cli.results.provenance import collect_provenance, config_hash, plain, versions
 from pate_cli.results.record import STATUSES, MeanAccuracy, RunRecord, Summary, summarise
 from pate_cli.results.renderers import to_console, to_csv, to_latex, to_markdown
-from pate_cli.results.store import Found, find_records, read_record, write_record, write_repeats, write_text
+from pate_cli.results.store import Found, find_records, read_record, write_record, write_repeats
 from pate_cli.results.tables import RunTable, TableRow, run_table
 
 __all__ = [
@@ -31,5 +31,4 @@ __all__ = [
     "versions",
     "write_record",
     "write_repeats",
-    "write_text",
 ]

@@ -249,13 +249,28 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_amount(value: object) -> bool:
+    return _is_number(value) and value >= 0  # type: ignore[operator]
+
+
+def _is_share(value: object) -> bool:
+    return _is_number(value) and 0 <= value <= 1  # type: ignore[operator]
+
+
 def _is_accuracy(value: object) -> bool:
-    return isinstance(value, dict) and (
-        _is_number(value.get("mean"))
+    """Whether it is a `MeanAccuracy`; half-widths of numbers in [0, 1] are 0.98 at most."""
+    return (
+        isinstance(value, dict)
+        and _is_share(value.get("mean"))
         and "ci95" in value
-        and (value["ci95"] is None or _is_number(value["ci95"]))
+        and (value["ci95"] is None or _is_share(value["ci95"]))
         and _is_count(value.get("n"))
+        and value["n"] >= 1
     )
+
+
+def _is_diagnostic(name: str, value: object) -> bool:
+    return value is None or name == "note" or (_is_share if name == "ceiling" else _is_number)(value)
 
 
 def _or_null(accepts: Callable[[object], bool]) -> Callable[[object], bool]:
@@ -268,6 +283,7 @@ _NUMERIC = {"n_asked", "n_answered", "eps", "delta", "eps_ex_post", "eps_odomete
 _TEXT: tuple[Callable[[object], bool], str] = (lambda value: isinstance(value, str), "text")
 _OBJECT: tuple[Callable[[object], bool], str] = (lambda value: isinstance(value, dict), "an object")
 _NUMBER = (_or_null(_is_number), "a number, 'inf' or null")
+_AMOUNT = (_or_null(_is_amount), "a number of at least 0, or null")
 
 # Every key of the file but the version, in the file's order: what is accepted, and that in words.
 _SCHEMA: dict[str, tuple[Callable[[object], bool], str]] = {
@@ -279,20 +295,25 @@ _SCHEMA: dict[str, tuple[Callable[[object], bool], str]] = {
         lambda value: isinstance(value, dict) and all(map(_or_null(_is_count), value.values())),
         "an object of integers",
     ),
-    "n_teachers": (_or_null(_is_count), "an integer or null"),
-    "n_asked": _NUMBER,
-    "n_answered": _NUMBER,
+    "n_teachers": (
+        _or_null(lambda value: _is_count(value) and _is_amount(value)),
+        "an integer of at least 0, or null",
+    ),
+    "n_asked": _AMOUNT,
+    "n_answered": _AMOUNT,
     "eps": _NUMBER,
     "delta": _NUMBER,
     "eps_ex_post": _NUMBER,
     "eps_odometer": _NUMBER,
-    "accuracy": (_or_null(_is_accuracy), "an object with mean, ci95 and n, or null"),
+    "accuracy": (
+        _or_null(_is_accuracy),
+        "an object with mean in [0, 1], ci95 in [0, 1] or null and n of at least 1; or null",
+    ),
     "diagnostics": (
         lambda value: (
-            isinstance(value, dict)
-            and all(item is None or key == "note" or _is_number(item) for key, item in value.items())
+            isinstance(value, dict) and all(_is_diagnostic(key, item) for key, item in value.items())
         ),
-        "an object of numbers",
+        "an object of numbers, the ceiling in [0, 1]",
     ),
     "plan": _OBJECT,
     "provenance": _OBJECT,

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
 import os
-import secrets
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pate_cli.errors import DataError
+from pate_cli.errors import DataError, one_line
 from pate_cli.results.record import RunRecord
+from pate_cli.writing import write_file
 
 if TYPE_CHECKING:
     from pate_cli.types import RepeatResult
 
 __all__ = ["RECORD_NAME", "REPEATS_NAME", "Found"]
-__all__ += ["find_records", "read_record", "write_record", "write_repeats", "write_text"]
+__all__ += ["find_records", "read_record", "write_record", "write_repeats"]
 
 RECORD_NAME = "result.json"
 REPEATS_NAME = "repeats.csv"
@@ -48,7 +48,7 @@ def write_record(directory: str | Path, record: RunRecord) -> Path:
     """
     # Strict JSON: a nan or an infinity here is a bug, not something to write.
     text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    return write_text(Path(directory) / RECORD_NAME, text)
+    return _write(directory, RECORD_NAME, text)
 
 
 def write_repeats(directory: str | Path, repeats: Sequence[RepeatResult]) -> Path:
@@ -66,43 +66,7 @@ def write_repeats(directory: str | Path, repeats: Sequence[RepeatResult]) -> Pat
     for repeat in repeats:
         measured = [repeat.diagnostics.get(name, "") for name in diagnostics]
         writer.writerow([*(getattr(repeat, name) for name in names), *measured])
-    return write_text(Path(directory) / REPEATS_NAME, buffer.getvalue())
-
-
-def write_text(path: str | Path, text: str, *, sync: bool = True) -> Path:
-    """Write a file whole or not at all: to a temporary file beside it, then put in its place.
-
-    Parameters
-    ----------
-    path : path-like
-    text : str
-    sync : bool
-        Whether it has to outlast a power cut. Without, a process that is killed still loses nothing, but
-        whoever reads the file after a power cut must be able to tell that it is not whole.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing new is left behind.
-    """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        # "backslashreplace" is for names that are not valid UTF-8; in JSON it is even the right escape.
-        with open(temporary, "x", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            file.write(text)
-            if sync:
-                file.flush()
-                os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
-    if sync:
-        _sync_directory(path.parent)
-    return path
+    return _write(directory, REPEATS_NAME, buffer.getvalue())
 
 
 def read_record(path: str | Path) -> RunRecord:
@@ -136,8 +100,13 @@ def find_records(paths: Iterable[str | Path]) -> Found:
             try:
                 found.records.append(_read(file))
             except _Unreadable as error:
-                found.unreadable.append((file, str(error)))
+                found.unreadable.append((file, one_line(str(error))))
     return found
+
+
+def _write(directory: str | Path, name: str, text: str) -> Path:
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    return write_file(Path(directory) / name, text)
 
 
 class _Unreadable(Exception):
@@ -160,6 +129,8 @@ def _candidates(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path
 
 def _read(path: Path) -> RunRecord:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise _Unreadable("not a regular file")
         content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_not_json)
         return RunRecord.from_dict(content)
     except OSError as error:
@@ -174,13 +145,3 @@ def _read(path: Path) -> RunRecord:
 
 def _not_json(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
-
-
-def _sync_directory(directory: Path) -> None:
-    # Makes the new name survive a power cut; not every system lets a directory be opened.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

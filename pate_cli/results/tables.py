@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from pate_cli.errors import one_line
 from pate_cli.results.record import RunRecord
 
 __all__ = ["RunTable", "TableRow", "run_table"]
@@ -131,8 +132,8 @@ def _row(record: RunRecord) -> TableRow:
     accuracy = record.accuracy
     seed = record.provenance.get("seed")
     return TableRow(
-        dataset=_one_line(record.dataset),
-        mechanism=_one_line(record.mechanism),
+        dataset=one_line(record.dataset),
+        mechanism=one_line(record.mechanism),
         n_teachers=record.n_teachers,
         n_answered=record.n_answered,
         n_asked=record.n_asked,
@@ -145,9 +146,9 @@ def _row(record: RunRecord) -> TableRow:
         n_repeats=accuracy.n if accuracy else 0,
         status=record.status,
         seed=seed if isinstance(seed, int) else None,
-        config_hash=_one_line(record.config_hash),
-        message=_one_line(record.message or ""),
-        checksum=_one_line(_checksum(record)),
+        config_hash=one_line(record.config_hash),
+        message=one_line(record.message or ""),
+        checksum=one_line(_checksum(record)),
     )
 
 
@@ -171,8 +172,3 @@ def _mean_count(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.1f}"
-
-
-def _one_line(text: str) -> str:
-    # Half of a surrogate pair (a file name that is not UTF-8) cannot be printed anywhere.
-    return " ".join(text.encode("utf-8", "replace").decode("utf-8").split())

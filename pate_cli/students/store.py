@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pate_cli.errors import ConfigError, DataError
+from pate_cli import console
+from pate_cli.errors import ConfigError, DataError, one_line
+from pate_cli.students.trusted import Refused, foreign_types
 from pate_cli.types import _Private
+from pate_cli.writing import write_file
 
 __all__ = ["SavedStudent", "load_student", "save_student"]
 
 _FORMAT = "pate student 1"
-_TRUSTED_ROOMS = ("sklearn", "numpy", "scipy", "pate_cli")
+_MOST_BYTES = 2**31
+_PARTS = {
+    "student": "a classifier",
+    "classes": "a list of labels",
+    "n_features": "a whole number of at least 1",
+    "encoder": "null or a fitted ColumnTransformer",
+    "meta": "a mapping",
+}
 
 
 @dataclass(frozen=True)
@@ -89,15 +98,7 @@ def save_student(
     )
     path = Path(path)
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write_file(path, content)
     except OSError as error:
         raise ConfigError(
             "model file", str(path), f"a path that can be written ({error.strerror})"
@@ -107,14 +108,14 @@ def save_student(
 def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent:
     """Read a student that `save_student` wrote.
 
-    Only classes of scikit-learn, numpy, scipy and pate itself are brought back, and those named in
-    `trust`: a file cannot make us run anything else.
+    Only the types of `pate_cli.students.trusted.WRITTEN` are brought back, and those named in `trust`. This
+    is decided on the names in the file, before any module is imported for them.
 
     Parameters
     ----------
     path : path-like
     trust : sequence of str
-        Further types to allow, as `mypackage.MyClassifier`.
+        Further types to allow, by their exact names, as `mypackage.MyClassifier`. Their code is run.
 
     Returns
     -------
@@ -123,56 +124,66 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     Raises
     ------
     DataError
-        If the file is missing, truncated, not a student, or holds a type that is not allowed.
+        If the file is missing, truncated, not a student, or holds a type that is not allowed; names all
+        those that are not.
     """
-    from skops.io import get_untrusted_types, loads
-
     path = Path(path)
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    if len(data) > _MOST_BYTES:
+        raise DataError(f"{path}: more than {_MOST_BYTES} bytes, not a model written by pate")
     try:
-        unknown = [name for name in get_untrusted_types(data=data) if name not in trust]
-    except Exception as error:
-        # A foreign file may fail anywhere in the reading of archive and schema.
+        known, foreign = foreign_types(data, trust)
+    except Refused as error:
         raise DataError(f"{path}: not a model written by pate, or cut short ({error})") from error
-    for name in unknown:
-        if not _is_ours(name):
-            raise DataError(
-                f"{path}: holds the type {name}, which is not one of {', '.join(_TRUSTED_ROOMS)}; "
-                f"if you know where the file is from, pass --trust {name}"
-            )
-    try:
-        content = loads(data, trusted=[*unknown, *trust])
-    except Exception as error:
-        raise DataError(f"{path}: cannot be read as a model written by pate ({error})") from error
+    if foreign:
+        some = "the type" if len(foreign) == 1 else "the types"
+        raise DataError(
+            f"{path}: holds {some} {', '.join(foreign)}, which pate does not write; if you know where the "
+            f"file is from, pass {' '.join(f'--trust {name}' for name in foreign)}"
+        )
+    from skops.io import loads
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            content = loads(data, trusted=known)
+        except Exception as error:
+            raise DataError(f"{path}: cannot be read as a model written by pate ({error})") from error
+    found = _student(content, path)
+    for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in said):
+        console.err().print(text, markup=False, soft_wrap=True)  # another version of scikit-learn, as a rule
+    return found
+
+
+def _student(content: Any, path: Path) -> SavedStudent:
+    """Check that everything is there and of its kind."""
+    from sklearn.base import is_classifier
+    from sklearn.compose import ColumnTransformer
+
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise DataError(f"{path}: not a model written by pate (accepted: {_FORMAT})")
-    return SavedStudent(
-        content["student"],
-        tuple(content["classes"]),
-        content["n_features"],
-        content["encoder"],
-        content["meta"],
-    )
-
-
-def _is_ours(name: str) -> bool:
-    """Whether a type comes from a module we trust, and is a class: functions could be made to run."""
-    import importlib
-
-    module, _, attribute = name.rpartition(".")
-    if module.partition(".")[0] not in _TRUSTED_ROOMS:
-        return False
+    parts: list[Any] = [content.get(part) for part in _PARTS]
+    student, classes, n_features, encoder, meta = parts
     try:
-        return isinstance(getattr(importlib.import_module(module), attribute), type)
-    except (ImportError, AttributeError):
-        return False
+        predicts = is_classifier(student) and callable(student.predict)
+    except Exception:  # whatever it is, it does not behave like one
+        predicts = False
+    good = (
+        predicts,
+        isinstance(classes, list) and bool(classes) and all(type(label) is str for label in classes),
+        type(n_features) is int and n_features > 0,
+        encoder is None or (isinstance(encoder, ColumnTransformer) and _is_fitted(encoder)),
+        isinstance(meta, dict),
+    )
+    for (part, accepted), fine in zip(_PARTS.items(), good, strict=True):
+        if not fine:
+            raise DataError(f"{path}: not a model written by pate: {part} is not {accepted}")
+    return SavedStudent(student, tuple(classes), n_features, encoder, meta)
 
 
-def _umask() -> int:
-    """Return the process's umask; it can only be read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _is_fitted(encoder: Any) -> bool:
+    return hasattr(encoder, "feature_names_in_") and hasattr(encoder, "transformers_")

@@ -6,7 +6,7 @@ import pytest
 from pate_cli import auditing
 from pate_cli.agnostic import sspp
 from pate_cli.commands import audit
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import InputError
 from pate_cli.privacy.noise import SeededNoise
 
 QUICK = ["--runs", "2000", "--queries", "10", "--confidence", "0.999999"]
@@ -173,7 +173,7 @@ def test_bad_input_is_named_in_one_line(capsys, argv, named):
 def test_an_output_that_cannot_be_written_is_refused_before_the_work(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("pate_cli.auditing.audit", lambda *_, **__: pytest.fail("work was done"))
     for path in (tmp_path, tmp_path / "absent" / "a.json"):
-        with pytest.raises(ConfigError, match="--output"):
+        with pytest.raises(InputError, match="--output"):
             audit.main([*QUICK, "--output", str(path)])
     assert capsys.readouterr().out == ""
 

@@ -381,7 +381,9 @@ def test_a_full_disk(pate, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(store.os, "fsync", full)
-    assert pate() == (1, "", "pate: No space left on device\n")
+    code, out, err = pate("hydra.run.dir=out")
+    assert (code, out) == (1, "")
+    assert err == f"pate: {Path('out/result.json').absolute()}: No space left on device\n"
 
 
 def test_a_disk_that_fills_up_under_hydra(pate, monkeypatch):

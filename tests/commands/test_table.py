@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +170,70 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert caught.value.code == 0
     assert "95% confidence" in " ".join(capsys.readouterr().out.split())
+
+
+def changed(run: Path, **values: Any) -> None:
+    file = run / "result.json"
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | values), encoding="utf-8")
+
+
+def test_a_pipe_in_the_place_of_a_record_is_not_waited_for(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (runs / "1" / "result.json").unlink()
+    os.mkfifo(runs / "1" / "result.json")
+    assert main([str(runs)]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count("0.9252 ± 0.0031") == 2
+    assert shown.err == f"left out: {runs / '1' / 'result.json'}: not a regular file\n"
+    assert "not a regular file" in refused(capsys, runs / "1" / "result.json")
+
+
+def test_an_empty_path_is_not_the_current_directory(
+    runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(runs)
+    assert refused(capsys, "").startswith("'': no path; give the directory of a run")
+    assert main(["."]) == 0
+
+
+@pytest.mark.parametrize("form", ["console", "csv", "markdown", "latex"])
+def test_a_record_cannot_steer_the_terminal(
+    runs: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    evil = "x\x1b[2J\x1b]0;title\x07\x9b31m\u202e"
+    changed(runs / "0", dataset=evil, mechanism=evil, config_hash=evil, status="error", message=evil)
+    changed(runs / "1", schema_version=evil)
+    (runs / "2" / "result.json").rename(runs / "2" / "kept")
+    (runs / f"named{chr(27)}[2J").mkdir()
+    (runs / f"named{chr(27)}[2J" / "result.json").write_text("{")
+    assert main([str(runs), "--format", form]) == 0
+    shown = capsys.readouterr()
+    for text in (shown.out, shown.err):
+        assert text
+        assert [sign for sign in text if not sign.isprintable() and sign != "\n"] == []
+    assert "x1b" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"accuracy": {"mean": 5, "ci95": 0.1, "n": 3}}, "accuracy: expected an object with mean in [0, 1]"),
+        ({"accuracy": {"mean": 0.5, "ci95": -1, "n": 3}}, "accuracy: "),
+        ({"accuracy": {"mean": 0.5, "ci95": 1.5, "n": 3}}, "accuracy: "),
+        ({"accuracy": {"mean": 0.5, "ci95": 0.1, "n": 0}}, "accuracy: "),
+        ({"accuracy": {"mean": -0.1, "ci95": None, "n": 1}}, "accuracy: "),
+        ({"n_teachers": -1}, "n_teachers: expected an integer of at least 0"),
+        ({"n_asked": -1}, "n_asked: expected a number of at least 0"),
+        (
+            {"diagnostics": {"ceiling": 7}},
+            "diagnostics: expected an object of numbers, the ceiling",
+        ),
+    ],
+)
+def test_numbers_that_cannot_be_are_no_record(
+    runs: Path, capsys: pytest.CaptureFixture[str], values: dict[str, Any], named: str
+) -> None:
+    changed(runs / "0", **values)
+    message = refused(capsys, runs / "0")
+    assert f"{runs / '0' / 'result.json'}: not the record of a run: {named}" in message

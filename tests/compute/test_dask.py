@@ -175,7 +175,7 @@ def test_dask_is_an_extra(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(dask, "find_spec", lambda _: None)
     execution.forget()
-    expected = "pate: compute=dask: Dask is not installed; pip install 'pate-cli[dask]'\n"
+    expected = "pate: compute=dask: Dask is not installed; pip install distributed cryptography\n"
     assert call(capsys) == (2, expected)
     assert list(tmp_path.iterdir()) == []
 

@@ -128,13 +128,17 @@ def one_job(pid: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("option", "extra"),
-    [("joblib", "joblib-launcher"), ("submitit_slurm", "slurm"), ("submitit_local", "slurm")],
+    ("option", "needs"),
+    [
+        ("joblib", "hydra-joblib-launcher"),
+        ("submitit_slurm", "hydra-submitit-launcher submitit"),
+        ("submitit_local", "hydra-submitit-launcher submitit"),
+    ],
 )
-def test_launchers_are_extras(monkeypatch, option, extra):
+def test_launchers_are_extras(option, needs):
     from hydra.errors import MissingConfigException
 
     error = MissingConfigException("no", f"hydra/launcher/{option}", ["basic"])
     found = overrides._explained(error, [f"hydra/launcher={option}"], None)
     assert isinstance(found, InputError)
-    assert str(found) == f"hydra/launcher={option}: not installed; pip install 'pate-cli[{extra}]'"
+    assert str(found) == f"hydra/launcher={option}: not installed; pip install {needs}"

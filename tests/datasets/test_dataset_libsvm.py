@@ -126,3 +126,11 @@ def test_options(write):
     for value in (0, -3, 2.5, True, "many"):
         with pytest.raises(ConfigError, match=r"^dataset\.n_features: got "):
             load("libsvm", path=write(GOOD), n_features=value)
+
+
+def test_an_index_that_is_a_slip_makes_no_table_of_billions(write):
+    slip = write(b"1 1:1\n0 2000000000:1\n")
+    with pytest.raises(DataError, match=r"line 2: index '2000000000' is more than .*set dataset.n_features"):
+        load("libsvm", path=slip)
+    assert load("libsvm", path=slip, n_features=2 * 10**9).n_features == 2 * 10**9  # if it is said
+    assert load("libsvm", path=write(b"1 1:1\n0 16777216:1\n")).n_features == 2**24

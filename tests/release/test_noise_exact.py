@@ -111,6 +111,6 @@ def test_without_opendp_one_line_says_what_to_install(monkeypatch):
 
     module._opendp.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match=r"pip install 'pate-cli\[release\]'"):
+    with pytest.raises(InputError, match=r"pip install opendp$"):
         ExactNoise()
     module._opendp.cache_clear()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pate_cli import writing
 from pate_cli.errors import DataError
 from pate_cli.results import (
     RunRecord,
@@ -70,8 +71,8 @@ class FullDisk:
     def __exit__(self, *_: object) -> None:
         self.file.close()
 
-    def write(self, text: str) -> None:
-        self.file.write(text[: len(text) // 2])
+    def write(self, data: bytes) -> None:
+        self.file.write(data[: len(data) // 2])
         self.file.flush()
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -92,7 +93,7 @@ def test_a_failed_write_leaves_the_old_file_or_none(
         write_record(tmp_path, record("old"))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     if where == "write":
-        monkeypatch.setattr(store, "open", FullDisk, raising=False)
+        monkeypatch.setattr(writing, "open", FullDisk, raising=False)
     elif where == "fsync":
         monkeypatch.setattr(store.os, "fsync", fail(OSError(errno.ENOSPC, "No space left on device")))
     elif where == "replace":

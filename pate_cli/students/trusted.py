@@ -1,0 +1,203 @@
+"""What a skops file may hold: read from its schema, by name, before anything it names is imported.
+
+skops trusts classes, and brings one back by importing its module and calling the class, with arguments
+from the file. Of a package as large as scikit-learn or numpy that is enough to run a command or to
+overwrite a file. So there is a list of the types that `pate` writes, each with the one way it is brought
+back, and everything else waits for the user's word.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+__all__ = ["WRITTEN", "Refused", "foreign_types"]
+
+# of pate: `student=` by name, what mechanisms make themselves, and their parts
+_OURS = (
+    "boosting.model.BoostedClassifier",
+    "hypotheses.classifiers.PointClassifier",
+    "hypotheses.classifiers.RectangleClassifier",
+    "hypotheses.classifiers.StumpClassifier",
+    "hypotheses.classifiers.ThresholdClassifier",
+    "learners.constant.ConstantClassifier",
+    "learners.libsvm.LibsvmClassifier",
+    "learners.sgd.SgdLogistic",
+    "students.gaussian_process.Landmarks",
+    "students.noise_aware.NoisyCountsClassifier",
+    "students.soft_targets.SoftTargets",
+    "students.voting.Voting",
+)
+# of sklearn: what ours are made of, the encoder of tables, and common classifiers for `student.estimator`
+_SKLEARN = (
+    "compose._column_transformer.ColumnTransformer",
+    "discriminant_analysis.LinearDiscriminantAnalysis",
+    "discriminant_analysis.QuadraticDiscriminantAnalysis",
+    "ensemble._bagging.BaggingClassifier",
+    "ensemble._forest.ExtraTreesClassifier",
+    "ensemble._forest.RandomForestClassifier",
+    "ensemble._weight_boosting.AdaBoostClassifier",
+    "linear_model._logistic.LogisticRegression",
+    "linear_model._perceptron.Perceptron",
+    "linear_model._ridge.RidgeClassifier",
+    "linear_model._stochastic_gradient.SGDClassifier",
+    "metrics._dist_metrics.EuclideanDistance64",
+    "naive_bayes.BernoulliNB",
+    "naive_bayes.GaussianNB",
+    "neighbors._ball_tree.BallTree",
+    "neighbors._classification.KNeighborsClassifier",
+    "neighbors._kd_tree.KDTree",
+    "neighbors._nearest_centroid.NearestCentroid",
+    "neighbors._unsupervised.NearestNeighbors",
+    "neural_network._multilayer_perceptron.MLPClassifier",
+    "neural_network._stochastic_optimizers.AdamOptimizer",
+    "neural_network._stochastic_optimizers.SGDOptimizer",
+    "preprocessing._data.StandardScaler",
+    "preprocessing._encoders.OneHotEncoder",
+    "preprocessing._label.LabelBinarizer",
+    "semi_supervised._label_propagation.LabelSpreading",
+    "semi_supervised._self_training.SelfTrainingClassifier",
+    "svm._classes.LinearSVC",
+    "svm._classes.SVC",
+    "tree._classes.DecisionTreeClassifier",
+    "tree._classes.ExtraTreeClassifier",
+)
+_SCALARS = ("bool", "bool_", "float32", "float64", "int32", "int64", "str_")
+
+WRITTEN: dict[str, frozenset[str]] = {
+    "DictNode": frozenset({"builtins.dict"}),
+    "JsonNode": frozenset({"builtins.str"}),
+    "ListNode": frozenset({"builtins.list"}),
+    "LossNode": frozenset(
+        {
+            "sklearn._loss._loss.CyHalfBinomialLoss",
+            "sklearn.linear_model._sgd_fast.Hinge",
+            "sklearn.linear_model._sgd_fast.ModifiedHuber",
+            "sklearn.linear_model._sgd_fast.SquaredHinge",
+        }
+    ),
+    "NdArrayNode": frozenset({"numpy.ndarray", *(f"numpy.{name}" for name in _SCALARS)}),
+    "ObjectNode": frozenset(
+        (*(f"pate_cli.{name}" for name in _OURS), *(f"sklearn.{name}" for name in _SKLEARN))
+    ),
+    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
+    "SliceNode": frozenset({"builtins.slice"}),
+    "SparseMatrixNode": frozenset({"scipy.sparse._csr.csr_matrix"}),
+    "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+    "TypeNode": frozenset(
+        {
+            *(f"builtins.{name}" for name in ("bool", "float", "int", "str")),
+            *(f"numpy.{name}" for name in _SCALARS),
+        }
+    ),
+}
+"""How skops brings a type back, and the types that `pate` writes so."""
+
+_SCHEMA = "schema.json"
+_MOST_BYTES = 2**31
+_NODE = ("__class__", "__module__", "__loader__")
+
+
+class Refused(ValueError):
+    """The file is not one that `pate` writes; says why."""
+
+
+def foreign_types(data: bytes, trust: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """Sort the types that a skops file names; nothing is imported or made.
+
+    Parameters
+    ----------
+    data : bytes
+        The file.
+    trust : sequence of str
+        Qualified names that are accepted besides `WRITTEN`, in whatever way the file brings them back.
+
+    Returns
+    -------
+    known : list of str
+        Qualified names that are accepted.
+    foreign : list of str
+        Those that are not, sorted: classes, functions, and methods as `module.Class.method`.
+
+    Raises
+    ------
+    Refused
+        If the file is not an archive as skops writes it for `pate`: stored members, none twice, none that
+        unpacks to more than there is, a schema of whole nodes.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _check_members(archive.infolist(), len(data))
+            schema = json.loads(archive.read(_SCHEMA))
+            known: set[str] = set()
+            foreign: set[str] = set()
+            owner: dict[str, object] = {}
+            for node in _nodes(schema):
+                for loader, name in _named(node):
+                    accepted = name in WRITTEN.get(loader, ()) or name in trust
+                    (known if accepted else foreign).add(name)
+                if "file" in node:
+                    _check_file(archive, node, owner)
+    except Refused:
+        raise
+    except Exception as error:
+        # A foreign file may fail anywhere in the reading of archive and schema.
+        raise Refused(str(error) or type(error).__name__) from error
+    return sorted(known), sorted(foreign)
+
+
+def _check_members(members: Sequence[zipfile.ZipInfo], size: int) -> None:
+    """Refuse an archive that unpacks to more than it is."""
+    names = [member.filename for member in members]
+    if len(set(names)) < len(names):
+        raise Refused("a member occurs twice")
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise Refused("a compressed member")
+    if sum(member.file_size for member in members) > size:
+        raise Refused("members that overlap")
+
+
+def _check_file(archive: zipfile.ZipFile, node: dict[str, Any], owner: dict[str, object]) -> None:
+    """Refuse a member read for more than one object, and a sparse matrix that unpacks to too much."""
+    name = node["file"]
+    if not isinstance(name, str) or owner.setdefault(name, node.get("__id__")) != node.get("__id__"):
+        raise Refused("a member that belongs to two objects")
+    if node["__loader__"] == "SparseMatrixNode":  # numpy's .npz, which is compressed
+        with zipfile.ZipFile(io.BytesIO(archive.read(name))) as inner:
+            if sum(member.file_size for member in inner.infolist()) > _MOST_BYTES:
+                raise Refused(f"a matrix of more than {_MOST_BYTES} bytes")
+
+
+def _nodes(schema: object) -> Iterator[dict[str, Any]]:
+    """Walk over every node there is, wherever it hides: more than skops would look at, never less."""
+    waiting = [schema]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting += item
+        elif isinstance(item, dict):
+            if any(key in item for key in _NODE):
+                if not all(isinstance(item.get(key), str) for key in _NODE):
+                    raise Refused("a node without a name")
+                yield item
+            waiting += item.values()
+
+
+def _named(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names a node stands for, each with its loader: its type, and what a bound method is called."""
+    loader, module, name = node["__loader__"], node["__module__"], node["__class__"]
+    if "." in name or not module:  # "a" and "b.C" would be read as "a.b" and "C"
+        raise Refused(f"no type {module}.{name}")
+    yield loader, f"{module}.{name}"
+    if loader == "MethodNode":
+        content = node.get("content")
+        yield loader, f"{module}.{name}.{content.get('func') if isinstance(content, dict) else None}"
+    if loader == "FunctionNode" and "content" in node:  # as skops wrote a function before protocol 1
+        content = node["content"]
+        if not isinstance(content, dict):
+            raise Refused("a function without a name")
+        yield loader, f"{content.get('module_path')}.{content.get('function')}"
