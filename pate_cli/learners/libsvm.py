@@ -20,12 +20,17 @@ __all__ = ["LibsvmClassifier"]
 
 _KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
+_LONGEST = 1e6
+"""Rows of a larger Euclidean norm are shortened to it: a product of two is then known to 1e-4, and LIBSVM's
+stopping rule of 1e-3 can be met. Beyond, rounding keeps it from stopping before its ten millionth step."""
+
 
 class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification by LIBSVM (C-SVC), one against one for several classes.
 
     The model is kept as plain arrays, so it can be saved; `predict` hands them back to LIBSVM, so it
-    agrees with LIBSVM's own prediction to the last bit.
+    agrees with LIBSVM's own prediction to the last bit. Rows longer than 1e6 (Euclidean norm) are first
+    shortened to that, each by itself: so that one of them cannot keep LIBSVM from ending.
 
     Parameters
     ----------
@@ -97,7 +102,7 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("LibsvmClassifier needs records of at least two classes; got one class")
-        rows = _rows(X)
+        rows = _rows(_shortened(X))
         with _one_thread():
             model = svm_train(svm_problem(codes.astype(np.float64), rows), parameter)
         n_classes, n_support = model.nr_class, model.l
@@ -139,7 +144,7 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.label = _pointer(order, c_int)
         model.nSV = _pointer(per_class, c_int)
         model.free_sv = 0
-        queries = svm_problem(np.zeros(X.shape[0]), _rows(X))
+        queries = svm_problem(np.zeros(X.shape[0]), _rows(_shortened(X)))
         predict = _library.svm_predict
         with _one_thread():
             codes = [int(predict(model, queries.x[i])) for i in range(X.shape[0])]
@@ -171,6 +176,19 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _shortened(X: Any) -> Any:
+    """Rows no longer than `_LONGEST`; the very array where none is."""
+    largest = np.asarray(abs(X).max(axis=1).todense() if sp.issparse(X) else abs(X).max(axis=1)).ravel()
+    unit = np.where(largest > 0, largest, 1.0)  # first to 1 at most, as a square may overflow
+    scaled = sp.diags_array(1 / unit) @ X if sp.issparse(X) else X / unit[:, None]
+    squares = scaled.multiply(scaled).sum(axis=1) if sp.issparse(X) else (scaled**2).sum(axis=1)
+    norm = np.sqrt(np.asarray(squares).ravel())
+    shrink = np.minimum(1.0, _LONGEST / unit / np.where(norm > 0, norm, 1.0))
+    if (shrink == 1).all():
+        return X
+    return sp.csr_matrix(sp.diags_array(shrink) @ X) if sp.issparse(X) else X * shrink[:, None]
 
 
 def _rows(X: Any) -> Any:
