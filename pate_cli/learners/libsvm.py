@@ -180,15 +180,23 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _shortened(X: Any) -> Any:
     """Rows no longer than `_LONGEST`; the very array where none is."""
-    largest = np.asarray(abs(X).max(axis=1).todense() if sp.issparse(X) else abs(X).max(axis=1)).ravel()
-    unit = np.where(largest > 0, largest, 1.0)  # first to 1 at most, as a square may overflow
-    scaled = sp.diags_array(1 / unit) @ X if sp.issparse(X) else X / unit[:, None]
-    squares = scaled.multiply(scaled).sum(axis=1) if sp.issparse(X) else (scaled**2).sum(axis=1)
-    norm = np.sqrt(np.asarray(squares).ravel())
-    shrink = np.minimum(1.0, _LONGEST / unit / np.where(norm > 0, norm, 1.0))
-    if (shrink == 1).all():
+    if not sp.issparse(X):
+        unit = np.maximum(np.abs(X).max(axis=1), 1.0)  # taken out first, as a square may overflow
+        norm = np.sqrt(((X / unit[:, None]) ** 2).sum(axis=1))
+        long = norm > _LONGEST / unit
+        return (
+            X * np.where(long, _LONGEST / unit / np.where(long, norm, 1.0), 1.0)[:, None] if long.any() else X
+        )
+    number = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))  # of the row of each entry
+    unit = np.ones(X.shape[0])
+    np.maximum.at(unit, number, np.abs(X.data))
+    norm = np.sqrt(np.bincount(number, (X.data / unit[number]) ** 2, minlength=len(unit)))
+    long = norm > _LONGEST / unit
+    if not long.any():
         return X
-    return sp.csr_matrix(sp.diags_array(shrink) @ X) if sp.issparse(X) else X * shrink[:, None]
+    X = X.copy()
+    X.data *= np.where(long, _LONGEST / unit / np.where(long, norm, 1.0), 1.0)[number]
+    return X
 
 
 def _rows(X: Any) -> Any:
