@@ -169,9 +169,11 @@ def test_scores_tied_at_zero_move_one_vote() -> None:
     assert max(found) == (1, 2)
 
 
-def _some(shared: Any, item: tuple[int, int]) -> Any:
-    X, y, P, count, name = shared
-    made = _trained(PrivateRecords(X, y), count, name, 2, only=range(*item), strict=False)
+def _some(shared: Any, item: tuple[int, int, int]) -> Any:
+    cases, P = shared
+    case, first, last = item
+    name, X, y = cases[case]
+    made = _trained(PrivateRecords(X, y), 32, name, 2, only=range(first, last), strict=False)
     return made.votes(P).counts
 
 
@@ -181,21 +183,21 @@ def test_wherever_teachers_are_trained(where: str) -> None:
     if where == "dask":
         pytest.importorskip("distributed")
     X, y, P = _ties()
-    X, y, P = X[:256], y[:256], P[:300]
-    parts = teachers.partition(256, 64, np.random.default_rng(1))
-    cases = [(X, y), *((r.X, r.y) for _, r in _changes(X, y, parts, 2, slice(None, None, 5)))]
+    X, y, P = X[:128], y[:128], P[:300]
+    parts = teachers.partition(128, 32, np.random.default_rng(1))
+    records = [(X, y), *((r.X, r.y) for _, r in _changes(X, y, parts, 2, slice(None, None, 6)))]
+    cases = [(name, *each) for name in ("logistic", "stump") for each in records]
+    items = [(case, *cut) for case in range(len(cases)) for cut in ((0, 1), (1, 11), (11, 32))]
 
     def check(spread: Any) -> None:
-        for name in ("logistic", "tree"):
-            base = None
-            for features, labels in cases[: None if name == "logistic" else 3]:
-                whole = _trained(PrivateRecords(features, labels), 64, name, 2).votes(P).counts
-                shared = (features, labels, P, 64, name)
-                cuts = [(0, 1), (1, 23), (23, 64)]
-                counts = sum(result for _, result in spread(_some, shared, cuts))
-                np.testing.assert_array_equal(counts, whole)
-                base = counts if base is None else base
-                assert np.abs(counts - base).max() <= 1
+        counts = np.zeros((len(cases), 300, 2), dtype=np.int64)
+        for (case, _, _), result in spread(_some, (cases, P), items):
+            counts[case] += result
+        for (name, features, labels), together in zip(cases, counts, strict=True):
+            whole = _trained(PrivateRecords(features, labels), 32, name, 2).votes(P).counts
+            np.testing.assert_array_equal(together, whole)
+        changes = [np.abs(group - group[0]).max() for group in np.split(counts, 2)]
+        assert changes == [1, 1]
 
     if where == "workers":
         check(lambda task, shared, items: local.spread(task, shared, items, workers=2))
@@ -256,6 +258,6 @@ def test_one_record_moves_one_vote_in_each_round_of_boosting(
     assert len(before) == 3
     parts = teachers.partition(n, count, np.random.default_rng(1))
     moved = []
-    for _, private in _changes(X, y, parts, 2, slice(None, None, 4 if name == "logistic" else 8)):
+    for _, private in _changes(X, y, parts, 2, slice(None, None, 6 if name == "logistic" else 10)):
         moved += [np.abs(a - b).max() for a, b in zip(before, rounds(private), strict=True)]
     assert max(moved) == 1
