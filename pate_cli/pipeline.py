@@ -143,6 +143,9 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
     sparse = datasets.becomes_sparse(dataset)
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
+    if config.release:  # once private records are looked at, it is too late to say that it cannot learn
+        shape = (sizes.n_private // n_teachers, dataset.n_features)
+        learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse, shape=shape)
     students.check_student(
         config.student.estimator, config.student.params, n_classes=dataset.n_classes, sparse=sparse
     )
@@ -212,7 +215,9 @@ def teach(run: Prepared, repeat: int, lesson: Lesson | None = None) -> Taught:
     return Taught(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
 
 
-def _train(run: Prepared, streams: Streams, only: range | None = None) -> tuple[Split, teachers.Ensemble]:
+def _train(
+    run: Prepared, streams: Streams, only: range | None = None, *, strict: bool = True
+) -> tuple[Split, teachers.Ensemble]:
     config, n_classes = run.config, run.dataset.n_classes
     split = _split(run, streams)
     learner = learners.make_learner(
@@ -225,6 +230,7 @@ def _train(run: Prepared, streams: Streams, only: range | None = None) -> tuple[
         rng=streams.teachers,
         n_classes=n_classes,
         only=only,
+        strict=strict,
     )
     return split, ensemble
 
@@ -309,6 +315,9 @@ def release(
 ) -> Released:
     """Do what `run_repeat` does, for a release: nothing is measured, and the loss is charged first.
 
+    Whether a release is made does not depend on the private records: a teacher that cannot be fitted, or
+    cannot predict, is a constant one, be it all of them.
+
     Parameters
     ----------
     run : Prepared
@@ -318,27 +327,25 @@ def release(
     noise : callable
         Makes the source of integer noise, once the loss is charged.
     charge : callable
-        Puts the loss on record, or raises. Called once, before any noise is drawn.
+        Puts the loss on record, or raises. Called once, before any private record is looked at.
 
     Raises
     ------
-    InputError
-        If a teacher cannot be fitted; it does not say more, as why is private.
+    RuntimeError
+        If there are no votes, as for want of memory; it does not say more, as why may be private.
     """
-    learner = run.config.teacher.estimator
     if isinstance(run.plan, LearnerPlan):
         raise RuntimeError("a private learner in a release")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # made from private records
-            split, ensemble = _train(run, streams)
-            votes = ensemble.votes(split.public.X)
-    except Exception:  # whatever it is, its message may quote a record
-        accepted = "a learner that can learn from every part of the data (more would be private)"
-        raise ConfigError("teacher.estimator", learner, accepted) from None
     budget = Budget(run.config.eps, run.delta)
     budget.spend(run.plan.guarantee)
     charge(run.plan.guarantee)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # made from private records
+            split, ensemble = _train(run, streams, strict=False)
+            votes = ensemble.votes(split.public.X)
+    except Exception:  # whatever it is, its message may quote a record
+        raise RuntimeError("no votes (why may be private)") from None
     service = run.plan.service(noise())
     answers = label(run, split, votes, service, streams.queries)
     try:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import pairwise
+from operator import add
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pate_cli.compute import local
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pate_cli.cache import Lesson
     from pate_cli.lessons import Shelf
     from pate_cli.pipeline import Outcome, Prepared, Taught
+    from pate_cli.teachers import Failures
     from pate_cli.types import IntArray
 
 __all__ = ["check", "outcomes"]
@@ -180,7 +182,7 @@ def _elsewhere(
         return
     cuts = _cuts(run.n_teachers, 2 * -(-workers // len(left)))
     started = time.perf_counter()
-    gathered: dict[int, dict[int, tuple[IntArray, int]]] = {repeat: {} for repeat in left}
+    gathered: dict[int, dict[int, tuple[IntArray, int, Failures]]] = {repeat: {} for repeat in left}
     items = [(repeat, first, last) for repeat in left for first, last in cuts]
     for number, ((repeat, first, _), part) in enumerate(spread(_some_teachers, run, items), start=1):
         tell(before + number / len(cuts))
@@ -207,7 +209,7 @@ def _one(run: Prepared, item: tuple[int, Lesson | None]) -> tuple[Outcome, Lesso
     return run_repeat(run, *item)
 
 
-def _some_teachers(run: Prepared, item: tuple[int, int, int]) -> tuple[IntArray, int]:
+def _some_teachers(run: Prepared, item: tuple[int, int, int]) -> tuple[IntArray, int, Failures]:
     """Train the teachers first .. last - 1 of a repeat. PRIVATE.
 
     Returns
@@ -216,23 +218,27 @@ def _some_teachers(run: Prepared, item: tuple[int, int, int]) -> tuple[IntArray,
         Of their votes on the public points.
     right : int
         Of their votes on the test split; not differentially private.
+    failures : Failures
+        Of these teachers: whether the learner failed on all parts is for whoever has all of them.
     """
     import numpy as np
 
     from pate_cli.pipeline import Streams, _train
 
     repeat, first, last = item
-    split, ensemble = _train(run, Streams.of(run.config.seed, repeat), range(first, last))
+    split, ensemble = _train(run, Streams.of(run.config.seed, repeat), range(first, last), strict=False)
     on_test, y = ensemble.votes(split.test.X).counts, split.test.y
-    return ensemble.votes(split.public.X).counts, int(on_test[np.arange(len(y)), y].sum())
+    votes, failures = ensemble.votes_and_failures(split.public.X)
+    return votes.counts, int(on_test[np.arange(len(y)), y].sum()), failures
 
 
-def _taught(run: Prepared, repeat: int, parts: Sequence[tuple[IntArray, int]]) -> Taught:
+def _taught(run: Prepared, repeat: int, parts: Sequence[tuple[IntArray, int, Failures]]) -> Taught:
     """Give what `pipeline.teach` would, from parts that make up all teachers."""
     from pate_cli.pipeline import Streams, Taught, _split
     from pate_cli.types import Votes
 
     split = _split(run, Streams.of(run.config.seed, repeat))
-    counts: IntArray = sum(counts for counts, _ in parts)  # type: ignore[assignment]
-    right = sum(right for _, right in parts)
+    reduce(add, (failures for _, _, failures in parts)).check()
+    counts: IntArray = sum(counts for counts, _, _ in parts)  # type: ignore[assignment]
+    right = sum(right for _, right, _ in parts)
     return Taught(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)

@@ -295,7 +295,7 @@ def score_bins(ensemble: teachers.Ensemble, X: Any, n_bins: int) -> ScoreBins:
             if len(teacher.classes) == 1:
                 bins.add(np.full(X.shape[0], float(teacher.classes[0])))
             else:
-                bins.add(np.clip(teacher.estimator.predict_proba(X)[:, 1], 0.0, 1.0))
+                bins.add(teacher.scores(X))
     return bins
 
 

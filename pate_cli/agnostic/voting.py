@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from pate_cli import queries, students
+from pate_cli.errors import ConfigError
 from pate_cli.hypotheses import HypothesisClass
 from pate_cli.mechanisms import LabellingPlan
 from pate_cli.privacy.noise import Noise
-from pate_cli.teachers.ensemble import Ensemble, Teacher
+from pate_cli.teachers import Ensemble, Teacher, fit_part
 from pate_cli.types import Answers, IntArray, PublicPoints, Setting, Votes
 
 __all__ = ["Classroom", "answer", "student"]
@@ -60,24 +61,28 @@ class Classroom:
         starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # made from private records
-            taught = tuple(
+            made = [
                 self._teacher(X[rows], y[rows], counts[rows], seed + number)
                 for number, rows in enumerate(np.split(drawn, starts[1:]))
-            )
-            return Ensemble(taught, 2).votes(points.X)
+            ]
+            problems = [problem for _, problem in made if problem is not None]
+            first = problems[0] if problems else None
+            return Ensemble([teacher for teacher, _ in made], 2, len(problems), first).votes(points.X)
 
-    def _teacher(self, X: Any, y: IntArray, counts: IntArray, seed: int) -> Teacher:
-        both = np.arange(2)
+    def _teacher(
+        self, X: Any, y: IntArray, counts: IntArray, seed: int
+    ) -> tuple[Teacher, ConfigError | None]:
         if not self.own:
-            return Teacher(self.hypotheses.erm(X, y, counts.astype(float)), both)
+            return Teacher(self.hypotheses.erm(X, y, counts.astype(float)), np.arange(2)), None
         from pate_cli.learners import make_learner
-        from pate_cli.learners.constant import ConstantClassifier
 
-        if y.min() == y.max():
-            return Teacher(ConstantClassifier(int(y[0])).fit(X), both)
         name, params = self.setting.teacher
         rows = np.repeat(np.arange(len(y)), counts)
-        return Teacher(make_learner(name, params, seed=seed, n_classes=2).fit(X[rows], y[rows]), both)
+
+        def fresh(seed: int) -> Any:
+            return make_learner(name, params, seed=seed, n_classes=2)
+
+        return fit_part(fresh, X[rows], y[rows], seed=seed, n_classes=2)
 
 
 def answer(mechanism: LabellingPlan, votes: Votes, order: IntArray, noise: Noise) -> Answers:

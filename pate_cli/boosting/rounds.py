@@ -106,6 +106,7 @@ class BoostingPlan:
         model = BoostedClassifier(landmarks, coefficients, s.n_classes)
         weights = np.ones(private.n_records)
         scores = np.zeros((private.n_records, 1 if s.n_classes == 2 else s.n_classes))
+        records = _bounded(private.X)
         for _ in range(self.rounds):
             ensemble = teachers.train(
                 private,
@@ -127,7 +128,7 @@ class BoostingPlan:
             added = {name: self.step * values for name, values in found.items()}
             for name, values in added.items():
                 coefficients[name] = coefficients.get(name, 0.0) + values
-            scores += landmarks.evaluate(private.X, added)
+            scores += landmarks.evaluate(records, added)  # of each record by itself
             weights = _weights(model.probabilities(scores), private.y)
         everything = np.arange(public.n_points, dtype=np.int64)
         answered = Answers(everything, model.predict(public.X), n_teachers=s.n_teachers)
@@ -136,6 +137,15 @@ class BoostingPlan:
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Nothing of its own."""
         return {}
+
+
+def _bounded(X: Any) -> Any:
+    """Features cut off at 1e30, each by itself: then every score is a number."""
+    if isinstance(X, np.ndarray):
+        return np.clip(np.nan_to_num(X), -1e30, 1e30)
+    X = X.copy()
+    X.data = np.clip(np.nan_to_num(X.data), -1e30, 1e30)
+    return X
 
 
 def _weights(probabilities: FloatArray, y: IntArray) -> FloatArray:

@@ -20,12 +20,17 @@ __all__ = ["LibsvmClassifier"]
 
 _KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
+_LONGEST = 1e6
+"""Rows of a larger Euclidean norm are shortened to it: a product of two is then known to 1e-4, and LIBSVM's
+stopping rule of 1e-3 can be met. Beyond, rounding keeps it from stopping before its ten millionth step."""
+
 
 class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Support vector classification by LIBSVM (C-SVC), one against one for several classes.
 
     The model is kept as plain arrays, so it can be saved; `predict` hands them back to LIBSVM, so it
-    agrees with LIBSVM's own prediction to the last bit.
+    agrees with LIBSVM's own prediction to the last bit. Rows longer than 1e6 (Euclidean norm) are first
+    shortened to that, each by itself: so that one of them cannot keep LIBSVM from ending.
 
     Parameters
     ----------
@@ -97,7 +102,7 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("LibsvmClassifier needs records of at least two classes; got one class")
-        rows = _rows(X)
+        rows = _rows(_shortened(X))
         with _one_thread():
             model = svm_train(svm_problem(codes.astype(np.float64), rows), parameter)
         n_classes, n_support = model.nr_class, model.l
@@ -139,7 +144,7 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.label = _pointer(order, c_int)
         model.nSV = _pointer(per_class, c_int)
         model.free_sv = 0
-        queries = svm_problem(np.zeros(X.shape[0]), _rows(X))
+        queries = svm_problem(np.zeros(X.shape[0]), _rows(_shortened(X)))
         predict = _library.svm_predict
         with _one_thread():
             codes = [int(predict(model, queries.x[i])) for i in range(X.shape[0])]
@@ -171,6 +176,27 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _shortened(X: Any) -> Any:
+    """Rows no longer than `_LONGEST`; the very array where none is."""
+    if not sp.issparse(X):
+        unit = np.maximum(np.abs(X).max(axis=1), 1.0)  # taken out first, as a square may overflow
+        norm = np.sqrt(((X / unit[:, None]) ** 2).sum(axis=1))
+        long = norm > _LONGEST / unit
+        return (
+            X * np.where(long, _LONGEST / unit / np.where(long, norm, 1.0), 1.0)[:, None] if long.any() else X
+        )
+    number = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))  # of the row of each entry
+    unit = np.ones(X.shape[0])
+    np.maximum.at(unit, number, np.abs(X.data))
+    norm = np.sqrt(np.bincount(number, (X.data / unit[number]) ** 2, minlength=len(unit)))
+    long = norm > _LONGEST / unit
+    if not long.any():
+        return X
+    X = X.copy()
+    X.data *= np.where(long, _LONGEST / unit / np.where(long, norm, 1.0), 1.0)[number]
+    return X
 
 
 def _rows(X: Any) -> Any:

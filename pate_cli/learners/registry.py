@@ -96,6 +96,7 @@ def check_learner(
     *,
     n_classes: int = 2,
     sparse: bool = False,
+    shape: tuple[int, int] | None = None,
     key: str = "teacher",
 ) -> None:
     """Check a learner before there is data, by fitting it on a few generated records.
@@ -106,6 +107,9 @@ def check_learner(
         As in `make_learner`.
     sparse : bool
         Whether it has to take sparse features.
+    shape : tuple of int, optional
+        Number of records, and of features, of a teacher's part: the least it must be able to learn from.
+        Parts of several classes have at least two records.
 
     Raises
     ------
@@ -114,7 +118,7 @@ def check_learner(
     """
     learner = make_learner(estimator, params, seed=0, n_classes=n_classes, key=key)
     keys = {"name_key": f"{key}.estimator", "params_key": f"{key}.params"}
-    try_out(learner, estimator, params, n_classes=n_classes, sparse=sparse, **keys)
+    try_out(learner, estimator, params, n_classes=n_classes, sparse=sparse, shape=shape, **keys)
 
 
 def build(
@@ -225,6 +229,7 @@ def try_out(
     *,
     n_classes: int,
     sparse: bool,
+    shape: Any = None,
     name_key: str,
     params_key: str,
 ) -> None:
@@ -237,6 +242,8 @@ def try_out(
         What the user gave and where, for the message.
     n_classes : int
     sparse : bool
+    shape : tuple of int, optional
+        Number of records, at least two, and of features; left out, 20 records a class of 32.
 
     Raises
     ------
@@ -246,12 +253,17 @@ def try_out(
     import scipy.sparse as sp
     from sklearn.utils import check_random_state
 
-    y = np.tile(np.arange(n_classes, dtype=np.int64), 20)
+    n_records, n_features = shape or (20 * n_classes, 32)
+    n_records = max(2, n_records)
+    n_classes = min(n_classes, max(2, n_records // 20)) if shape else n_classes
+    y = np.arange(n_records, dtype=np.int64) % n_classes
     # Non-negative: some classifiers take nothing else.
-    X: Any = check_random_state(0).uniform(size=(len(y), 32))
-    X[np.arange(len(y)), y % 32] += 1.0
+    width = min(n_features, 32) if sparse else n_features
+    X: Any = check_random_state(0).uniform(size=(n_records, width))
+    X[np.arange(n_records), y % width] += 1.0
     if sparse:
         X = sp.csr_matrix(X)
+        X.resize(n_records, n_features)
     # Without parameters, it is the learner that does not fit.
     where: tuple[str, object] = (params_key, dict(params)) if params else (name_key, estimator)
     records = f"{len(y)} {'sparse' if sparse else 'dense'} records of {n_classes} classes"

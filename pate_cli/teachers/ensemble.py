@@ -3,27 +3,70 @@
 from __future__ import annotations
 
 import copy
+import random
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pate_cli.errors import ConfigError
 from pate_cli.teachers import batched, sparse
-from pate_cli.teachers.linear import Scores, Together, add_votes
+from pate_cli.teachers.linear import Scores, Together, add_votes, in_order
 from pate_cli.teachers.parts import check_disjoint, partition
 from pate_cli.teachers.progress import tick
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, Votes, _Private
 
-__all__ = ["Ensemble", "Teacher", "train"]
+__all__ = ["Ensemble", "Failures", "Teacher", "fit_part", "train"]
 
 _FEWEST = 8  # teachers worth fitting at once
 
 _RECORDS = 2**23
 """Most numbers of records copied at once: 64 MB (more where sparse records are fuller than most)."""
+
+
+_LARGEST = 1e30
+"""Most that a feature may be for its part to be learned from: squares of larger ones overflow, float32 does
+not hold them, and liblinear does not end. The built-in learners end on any part of smaller ones."""
+
+
+class Failures(NamedTuple):
+    """How many teachers a learner could not make, or could not let vote. PRIVATE.
+
+    Attributes
+    ----------
+    tried : int
+        Number of teachers whose part has more than one class.
+    failed : int
+        How many of them are constant because the learner raised an exception.
+    problem : ConfigError or None
+        What it said the first time. May quote a record.
+    """
+
+    tried: int
+    failed: int
+    problem: ConfigError | None
+
+    def __add__(self, other: tuple[Any, ...]) -> Failures:
+        """Of two groups of teachers."""
+        theirs = Failures(*other)
+        return Failures(
+            self.tried + theirs.tried, self.failed + theirs.failed, self.problem or theirs.problem
+        )
+
+    def check(self) -> None:
+        """Refuse a learner that learned nothing anywhere.
+
+        Raises
+        ------
+        ConfigError
+            If it failed on all parts that it was tried on.
+        """
+        if self.problem is not None and self.failed == self.tried:
+            raise self.problem
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -36,21 +79,51 @@ class Teacher(_Private):
         Predicts 0 .. c-1, positions in `classes`.
     classes : ndarray of int64, shape (c,)
         Codes of the classes its part has, ascending.
+    majority : int
+        Code of the class most records of its part have, the lowest of several: its vote where the
+        estimator cannot predict.
+    seed : int
+        Of random numbers that `predict` takes from the generators of `random` and numpy.
     """
 
     estimator: Any
     classes: IntArray
+    majority: int = 0
+    seed: int = 0
+
+    def ask(self, X: Any) -> tuple[IntArray, ConfigError | None]:
+        """Predict class codes, shape (m,), for `X` of shape (m, d); and say what failed, if anything did."""
+        try:
+            with _apart(self.seed):
+                return self._predict(X), None
+        except (Exception, SystemExit) as error:  # as nearest neighbours with fewer records than neighbours
+            said = np.full(X.shape[0], self.majority, dtype=np.int64)
+            return said, _problem(self.estimator, "can predict after learning from its part", error)
 
     def predict(self, X: Any) -> IntArray:
-        """Predict class codes, shape (m,), for `X` of shape (m, d)."""
+        """Predict class codes, shape (m,), for `X` of shape (m, d); its majority where that fails."""
+        return self.ask(X)[0]
+
+    def scores(self, X: Any) -> FloatArray:
+        """Probability of its second class, shape (m,), in [0, 1]; 0 or 1, its majority, where that fails."""
         try:
-            positions = np.asarray(self.estimator.predict(X)).astype(np.int64)
-        except (TypeError, ValueError) as error:
-            # As nearest neighbours with fewer records than neighbours.
-            accepted = f"a classifier that can predict after learning from its part ({error})"
-            raise ConfigError("teacher.estimator", type(self.estimator).__name__, accepted) from error
-        predicted: IntArray = self.classes[positions]
-        return predicted
+            with _apart(self.seed):
+                said = np.asarray(self.estimator.predict_proba(X.copy()), dtype=float)[:, 1]
+            if said.shape == (X.shape[0],) and not np.isnan(said).any():
+                return np.asarray(np.clip(said, 0.0, 1.0))
+        except (Exception, SystemExit):
+            pass
+        return np.full(X.shape[0], float(self.majority == self.classes[-1]))
+
+    def _predict(self, X: Any) -> IntArray:
+        if _is_linear(self):
+            model = self.estimator
+            scores = in_order(X, model.coef_[0], float(np.broadcast_to(model.intercept_, 1)[0]))
+            return np.asarray(self.classes[(scores > 0).astype(np.int64)])
+        said = np.asarray(self.estimator.predict(X.copy()))  # a copy: the next teacher gets the same points
+        if said.shape != (X.shape[0],) or not np.isin(said, np.arange(len(self.classes))).all():
+            raise ValueError("predict does not give a class that was learned for each point")
+        return np.asarray(self.classes[said.astype(np.int64)])
 
     def __repr__(self) -> str:
         return "Teacher()"
@@ -68,10 +141,20 @@ class Ensemble(_Private):
         K of them.
     n_classes : int
         Number of classes, C.
+    failed : int
+        Number of the teachers that are constant because the learner raised an exception on their part.
+    problem : ConfigError or None
+        What it said the first time.
+    strict : bool
+        Whether `votes` raises where the learner failed on all parts. In a release it must not: that would
+        be a word about the records beside what the mechanism gives.
     """
 
     teachers: Sequence[Teacher]
     n_classes: int
+    failed: int = 0
+    problem: ConfigError | None = None
+    strict: bool = True
 
     @property
     def n_teachers(self) -> int:
@@ -92,25 +175,42 @@ class Ensemble(_Private):
         -------
         Votes
             `counts` of shape (m, C), rows summing to K.
+
+        Raises
+        ------
+        ConfigError
+            If no teacher could be fitted, or none can predict, and the ensemble is `strict`.
         """
+        votes, failures = self.votes_and_failures(X)
+        if self.strict:
+            failures.check()
+        return votes
+
+    def votes_and_failures(self, X: Any) -> tuple[Votes, Failures]:
+        """Count the teachers' predictions, and the teachers that failed; see `votes`."""
         counts = np.zeros((X.shape[0], self.n_classes), dtype=np.int64)
         rows = np.arange(X.shape[0])
         linear: dict[tuple[int, ...], list[Any]] = {}
+        failures = Failures(self.failed, self.failed, self.problem)
         with _quick():
             alone: Iterable[Teacher] = self.teachers
             if isinstance(self.teachers, Together):
                 add_votes(Scores.of_together(self.teachers), (0, 1), X, counts)
                 alone = self.teachers.alone.values()
+                failures += (self.n_teachers - len(alone), 0, None)
             for teacher in alone:
                 if len(teacher.classes) == 1:
                     counts[:, teacher.classes[0]] += 1
                 elif _is_linear(teacher):
                     linear.setdefault(tuple(teacher.classes.tolist()), []).append(teacher.estimator)
                 else:
-                    counts[rows, teacher.predict(X)] += 1
+                    said, error = teacher.ask(X)
+                    counts[rows, said] += 1
+                    failures += (1, int(error is not None), error)
             for (lower, upper), estimators in linear.items():
                 add_votes(Scores.of_estimators(estimators), (lower, upper), X, counts)
-        return Votes(counts, self.n_teachers)
+                failures += (len(estimators), 0, None)
+        return Votes(counts, self.n_teachers), failures
 
     def accuracy(self, X: Any, y: IntArray) -> float:
         """Mean accuracy of a teacher. NOT DIFFERENTIALLY PRIVATE: for diagnostics only.
@@ -142,11 +242,14 @@ def train(
     n_classes: int,
     sample_weight: FloatArray | None = None,
     only: range | None = None,
+    strict: bool = True,
 ) -> Ensemble:
     """Train one teacher on each of `n_teachers` disjoint parts of the private records.
 
-    Changing one record changes one teacher: parts and seeds depend on `rng` and sizes alone, and no
-    fit sees another part. A part with one class gives a constant teacher.
+    Changing one record changes one teacher, to the bit: parts and seeds depend on `rng` and sizes alone,
+    and no number of a fit depends on another part. A part with one class gives a constant teacher. So does
+    one that the learner fails on, and one with a feature that is not finite or beyond 1e30: its vote is
+    the class most of its own records have (the lowest code of several).
 
     Parameters
     ----------
@@ -165,6 +268,8 @@ def train(
     only : range, optional
         Numbers of the teachers wanted, where others are trained elsewhere; these are what they would be
         among all.
+    strict : bool
+        Whether it is an error if the learner fails on every part; see `Ensemble`.
 
     Returns
     -------
@@ -173,7 +278,7 @@ def train(
     Raises
     ------
     ConfigError
-        If there are more teachers than records, or the learner cannot learn from a part.
+        If there are more teachers than records; or if the learner fails on every part, and it is `strict`.
 
     Notes
     -----
@@ -188,9 +293,10 @@ def train(
     fresh = _copier(learner)
     solver = _solver(learner, private.X, n_classes) if n_teachers >= _FEWEST else None
     resample = sample_weight is not None and not _takes_weights(learner)
+    longest = -(-private.n_records // n_teachers)
     numbers, coefficients, alone = [], [], {}
-    with _quick(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    failures = Failures(0, 0, None)
+    with _quick():
         for first, group in _groups(parts, private.X.shape[1]):
             # Rows once in the order of the parts; each part is then a contiguous slice.
             order = np.concatenate(group)
@@ -198,18 +304,27 @@ def train(
             weights = None if sample_weight is None else sample_weight[order]
             ends = np.cumsum([len(part) for part in group])
             starts = ends - np.diff(ends, prepend=0)
-            at_once, theirs = _fit_at_once(None if resample else solver, learner, X, y, weights, starts, ends)
+            at_once, theirs = _fit_at_once(
+                None if resample else solver, learner, X, y, weights, starts, ends, longest
+            )
             done = first + len(at_once)
             tick(done, n_teachers)
             for k in np.setdiff1d(np.arange(len(group)), at_once).tolist():
-                rows: Any = slice(starts[k], ends[k])
-                own = None if weights is None else weights[rows]
-                seed = int(seeds[first + k])
-                if own is not None and resample:
-                    rows, own = starts[k] + _resampled(own, seed), None
-                alone[first + k] = _fit(fresh, X[rows], y[rows], seed, n_classes, own)
+                rows = slice(starts[k], ends[k])
+                alone[first + k], error = fit_part(
+                    fresh,
+                    X[rows],
+                    y[rows],
+                    seed=int(seeds[first + k]),
+                    n_classes=n_classes,
+                    weights=None if weights is None else weights[rows],
+                    resample=resample,
+                )
+                learned = error is not None or len(alone[first + k].classes) > 1
+                failures += (int(learned), int(error is not None), error)
                 done += 1
                 tick(done, n_teachers)
+            failures += (len(at_once), 0, None)
             numbers.append(first + at_once)
             coefficients.append(theirs)
 
@@ -217,7 +332,10 @@ def train(
         return _with_coefficients(fresh(int(seeds[k])), row)
 
     together = coefficients[0] if len(coefficients) == 1 else np.concatenate(coefficients)
-    return Ensemble(Together(alone, np.concatenate(numbers), together, make), n_classes)
+    if strict:
+        failures.check()
+    group_of = Together(alone, np.concatenate(numbers), together, make)
+    return Ensemble(group_of, n_classes, failures.failed, failures.problem, strict)
 
 
 def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:
@@ -245,6 +363,19 @@ def _solver(learner: Any, X: Any, n_classes: int) -> Any:
     return batched if isinstance(X, np.ndarray) and X.shape[1] <= batched.MOST_FEATURES else sparse
 
 
+def _sound(X: Any, weights: FloatArray | None, starts: IntArray) -> NDArray[np.bool_]:
+    """Tell which parts have no number that is not finite or beyond `_LARGEST`, shape (K,)."""
+    if isinstance(X, np.ndarray):
+        sound = (np.abs(X) <= _LARGEST).all(axis=1)
+    else:
+        sound = np.ones(X.shape[0], dtype=bool)
+        beyond = np.flatnonzero(~(np.abs(X.data) <= _LARGEST))
+        sound[np.searchsorted(X.indptr, beyond, side="right") - 1] = False
+    if weights is not None:
+        sound &= np.isfinite(weights)
+    return np.logical_and.reduceat(sound, starts)
+
+
 def _fit_at_once(
     solver: Any,
     learner: Any,
@@ -253,26 +384,25 @@ def _fit_at_once(
     weights: FloatArray | None,
     starts: IntArray,
     ends: IntArray,
+    longest: int,
 ) -> tuple[IntArray, FloatArray]:
     """Positions of the parts that could be fitted together, and their coefficients, intercept last.
 
-    Which way a part goes depends on no other part.
+    Which way a part goes depends on no other part; those that go another way keep their place.
     """
     sizes = ends - starts
     ones = np.add.reduceat(y, starts)
-    chosen = (ones > 0) & (ones < sizes) & (solver is not None)
+    wanted = (ones > 0) & (ones < sizes) & (solver is not None)
+    if solver is not None:
+        wanted &= _sound(X, weights, starts)
     if solver is sparse:
         entries = np.count_nonzero(X, axis=1) if isinstance(X, np.ndarray) else np.diff(X.indptr)
-        chosen &= np.add.reduceat(entries, starts) <= sparse.MOST_ENTRIES * sizes
-    numbers = np.flatnonzero(chosen)
-    if not len(numbers):
-        return numbers, np.zeros((0, X.shape[1] + 1))
-    if not chosen.all():
-        rows = np.repeat(chosen, sizes)
-        X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
-    tolerance = {"tolerance": learner.tol} if solver is sparse else {}
-    found, converged = solver.fit_logistic(X, y, np.cumsum(sizes[chosen]), learner.C, weights, **tolerance)
-    return (numbers, found) if converged.all() else (numbers[converged], found[converged])
+        wanted &= np.add.reduceat(entries, starts) <= sparse.MOST_ENTRIES * sizes
+    if not wanted.any():
+        return np.flatnonzero(wanted), np.zeros((0, X.shape[1] + 1))
+    own = {"tolerance": learner.tol} if solver is sparse else {"longest": longest}
+    found, converged = solver.fit_logistic(X, y, ends, learner.C, weights, wanted, **own)
+    return np.flatnonzero(converged), found[converged]
 
 
 def _takes_weights(learner: Any) -> bool:
@@ -298,24 +428,70 @@ def _with_coefficients(estimator: Any, coefficients: FloatArray) -> Teacher:
     return Teacher(estimator, np.arange(2))
 
 
-def _fit(
-    fresh: Any, X: Any, y: IntArray, seed: int, n_classes: int, weights: FloatArray | None = None
-) -> Teacher:
-    classes = np.flatnonzero(np.bincount(y, minlength=n_classes))
-    if len(classes) == 1:
-        from pate_cli.learners.constant import ConstantClassifier
+def fit_part(
+    fresh: Callable[[int], Any],
+    X: Any,
+    y: IntArray,
+    *,
+    seed: int,
+    n_classes: int,
+    weights: FloatArray | None = None,
+    resample: bool = False,
+) -> tuple[Teacher, ConfigError | None]:
+    """Fit a teacher on its part; where that fails, give a constant one instead, and what failed.
 
-        return Teacher(ConstantClassifier().fit(X), classes)
-    if len(classes) < n_classes:
-        # Some classifiers insist on labels 0 .. c-1.
-        y = np.searchsorted(classes, y)
-    estimator = fresh(seed)
+    Parameters
+    ----------
+    fresh : callable
+        From a seed to an unfitted classifier.
+    X : ndarray or csr_matrix of shape (n, d)
+    y : ndarray of int64, shape (n,)
+        Class codes.
+    seed : int
+        Of the classifier, and of whatever it draws from the generators of `random` and numpy.
+    n_classes : int
+        Number of classes, C.
+    weights : ndarray of shape (n,), optional
+    resample : bool
+        Whether records are drawn by their weights, for a classifier that takes none.
+
+    Returns
+    -------
+    Teacher
+    ConfigError or None
+        What an experiment says if this happens on every part. May quote a record.
+    """
+    shares = np.bincount(y, minlength=n_classes)
+    majority = int(shares.argmax())
+    if np.count_nonzero(shares) == 1 or not _sound(X, weights, np.zeros(1, dtype=np.int64))[0]:
+        return _constant(majority), None
     try:
-        estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    except (TypeError, ValueError) as error:
-        accepted = f"a classifier that learns from a part of {len(y)} records ({error})"
-        raise ConfigError("teacher.estimator", type(estimator).__name__, accepted) from error
-    return Teacher(estimator, classes)
+        with _apart(seed):
+            if weights is not None and resample:
+                rows = _resampled(weights, seed)
+                X, y, weights = X[rows], y[rows], None
+            classes = np.flatnonzero(np.bincount(y, minlength=n_classes))
+            if len(classes) == 1:
+                return _constant(int(classes[0])), None
+            if len(classes) < n_classes:
+                # Some classifiers insist on labels 0 .. c-1.
+                y = np.searchsorted(classes, y)
+            estimator = fresh(seed)
+            estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
+    except (Exception, SystemExit) as error:
+        return _constant(majority), _problem(fresh(seed), f"learns from a part of {len(y)} records", error)
+    return Teacher(estimator, classes, majority, seed), None
+
+
+def _constant(code: int) -> Teacher:
+    from pate_cli.learners.constant import ConstantClassifier
+
+    return Teacher(ConstantClassifier().fit(None), np.array([code]), code)
+
+
+def _problem(estimator: Any, can: str, error: BaseException) -> ConfigError:
+    accepted = f"a classifier that {can}; it failed on every part ({error})"
+    return ConfigError("teacher.estimator", type(estimator).__name__, accepted)
 
 
 def _copier(learner: Any) -> Any:
@@ -338,14 +514,32 @@ def _copier(learner: Any) -> Any:
 
 @contextmanager
 def _quick() -> Iterator[None]:
-    """Leave out checks that scikit-learn would do for each of thousands of small fits.
+    """Leave out checks that scikit-learn would do for each of thousands of small fits, and warnings.
 
     Parameters were checked by `check_learner`, finiteness by the loaders.
     """
     import sklearn
 
-    with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
+    with (
+        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
         yield
+
+
+@contextmanager
+def _apart(seed: int) -> Iterator[None]:
+    """Let a learner find the same global state in each part, whatever it drew or set in another."""
+    plain, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002 - code that is not ours uses it
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(theirs)  # noqa: NPY002
 
 
 def _is_linear(teacher: Teacher) -> bool:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
+import scipy.sparse as sp
 
 from pate_cli.types import FloatArray, IntArray, _Private
 
-__all__ = ["Scores", "Together", "add_votes"]
+__all__ = ["Scores", "Together", "add_votes", "in_order"]
 
+_ROWS = 256  # points asked at once: a constant, as are the teachers below but for the number of features
 _BLOCK = 2**17
 """Most scores held at once while voting: 1 MB, so that they stay in the processor's cache."""
 
@@ -66,72 +68,96 @@ class Together(_Private, Sequence[Any]):
 
 
 class Scores:
-    """What a group of linear teachers answers with: coefficients a block, and each teacher's own `predict`.
+    """Coefficients of a group of linear teachers, a block at a time.
 
     Parameters
     ----------
     count : int
+        Number of teachers.
     block : callable
         From the numbers of the first teacher and of the one after the last to coefficients of shape (d, k)
         and intercepts of shape (k,).
-    predict : callable
-        From a teacher's number and points to 0 or 1 for each.
     """
 
-    def __init__(
-        self,
-        count: int,
-        block: Callable[[int, int], tuple[FloatArray, FloatArray]],
-        predict: Callable[[int, Any], Any],
-    ) -> None:
-        self.count, self.block, self.predict = count, block, predict
+    def __init__(self, count: int, block: Callable[[int, int], tuple[FloatArray, FloatArray]]) -> None:
+        self.count, self.block = count, block
 
     @classmethod
     def of_estimators(cls, estimators: Sequence[Any]) -> Scores:
-        """Of fitted scikit-learn models."""
+        """Take them from fitted scikit-learn models."""
 
         def block(first: int, end: int) -> tuple[FloatArray, FloatArray]:
             these = estimators[first:end]
             W = np.concatenate([model.coef_ for model in these]).T
             return W, np.concatenate([np.broadcast_to(model.intercept_, 1) for model in these])
 
-        return cls(len(estimators), block, lambda k, X: estimators[k].predict(X))
+        return cls(len(estimators), block)
 
     @classmethod
     def of_together(cls, teachers: Together) -> Scores:
-        """Of those that are kept as one matrix."""
+        """Take them from teachers that are kept as one matrix."""
         W, b = teachers.coefficients[:, :-1], teachers.coefficients[:, -1]
-        return cls(
-            len(W), lambda i, j: (W[i:j].T, b[i:j]), lambda row, X: teachers.made(row).estimator.predict(X)
-        )
+        return cls(len(W), lambda i, j: (W[i:j].T, b[i:j]))
+
+
+def in_order(points: Any, w: FloatArray, b: float) -> FloatArray:
+    """Give a linear teacher's scores, summed over the features from the first to the last.
+
+    The order of the sum is fixed, so that a score has the same bits whatever is computed beside it, by
+    whatever BLAS, in blocks of whatever shape; `points @ w` promises none of this.
+
+    Parameters
+    ----------
+    points : ndarray or csr_matrix of shape (m, d)
+    w : ndarray of shape (d,)
+    b : float
+
+    Returns
+    -------
+    ndarray of shape (m,)
+    """
+    with np.errstate(all="ignore"):
+        if sp.issparse(points):  # scipy adds up the entries of a row one after the other
+            return np.asarray(points @ w) + b
+        products = points * w
+        np.cumsum(products, axis=1, out=products)
+        scores: FloatArray = products[:, -1] + b
+        return scores
 
 
 def add_votes(scores: Scores, classes: tuple[int, int], X: Any, counts: IntArray) -> None:
     """Add the votes of linear teachers of the same two classes to `counts` of shape (m, C), in place.
 
-    Exactly the votes of each teacher's `predict`. Memory does not grow with teachers times points.
+    A teacher's vote on a point is the sign of its score `in_order`: a function of its own coefficients
+    and the point, and of nothing else, to the bit. The matrix product of many teachers and points only
+    says where that sign is beyond doubt. Memory does not grow with teachers times points.
     """
     n_points, n_features = X.shape
     lower, upper = classes
-    at_once = max(_FEWEST, _BLOCK // max(n_features, 1))
+    # Two sums of the same d + 1 terms in different orders differ by at most this share of their sizes;
+    # products that underflow add less than the smallest normal number each.
+    unit = 2 * (n_features + 1) * np.finfo(float).eps
+    least = 4 * (n_features + 1) * np.finfo(float).tiny
+    at_once = max(_FEWEST, min(_BLOCK // _ROWS, _BLOCK // max(n_features, 1)))
     for first in range(0, scores.count, at_once):
         end = min(first + at_once, scores.count)
         W, b = scores.block(first, end)
         W = np.ascontiguousarray(W)
-        # Summed in another order, a score may differ from `predict`'s in the last bits.
-        unit = 2 * (n_features + 1) * np.finfo(float).eps
-        slope, offset = unit * np.abs(W).max(initial=0.0), unit * np.abs(b).max()
-        rows = max(1, _BLOCK // (end - first))
-        for top in range(0, n_points, rows):
-            points = X[top : top + rows]
-            slack = slope * float(abs(points).sum(axis=1).max()) + offset
-            values = np.asarray(points @ W)
-            values += b
-            positive, negative = values > slack, values < -slack
-            if np.count_nonzero(positive) + np.count_nonzero(negative) < values.size:
-                # where that could turn its sign, ask the teacher itself
-                for k in np.flatnonzero(~(positive | negative).all(axis=0)).tolist():
-                    positive[:, k] = np.asarray(scores.predict(first + k, points)) == 1
+        slope, offset = unit * np.abs(W).max(axis=0, initial=0.0), unit * np.abs(b) + least
+        for top in range(0, n_points, _ROWS):
+            points = X[top : top + _ROWS]
+            with np.errstate(all="ignore"):
+                # Of each teacher by itself: one with huge coefficients puts no other in doubt.
+                doubt = slope * float(abs(points).sum(axis=1).max()) + offset
+                values = np.asarray(points @ W)
+                values += b
+                size = np.abs(values)
+                sure = (size > doubt) & (size < np.inf)  # a sum that overflowed may be finite in order
+            positive = values > 0
+            if not sure.all():
+                for k in np.flatnonzero(~sure.all(axis=0)).tolist():
+                    rows = np.flatnonzero(~sure[:, k])
+                    positive[rows, k] = in_order(points[rows], W[:, k], b[k]) > 0
             votes = np.count_nonzero(positive, axis=1)
-            counts[top : top + rows, upper] += votes
-            counts[top : top + rows, lower] += end - first - votes
+            counts[top : top + _ROWS, upper] += votes
+            counts[top : top + _ROWS, lower] += end - first - votes

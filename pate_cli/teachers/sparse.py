@@ -27,8 +27,9 @@ _TOLERANCE = 1e-5
 _FORCING = 0.1
 _MOST_STEPS = 50
 _MOST_PRODUCTS = 200  # of one step
-_BLOCK = 2**16
-"""About how many entries are worked on at once, so that they stay in the processor's cache."""
+_BLOCK = 2**11
+"""Most records worked on at once, so that they stay in the processor's cache: of records, as the number of
+entries is private."""
 
 
 def fit_logistic(
@@ -37,6 +38,7 @@ def fit_logistic(
     ends: IntArray,
     C: float,
     sample_weight: FloatArray | None = None,
+    wanted: NDArray[np.bool_] | None = None,
     *,
     tolerance: float = _TOLERANCE,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -56,6 +58,8 @@ def fit_logistic(
         Inverse strength of the penalty, positive.
     sample_weight : ndarray of shape (n,), optional
         Weight of each row in the sum.
+    wanted : ndarray of bool, shape (K,), optional
+        Parts to be fitted. The others keep their place, as parts of empty records.
     tolerance : float
         Tightens the stopping rule, never loosens it: the gradient's norm is brought down to this share of
         what it is at the start.
@@ -73,19 +77,30 @@ def fit_logistic(
     JMLR 9, 2008: the same steps; we search along them instead of trusting a region.
     """
     starts = np.concatenate([[0], ends[:-1]])
-    entries = (X.nnz if sp.issparse(X) else X.size) + len(y)
-    at_once = max(1, _BLOCK * len(ends) // entries)
-    weights = np.full(len(y), C) if sample_weight is None else C * sample_weight
+    at_once = max(1, _BLOCK // int((ends - starts).max()))
+    wanted = np.ones(len(ends), dtype=bool) if wanted is None else wanted
+    used = np.repeat(wanted, ends - starts)
+    weights = np.where(used, C if sample_weight is None else C * sample_weight, 0.0)
     coefficients = np.zeros((len(ends), X.shape[1] + 1))
     converged = np.zeros(len(ends), dtype=bool)
     for first in range(0, len(ends), at_once):
         block = slice(first, first + at_once)
         rows = slice(int(starts[first]), int(ends[block][-1]))
-        parts = _Parts(sp.csr_matrix(X[rows]), starts[block] - starts[first])
+        parts = _Parts(_only(sp.csr_matrix(X[rows]), used[rows]), starts[block] - starts[first])
         signs = np.where(y[rows] == 1, 1.0, -1.0)
         w, converged[block] = _newton(parts, signs, weights[rows], min(tolerance, _TOLERANCE))
         coefficients[block].ravel()[parts.columns] = w  # a view: what no record has stays 0
-    return coefficients, converged
+    return coefficients, converged & wanted
+
+
+def _only(X: sp.csr_matrix, used: NDArray[np.bool_]) -> sp.csr_matrix:
+    """Empty all records but those used."""
+    if used.all():
+        return X
+    lengths = np.diff(X.indptr)
+    given = np.repeat(used, lengths)
+    indptr = np.concatenate([[0], np.cumsum(np.where(used, lengths, 0))])
+    return sp.csr_matrix((X.data[given], X.indices[given], indptr), shape=X.shape)
 
 
 class _Parts:

@@ -491,12 +491,59 @@ def test_a_failing_teacher_tells_nothing_private(place, capsys, monkeypatch, err
     monkeypatch.setattr(pipeline.teachers, "train", fail)
     path = _write(place, "data", _records())
     _open(path)
-    assert _release(path, place / "out") == 2
+    with pytest.raises(RuntimeError, match="its message may be private") as caught:
+        _release(path, place / "out")
     shown = capsys.readouterr()
-    assert "teacher.estimator: got 'logistic'" in shown.err
-    assert "3.25" not in shown.err + shown.out
-    assert not (place / "out").exists()
-    assert len(open_ledgers().ledgers()[0].entries) == 1  # no noise was drawn
+    assert "3.25" not in shown.err + shown.out + str(caught.value)
+    assert not _bytes(place / "out")
+    assert len(open_ledgers().ledgers()[0].entries) == 2  # private records were looked at: it is charged
+
+
+@pytest.mark.parametrize("teacher", ["logistic", "linear_svm"])
+def test_a_record_beyond_all_bounds_does_not_stop_a_release(place, fixed, teacher):
+    """Its neighbour is released too, with at most one vote of a query another. Refused before, uncharged."""
+    records = _records()
+    row = int(_private_rows()[0])
+    votes = []
+    for number, huge in enumerate([None, "1e9,1e9", "-1e300,1.7e308"]):
+        changed = list(records)
+        if huge:
+            changed[row] = f"{huge},red,{records[row].split(',')[3]}"
+        path = _write(place, f"data-{number}", changed)
+        _open(path)
+        assert _release(path, place / f"out-{number}", f"teacher={teacher}") == 0
+        votes.append(fixed[-1])
+    assert max(np.abs(counts - votes[0]).max() for counts in votes[1:]) <= 1
+
+
+def test_a_learner_that_fails_on_every_part_is_refused_before_the_charge(place, capsys):
+    path = _write(place, "data", _records())
+    _open(path)
+    capsys.readouterr()
+    neighbours = "teacher.estimator=sklearn.neighbors.KNeighborsClassifier"
+    assert _release(path, place / "out", neighbours, "teacher.params={n_neighbors: 60}") == 2
+    assert "teacher.params" in capsys.readouterr().err
+    assert len(open_ledgers().ledgers()[0].entries) == 1
+
+
+def test_a_learner_that_fails_on_the_private_parts_alone_is_charged_and_released(place, monkeypatch):
+    """That it fails tells of the records: the release is made, of constant teachers."""
+    from sklearn.naive_bayes import BernoulliNB
+
+    fit = BernoulliNB.fit
+
+    def fail(self, X, y, sample_weight=None):
+        if X.min() < 0:  # what learners are tried on is not
+            raise ValueError("record 17: 3.25, red, yes")
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(BernoulliNB, "fit", fail)
+    path = _write(place, "data", _records())
+    _open(path)
+    options = ["teacher.estimator=sklearn.naive_bayes.BernoulliNB", "student=logistic"]
+    assert _release(path, place / "out", *options) in (0, 1)  # 1: votes of constants may be of one class
+    assert (place / "out" / "answers.csv").exists()
+    assert [entry.kind for entry in open_ledgers().ledgers()[0].entries] == ["open", "release"]
 
 
 def test_an_unexpected_error_after_the_charge_is_charged_and_tells_nothing_private(

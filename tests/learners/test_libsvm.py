@@ -70,3 +70,26 @@ def test_no_rows_no_labels():
     X, y, _ = records(2)
     with pytest.raises(ValueError, match="0 sample"):
         LibsvmClassifier().fit(X, y).predict(np.empty((0, 5)))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_ends_on_any_finite_record(kind, capfd):
+    """Beyond 1e13, rounding kept LIBSVM from stopping before its ten millionth step."""
+    rng = np.random.default_rng(8)
+    d = int(rng.integers(1, 8))
+    X = rng.normal(size=(20, d))
+    y = (X[:, 0] > 0) ^ (rng.random(20) < 0.2)
+    for size in (1e16, 1.7e308, 5e-324):
+        X[3] = size * 10 ** rng.uniform(-6, 0, d)
+        LibsvmClassifier().fit(kind(X), y).predict(kind(X))
+    assert "max number of iterations" not in capfd.readouterr().err
+
+
+def test_long_rows_are_shortened_each_by_itself():
+    from pate_cli.learners.libsvm import _shortened
+
+    X = np.array([[3.0, 4.0], [3e7, 4e7], [0.0, 0.0], [1.7e308, 0.0], [1e-320, 0.0]])
+    expected = np.array([[3.0, 4.0], [6e5, 8e5], [0.0, 0.0], [1e6, 0.0], [1e-320, 0.0]])
+    for kind in (np.asarray, sp.csr_matrix):
+        found = _shortened(kind(X))
+        np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-12)

@@ -48,7 +48,7 @@ def test_the_same_votes_as_the_solver_loop(monkeypatch):
     learner = LogisticRegression(solver="liblinear")
     taken = []
     fit = batched.fit_logistic
-    monkeypatch.setattr(batched, "fit_logistic", lambda *args: taken.append(1) or fit(*args))
+    monkeypatch.setattr(batched, "fit_logistic", lambda *args, **more: taken.append(1) or fit(*args, **more))
 
     def predictions():
         made = ensemble.train(
@@ -70,7 +70,7 @@ def test_the_same_votes_as_the_solver_loop(monkeypatch):
     "params", [{"class_weight": "balanced"}, {"fit_intercept": False}, {"solver": "lbfgs"}]
 )
 def test_other_settings_go_to_the_solver(params, monkeypatch):
-    monkeypatch.setattr(batched, "fit_logistic", lambda *args: pytest.fail("not the same minimiser"))
+    monkeypatch.setattr(batched, "fit_logistic", lambda *args, **more: pytest.fail("not the same minimiser"))
     X, y, _ = _parts(20, 20, 3)
     learner = LogisticRegression(**{"solver": "liblinear", **params})
     ensemble.train(
