@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = ["BudgetSpent", "ConfigError", "DataError", "InfeasibleError", "InputError", "Terminated"]
+__all__ += ["shortened"]
 
 
 class BudgetSpent(RuntimeError):
@@ -41,7 +42,7 @@ class ConfigError(InputError):
 
     def __init__(self, key: str, got: object, accepted: str) -> None:
         self.key = key
-        super().__init__(f"{key}: got {got!r}; accepted: {accepted}")
+        super().__init__(f"{key}: got {shortened(repr(got))}; accepted: {accepted}")
 
     def __reduce__(self) -> Any:  # from a worker process: `args` are not what `__init__` takes
         return _config_error, (type(self), self.key, str(self))
@@ -53,6 +54,11 @@ class DataError(InputError):
 
 class InfeasibleError(InputError):
     """The mechanism cannot work at these sizes; names what would make it work."""
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """Shorten a text for a message: its beginning, and how long it is."""
+    return text if len(text) <= most else f"{text[: most // 4]}... ({len(text):,} characters)"
 
 
 def _config_error(kind: type[ConfigError], key: str, message: str) -> ConfigError:

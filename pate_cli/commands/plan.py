@@ -67,8 +67,8 @@ def main(argv: list[str]) -> int:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     execution.forget()
     tables = []
-    for job in overrides.jobs(line):  # all of them before the first is shown
-        tables += list(_tables(execution.checked(overrides.compose(job, line.config_dir))))
+    for raw in overrides.compose_all(overrides.jobs(line), line.config_dir):
+        tables += list(_tables(execution.checked(raw)))  # all of them before the first is shown
     for table in tables:
         console.out().print(table, crop=False)
         console.out().print()
