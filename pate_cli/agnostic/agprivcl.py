@@ -14,7 +14,7 @@ from pate_cli.agnostic import accounting
 from pate_cli.agnostic import options as checks
 from pate_cli.agnostic.relabel import relabel
 from pate_cli.agnostic.selection import drawn, draws, subset
-from pate_cli.agnostic.sspp import ceiling
+from pate_cli.agnostic.sspp import best_hypothesis
 from pate_cli.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.plan import fewest_teachers
@@ -160,8 +160,8 @@ class AgPrivClPlan:
         return answer(self.mechanism, votes, order, votes_noise)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Accuracy of the class's best hypothesis on the test split: a ceiling. NOT DP."""
-        return ceiling(self.classroom.hypotheses, test)
+        """Accuracy of the class's best hypothesis on the test split. NOT DP."""
+        return best_hypothesis(self.classroom.hypotheses, test)
 
 
 def plan(options: Mapping[str, Any], setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
