@@ -118,7 +118,7 @@ def _run(run: CheckedRun) -> Table:
 
 
 def _teachers(run: CheckedRun) -> list[tuple[str, Any, str]]:
-    """How many teachers there are, and the records they are trained on: not always the whole private split."""
+    """How many teachers there are, and the records they are trained on: not always all of them."""
     p, n = run.prepared, run.prepared.sizes.n_private
     if not p.n_teachers:
         return [("teachers", 0, "teachers: it has none")]
