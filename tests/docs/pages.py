@@ -4,7 +4,8 @@ The comment stands on a line of its own right before the block:
 
 <!-- run: COMMAND EXTRA ; ... --> every command is run; EXTRA (run repeats=2 ; audit --runs 100) takes
                              the place of what makes a `pate COMMAND` long
-<!-- plan -->                 every `pate run` is planned instead: too long, or in need of a cluster
+<!-- plan -->                 every `pate run` is planned instead, too long or in need of a cluster; of other
+                             commands the options are looked up in their help
 <!-- prints: COMMAND ; ... --> the block is printed by these commands, which take seconds
 <!-- claims: COMMAND ; ... --> the same, but they take minutes: `make claims`
 <!-- tested: FILE -->         the numbers are those of a test
