@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench clean
+.PHONY: help run test claims lint bench clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
@@ -15,6 +15,9 @@ run: $(VENV)/.run ## set everything up, then run the main job on the embedded da
 
 test: $(VENV)/.dev ## set everything up, then run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal -rs
+
+claims: $(VENV)/.dev ## run the commands of README.md and docs/ at full length, and compare their numbers (minutes)
+	$(BIN)/python -m pytest -m claims -rs tests/docs
 
 lint: $(VENV)/.dev ## ruff and mypy, as before every commit
 	$(BIN)/ruff format --check .

@@ -34,7 +34,15 @@ _TOP = (
     *("dataset", "teacher", "student", "mechanism", "compute"),
     *("eps", "delta", "repeats", "seed", "split", "release", "ledger", "cache"),
 )
+_SPLIT = ("private", "public", "budget", "mode")
 _COMPUTE_KEYS = {"local": ("name", "workers"), "dask": ("name", "workers", "address")}
+_EPS = 1e-6, 500.0
+"""Between these every calibration is exact to the last digits: e^eps and its square are floats."""
+
+_REPEATS = 1_000_000
+_SEED = 2**128 - 1
+"""NumPy's `SeedSequence` mixes 128 bits; a longer seed is a mistake."""
+
 _ADDRESS = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
 _MECHANISM_KEYS = {
     "gaussian": ("name",),
@@ -185,7 +193,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     compute, split = _group(raw, "compute"), _group(raw, "split")
     _known("teacher.", teacher, ("estimator", "params", "size", "count"))
     _known("student.", student, ("estimator", "params", "unanswered"))
-    _known("split.", split, ("private", "public", "budget", "mode"))
+    _known("split.", split, _SPLIT)
     options = {key: None if value == "???" else value for key, value in dataset.items() if key != "name"}
     path = options.get("path")
     if path is not None and not isinstance(path, str):
@@ -215,10 +223,10 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
             **{key: _number(f"split.{key}", split.get(key)) for key in ("private", "public", "budget")},
             mode=_choice("split.mode", split.get("mode", "records"), MODES),
         ),
-        eps=_number("eps", raw.get("eps"), low=0, infinite=True),
+        eps=_eps(raw.get("eps")),
         delta=_delta(raw.get("delta")),
-        repeats=_required("repeats", raw.get("repeats"), low=1),
-        seed=_required("seed", raw.get("seed"), low=0),
+        repeats=_required("repeats", raw.get("repeats"), low=1, high=_REPEATS),
+        seed=_required("seed", raw.get("seed"), low=0, high=_SEED),
         release=_flag("release", raw.get("release", False)),
         ledger=_directory("ledger", raw.get("ledger")),
         cache=_flag("cache", raw.get("cache", False)),
@@ -289,6 +297,8 @@ def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
 def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = raw.get(key)
     if not isinstance(value, Mapping):
+        if key == "split":  # the one group without options
+            raise ConfigError(key, value, "its keys: " + ", ".join(f"split.{name}" for name in _SPLIT))
         raise ConfigError(key, value, f"the name of an option of the group (conf/{key}/)")
     return value
 
@@ -332,15 +342,23 @@ def _choice(key: str, value: Any, accepted: tuple[str, ...]) -> Any:
     return value
 
 
-def _number(key: str, value: Any, low: float = 0, *, infinite: bool = False, zero: bool = False) -> float:
-    accepted = f"a number {'>=' if zero else '>'} {low:g}" + (", or inf" if infinite else "")
+def _number(key: str, value: Any, low: float = 0, *, zero: bool = False) -> float:
+    accepted = f"a number {'>=' if zero else '>'} {low:g}"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ConfigError(key, value, accepted)
     # written so that nan is refused, and integers that no float holds
-    within = low <= value <= sys.float_info.max or (infinite and value == math.inf)
-    if not within or (value == low and not zero):
+    if not low <= value <= sys.float_info.max or (value == low and not zero):
         raise ConfigError(key, value, accepted)
     return value
+
+
+def _eps(value: Any) -> float:
+    low, high = _EPS
+    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not known or not (low <= value <= high or value == math.inf):
+        raise ConfigError("eps", value, f"a number from {low:g} to {high:g}, or inf for no privacy")
+    number: float = value
+    return number
 
 
 def _delta(value: Any) -> float | None:
@@ -361,8 +379,11 @@ def _whole(key: str, value: Any, *, low: int, nullable: bool = False, otherwise:
     return value
 
 
-def _required(key: str, value: Any, *, low: int) -> int:
-    number = _whole(key, value, low=low)
-    if number is None:
-        raise ConfigError(key, value, f"a whole number >= {low}")
-    return number
+def _required(key: str, value: Any, *, low: int, high: int) -> int:
+    accepted = f"a whole number from {low} to {high}"
+    if isinstance(value, float) and low <= value <= high and value.is_integer():
+        # taken as it is, the same run would have two hashes
+        raise ConfigError(key, value, f"{accepted}, in digits: {key}={int(value)}")
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ConfigError(key, value, accepted)
+    return value

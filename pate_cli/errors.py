@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = ["BudgetSpent", "ConfigError", "DataError", "InfeasibleError", "InputError", "Terminated"]
-__all__ += ["one_line"]
+__all__ += ["one_line", "shortened"]
 
 
 class BudgetSpent(RuntimeError):
@@ -42,7 +42,7 @@ class ConfigError(InputError):
 
     def __init__(self, key: str, got: object, accepted: str) -> None:
         self.key = key
-        super().__init__(f"{key}: got {got!r}; accepted: {accepted}")
+        super().__init__(f"{key}: got {shortened(repr(got))}; accepted: {accepted}")
 
     def __reduce__(self) -> Any:  # from a worker process: `args` are not what `__init__` takes
         return _config_error, (type(self), self.key, str(self))
@@ -66,6 +66,11 @@ def one_line(text: str) -> str:
     if line.isprintable():
         return line
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """Shorten a text for a message: its beginning, and how long it is."""
+    return text if len(text) <= most else f"{text[: most // 4]}... ({len(text):,} characters)"
 
 
 def _config_error(kind: type[ConfigError], key: str, message: str) -> ConfigError:

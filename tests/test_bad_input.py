@@ -42,16 +42,18 @@ def csv(path: str, target: str = "y") -> list[str]:
 
 # name: (arguments after `pate run`, what the line must say)
 VALUES: dict[str, tuple[list[str], list[str]]] = {
-    "eps zero": (["eps=0"], ["eps: got 0;", "> 0, or inf"]),
-    "eps negative": (["eps=-1"], ["eps: got -1;", "> 0, or inf"]),
+    "eps zero": (["eps=0"], ["eps: got 0;", "from 1e-06 to 500, or inf"]),
+    "eps negative": (["eps=-1"], ["eps: got -1;", "from 1e-06 to 500, or inf"]),
     "eps minus infinity": (["eps=-inf"], ["eps: got -inf;"]),
-    "eps nan": (["eps=nan"], ["eps: got nan;", "> 0, or inf"]),
-    "eps text": (["eps=much"], ["eps: got 'much';", "> 0, or inf"]),
+    "eps nan": (["eps=nan"], ["eps: got nan;", "from 1e-06 to 500, or inf"]),
+    "eps text": (["eps=much"], ["eps: got 'much';", "from 1e-06 to 500, or inf"]),
     "eps empty": (["eps="], ["eps: got '';"]),
     "eps true": (["eps=true"], ["eps: got True;"]),
     "eps a list": (["eps=[1,2]"], ["eps: got [1, 2];"]),
     "eps deleted": (["~eps"], ["eps: got None;"]),
-    "eps no float holds": (["eps=1" + "0" * 400], ["eps: got 1000", "> 0, or inf"]),
+    "eps no float holds": (["eps=1" + "0" * 400], ["eps: got 1000", "from 1e-06 to 500, or inf"]),
+    "eps beyond all use": (["eps=1e300"], ["eps: got 1e+300;", "from 1e-06 to 500, or inf"]),
+    "eps below all use": (["eps=1e-300"], ["eps: got 1e-300;", "from 1e-06 to 500, or inf"]),
     "delta zero": (["delta=0"], ["delta: got 0;", "(0, 1)", "null"]),
     "delta one": (["delta=1"], ["delta: got 1;", "(0, 1)"]),
     "delta negative": (["delta=-0.1"], ["delta: got -0.1;"]),
@@ -79,6 +81,16 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
     "budget zero": (["split.budget=0"], ["split.budget: got 0;"]),
     "repeats zero": (["repeats=0"], ["repeats: got 0;"]),
     "seed negative": (["seed=-1"], ["seed: got -1;"]),
+    "too many repeats": (["repeats=99999999999"], ["repeats: got 99999999999;", "from 1 to 1000000"]),
+    "repeats as a float": (["repeats=1e3"], ["repeats: got 1000.0;", "in digits: repeats=1000"]),
+    "seed as a float": (["seed=1e10"], ["seed: got 10000000000.0;", "in digits: seed=10000000000"]),
+    "seed of 50 digits": (["seed=" + "7" * 50], ["seed: got 777", f"from 0 to {2**128 - 1}"]),
+    "seed of 5,000 digits": (["seed=" + "7" * 5000], ["seed=777", "... (5,005 characters): cannot be read"]),
+    "split without a key": (
+        ["split=foo"],
+        ["split: got 'foo';", "split.private, split.public, split.budget"],
+    ),
+    "parameters that are none": (["teacher.params=3"], ["teacher.params: got 3;", "teacher.params.C=10"]),
     "workers zero": (["compute.workers=0"], ["compute.workers: got 0;"]),
     "cutoff text": (["mechanism=svt", "mechanism.cutoff=some"], ["mechanism.cutoff: got 'some';", "auto"]),
     "cutoff above ell": (
@@ -196,6 +208,7 @@ UNKNOWN: dict[str, tuple[list[str], list[str]]] = {
     "hydra mode": (["hydra.mode=MULTIRUN"], ["hydra.mode=MULTIRUN", "-m"]),
     "no value": (["eps"], ["eps: cannot be read", "KEY=VALUE"]),
     "no key": (["=1"], ["=1: no key", "KEY=VALUE"]),
+    "nothing between commas": (["eps=1,,2"], ["eps=1,,2: cannot be read", "next to a comma", "eps=1,2"]),
     "unclosed": (["eps=[1"], ["eps=[1: cannot be read"]),
     "quotes needed": (
         ["dataset.path=a=b.csv"],
@@ -234,6 +247,7 @@ FILES: dict[str, tuple[list[str], list[str]]] = {
     "csv without the target": (csv("good.csv", "z"), ["dataset.target: got 'z';", "good.csv: a, b, y"]),
     "csv one class": (csv("one.csv"), ["one.csv", "every label is 'p'"]),
     "csv inf": (csv("inf.csv"), ["inf.csv, line 3:", "'inf'"]),
+    "csv of fifty rows": (csv("good.csv")[:3], ["teacher.size: got 100;", "from 1 to 48"]),
     "csv ragged": (csv("ragged.csv"), ["ragged.csv, line 3: 2 cells, the header has 3"]),
     "checksum": (["dataset=a9a"], ["a9a: checksum of", "expected f5d5ffd8", "pate data fetch a9a"]),
     "not the content": (
@@ -349,6 +363,39 @@ def test_plan_refuses_what_run_refuses(folder, capsys, name):
 def test_a_sweep_is_refused_before_its_first_job(folder, capsys, argv, said):
     refused(folder, capsys, ["run", "-m", *SMALL, *argv], said)
     refused(folder, capsys, ["run", *SMALL, *argv, "-m"], said)  # wherever the option stands
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+@pytest.mark.parametrize(
+    ("sweep", "said"),
+    [
+        ("eps=range(1,1)", "eps=range(1,1): holds no value"),
+        ("eps=range(5,1)", "eps=range(5,1): holds no value"),
+        ("eps=range(1,5,0)", "eps=range(1,5,0): without an end; accepted: range(START,STOP,STEP)"),
+        ("eps=range(1.0,2.0,0.0)", "without an end; accepted: range(START,STOP,STEP)"),
+        ("seed=range(0,1" + "0" * 400 + ")", "without an end; accepted: range(START,STOP,STEP)"),
+        ("mechanism=glob(zzz*)", "mechanism=glob(zzz*): no glob here; accepted: names, as in mechanism=A,B"),
+        (
+            "seed=range(0,100000000)",
+            "seed=range(0,100000000): makes a sweep of 1e+08 jobs; accepted: at most 10,000",
+        ),
+        ("seed=range(0,100,0.001)", "makes a sweep of 1e+05 jobs; accepted: at most 10,000"),
+    ],
+)
+def test_a_sweep_is_counted_before_its_jobs_are_listed(folder, capsys, command, sweep, said):
+    refused(folder, capsys, [command, "-m", sweep], [said])
+
+
+def test_a_sweep_is_counted_over_all_its_keys(folder, capsys):
+    refused(folder, capsys, ["run", "-m", "seed=range(0,200)", "eps=range(1,101)"], ["2e+04 jobs"])
+
+
+def test_parameters_may_be_given_as_a_whole(folder, capsys):
+    argv = ["run", *SMALL, "teacher.params={C:2}", "--cfg", "job"]
+    assert main(argv) == 0
+    assert "C: 2\n" in capsys.readouterr().out
+    refused(folder, capsys, ["run", *SMALL, "teacher.params={C:-1}"], ["teacher.params.C: got -1;"])
+    refused(folder, capsys, ["run", "-m", *SMALL, "teacher.params={C:1},{C:-1}"], ["params.C: got -1;"])
 
 
 LATE = """

@@ -18,8 +18,8 @@ grow. (NB20 Lemma 5 has ``eps + 3`` and ``4 e delta`` at relabel_eps = 1, where 
 dealt to one teacher, and which record goes where depends on the draws alone. So whatever was drawn,
 one changed record changes one teacher, and nothing at all if it was not drawn: weighing over the
 draws, ``(eps, p delta)`` with ``p = 1 - (1 - 1/n')^n'``. (No amplification of eps: a set of draws with the
-record and one without it differ in several teachers.) NB20 lets the copies go to different teachers and
-pays for ``ln(2/delta)`` of them by group privacy (`nb20_resampled`).
+record and one without it differ in several teachers.) NB20, and calibration=paper with it, lets the
+copies go to different teachers and pays for ``ln(2/delta)`` of them by group privacy (`nb20_resampled`).
 
 *LWY25's transformation* (`transformed`). t of n records are T, r = t/n, the others W; h is chosen
 with weight ``exp(-(eps_in |W|/2) q(h))``. Fix the indices I of T. If record 1 is not among them,

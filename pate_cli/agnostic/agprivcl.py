@@ -13,8 +13,8 @@ from pate_cli import mechanisms, queries
 from pate_cli.agnostic import accounting
 from pate_cli.agnostic import options as checks
 from pate_cli.agnostic.relabel import relabel
-from pate_cli.agnostic.selection import draws, subset
-from pate_cli.agnostic.sspp import ceiling
+from pate_cli.agnostic.selection import drawn, draws, subset
+from pate_cli.agnostic.sspp import best_hypothesis
 from pate_cli.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.plan import fewest_teachers
@@ -55,10 +55,12 @@ class AgPrivClPlan:
     resampling with replacement, relabelling, and sampling n' of n without replacement follow,
     each proved in `pate_cli.agnostic.accounting`. With ``p = 1 - (1 - 1/n')^n'``:
 
-    - `tight`: ``eps = ln(1 + n'/n (e^(svt_eps + 2 ln(1 + e^(relabel_eps/2))) - 1))`` and
+    - `tight`: all copies of a resampled record go to one teacher;
+      ``eps = ln(1 + n'/n (e^(svt_eps + 2 ln(1 + e^(relabel_eps/2))) - 1))`` and
       ``delta = n'/n p svt_delta``, with equality; n' is where ``n' svt_eps`` is largest.
-    - `paper`: Algorithm 3's ``n' = eps n/56``, T, svt_eps and svt_delta. Its proof gives
-      (eps, delta); the same proof with the exact steps gives the smaller `eps_proved`.
+    - `paper`: Algorithm 3's ``n' = eps n/56``, T, svt_eps and svt_delta, and the sample dealt to teachers
+      as it was drawn, the copies of a record to any of them. Its proof pays for them by group
+      privacy and gives (eps, delta); the same proof with the exact steps gives the smaller `eps_proved`.
       Refused where that does not hold: for delta near 0.1 and above, ``ln(2/delta)`` copies of a
       record are passed with probability above delta/2, which Lemma 8 overlooks.
 
@@ -148,13 +150,18 @@ class AgPrivClPlan:
         rows = subset(private.n_records, self.n_sampled, choices)
         X, y = private.X[rows], private.y[rows]
         y = relabel(self.classroom.hypotheses, X, y, choices, relabel_eps=self.relabel_eps)
-        counts = draws(self.n_sampled, choices)
-        votes = self.classroom.votes(X, y, counts, self.teachers, public, int(rng.integers(2**31)))
+        seed = int(rng.integers(2**31))
+        if self.calibration == "paper":
+            sample = drawn(self.n_sampled, choices)
+            votes = self.classroom.votes_as_drawn(X, y, sample, self.teachers, public, seed)
+        else:
+            counts = draws(self.n_sampled, choices)
+            votes = self.classroom.votes(X, y, counts, self.teachers, public, seed)
         return answer(self.mechanism, votes, order, votes_noise)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Accuracy of the class's best hypothesis on the test split: a ceiling. NOT DP."""
-        return ceiling(self.classroom.hypotheses, test)
+        """Accuracy of the class's best hypothesis on the test split. NOT DP."""
+        return best_hypothesis(self.classroom.hypotheses, test)
 
 
 def plan(options: Mapping[str, Any], setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:

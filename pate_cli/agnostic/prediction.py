@@ -12,7 +12,7 @@ import numpy as np
 from pate_cli import queries
 from pate_cli.agnostic import accounting
 from pate_cli.agnostic import options as checks
-from pate_cli.agnostic.sspp import ceiling
+from pate_cli.agnostic.sspp import best_hypothesis
 from pate_cli.agnostic.transform import CLASSES, Shares, most_relabelled, shares
 from pate_cli.agnostic.voting import Classroom, student
 from pate_cli.errors import InfeasibleError
@@ -149,8 +149,8 @@ class PredictionPlan:
         return predict(votes.counts[:, 1], votes.n_teachers, self.vote_eps, second)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Accuracy of the class's best hypothesis on the test split: a ceiling. NOT DP."""
-        return ceiling(self.classroom.hypotheses, test)
+        """Accuracy of the class's best hypothesis on the test split. NOT DP."""
+        return best_hypothesis(self.classroom.hypotheses, test)
 
 
 def plan(options: Mapping[str, Any], setting: Setting) -> PredictionPlan:

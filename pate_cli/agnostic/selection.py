@@ -13,7 +13,7 @@ from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.pure import exponential_mechanism_probabilities
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["choose", "draws", "subset"]
+__all__ = ["choose", "drawn", "draws", "subset"]
 
 
 def choose(mistakes: FloatArray, eps: float, noise: Noise, size: int = 1) -> IntArray:
@@ -56,7 +56,11 @@ def subset(n: int, size: int, noise: Noise) -> IntArray:
     return first[np.argsort(clocks[first])].astype(np.int64)
 
 
+def drawn(n: int, noise: Noise) -> IntArray:
+    """Draw n times with replacement from n records: their numbers in the order drawn, shape (n,)."""
+    return np.minimum((np.exp(-noise.exponential(1.0, n)) * n).astype(np.int64), n - 1)
+
+
 def draws(n: int, noise: Noise) -> IntArray:
-    """How often each of n records is drawn in n draws with replacement, shape (n,)."""
-    drawn = np.minimum((np.exp(-noise.exponential(1.0, n)) * n).astype(np.int64), n - 1)
-    return np.bincount(drawn, minlength=n).astype(np.int64)
+    """Count how often each of n records is drawn in n draws with replacement, shape (n,)."""
+    return np.bincount(drawn(n, noise), minlength=n).astype(np.int64)

@@ -14,7 +14,7 @@ from pate_cli.agnostic import accounting
 from pate_cli.agnostic import options as checks
 from pate_cli.agnostic.relabel import relabel_with_rest
 from pate_cli.agnostic.selection import choose, subset
-from pate_cli.agnostic.sspp import ceiling, labels_of
+from pate_cli.agnostic.sspp import best_hypothesis, labels_of
 from pate_cli.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.hypotheses import HypothesisClass
@@ -256,8 +256,8 @@ class TransformPlan:
         return Learnt(student(setting, public, answers, rng), answers, self.guarantee)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Accuracy of the class's best hypothesis on the test split: a ceiling. NOT DP."""
-        return ceiling(self.classroom.hypotheses, test)
+        """Accuracy of the class's best hypothesis on the test split. NOT DP."""
+        return best_hypothesis(self.classroom.hypotheses, test)
 
 
 def plan(options: Mapping[str, Any], setting: Setting) -> TransformPlan:

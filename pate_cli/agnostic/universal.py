@@ -97,7 +97,7 @@ class UniversalPlan:
         return Learnt(learnt.model, everything, self.guarantee)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Accuracy of the class's best hypothesis on the test split: a ceiling. NOT DP."""
+        """Accuracy of the class's best hypothesis on the test split. NOT DP."""
         return self.answering.measure(model, test)
 
 

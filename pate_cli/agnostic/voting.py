@@ -59,11 +59,36 @@ class Classroom:
         before = np.cumsum(counts[drawn]) - counts[drawn]
         part = before * n_teachers // int(counts.sum())
         starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+        return self._votes(X, y, [(rows, counts[rows]) for rows in np.split(drawn, starts[1:])], points, seed)
+
+    def votes_as_drawn(
+        self, X: Any, y: IntArray, drawn: IntArray, n_teachers: int, points: PublicPoints, seed: int
+    ) -> Votes:
+        """Votes of teachers on equal parts of a sample drawn with replacement, in its order. PRIVATE.
+
+        One changed record changes as many teachers as have a copy of it, at most as many as there are
+        copies: what follows needs group privacy.
+
+        Parameters
+        ----------
+        X, y, points, seed
+            As of `votes`.
+        drawn : ndarray of int64, shape (r,)
+            Numbers of the records, some more than once.
+        n_teachers : int
+            K, at most r.
+        """
+        parts = [np.unique(rows, return_counts=True) for rows in np.array_split(drawn, n_teachers)]
+        return self._votes(X, y, parts, points, seed)
+
+    def _votes(
+        self, X: Any, y: IntArray, parts: list[tuple[IntArray, IntArray]], points: PublicPoints, seed: int
+    ) -> Votes:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # made from private records
             made = [
-                self._teacher(X[rows], y[rows], counts[rows], seed + number)
-                for number, rows in enumerate(np.split(drawn, starts[1:]))
+                self._teacher(X[rows], y[rows], counts, seed + number)
+                for number, (rows, counts) in enumerate(parts)
             ]
             problems = [problem for _, problem in made if problem is not None]
             first = problems[0] if problems else None

@@ -67,8 +67,8 @@ def main(argv: list[str]) -> int:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     execution.forget()
     tables = []
-    for job in overrides.jobs(line):  # all of them before the first is shown
-        tables += list(_tables(execution.checked(overrides.compose(job, line.config_dir))))
+    for raw in overrides.compose_all(overrides.jobs(line), line.config_dir):
+        tables += list(_tables(execution.checked(raw)))  # all of them before the first is shown
     for table in tables:
         console.out().print(table, crop=False)
         console.out().print()
@@ -93,10 +93,6 @@ def _run(run: CheckedRun) -> Table:
     """Sizes and budget, which every run has."""
     p, config = run.prepared, run.config
     sizes = p.sizes
-    least, more = divmod(sizes.n_private, max(1, p.n_teachers))
-    asked = "split.budget, chosen actively" if config.mechanism.queries == "active" else "all public points"
-    ell = p.plan.describe().get("ell")
-    queries = [] if ell is None else [("queries, at most (ell)", ell, f"queries: {asked}")]
     what, assumed = config.split.protects.split("; ")
     source = "probability: 1 / private records" if config.delta is None else "probability"
     table = _table(f"{run.label}, eps {config.eps:g}", "", "value", "unit")
@@ -107,9 +103,8 @@ def _run(run: CheckedRun) -> Table:
         ("test split", sizes.n_test, "records"),
         ("features", p.dataset.n_features, "columns"),
         ("classes", p.dataset.n_classes, "classes"),
-        ("teachers", p.n_teachers, "teachers"),
-        ("records a teacher", f"{least} to {least + 1}" if more else least, "records"),
-        *queries,
+        *_teachers(run),
+        *_queries(run),
         ("eps, of one repeat", config.eps, "nats (log of a probability ratio)"),
         ("delta, of one repeat", p.delta, source),
         ("protects", what, assumed),
@@ -120,6 +115,39 @@ def _run(run: CheckedRun) -> Table:
     for name, value, unit in rows:
         table.add_row(name, _show(value), unit)
     return table
+
+
+def _teachers(run: CheckedRun) -> list[tuple[str, Any, str]]:
+    """How many teachers there are, and the records they are trained on: not always all of them."""
+    p, n = run.prepared, run.prepared.sizes.n_private
+    if not p.n_teachers:
+        return [("teachers", 0, "teachers: it has none")]
+    public = p.plan.describe()
+    taught = next((public[key] for key in ("n_sampled", "n_relabelled") if public.get(key)), n)
+    taught -= public.get("n_holdout", 0)
+    least, more = divmod(taught, p.n_teachers)
+    rows: list[tuple[str, Any, str]] = [("teachers", p.n_teachers, "teachers")]
+    if taught != n:
+        rows.append(("records for teachers", taught, "records, of the private split"))
+    return [*rows, ("records a teacher", f"{least} to {least + 1}" if more else least, "records")]
+
+
+def _queries(run: CheckedRun) -> list[tuple[str, Any, str]]:
+    """How many queries the guarantee is for, and which."""
+    public, m = run.prepared.plan.describe(), run.prepared.sizes.n_public
+    ell, answers = public.get("ell"), public.get("answers")
+    if ell is None:
+        return []
+    if run.config.mechanism.queries == "active":
+        asked = "split.budget, chosen actively"
+    elif ell < m:
+        asked = f"of {m:,} public points"
+    else:
+        asked = "all public points" + (f", {ell // m} times" if ell > m else "")
+    rows: list[tuple[str, Any, str]] = [("queries, at most (ell)", ell, f"queries: {asked}")]
+    if answers is not None and answers < ell:
+        rows.append(("answers, at most", answers, "answers: split.budget; the other queries are checks"))
+    return rows
 
 
 def _gaussian(plan: GaussianPlan, n_teachers: int) -> Table:
@@ -142,6 +170,8 @@ def _gaussian(plan: GaussianPlan, n_teachers: int) -> Table:
 def _described(plan: GnmaxPlan | LearnerPlan) -> Table:
     """The public numbers of a plan, as it names them."""
     table = _table("Calibration", "", "value")
+    names, values = table.columns
+    names.no_wrap, values.no_wrap = True, False  # a long guarantee is broken into lines, its name is not lost
     table.add_row("guarantee", plan.guarantee.how)
     for name, value in plan.describe().items():
         if value is not None:

@@ -64,7 +64,7 @@ def sizes(
     public : float or int
         A fraction f in (0, 1) for ceil(f * N) points, or a number of points.
     budget : float or int
-        A fraction f in (0, 1) for round(f * n_public) labels, or a number of labels.
+        A fraction f in (0, 1) for round(f * n_public) labels, at least 1; or a number of labels.
     mode : {"records", "label_private"}
         `label_private`: nothing but the private records is at hand, and of them only the labels are
         secret. The public points are then taken out of the private records, and their labels dropped
@@ -109,7 +109,7 @@ def sizes(
         # The larger part is the one to mend.
         key, got = ("split.private", private) if n_private >= n_public else ("split.public", public)
         raise ConfigError(key, got, problem)
-    n_budget = _part("split.budget", budget, n_public, round)
+    n_budget = _part("split.budget", budget, n_public, lambda labels: max(1, round(labels)))
     if n_budget > n_public:
         raise ConfigError(
             "split.budget",

@@ -12,7 +12,8 @@ NB20: A. Nandi, R. Bassily. Privately answering classification queries in the ag
 model. ALT 2020.
 LZCW21: C. Liu, Y. Zhu, K. Chaudhuri, Y.-X. Wang. Revisiting model-agnostic private learning:
 faster rates and active learning. JMLR 2021.
-LWY25: B. Li, W. Wang, P. Ye. From the realizable to the agnostic setting in private learning. 2025.
+LWY25: B. Li, W. Wang, P. Ye. Private realizable-to-agnostic transformation with near-optimal
+sample complexity. COLT 2025.
 """
 
 from __future__ import annotations
@@ -135,9 +136,12 @@ def _nb_size(p: TheoryProblem, queries: float, factor: float) -> float:
 
 
 def _nb_7(p: TheoryProblem) -> list[Quantity]:
+    """Lemma 9 is proved for ``n' = eps n/56`` records, of which its proof asks 8000 times the expression."""
+    size = _nb_size(p, p.m, max(1.0, sqrt(p.m) * p.alpha**1.5))
     relabel = 56 / p.eps * 256 * (p.d + log(3 / p.beta)) / p.alpha**2
     return [
-        Quantity("n, private records", _nb_size(p, p.m, max(1.0, sqrt(p.m) * p.alpha**1.5)), CONSTANT),
+        Quantity("n, private records", size, CONSTANT),
+        Quantity("n, with the 8000 of Lemma 9's proof", 56 * 8000 * size, EXPLICIT),
         Quantity("n for the relabelling alone (Lemma 6)", relabel, EXPLICIT),
         Quantity("m, queries, at least (Lemma 9)", 8 * log(1 / (p.alpha * p.beta)) / p.alpha, EXPLICIT),
         Quantity("misclassification rate, alpha + gamma", p.alpha + p.gamma, EXPLICIT, "error"),
@@ -169,7 +173,7 @@ def _lwy_4_2(p: TheoryProblem) -> list[Quantity]:
     agnostic = (p.d + log(1 / p.beta)) / p.alpha**2
     return [
         Quantity("n, private records, one query", private / (p.alpha * p.eps) + agnostic, CONSTANT),
-        Quantity("r, teachers (Lemma 4.1)", math.ceil(6 * log(4 / p.alpha) / p.eps), EXPLICIT),
+        Quantity("r, teachers of the inner eps = 1 (Lemma 4.1)", math.ceil(6 * log(4 / p.alpha)), EXPLICIT),
     ]
 
 
@@ -204,28 +208,39 @@ def _lzcw_10(p: TheoryProblem) -> list[Quantity]:
     ]
 
 
-def _high_margin(p: TheoryProblem) -> tuple[float, float]:
-    """T and K of Proposition 18."""
+def _high_margin(p: TheoryProblem) -> tuple[float, float, float]:
+    """T and K of Proposition 18: K as printed, and as its proof needs it for the distance of Algorithm 2.
+
+    The proof compares the margin ``n1 - n2``, at least ``2 K xi - sqrt(2 K ln(3m/gamma))``, to the
+    threshold; Algorithm 2 compares ``ceil((n1 - n2)/2) - 1``, which may be half of that less one. With
+    the noise that the proof allows, ``x = sqrt(K)`` solves ``xi x^2 - sqrt(ln(3m/gamma)/2) x = need``.
+    """
     rare = log(3 / p.beta)
     cutoff = p.nu * p.m + sqrt(2 * p.nu * p.m * rare) + 2 / 3 * rare
     inverse = log(2 / p.delta)
     scale = (sqrt(2 * cutoff * (p.eps + inverse)) + sqrt(2 * cutoff * inverse)) / p.eps
     union = log(3 * p.m / p.beta)
-    return cutoff, max(2 * union / p.xi**2, 3 * scale * (log(4 * p.m / p.delta) + union) / p.xi)
+    printed = max(2 * union / p.xi**2, 3 * scale * (log(4 * p.m / p.delta) + union) / p.xi)
+    draws = p.m + cutoff
+    need = 1 + 3 * scale * (log(2 * draws / p.delta) + log(3 * draws / (2 * p.beta)))
+    spread = sqrt(union / 2)
+    root = (spread + sqrt(spread**2 + 4 * p.xi * need)) / (2 * p.xi)
+    return cutoff, printed, root**2
 
 
 def _lzcw_19(p: TheoryProblem) -> list[Quantity]:
-    cutoff, teachers = _high_margin(p)
+    cutoff, printed, teachers = _high_margin(p)
     return [
         Quantity("T, unstable answers (Proposition 18)", cutoff, EXPLICIT),
-        Quantity("K, teachers (Proposition 18)", teachers, EXPLICIT),
+        Quantity("K, teachers (Proposition 18, as printed)", printed, EXPLICIT),
+        Quantity("K, for the distance that Algorithm 2 tests", teachers, EXPLICIT),
         Quantity("excess over the vote, 2T/m of it", 2 * cutoff / p.m, EXPLICIT, "error"),
         Quantity("and sqrt(d/m)", sqrt(p.d / p.m), LOGS, "error"),
     ]
 
 
 def _lzcw_20(p: TheoryProblem) -> list[Quantity]:
-    cutoff, teachers = _high_margin(p)
+    cutoff, _, teachers = _high_margin(p)
     bound = 4 * cutoff / p.m + 5 * (teachers * p.d + log(4 / p.beta)) / p.m
     return [Quantity("excess over the vote, a voting student", bound, EXPLICIT, "error")]
 
@@ -241,7 +256,7 @@ def _lzcw_22(p: TheoryProblem) -> list[Quantity]:
     labels = p.theta * (1 + spread) * (p.d * log(p.theta) + log(max(math.e, spread) / (p.beta / 2)))
     return [
         Quantity("ell, labels asked for an excess risk alpha", labels, CONSTANT),
-        Quantity("K, teachers, at that ell", _gaussian_teachers(p, labels), EXPLICIT),
+        Quantity("K, teachers, at that ell", _gaussian_teachers(p, labels), CONSTANT),
         Quantity("excess risk", _rate(p, "active", realizable=False), LOGS, "error"),
     ]
 

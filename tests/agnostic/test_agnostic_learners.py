@@ -209,6 +209,38 @@ def test_prediction_says_what_queries_compose_to():
         agnostic.plan("private_prediction", {"hypotheses": "thresholds", "queries": 90}, setting(eps=0.1))
 
 
+def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
+    """NB20 Algorithm 3 cuts the resampled set into equal parts, wherever the copies of a record fall."""
+    room = Classroom(CLASSES["thresholds"], setting())
+    X, y = np.array([[0.1], [0.9]]), np.array([0, 1])
+    points = PublicPoints(np.array([[0.5]]))
+    only_zeros_then_ones = room.votes_as_drawn(X, y, np.array([0, 0, 1, 1]), 2, points, 0).counts
+    assert only_zeros_then_ones.tolist() == [[1, 1]]
+    X2, y2 = np.array([[0.1], [0.2]]), np.array([0, 0])  # record 1 is another: both teachers had a copy of it
+    mixed = np.array([1, 0, 1, 0])
+    moved = room.votes_as_drawn(X2, y2, mixed, 2, points, 0).counts
+    moved = moved - room.votes_as_drawn(X2, np.array([0, 1]), mixed, 2, points, 0).counts
+    assert np.abs(moved).max() == 2
+
+    seen = {}
+    for name in ("votes", "votes_as_drawn"):
+        monkeypatch.setattr(
+            Classroom, name, lambda self, X, y, how, *rest, _name=name: seen.setdefault(_name, (how, *rest))
+        )
+    monkeypatch.setattr(agprivcl, "answer", lambda *_: None)
+    data = PrivateRecords(*line(500, np.random.default_rng(0)))
+    plan = agnostic.plan("agprivcl", {"hypotheses": "thresholds"}, setting())
+    small = replace(plan, n_private=500, n_sampled=100, teachers=7)
+    for kind, name in (("tight", "votes"), ("paper", "votes_as_drawn")):
+        noise = SeededNoise(np.random.SeedSequence(1))
+        made = replace(small, calibration=kind)
+        made.answers(data, points, np.zeros(1, dtype=np.int64), noise, np.random.default_rng(0))
+        assert set(seen) == {name}
+        how, teachers, *_ = seen.pop(name)
+        assert (len(how), teachers) == (100, 7)
+    assert len(set(how.tolist())) < 90  # with replacement: 63 of 100 in the mean
+
+
 def test_one_record_changes_one_teacher_however_often_it_was_drawn():
     rng = np.random.default_rng(8)
     X, y = line(60, rng)

@@ -175,6 +175,38 @@ def test_a_rule_that_does_not_hold_is_left_out(rows):
     assert shown["threshold w"][1] != "-"
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "expected"),
+    [
+        # 0.1 of the private records are held back to estimate T
+        (["svt", "mechanism.cutoff=private", "eps=2"], {"records for teachers": "54,000", "a teacher": "18"}),
+        (["gaussian"], {"a teacher": "20", "ell": ("400", "queries: all public points")}),
+        (["active"], {"ell": ("120", "queries: split.budget, chosen actively")}),
+        (["boosting"], {"ell": ("1,600", "queries: all public points, 4 times")}),
+        (["confident_gnmax"], {"ell": ("400", "queries: all public points"), "answers": "120"}),
+        (["noisy_gd"], {"teachers": ("0", "teachers: it has none")}),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_what_teachers_are_trained_on_and_asked(rows, mechanism, expected):
+    shown = rows(f"mechanism={mechanism[0]}", *mechanism[1:])
+    names = {"a teacher": "records a teacher", "ell": "queries, at most (ell)", "answers": "answers, at most"}
+    for key, value in expected.items():
+        said = shown[names.get(key, key)]
+        assert said[: len(value)] == list(value) if isinstance(value, tuple) else said[0] == value
+    assert ("records for teachers" in shown) == ("records for teachers" in expected)
+    assert ("records a teacher" in shown) == ("teachers" not in expected)
+
+
+def test_agnostic_learners_take_a_sample_of_the_records_and_some_points(rows):
+    shown = rows("mechanism=universal", "dataset=thresholds", "eps=4")
+    assert shown["queries, at most (ell)"] == ["200", "queries: of 400 public points"]
+    sampled, teachers = (int(shown[key][0].replace(",", "")) for key in ("n_sampled", "teachers"))
+    assert shown["records for teachers"][0] == shown["n_sampled"][0]
+    assert sampled < 60_000
+    assert shown["records a teacher"][0] == f"{sampled // teachers} to {sampled // teachers + 1}"
+
+
 def test_without_privacy(rows):
     for mechanism in ("gaussian", "svt", "active"):
         shown = rows("eps=inf", f"mechanism={mechanism}")

@@ -45,6 +45,11 @@ def test_refuses_what_is_neither_fraction_nor_count(key, value):
         sizes(1_000, **({"private": 0.8, "public": 0.02, "budget": 0.3} | {key: value}))
 
 
+def test_a_budget_in_shares_is_at_least_one_label():
+    """A small file under a mechanism without a budget is not refused for it."""
+    assert sizes(100, 0.8, 1, 0.3).budget == 1
+
+
 @pytest.mark.parametrize(
     ("private", "public", "budget", "message"),
     [
@@ -52,7 +57,6 @@ def test_refuses_what_is_neither_fraction_nor_count(key, value):
         (10, 200, 0.3, r"split\.public: got 200; .* leave at least 1"),
         (80, 20, 0.3, r"split\.private: got 80; .* for the test"),
         (0.001, 0.02, 0.3, r"split\.private: got 0.001; .* 0 of 100"),
-        (0.8, 1, 0.3, r"split\.budget: got 0.3; .* 0 of 1"),
         (0.8, 5, 6, r"split\.budget: got 6; .* at most 5.* not enough for the budget"),
     ],
 )

@@ -5,6 +5,7 @@ from math import ceil, e, log, sqrt
 
 import pytest
 
+from pate_cli.agnostic.agprivcl import records_of_theorem_7
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError
 from pate_cli.theory import STATEMENTS, TheoryProblem
@@ -44,6 +45,7 @@ def test_all_four_papers_are_there():
             "NB20 Theorem 7",
             [
                 (4 * log(4) + log(300)) * 8 * log(25 * e**4 / 2) * max(1, 10 / 8) * 16,
+                records_of_theorem_7(eps=1.0, delta=2 / e**4, m=100, alpha=0.25, beta=1 / 3, vc=4),
                 56 * 256 * (4 + log(9)) * 16,
                 32 * log(12),
                 0.25,
@@ -84,11 +86,36 @@ def test_proposition_18_and_theorem_20_by_hand():
     # nu m = 2, ln(3/beta) = ln 9
     cutoff = 2 + sqrt(4 * log(9)) + 2 / 3 * log(9)
     scale = sqrt(2 * cutoff * 5) + sqrt(2 * cutoff * 4)
-    teachers = max(8 * log(900), 6 * scale * (log(200 * e**4) + log(900)))
-    assert values("LZCW21 Theorem 19", p) == pytest.approx([cutoff, teachers, cutoff / 50, 0.2])
+    printed = max(8 * log(900), 6 * scale * (log(200 * e**4) + log(900)))
+    _, K, teachers, excess, root = values("LZCW21 Theorem 19", p)
+    assert (K, excess, root) == pytest.approx((printed, cutoff / 50, 0.2))
+    # the smallest margin of a good query, the noise at its worst: Algorithm 2's distance passes, just
+    threshold = 3 * scale * log((100 + cutoff) * e**4)
+    noise = 3 * scale * log((100 + cutoff) * 9 / 2)
+    margin = teachers - sqrt(2 * teachers * log(900))
+    assert margin / 2 - 1 == pytest.approx(threshold + noise)
     assert values("LZCW21 Theorem 20", p) == pytest.approx(
         [cutoff / 25 + (5 * (4 * teachers + log(12))) / 100]
     )
+
+
+def test_private_prediction_has_as_many_teachers_at_any_eps():
+    """Theorem 4.2 runs Lemma 4.1 at eps = 1 inside; eps is what sampling and relabelling leave of it."""
+    p = replace(P, alpha=0.05)
+    assert values("LWY25 Theorem 4.2", p)[1] == values("LWY25 Theorem 4.2", replace(p, eps=0.1))[1] == 27
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "constants"),
+    [
+        ("NB20 Theorem 7", "n, private records", "up to a constant"),
+        ("NB20 Theorem 7", "n, with the 8000 of Lemma 9's proof", "explicit"),
+        ("LZCW21 Theorem 22", "K, teachers, at that ell", "up to a constant"),  # its ell has none
+    ],
+)
+def test_constants_are_named_as_what_they_are(source, name, constants):
+    (statement,) = [s for s in STATEMENTS if s.source == source]
+    assert [q.constants for q in statement.evaluate(P) if q.name == name] == [constants]
 
 
 def test_theorem_28_teachers_are_enough_for_the_noise():
