@@ -86,8 +86,8 @@ def to_markdown(table: RunTable) -> str:
         rule = "|" + "|".join("---:" if numeric else "---" for _, numeric in columns) + "|"
         body = [line([name for name, _ in columns]), rule, *map(line, _cells(table.rows, _UNICODE))]
         parts += ["\n".join(body), GUARANTEE]
-    if table.unfinished or table.left_out:
-        parts.append("\n".join(f"- {remark}" for remark in table.remarks()))
+    if remarks := table.remarks():
+        parts.append("\n".join(f"- {remark}" for remark in remarks))
     return "\n\n".join(parts) + "\n"
 
 

@@ -11,6 +11,9 @@ from pate_cli.results.record import RunRecord
 
 __all__ = ["RunTable", "TableRow", "run_table"]
 
+_FEW = 0.25
+"""An active learner that wanted a smaller share of its budget is pointed out."""
+
 
 @dataclass(frozen=True)
 class TableRow:
@@ -30,6 +33,8 @@ class TableRow:
     config_hash : str
     message : str
         Why the run did not finish, on one line; else empty.
+    remark : str
+        What the reader should know of the numbers, on one line; else empty.
     """
 
     dataset: str
@@ -48,6 +53,7 @@ class TableRow:
     seed: int | None
     config_hash: str
     message: str
+    remark: str = ""
 
     @property
     def queries(self) -> str:
@@ -81,15 +87,13 @@ class RunTable:
         return [run for run in self.runs if run.status != "ok"]
 
     def remarks(self) -> list[str]:
-        """Say what stands below the table: runs left out, and runs that did not finish, with the reason."""
+        """Say what stands below the table: runs left out, runs to be read with care and runs not finished."""
         lines = []
         if self.left_out:
             runs = "1 earlier run" if self.left_out == 1 else f"{self.left_out} earlier runs"
             lines.append(f"{runs} of the same configuration and seed left out")
-        for row in self.unfinished:
-            eps = "" if row.eps is None else f", eps {row.eps:g}"
-            reason = row.message or "no message"
-            lines.append(f"{row.status}: {row.dataset}, {row.mechanism}{eps} ({row.config_hash}): {reason}")
+        lines += [f"warning: {_name(row)}: {row.remark}" for row in self.rows if row.remark]
+        lines += [f"{row.status}: {_name(row)}: {row.message or 'no message'}" for row in self.unfinished]
         return lines
 
 
@@ -109,6 +113,11 @@ def run_table(records: Sequence[RunRecord]) -> RunTable:
             kept += [record for record in earlier if record.status == "ok"][-1:]
         kept.append(latest)
     return RunTable(sorted(map(_row, kept), key=_order), len(records) - len(kept))
+
+
+def _name(row: TableRow) -> str:
+    eps = "" if row.eps is None else f", eps {row.eps:g}"
+    return f"{row.dataset}, {row.mechanism}{eps} ({row.config_hash})"
 
 
 def _row(record: RunRecord) -> TableRow:
@@ -131,7 +140,24 @@ def _row(record: RunRecord) -> TableRow:
         seed=seed if isinstance(seed, int) else None,
         config_hash=_one_line(record.config_hash),
         message=_one_line(record.message or ""),
+        remark=_stopped_early(record),
     )
+
+
+def _stopped_early(record: RunRecord) -> str:
+    """Say that an active learner wanted few of the points its noise was calibrated for."""
+    wanted, budget = record.diagnostics.get("queries_wanted"), record.sizes.get("budget")
+    if wanted is None or not budget or wanted >= _FEW * budget:
+        return ""
+    group = record.config.get("mechanism")
+    filled = isinstance(group, dict) and group.get("fill")
+    rest = (
+        "the rest of the budget was asked of random points (mechanism.fill)"
+        if filled
+        else "mechanism.fill=true asks the rest of the budget of random points, at the same guarantee"
+    )
+    more = "a larger mechanism.mellowness wants more"
+    return f"the active learner asked {_mean_count(wanted)} of {budget} points: {rest}; {more}"
 
 
 def _order(row: TableRow) -> tuple[str, str, float, bool]:
