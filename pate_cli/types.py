@@ -257,8 +257,7 @@ class Answers:
     Attributes
     ----------
     asked : ndarray of int64, shape (q,)
-        Indices of the public points asked, in the order asked. Points never asked
-        (or never reached, once the mechanism stopped) are not in it.
+        Indices of the public points that reached the mechanism, in the order asked.
     labels : ndarray of int64, shape (q,)
         Class codes, `UNANSWERED` where the mechanism gave none.
     noisy_counts : ndarray of float64, shape (q, C), or None
@@ -266,6 +265,8 @@ class Answers:
         Standard deviation of the noise on a count, in votes; None where no counts are released.
     n_teachers : int or None
         K, public; None where there were no teachers.
+    n_chosen : int or None
+        Queries after which an active learner wanted no further point; None where it did not stop by itself.
     """
 
     asked: IntArray
@@ -273,6 +274,7 @@ class Answers:
     noisy_counts: FloatArray | None = field(default=None, repr=False)
     sigma: float | None = None
     n_teachers: int | None = None
+    n_chosen: int | None = None
 
     @property
     def n_asked(self) -> int:
