@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from pate_cli import learners, mechanisms, teachers
 from pate_cli.boosting.model import BoostedClassifier
 from pate_cli.privacy.noise import Noise
+from pate_cli.private_learner import SampledAttack
 from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares
 from pate_cli.types import (
     Answers,
@@ -57,6 +59,9 @@ class BoostingPlan:
         Scores per share of the votes; 4 is Newton's, for the logistic function's slope of 1/4 at 0.
     kernel : {"auto", "linear", "rbf"}
     labelling : GaussianPlan or NoPrivacyPlan
+    fit : callable
+        What turns the noisy counts of a round into the student's step, as `learn_shares` does:
+        post-processing, whatever it is. An audit takes a quicker one.
 
     References
     ----------
@@ -69,6 +74,7 @@ class BoostingPlan:
     step: float
     kernel: str
     labelling: mechanisms.LabellingPlan
+    fit: Callable[..., dict[str, FloatArray]] = field(default=learn_shares, repr=False)
 
     @classmethod
     def of(cls, setting: Setting, *, rounds: int, step: float, kernel: str) -> BoostingPlan:
@@ -123,7 +129,7 @@ class BoostingPlan:
                 counts = np.vstack(
                     [answer.noisy_counts for answer in answers if answer.noisy_counts is not None]
                 )
-            found = learn_shares(spans, counts, s.n_teachers, sigma)
+            found = self.fit(spans, counts, s.n_teachers, sigma)
             added = {name: self.step * values for name, values in found.items()}
             for name, values in added.items():
                 coefficients[name] = coefficients.get(name, 0.0) + values
@@ -136,6 +142,12 @@ class BoostingPlan:
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Nothing of its own."""
         return {}
+
+    def attacks(self) -> list[SampledAttack]:
+        """Two private sets that differ in one record, for an audit, put to `learn` itself."""
+        from pate_cli.boosting.attack import attacks
+
+        return attacks(self)
 
 
 def _weights(probabilities: FloatArray, y: IntArray) -> FloatArray:
