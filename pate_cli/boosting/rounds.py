@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from pate_cli.privacy.noise import Noise
 from pate_cli.private_learner import SampledAttack
 from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares
 from pate_cli.types import (
+    Answer,
     Answers,
     FloatArray,
     Holdout,
@@ -23,6 +25,7 @@ from pate_cli.types import (
     PrivateRecords,
     PublicPoints,
     Setting,
+    Votes,
 )
 
 __all__ = ["BoostingPlan"]
@@ -122,14 +125,8 @@ class BoostingPlan:
                 sample_weight=weights,
             )
             votes = ensemble.votes(public.X)
-            answers = service.answer_all(votes)
-            if answers[0].noisy_counts is None:  # eps=inf: the votes as they are
-                counts = votes.counts.astype(float)
-            else:
-                counts = np.vstack(
-                    [answer.noisy_counts for answer in answers if answer.noisy_counts is not None]
-                )
-            found = self.fit(spans, counts, s.n_teachers, sigma)
+            told = _told(service.answer_all(votes), votes if math.isinf(s.eps) else None)
+            found = self.fit(spans, told, s.n_teachers, sigma)
             added = {name: self.step * values for name, values in found.items()}
             for name, values in added.items():
                 coefficients[name] = coefficients.get(name, 0.0) + values
@@ -148,6 +145,13 @@ class BoostingPlan:
         from pate_cli.boosting.attack import attacks
 
         return attacks(self)
+
+
+def _told(answers: list[Answer], exact: Votes | None) -> FloatArray:
+    """Counts that the student may see, shape (m, C): the noisy ones, or at eps = inf the exact ones."""
+    if exact is not None:
+        return exact.counts.astype(float)
+    return np.vstack([answer.noisy_counts for answer in answers if answer.noisy_counts is not None])
 
 
 def _weights(probabilities: FloatArray, y: IntArray) -> FloatArray:

@@ -55,7 +55,7 @@ def on_gaussian(ell: int, n_teachers: int, n_classes: int, threshold: int | None
     n_classes : int
         C, at least 2; the votes are on the first two.
     threshold : int, optional
-        Of a check of the largest count, in votes.
+        Of a check of the largest count: the fewest votes that pass it without noise.
     """
     made = _gaussian(ell, _Builder(n_teachers))
     if threshold is not None:
@@ -113,13 +113,14 @@ def _gaussian(m: int, build: _Builder) -> Iterator[tuple[str, list[Step]]]:
     yield "one vote more on every query", [up] * m
     yield "one vote more, one less, in turn", [(up, down)[j % 2] for j in range(m)]
     yield "unanimous but for one vote", [build.unanimous] * m
+    yield "every query critical", [build.critical] * m
     yield "twice the queries it was made for", [up] * (2 * m)
 
 
 def _checks(m: int, threshold: int, n_teachers: int) -> Iterator[tuple[str, list[Step]]]:
-    """The largest count at the threshold of a check."""
-    at = min(max(threshold, n_teachers // 2 + 1), n_teachers - 1)
-    yield "at the threshold of the check, a vote more", [(at + 1, at)] * m
+    """The largest count on either side of the threshold of a check, so that without noise one vote tells."""
+    at = min(max(threshold, n_teachers // 2 + 2), n_teachers)
+    yield "at the threshold of the check, a vote more", [(at, at - 1)] * m
 
 
 def _svt(c: SvtCalibration, build: _Builder) -> Iterator[tuple[str, list[Step]]]:

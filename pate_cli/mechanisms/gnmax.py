@@ -89,7 +89,7 @@ class GnmaxPlan:
 
     def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
         """Worst-case votes for an audit."""
-        threshold = None if self.threshold is None else math.floor(self.threshold)
+        threshold = None if self.threshold is None else math.ceil(self.threshold)
         return attacks.on_gaussian(self.ell, n_teachers, n_classes, threshold)
 
     @property

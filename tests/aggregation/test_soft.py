@@ -163,7 +163,7 @@ def _bound(plan, sample, runs=30_000):
 
 def test_audit(monkeypatch):
     plan = plan_soft(OPTIONS, setting())
-    pairs = [attack[:2] for attack in plan.attacks()]
+    pairs = plan.attacks()
     assert sample_shapes(pairs) == {(7, 60)}
     bounds = [_bound(plan, sample, 10_000) for _, sample, _ in pairs]
     assert 0.0 < max(bounds) < 1.0  # 60 bounds, false alarm below 1e-6
