@@ -12,7 +12,7 @@ from pate_cli.types import Answer, Votes
 
 __all__ = ["differing_paths"]
 
-_STREAMS = 4
+_STREAMS = 2
 """Of noise, for each side of each attack."""
 
 

@@ -34,7 +34,7 @@ def test_a_table_and_one_line_for_the_verdict(capsys):
     verdict = shown.strip().splitlines()[-1]
     assert verdict.startswith("no violation found: measured lower bound ")
     assert verdict.endswith("(99.9999% confidence) is below the claim 1.5")
-    assert len([line for line in shown.splitlines() if line.rstrip().endswith("%")]) == 4  # an attack each
+    assert len([line for line in shown.splitlines() if line.rstrip().endswith("%")]) == 5  # an attack each
 
 
 def test_a_violation_is_exit_code_1(capsys, monkeypatch):
