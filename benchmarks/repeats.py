@@ -103,7 +103,7 @@ def _repeat(overrides: list[str]) -> Callable[[], object]:
     from pate_cli import datasets
     from pate_cli.config import parse
     from pate_cli.pipeline import prepare, run_repeat
-    from pate_cli.reproduce.composition import Composer
+    from pate_cli.config.rows import Composer
 
     config = parse(Composer().compose(overrides))
     prepared = prepare(config, datasets.load(config.dataset.name, **config.dataset.options))

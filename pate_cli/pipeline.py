@@ -26,7 +26,7 @@ from pate_cli import (
     students,
     teachers,
 )
-from pate_cli.cache import Lesson
+from pate_cli.teachers.kept import Lesson
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.votes import majority

@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import aggregation, agnostic, auditing, references
+from pate_cli import aggregation, agnostic, references
+from pate_cli import audit
 from pate_cli.agnostic import transform
-from pate_cli.auditing import vote_scores
+from pate_cli.audit import vote_scores
 from pate_cli.commands.audit import main
 from pate_cli.mechanisms import SvtPlan, VoteAttack, VoteService, plan, plan_gaussian, plan_svt
 from pate_cli.mechanisms import svt as svt_mechanism
@@ -180,7 +181,7 @@ def test_a_seeded_bug_is_caught(bug, argv, monkeypatch, capsys):
 def worst(mechanism, n_classes=2, runs=40_000, confidence=SURE, seed=0):
     n_teachers = max(1000, mechanism.teachers_to_attack)
     pairs = mechanism.attacks(n_teachers, n_classes)
-    found = auditing.audit(mechanism, pairs, runs=runs, confidence=confidence, seed=seed)
+    found = audit.audit(mechanism, pairs, runs=runs, confidence=confidence, seed=seed)
     return max(finding.bound for finding in found)
 
 
@@ -265,7 +266,7 @@ def test_the_event_is_not_counted_on_the_runs_it_was_chosen_on():
     same = np.full((3, 2), 50)
     mechanism = replace(plan_gaussian(1.0, 0.05, 3, 2), delta=1e-300)
     found = [
-        max(f.bound for f in auditing.audit(mechanism, [VoteAttack("x", same, same)], **options))
+        max(f.bound for f in audit.audit(mechanism, [VoteAttack("x", same, same)], **options))
         for options in ({"runs": 800, "confidence": 0.5, "seed": seed} for seed in range(100))
     ]
     # 0.67 of the audits if chosen and counted on the same runs; 25 in 100 at 0.04 has probability 1e-13
@@ -290,7 +291,7 @@ class _Stopped(VoteService):
 
 def test_only_what_is_released_while_a_run_takes_queries_counts():
     pairs = plan_gaussian(1.0, 0.01, 3, 2).attacks(100, 2)
-    found = auditing.audit(_Stopped(), pairs, runs=8000)
+    found = audit.audit(_Stopped(), pairs, runs=8000)
     assert max(finding.bound for finding in found) == 0
 
 
@@ -305,7 +306,7 @@ class _Claim:
 
 
 def found(attack, eps, runs=20_000, seed=0, delta=0.0):
-    findings = auditing.audit(_Claim(eps, delta), [attack], runs=runs, confidence=SURE, seed=seed)
+    findings = audit.audit(_Claim(eps, delta), [attack], runs=runs, confidence=SURE, seed=seed)
     return max(finding.bound for finding in findings)
 
 
@@ -339,7 +340,7 @@ def a_mixture(neighbour, rng, runs):
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_scores_find_what_outputs_tell_and_no_more(sample, least):
-    bound = found(auditing.SampledAttack("x", sample), 1.0)
+    bound = found(audit.SampledAttack("x", sample), 1.0)
     assert bound > least
     if sample is randomised_response:
         assert bound <= np.log(4)
@@ -352,7 +353,7 @@ def test_equal_outputs_tell_nothing():
         return np.column_stack([rng.normal(size=(runs, 3)), rng.integers(0, 3, size=(runs, 5))])
 
     bounds = [
-        max(f.bound for f in auditing.audit(_Claim(1.0), [auditing.SampledAttack("x", same)], **options))
+        max(f.bound for f in audit.audit(_Claim(1.0), [audit.SampledAttack("x", same)], **options))
         for options in ({"runs": 400, "confidence": 0.5, "seed": seed} for seed in range(60))
     ]
     # two estimates of one probability 2.3 deviations apart: 0.1 for both directions. 30 of 60 then has
@@ -363,7 +364,7 @@ def test_equal_outputs_tell_nothing():
 def test_votes_are_no_attack_on_a_private_learner():
     plan = agnostic.plan("sspp", {"hypotheses": "thresholds"}, setting())
     with pytest.raises(TypeError, match="votes"):
-        auditing.audit(plan, plan_gaussian(1.0, 0.01, 3, 2).attacks(100, 2))
+        audit.audit(plan, plan_gaussian(1.0, 0.01, 3, 2).attacks(100, 2))
 
 
 def setting(**changes):
@@ -379,28 +380,28 @@ def test_the_room_of_a_plan_offers_its_attacks():
         aggregation.plan("soft", aggregation.OPTIONS["soft"], setting()),
     ]
     for learner in made:
-        assert all(isinstance(pair, auditing.SampledAttack) for pair in auditing.learner_attacks(learner))
+        assert all(isinstance(pair, audit.SampledAttack) for pair in audit.learner_attacks(learner))
     with pytest.raises(TypeError, match="offers no attacks"):
-        auditing.learner_attacks(_Claim(1.0))
+        audit.learner_attacks(_Claim(1.0))
 
 
 def test_universal_and_all_of_eps_for_each_part():
     plan = agnostic.plan("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
     sure = {"runs": 20_000, "confidence": SURE}
-    pairs = auditing.learner_attacks(plan)[1:]  # of the second part; the first is slow
-    assert max(f.bound for f in auditing.audit(plan, pairs, **sure)) <= 2.0
+    pairs = audit.learner_attacks(plan)[1:]  # of the second part; the first is slow
+    assert max(f.bound for f in audit.audit(plan, pairs, **sure)) <= 2.0
     # the whole budget, and twice the sensitivity
     broken = replace(plan, learning=replace(plan.learning, eps=4.0))
-    pairs = auditing.learner_attacks(broken)[1:]
-    assert max(f.bound for f in auditing.audit(plan, pairs, **sure)) > 2.0
+    pairs = audit.learner_attacks(broken)[1:]
+    assert max(f.bound for f in audit.audit(plan, pairs, **sure)) > 2.0
 
 
 def test_the_transformation_with_teachers_inside(monkeypatch):
     options = {"hypotheses": "thresholds", "inner": "svt", "cutoff": 1}
     plan = agnostic.plan("realizable_to_agnostic", options, setting(n_teachers=2000))
     sure = {"runs": 300, "confidence": SURE}
-    assert max(f.bound for f in auditing.audit(plan, auditing.learner_attacks(plan), **sure)) <= 1.0
+    assert max(f.bound for f in audit.audit(plan, audit.learner_attacks(plan), **sure)) <= 1.0
     # who is relabelled is not left to chance, and the labels of the others have no noise
     monkeypatch.setattr(transform, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2)
     broken = replace(plan, division=replace(plan.division, eps_in=1e6))
-    assert max(f.bound for f in auditing.audit(plan, auditing.learner_attacks(broken), **sure)) > 1.0
+    assert max(f.bound for f in audit.audit(plan, audit.learner_attacks(broken), **sure)) > 1.0

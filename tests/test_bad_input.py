@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pate_cli.cli import main
-from pate_cli.overrides import conf_dir
+from pate_cli.config.composition import conf_dir
 
 REPO = Path(__file__).resolve().parent.parent
 SMALL = ["dataset.n_records=1000", "split.public=40"]

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pate_cli import console, execution, pipeline
+from pate_cli import console, pipeline
+from pate_cli.engine import execution
 from pate_cli.errors import InputError
-from pate_cli.overrides import compose
-from pate_cli.results import store
+from pate_cli.config.composition import compose
+from pate_cli.report import store
 from pate_cli.students import load_student
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "compute.workers=1"]
@@ -207,7 +208,7 @@ def test_report_counts_what_is_missing(capsys):
     execute(into="jobs")
     (Path("jobs") / "1").mkdir()
     (Path("jobs") / "1" / "result.json").write_text("{")
-    assert execution.report(Path("jobs").absolute(), n_jobs=3) == 1
+    assert execution.show_table(Path("jobs").absolute(), n_jobs=3) == 1
     err = capsys.readouterr().err
     assert "2 of 3 jobs did not finish" in err
     assert "not valid JSON" in err

@@ -112,7 +112,7 @@ def test_every_room_has_a_floor():
         ("datasets", "import_module(f'pate_cli.commands.{name}')\n"),
         ("privacy", "import pandas\n"),
         ("privacy", "from sklearn.base import clone\n"),
-        ("privacy", "from pate_cli.results import summarise\n"),
+        ("privacy", "from pate_cli.report import summarise\n"),
         ("learners", "from pate_cli.privacy import noise\n"),
         ("attic", "from pate_cli.errors import InputError\n"),  # a room nobody knows
     ],

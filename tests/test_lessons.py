@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from pate_cli import datasets, lessons, pipeline
+from pate_cli import datasets, pipeline
+from pate_cli.engine import votes
 from pate_cli.config import parse
 from pate_cli.datasets.content import fingerprint
 from pate_cli.datasets.tabular import encoder_for
-from pate_cli.lessons import Shelf, content_key, run_repeat
-from pate_cli.overrides import compose
+from pate_cli.engine.votes import Shelf, content_key, run_repeat
+from pate_cli.config.composition import compose
 from pate_cli.pipeline import Prepared, prepare
 from pate_cli.types import Dataset
 
@@ -62,10 +63,10 @@ def test_what_votes_depend_on(run, overrides):
 def test_repeat_and_versions_are_in_the_key(run, monkeypatch):
     before = content_key(run, 0)
     assert content_key(run, 1) != before
-    versions = lessons._versions()
+    versions = votes._versions()
     for name in ("numpy", "scipy", "scikit-learn", "libsvm-official", "pate", "python"):
         assert name in versions
-        monkeypatch.setattr(lessons, "_versions", lambda name=name: versions | {name: "0"})
+        monkeypatch.setattr(votes, "_versions", lambda name=name: versions | {name: "0"})
         assert content_key(run, 0) != before
     monkeypatch.undo()
     assert content_key(run, 0) == before

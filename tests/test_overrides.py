@@ -7,9 +7,10 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from pate_cli import cli, overrides
+from pate_cli import cli
+from pate_cli.config import composition
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.overrides import chosen_directory, compose, compose_all, jobs, parse_argv, quoted
+from pate_cli.config.composition import chosen_directory, compose, compose_all, jobs, parse_argv, quoted
 
 
 def test_options_and_overrides_in_any_order():
@@ -62,7 +63,7 @@ def test_the_dataset_brings_its_sizes_and_the_user_has_the_last_word():
 
 def test_every_option_of_every_group_composes():
     count = 0
-    for group in sorted(path for path in overrides.conf_dir().iterdir() if path.is_dir()):
+    for group in sorted(path for path in composition.conf_dir().iterdir() if path.is_dir()):
         for path in group.glob("*.yaml"):
             compose([f"{group.name}={path.stem}"])
             count += 1
@@ -137,10 +138,10 @@ def test_quoted_text_comes_back(text):
 def test_packaged_prefers_the_wheel(tmp_path, monkeypatch):
     for place in ("checkout/conf", "checkout/pate_cli"):
         (tmp_path / place).mkdir(parents=True)
-    monkeypatch.setattr(overrides, "__file__", str(tmp_path / "checkout/pate_cli/overrides.py"))
-    assert overrides.packaged("conf") == tmp_path / "checkout/conf"
+    monkeypatch.setattr(composition, "__file__", str(tmp_path / "checkout/pate_cli/config/composition.py"))
+    assert composition.packaged("conf") == tmp_path / "checkout/conf"
     (tmp_path / "checkout/pate_cli/conf").mkdir()
-    assert overrides.packaged("conf") == tmp_path / "checkout/pate_cli/conf"
+    assert composition.packaged("conf") == tmp_path / "checkout/pate_cli/conf"
 
 
 @pytest.mark.parametrize(

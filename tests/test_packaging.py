@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from pate_cli import overrides
+from pate_cli.config import composition
 
 REPO = Path(__file__).resolve().parent.parent
 
@@ -95,7 +95,7 @@ def test_wheel_asks_for_all_that_is_imported(wheel):
 
 
 def test_wheel_runs_from_an_empty_folder(home, tmp_path):
-    where = "import pate_cli; from pate_cli.overrides import conf_dir; print(pate_cli.__file__, conf_dir())"
+    where = "import pate_cli; from pate_cli.config import composition as c; print(pate_cli.__file__, c.conf_dir())"
     shown = call(home / "bin" / "python", "-c", where, cwd=tmp_path).stdout.split()
     assert len(shown) == 2
     assert all(Path(path).resolve().is_relative_to(home.resolve()) for path in shown)
@@ -137,5 +137,5 @@ def test_no_message_installs_a_package_that_is_not_ours():
         assert "pate-cli[" not in text, path
         for told in re.findall(r"pip install ([a-z][a-z -]*[a-z])", text):
             assert path.suffix == ".md" or set(told.split()) <= asked, path
-    for told in overrides._LAUNCHERS.values():
+    for told in composition._LAUNCHERS.values():
         assert set(told.split()) <= asked

@@ -5,7 +5,7 @@ import pytest
 
 from pate_cli import datasets, pipeline, teachers
 from pate_cli.config import parse
-from pate_cli.overrides import compose
+from pate_cli.config.composition import compose
 from pate_cli.types import Votes
 
 SMALL = ["dataset.n_records=4000", "split.public=60", "teacher.size=20"]

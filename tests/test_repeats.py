@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pate_cli import execution, pipeline, repeats
-from pate_cli.compute import local
-from pate_cli.overrides import compose
+from pate_cli import pipeline
+from pate_cli.engine import execution
+from pate_cli.engine import repeats
+from pate_cli.engine.parallel import local
+from pate_cli.config.composition import compose
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher=linear_svm"]
 
@@ -150,7 +152,7 @@ def test_teachers_trained_in_parts_are_those_trained_together(teacher):
 
 def test_teachers_trained_again_in_one_repeat_are_timed_anew(monkeypatch):
     """Boosting trains all teachers once a round, perhaps all at once: the same number is ready again."""
-    monkeypatch.setattr("pate_cli.repeats._GLANCE", 0.0)
+    monkeypatch.setattr("pate_cli.engine.repeats._GLANCE", 0.0)
     watch = repeats._Watch(2, [0], lambda _: None)
     for _ in range(3):
         watch.teacher(10, 10)

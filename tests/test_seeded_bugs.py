@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import auditing, boosting, datasets, mechanisms, pipeline, teachers
+from pate_cli import boosting, datasets, mechanisms, pipeline, teachers
+from pate_cli import audit
 from pate_cli.aggregation.cutoff import PrivateCutoffPlan
 from pate_cli.boosting import rounds
 from pate_cli.boosting.rounds import BoostingPlan
@@ -23,7 +24,7 @@ from pate_cli.mechanisms import StableService, gaussian, plan
 from pate_cli.mechanisms.gnmax import GnmaxService
 from pate_cli.mechanisms.svt import SvtService
 from pate_cli.mechanisms.votes import majority
-from pate_cli.overrides import compose
+from pate_cli.config.composition import compose
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students import noise_aware
@@ -337,7 +338,7 @@ def test_gdp_bound_at_eps_1_and_small_delta_is_most_of_the_claim():
         guarantee = replace(made.guarantee, mu=None)
         service = made.service
 
-    sharp, blunt = (auditing.audit(one, made.attacks(1000, 2)[:1], runs=20_000) for one in (made, Blunt()))
+    sharp, blunt = (audit.audit(one, made.attacks(1000, 2)[:1], runs=20_000) for one in (made, Blunt()))
     assert 0.7 < max(finding.bound for finding in sharp) <= 1.0
     assert max(finding.bound for finding in blunt) < 0.6
     assert all(finding.mu is None for finding in blunt)

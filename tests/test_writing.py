@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from pate_cli import cli
 from pate_cli.errors import InputError
-from pate_cli.results import MeanAccuracy, RunRecord, write_record
+from pate_cli.report import MeanAccuracy, RunRecord, write_record
 from pate_cli.students import save_student
 from pate_cli.writing import check_directory, check_file, write_file, write_output
 
@@ -130,8 +130,8 @@ def test_a_descriptor_is_written_into(place):
 def test_what_cannot_be_written_is_said_before_the_work(command, name, said, place, capsys, monkeypatch):
     Path("loop").symlink_to("loop")
     Path("s.skops").write_text("not looked at yet")
-    monkeypatch.setattr("pate_cli.results.find_records", lambda _: pytest.fail("worked"))
-    monkeypatch.setattr("pate_cli.auditing.audit", lambda *_, **__: pytest.fail("worked"))
+    monkeypatch.setattr("pate_cli.report.find_records", lambda _: pytest.fail("worked"))
+    monkeypatch.setattr("pate_cli.audit.audit", lambda *_, **__: pytest.fail("worked"))
     before = sorted(Path().iterdir())
     assert run(command, name) == 2
     message = capsys.readouterr().err
@@ -155,7 +155,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_work(
     argv, name, said, place, capsys, monkeypatch
 ):
     Path("taken/table.csv").mkdir(parents=True)
-    monkeypatch.setattr("pate_cli.reproduce.engine.run", lambda *_, **__: pytest.fail("worked"))
+    monkeypatch.setattr("pate_cli.engine.schedule.run", lambda *_, **__: pytest.fail("worked"))
     monkeypatch.setattr("pate_cli.frontier.yardsticks.measure", lambda *_, **__: pytest.fail("worked"))
     before = sorted(Path().rglob("*"))
     assert cli.main([*argv, "--output", name]) == 2

@@ -322,7 +322,7 @@ def _attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
 
 def tied(plan: AgPrivClPlan, neighbour: bool) -> tuple[AgPrivClPlan, PrivateRecords]:
     """Make the plan and the records of `attacks`."""
-    from pate_cli.hypotheses import CLASSES
+    from pate_cli.learners.hypotheses import CLASSES
 
     teachers = plan.teachers
     if isinstance(plan.mechanism, mechanisms.SvtPlan):

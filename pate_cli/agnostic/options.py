@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.errors import ConfigError, InfeasibleError
 
 if TYPE_CHECKING:
-    from pate_cli.hypotheses import HypothesisClass
+    from pate_cli.learners.hypotheses import HypothesisClass
     from pate_cli.types import Setting
 
 __all__ = [
@@ -41,7 +41,7 @@ def finite(setting: Setting, name: str) -> None:
 
 def hypotheses(options: Mapping[str, Any], accepted: tuple[str, ...] = _CLASSES) -> HypothesisClass:
     """The hypothesis class of `mechanism.hypotheses`."""
-    from pate_cli.hypotheses import CLASSES
+    from pate_cli.learners.hypotheses import CLASSES
 
     name = options["hypotheses"]
     if name not in accepted:

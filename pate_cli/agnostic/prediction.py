@@ -224,7 +224,7 @@ def _attacks(plan: PredictionPlan) -> list[SampledAttack]:
 
 def lone(plan: PredictionPlan, neighbour: bool) -> tuple[PredictionPlan, PrivateRecords]:
     """Make the plan and the records of `attacks`."""
-    from pate_cli.hypotheses import CLASSES as classes
+    from pate_cli.learners.hypotheses import CLASSES as classes
 
     d = plan.division
     n = max(2, math.ceil(d.n / d.t))

@@ -10,7 +10,7 @@ import numpy as np
 
 from pate_cli.agnostic import options as checks
 from pate_cli.agnostic.selection import choose
-from pate_cli.hypotheses import Dichotomies, HypothesisClass
+from pate_cli.learners.hypotheses import Dichotomies, HypothesisClass
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.private_learner import SampledAttack
 from pate_cli.types import (
@@ -127,7 +127,7 @@ def _attacks(plan: SsppPlan) -> list[SampledAttack]:
     The odd one out: of 21 thresholds one says 0 of the single record and the others say 1. Whether its
     label is 0 or 1 moves that one's odds by nearly e^eps, as far as the guarantee allows.
     """
-    from pate_cli.hypotheses import CLASSES
+    from pate_cli.learners.hypotheses import CLASSES
 
     def odd_one_out(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         points = PublicPoints(np.arange(20.0)[:, None])

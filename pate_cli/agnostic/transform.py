@@ -17,8 +17,8 @@ from pate_cli.agnostic.selection import choose, subset
 from pate_cli.agnostic.sspp import best_hypothesis, labels_of
 from pate_cli.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.hypotheses import Dichotomies, HypothesisClass
-from pate_cli.hypotheses.stumps import MOST_CUTS, MOST_POINTS
+from pate_cli.learners.hypotheses import Dichotomies, HypothesisClass
+from pate_cli.learners.hypotheses.stumps import MOST_CUTS, MOST_POINTS
 from pate_cli.mechanisms.plan import fewest_teachers
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.private_learner import SampledAttack
@@ -362,7 +362,7 @@ def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator,
 
 
 def _thresholds(plan: TransformPlan) -> Classroom:
-    from pate_cli.hypotheses import CLASSES as classes
+    from pate_cli.learners.hypotheses import CLASSES as classes
 
     return replace(plan.classroom, hypotheses=classes["thresholds"], own=False)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
-    from pate_cli.auditing import Finding
+    from pate_cli.audit import Finding
     from pate_cli.config import RunConfig
     from pate_cli.mechanisms import LabellingPlan
     from pate_cli.private_learner import LearnerPlan
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
     _check(options)
     config = _config(options)
 
-    from pate_cli.auditing import audit, differing_paths
+    from pate_cli.audit import audit, differing_paths
 
     plan, pairs, setting = _prepare(config, options)
     on_votes = "records" not in setting
@@ -142,16 +142,17 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _config(options: argparse.Namespace) -> RunConfig:
-    from pate_cli import config, overrides
+    from pate_cli import config
+    from pate_cli.config import composition
 
     argv = [*(["--config-dir", options.config_dir] if options.config_dir else []), *options.overrides]
-    (job,) = overrides.jobs(overrides.parse_argv(argv))
-    return config.parse(overrides.compose(job, options.config_dir))
+    (job,) = composition.jobs(composition.parse_argv(argv))
+    return config.parse(composition.compose(job, options.config_dir))
 
 
 def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Sequence[Any], dict[str, Any]]:
     """What to attack, with what, and the numbers it was calibrated for."""
-    from pate_cli.auditing import RUNS, learner_attacks
+    from pate_cli.audit import RUNS, learner_attacks
 
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pate_cli.cache import Listing
+    from pate_cli.engine.cache import Listing
 
 __all__ = ["main"]
 
@@ -52,7 +52,7 @@ def _show() -> int:
 
     from rich.table import Table
 
-    from pate_cli.cache import Store, find_place, size_limit
+    from pate_cli.engine.cache import Store, find_place, size_limit
     from pate_cli.console import out
 
     store = Store(find_place(), size_limit())
@@ -76,7 +76,7 @@ def _show() -> int:
 
 def _clear(dataset: str | None) -> int:
     from pate_cli import datasets
-    from pate_cli.cache import Store, find_place, size_limit
+    from pate_cli.engine.cache import Store, find_place, size_limit
     from pate_cli.console import out
     from pate_cli.errors import ConfigError
 

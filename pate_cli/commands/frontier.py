@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pate_cli.reproduce.findings import Findings
+    from pate_cli.report.findings import Findings
 
 __all__ = ["main"]
 
@@ -36,7 +36,7 @@ def main(argv: list[str]) -> int:
         If a file cannot be written.
     """
     from pate_cli.frontier.methods import budgets, default_methods, methods, plan_frontier
-    from pate_cli.reproduce.output import check, write
+    from pate_cli.report.output import check, write
 
     options = _parser(default_methods()).parse_intermixed_args(argv)
     names = options.methods if options.methods is not None else "" if options.method else default_methods()
@@ -48,8 +48,8 @@ def main(argv: list[str]) -> int:
     from pate_cli import console
     from pate_cli.frontier.report import report
     from pate_cli.frontier.yardsticks import measure
-    from pate_cli.reproduce.engine import run
-    from pate_cli.reproduce.progress import reporting
+    from pate_cli.engine.schedule import run
+    from pate_cli.engine.progress import reporting
 
     work, force = directory / ".work", options.force
     with reporting("yardsticks", "repeats") as advance:
@@ -94,7 +94,7 @@ def _parser(default: str) -> argparse.ArgumentParser:
 
 def _report(findings: Findings) -> None:
     from pate_cli.console import out
-    from pate_cli.reproduce.grid import print_grid
+    from pate_cli.report.grid import print_grid
 
     print_grid(findings.table)
     for statement in findings.statements:

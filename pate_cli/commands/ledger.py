@@ -60,12 +60,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _init(options: argparse.Namespace) -> int:
-    from pate_cli import datasets, overrides
+    from pate_cli import datasets
+    from pate_cli.config import composition
     from pate_cli.config import parse
     from pate_cli.console import out
     from pate_cli.release import open_ledgers
 
-    config = overrides.compose(options.overrides, options.config_dir)
+    config = composition.compose(options.overrides, options.config_dir)
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)
     directory = open_ledgers(options.ledger or config.get("ledger"))

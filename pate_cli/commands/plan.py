@@ -11,7 +11,7 @@ from pate_cli.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pate_cli.execution import CheckedRun
+    from pate_cli.engine.execution import CheckedRun
     from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
     from pate_cli.privacy.svt import Calibration, SvtCalibration
     from pate_cli.private_learner import LearnerPlan
@@ -57,17 +57,19 @@ def main(argv: list[str]) -> int:
         from pate_cli.commands import plan_theory
 
         return plan_theory.main(argv)
-    from pate_cli import console, execution, overrides
+    from pate_cli import console
+    from pate_cli.engine import execution
+    from pate_cli.config import composition
 
     if not {"-h", "--help"}.isdisjoint(argv):
         console.out().print(_USAGE, end="", soft_wrap=True, markup=False)
         return 0
-    line = overrides.parse_argv(argv)
+    line = composition.parse_argv(argv)
     if line.only_shows:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     execution.forget()
     tables = []
-    for raw in overrides.compose_all(overrides.jobs(line), line.config_dir):
+    for raw in composition.compose_all(composition.jobs(line), line.config_dir):
         tables += list(_tables(execution.checked(raw)))  # all of them before the first is shown
     for table in tables:
         console.out().print(table, crop=False)

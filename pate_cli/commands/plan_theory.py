@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
-    from pate_cli.execution import CheckedRun
+    from pate_cli.engine.execution import CheckedRun
     from pate_cli.theory import Quantity, TheoryProblem
 
 __all__ = ["main"]
@@ -33,14 +33,16 @@ def main(argv: list[str]) -> int:
     InputError
         If `pate run` would refuse the overrides, or a number is not accepted.
     """
-    from pate_cli import console, execution, overrides
+    from pate_cli import console
+    from pate_cli.engine import execution
+    from pate_cli.config import composition
     from pate_cli.theory import STATEMENTS
 
     options = _parser().parse_intermixed_args(argv)
-    line = overrides.parse_argv(options.overrides)
-    jobs = overrides.jobs(line)
+    line = composition.parse_argv(options.overrides)
+    jobs = composition.jobs(line)
     execution.forget()
-    problem = _problem(execution.checked(overrides.compose(jobs[0], line.config_dir)), options)
+    problem = _problem(execution.checked(composition.compose(jobs[0], line.config_dir)), options)
     shown = ", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items())
     console.out().print(shown, markup=False, highlight=False)
     from rich import box

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
-    from pate_cli.reproduce.findings import Findings
-    from pate_cli.reproduce.recipes import Recipe
+    from pate_cli.report.findings import Findings
+    from pate_cli.config.recipes import Recipe
 
 __all__ = ["main"]
 
@@ -37,8 +37,8 @@ def main(argv: list[str]) -> int:
     """
     options = _parser().parse_intermixed_args(argv)
     from pate_cli import console
-    from pate_cli.reproduce import recipes
-    from pate_cli.reproduce.output import check, write
+    from pate_cli.config import recipes
+    from pate_cli.report.output import check, write
 
     if options.list:
         if options.name:
@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _list() -> int:
     from pate_cli.console import out
-    from pate_cli.reproduce.recipes import find_recipe, names
+    from pate_cli.config.recipes import find_recipe, names
 
     for name in names():
         recipe = find_recipe(name)
@@ -97,7 +97,7 @@ def _list() -> int:
 
 
 def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> Findings:
-    from pate_cli.reproduce.progress import reporting
+    from pate_cli.engine.progress import reporting
 
     quick: bool = options.quick
     if recipe.kind == "sizes":
@@ -111,9 +111,9 @@ def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> 
         with reporting(recipe.name, "steps") as advance:
             return run_study(recipe, options.overrides, quick=quick, advance=advance)
     from pate_cli.reproduce.assemble import assemble
-    from pate_cli.reproduce.engine import run
+    from pate_cli.engine.schedule import run
     from pate_cli.reproduce.figures import check_figure
-    from pate_cli.reproduce.plan import make_plan
+    from pate_cli.engine.plan import make_plan
     from pate_cli.reproduce.verdicts import check_claim
 
     for figure in recipe.figures:
@@ -131,7 +131,7 @@ def _report(findings: Findings) -> None:
     from collections import Counter
 
     from pate_cli.console import out
-    from pate_cli.reproduce.grid import print_grid
+    from pate_cli.report.grid import print_grid
 
     print_grid(findings.table)
     counts = Counter(verdict.verdict for verdict in findings.rows)

@@ -14,10 +14,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import console, overrides, repeats
-from pate_cli.compute import die_with, terminable
+from pate_cli import console
+from pate_cli.config import composition
+from pate_cli.engine import repeats
+from pate_cli.engine.parallel import die_with, terminable
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.overrides import CommandLine
+from pate_cli.config.composition import CommandLine
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -48,24 +50,24 @@ def main(argv: list[str]) -> int:
     OSError
         If a file cannot be written.
     """
-    line = overrides.parse_argv(argv)
+    line = composition.parse_argv(argv)
     command = ["pate", "run", *argv]
     if line.only_shows:
         _show(line, command)
         return 0
-    from pate_cli import execution
+    from pate_cli.engine import execution
 
     execution.forget()
     places: set[Any] = set()
-    lists = overrides.jobs(line)
-    names = [_name(execution.checked(raw), places) for raw in overrides.compose_all(lists, line.config_dir)]
+    lists = composition.jobs(line)
+    names = [_name(execution.checked(raw), places) for raw in composition.compose_all(lists, line.config_dir)]
     release = any(releases for *_, releases in names)
     if release and line.multirun:
         raise ConfigError("release", True, "false in a sweep (-m); releases are made one by one")
     target = _target(line, lists[0], [(label, code) for label, code, _ in names])
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
     _check_writable(key, target)
-    argv = [*line.argv, f"{key}={overrides.quoted(str(target))}"]
+    argv = [*line.argv, f"{key}={composition.quoted(str(target))}"]
     if release:
         if target.exists() and any(target.iterdir()):
             raise ConfigError(key, str(target), "a new or an empty directory for a release")
@@ -75,20 +77,20 @@ def main(argv: list[str]) -> int:
             _hydra(argv, command)
     except KeyboardInterrupt:
         if target.exists():
-            execution.report(target)
+            execution.show_table(target)
         raise
     except Exception as error:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise
         _say_lost(error)
-    return execution.report(target, n_jobs=len(lists))
+    return execution.show_table(target, n_jobs=len(lists))
 
 
 def _show(line: CommandLine, command: Sequence[str]) -> None:
     """Let Hydra show what was asked for, after the checks that give better messages than its own."""
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
-        for job in overrides.jobs(line):
-            overrides.compose(job, line.config_dir)
+        for job in composition.jobs(line):
+            composition.compose(job, line.config_dir)
     _hydra(line.argv, command)
 
 
@@ -103,7 +105,7 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
         from hydra.types import RunMode
         from omegaconf import OmegaConf
 
-        from pate_cli import execution
+        from pate_cli.engine import execution
 
         raw: Any = OmegaConf.to_container(cfg, resolve=True)
         chosen = HydraConfig.get()
@@ -120,7 +122,7 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
         with _composed_once():
-            hydra.main(version_base="1.3", config_path=str(overrides.conf_dir()), config_name="config")(job)()
+            hydra.main(version_base="1.3", config_path=str(composition.conf_dir()), config_name="config")(job)()
     finally:
         sys.argv = before[0]
         if before[1] is None:
@@ -170,7 +172,7 @@ def _name(run: Any, places: set[Any]) -> tuple[str, str, bool]:
 
 def _target(line: CommandLine, first: Sequence[str], names: Sequence[tuple[str, str]]) -> Path:
     """Directory of the run or the sweep: chosen by the user, or named by time and configuration."""
-    chosen = overrides.chosen_directory(first, line.config_dir, multirun=line.multirun)
+    chosen = composition.chosen_directory(first, line.config_dir, multirun=line.multirun)
     if chosen is not None:
         return Path(chosen).absolute()
     label, code = names[0]

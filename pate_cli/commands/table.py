@@ -12,7 +12,7 @@ from pate_cli.errors import DataError, InputError, one_line
 from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
-    from pate_cli.results import RunRecord, RunTable
+    from pate_cli.report import RunRecord, RunTable
 
 FORMATS = ("console", "csv", "markdown", "latex")
 _BY_EXTENSION = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
     """
     options = _parser().parse_args(argv)
 
-    from pate_cli.results import run_table
+    from pate_cli.report import run_table
 
     outputs = _outputs(options.output, options.format)
     table = run_table(_collect(options.paths))
@@ -85,7 +85,7 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
 
 
 def _collect(names: list[str]) -> list[RunRecord]:
-    from pate_cli.results import find_records
+    from pate_cli.report import find_records
 
     paths = [Path(name) for name in names]
     for name, path in zip(names, paths, strict=True):
@@ -108,7 +108,7 @@ def _collect(names: list[str]) -> list[RunRecord]:
 
 
 def _render(table: RunTable, form: str) -> str:
-    from pate_cli.results import to_console, to_csv, to_latex, to_markdown
+    from pate_cli.report import to_console, to_csv, to_latex, to_markdown
 
     if form == "console":
         import io
@@ -128,7 +128,7 @@ def _render(table: RunTable, form: str) -> str:
 
 def _print(table: RunTable, form: str) -> None:
     if form == "console":
-        from pate_cli.results import to_console
+        from pate_cli.report import to_console
 
         to_console(table, out())
     else:

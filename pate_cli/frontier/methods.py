@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.overrides import conf_dir
-from pate_cli.reproduce.plan import Plan, make_plan
-from pate_cli.reproduce.recipes import Recipe, RowSpec
+from pate_cli.config.composition import conf_dir
+from pate_cli.engine.plan import Plan, make_plan
+from pate_cli.config.recipes import Recipe, RowSpec
 
 __all__ = ["EXACT", "Method", "budgets", "default_methods", "methods", "plan_frontier"]
 

@@ -25,7 +25,7 @@ BUILT_IN = ("logistic", "linear_svm", "libsvm", "sgd", "permuted_sgd", *_HYPOTHE
 """Names of the built-in learners."""
 
 TWO_CLASSES = tuple(_HYPOTHESES)
-"""Those of them that learn two classes only: the classes of `pate_cli.hypotheses`."""
+"""Those of them that learn two classes only: the classes of `pate_cli.learners.hypotheses`."""
 
 
 def _accepted(names: Sequence[str]) -> str:
@@ -75,7 +75,7 @@ def make_learner(
     `libsvm`        `LibsvmClassifier`, on libsvm-official          none: linear kernel, C 1
     `sgd`           `SgdLogistic`, on scikit-learn's SGDClassifier  none: one pass in the order given
     `permuted_sgd`  `SgdLogistic`                                   passes 10, permute True
-    `threshold`     `pate_cli.hypotheses.ThresholdClassifier`       none; so `stump`, `rectangle` and `point`:
+    `threshold`     `ThresholdClassifier` of `learners.hypotheses`  none; so `stump`, `rectangle` and `point`:
                                                                     exact ERM over a class, two labels only
     `tree`          `sklearn.tree.DecisionTreeClassifier`           none
     ==============  ==============================================  ==========================================
@@ -182,7 +182,7 @@ def _built_in(
 
         return SgdLogistic, {} if estimator == "sgd" else {"passes": 10, "permute": True}
     if estimator in _HYPOTHESES:
-        from pate_cli import hypotheses
+        from pate_cli.learners import hypotheses
 
         return getattr(hypotheses, _HYPOTHESES[estimator]), {}
     if estimator == "tree":

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pate_cli.reproduce.units import Unit
+from pate_cli.engine.finished import Unit
 
 __all__ = ["Interval", "difference", "interval", "measure", "over", "paired"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.reproduce.assemble import sources
-from pate_cli.reproduce.findings import Findings
-from pate_cli.reproduce.grid import from_frame
-from pate_cli.reproduce.progress import Advance
-from pate_cli.reproduce.recipes import Recipe
+from pate_cli.report.findings import Findings
+from pate_cli.report.grid import from_frame
+from pate_cli.engine.progress import Advance
+from pate_cli.config.recipes import Recipe
 
 __all__ = ["parameters", "run_study"]
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from pate_cli.report.verdict import VERDICTS, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,36 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["VERDICTS", "Progress", "Study", "StudyResult", "Verdict"]
 
-VerdictWord: TypeAlias = Literal["reproduces", "better", "worse", "refuted", "cannot be compared"]
-
-VERDICTS: tuple[str, ...] = get_args(VerdictWord)
-"""Every word a verdict may be."""
-
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (steps done, steps in all)."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of one claim of the paper.
-
-    Attributes
-    ----------
-    name : str
-        The claim, in a few words.
-    verdict : str
-        One of `VERDICTS`.
-    reason : str
-        Our number beside theirs, or why there is none.
-    """
-
-    name: str
-    verdict: VerdictWord
-    reason: str
-
-    def __post_init__(self) -> None:
-        if self.verdict not in VERDICTS:
-            raise ValueError(f"verdict {self.verdict!r} is none of {', '.join(VERDICTS)}")
 
 
 @dataclass(frozen=True, eq=False)

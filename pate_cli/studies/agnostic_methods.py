@@ -16,7 +16,7 @@ import numpy as np
 from pate_cli import agnostic, queries
 from pate_cli.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import InfeasibleError
-from pate_cli.hypotheses import CLASSES
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.plan import SvtPlan
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
@@ -36,8 +36,8 @@ __all__ = [
 ]
 
 _STUDENTS = {
-    "thresholds": "pate_cli.hypotheses.ThresholdClassifier",
-    "stumps": "pate_cli.hypotheses.StumpClassifier",
+    "thresholds": "pate_cli.learners.hypotheses.ThresholdClassifier",
+    "stumps": "pate_cli.learners.hypotheses.StumpClassifier",
 }
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.errors import InfeasibleError
-from pate_cli.hypotheses import CLASSES
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.private_learner import LearnerPlan
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies import agnostic_methods as methods

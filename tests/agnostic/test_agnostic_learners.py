@@ -18,7 +18,7 @@ from pate_cli.agnostic import accounting as acc
 from pate_cli.agnostic import agprivcl, prediction, sspp, transform, universal
 from pate_cli.agnostic.voting import Classroom
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.hypotheses import CLASSES
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.private_learner import LearnerPlan

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pate_cli import agnostic
-from pate_cli.privacy.audit import eps_lower_bound
+from pate_cli.audit.bounds import eps_lower_bound
 from pate_cli.types import Setting
 
 CONFIDENCE = 1 - 1e-7

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from pate_cli.agnostic.relabel import relabel, relabel_with_rest
 from pate_cli.agnostic.selection import choose, draws, subset
-from pate_cli.hypotheses import CLASSES
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.privacy.noise import SeededNoise
 
 

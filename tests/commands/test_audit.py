@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pate_cli import auditing
+from pate_cli import audit
 from pate_cli.agnostic import sspp
 from pate_cli.commands import audit
 from pate_cli.errors import InputError
@@ -144,8 +144,8 @@ def test_fewer_runs_of_what_is_slow_unless_they_are_given(capsys, monkeypatch):
         asked.append((runs, {pair.runs for pair in pairs}))
         return right(plan, pairs, runs=1000, **options)
 
-    right = auditing.audit
-    monkeypatch.setattr("pate_cli.auditing.audit", audited)
+    right = audit.audit
+    monkeypatch.setattr("pate_cli.audit.audit", audited)
     options = ["mechanism=noisy_gd", "mechanism.steps=2", "--queries", "4"]
     assert audit.main(options) == audit.main([*options, "--runs", "3000"]) == 0
     capsys.readouterr()
@@ -200,7 +200,7 @@ def test_bad_input_is_named_in_one_line(capsys, argv, named):
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_the_work(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("pate_cli.auditing.audit", lambda *_, **__: pytest.fail("work was done"))
+    monkeypatch.setattr("pate_cli.audit.audit", lambda *_, **__: pytest.fail("work was done"))
     for path in (tmp_path, tmp_path / "absent" / "a.json"):
         with pytest.raises(InputError, match="--output"):
             audit.main([*QUICK, "--output", str(path)])

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from pate_cli.cache import store as store_module
+from pate_cli.engine.cache import store as store_module
 from pate_cli.cli import main
-from pate_cli.compute import local
+from pate_cli.engine.parallel import local
 
 SMALL = ["dataset.n_records=1200", "split.public=40", "teacher.size=20"]
 
@@ -220,9 +220,9 @@ def test_a_disk_that_is_really_full(tiny, three, monkeypatch, capsys):
 
 KILLED = """
 import os, signal, sys
-from pate_cli.cache import store
+from pate_cli.engine.cache import store
 from pate_cli.cli import main
-from pate_cli.compute import local
+from pate_cli.engine.parallel import local
 
 call, when = sys.argv[1], int(sys.argv[2])
 real, calls = getattr(os, call), []
@@ -321,7 +321,7 @@ def test_show_and_clear_refuse_a_directory_of_others(votes, capsys):
 
 
 def test_the_cache_is_no_part_of_a_configurations_identity(votes):
-    from pate_cli.results import read_record
+    from pate_cli.report import read_record
 
     assert run(into="a") == 0
     assert run("cache=true", into="b") == 0

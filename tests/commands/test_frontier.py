@@ -74,7 +74,7 @@ def test_yardsticks_are_what_they_say(outside):
     from pate_cli.frontier.methods import methods, plan_frontier
     from pate_cli.frontier.yardsticks import measure, yardsticks
     from pate_cli.pipeline import Streams, run_repeat
-    from pate_cli.reproduce.engine import Results
+    from pate_cli.engine.schedule import Results
 
     plan = plan_frontier(SMALL, methods("gaussian", []), [1.0], repeats=2)
     assert measure(plan, outside / "work", force=False, advance=lambda *_: None) == []

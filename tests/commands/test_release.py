@@ -11,10 +11,11 @@ import zipfile
 import numpy as np
 import pytest
 
-from pate_cli import cli, pipeline, release, releasing
+from pate_cli import cli, pipeline, release
+from pate_cli.release import making
 from pate_cli.commands.predict import main as predict
 from pate_cli.release import files, ledger, open_ledgers
-from pate_cli.results import read_record
+from pate_cli.report import read_record
 from pate_cli.types import PrivacyLoss
 
 pytest.importorskip("opendp")
@@ -88,7 +89,7 @@ class _FixedNoise:
 @pytest.fixture
 def fixed(monkeypatch):
     """No randomness left: what differs between two releases differs because of the data."""
-    monkeypatch.setattr(releasing, "ExactNoise", _FixedNoise)
+    monkeypatch.setattr(making, "ExactNoise", _FixedNoise)
     monkeypatch.setattr(pipeline.Streams, "fresh", classmethod(lambda cls: cls.of(5, 0)))
     votes = []
     label = pipeline.label
@@ -409,7 +410,7 @@ def test_a_disk_that_is_really_full(place, tiny, capsys, monkeypatch):
     assert _release(path, tiny / "out") == 2
     assert "KiB left on its disk (No space left on device); nothing is charged" in capsys.readouterr().err
     assert not (tiny / "out").exists()
-    monkeypatch.setattr(releasing, "check_disk", lambda *_: None)  # it fills up meanwhile
+    monkeypatch.setattr(making, "check_disk", lambda *_: None)  # it fills up meanwhile
     (tiny / "other").write_bytes(bytes(24 * 1024))
     assert _release(path, tiny / "out") == 1
     (kept,) = (place / "ledger").glob("release-*")
@@ -432,7 +433,7 @@ def test_the_charge_is_on_disk_before_there_is_noise(place, monkeypatch):
         def spawn(self, count):
             return [Watching() for _ in range(count)]
 
-    monkeypatch.setattr(releasing, "ExactNoise", Watching)
+    monkeypatch.setattr(making, "ExactNoise", Watching)
     path = _write(place, "data", _records())
     _open(path)
     for number, mechanism in enumerate(("gaussian", "svt")):
@@ -580,7 +581,7 @@ def test_answers_that_are_paid_for_are_written_even_without_a_student(place, mon
 def test_continuous_noise_is_never_written(place, monkeypatch):
     from pate_cli.privacy.noise import SeededNoise
 
-    monkeypatch.setattr(releasing, "ExactNoise", lambda: SeededNoise(np.random.SeedSequence(0)))
+    monkeypatch.setattr(making, "ExactNoise", lambda: SeededNoise(np.random.SeedSequence(0)))
     path = _write(place, "data", _records())
     _open(path)
     with pytest.raises(RuntimeError, match="the release failed"):

@@ -10,7 +10,7 @@ import pytest
 
 from pate_cli.commands import reproduce
 from pate_cli.errors import InputError
-from pate_cli.reproduce import recipes
+from pate_cli.config import recipes
 
 REPO = Path(__file__).resolve().parent.parent.parent
 # as `pate reproduce ...`, whatever directory the test is in

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from pate_cli.cli import main
-from pate_cli.reproduce import output, units
+from pate_cli.report import output
+from pate_cli.engine import finished
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=20", "compute.workers=1"]
 MINE = "teacher.estimator=ownlearner.Mine"
@@ -176,7 +177,7 @@ def test_where_the_source_cannot_be_told_nothing_is_found_again(command, learner
     forget()
     command(*SMALL, MINE)
     forget()
-    units._nonce.cache_clear()
+    finished._nonce.cache_clear()
     command(*SMALL, MINE)
     assert len(fits) == 2
     assert not Path("votes").exists()

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from pages import KINDS, REPO, Block, blocks, inline, missing, nearest, pages, shortened
 
-from pate_cli import overrides
+from pate_cli.config import composition
 from pate_cli.cli import COMMANDS, main
 from pate_cli.privacy.svt import calibrate
 
@@ -155,7 +155,7 @@ def test_commands_in_the_text_exist(page, capsys):
                 assert text.partition("=")[0] in helped or (text == "-m"), at
         settings = [text for text in rest if re.fullmatch(r"[\w.]+=[\w.,]+", text) and "," not in text]
         if command in ("run", "plan", "audit", "frontier") and settings:
-            overrides.compose(settings)
+            composition.compose(settings)
 
 
 def test_margins_on_the_pages():

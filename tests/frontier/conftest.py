@@ -6,9 +6,9 @@ import pytest
 
 from pate_cli.frontier.methods import methods, plan_frontier
 from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
-from pate_cli.reproduce.engine import Results
+from pate_cli.engine.schedule import Results
 from pate_cli.reproduce.rows import done_rows
-from pate_cli.reproduce.units import Unit
+from pate_cli.engine.finished import Unit
 
 COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
 

@@ -12,9 +12,9 @@ from pate_cli.errors import InputError
 from pate_cli.frontier.methods import methods, plan_frontier
 from pate_cli.frontier.yardsticks import measure, yardsticks
 from pate_cli.pipeline import Streams
-from pate_cli.reproduce import engine
-from pate_cli.reproduce.engine import Results
-from pate_cli.reproduce.units import Identity
+from pate_cli.engine import schedule
+from pate_cli.engine.schedule import Results
+from pate_cli.engine.finished import Identity
 
 SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")
 NAMES = "gaussian,svt,noisy_gd"
@@ -25,7 +25,7 @@ def plan_of(*given, names=NAMES, eps=(4.0,), repeats=2):
 
 
 def numbers(plan, work):
-    results = engine.run(plan, work, force=False, advance=lambda *_: None)
+    results = schedule.run(plan, work, force=False, advance=lambda *_: None)
     assert results.failures == []
     return {
         name: [dataclasses.replace(unit, seconds=0.0) for unit in units]
@@ -95,7 +95,7 @@ def test_a_cluster_gives_the_same_numbers_and_votes(tmp_path, votes):
 def test_refused_before_anything_is_written(command, given, said, tmp_path, votes, monkeypatch, capsys):
     pytest.importorskip("distributed")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pate_cli.compute.dask._PATIENCE", 0.2)
+    monkeypatch.setattr("pate_cli.engine.parallel.dask._PATIENCE", 0.2)
     votes.mkdir(mode=0o755)
     (tmp_path / "small").mkdir()
     recipe = "title: a\nsource: b\nshows: c\nkind: runs\nrows: [{name: only, overrides: [eps=4]}]\n"
@@ -140,7 +140,7 @@ def test_a_worker_that_has_loaded_something_else_keeps_nothing(loaded, late, tmp
         check(dataclasses.replace(identity, **loaded))
 
     monkeypatch.setattr(Identity, "check", other)
-    results = engine.run(plan, tmp_path / "work", force=False, advance=lambda *_: None)
+    results = schedule.run(plan, tmp_path / "work", force=False, advance=lambda *_: None)
     assert len(results.failures) == len(plan.ready)
     assert not list((tmp_path / "work").rglob("*.json"))
     assert all(units == [] for units in results.units.values())

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli.auditing import audit
+from pate_cli.audit import audit
 from pate_cli.cli import main
 from pate_cli.errors import BudgetSpent, ConfigError
 from pate_cli.mechanisms import plan_gnmax

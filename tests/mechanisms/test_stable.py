@@ -14,7 +14,7 @@ from pate_cli.mechanisms import StableService, aggregate, release_once, stable
 from pate_cli.mechanisms.stable import stability_threshold
 from pate_cli.mechanisms.svt import SvtService
 from pate_cli.privacy import svt
-from pate_cli.privacy.audit import best_event, eps_lower_bound
+from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import UNANSWERED, Votes
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pate_cli.privacy.audit import best_event, clopper_pearson, eps_lower_bound
+from pate_cli.audit.bounds import best_event, clopper_pearson, eps_lower_bound
 
 
 @pytest.mark.parametrize("total", [1, 20, 100_000])

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli.privacy.audit import best_event, eps_lower_bound
+from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.references import attacks, noisy_gd, perturbation, plan
 from pate_cli.types import Setting
 

@@ -1,9 +1,9 @@
 import pytest
 
-from pate_cli import overrides
+from pate_cli.config import composition
 from pate_cli.errors import InputError
-from pate_cli.reproduce import recipes
-from pate_cli.reproduce.composition import Composer, checked, choices, last_wins
+from pate_cli.config import recipes
+from pate_cli.config.rows import Composer, checked, choices, last_wins
 
 
 def test_composing_together_gives_what_hydra_gives():
@@ -15,13 +15,13 @@ def test_composing_together_gives_what_hydra_gives():
     lists += [["++teacher.params.C=3"], ["++teacher.params.C=4"], ["split.public=60", "split.public=70"]]
     assert len(lists) > 20
     for given in lists:
-        assert composer.compose(given) == overrides.compose(given), given
+        assert composer.compose(given) == composition.compose(given), given
 
 
 @pytest.mark.parametrize("given", ["mechanism.cutof=3", "teacher=3", "nothing=3", "split.public.x=3"])
 def test_what_hydra_refuses_is_refused(given):
     with pytest.raises(InputError) as alone:
-        overrides.compose([given])
+        composition.compose([given])
     with pytest.raises(InputError) as together:
         Composer().compose([given])
     assert str(together.value) == str(alone.value)

@@ -3,13 +3,13 @@ import dataclasses
 import pytest
 
 from pate_cli import pipeline
-from pate_cli.reproduce import engine
-from pate_cli.reproduce.units import Unit
+from pate_cli.engine import schedule
+from pate_cli.engine.finished import Unit
 
 
 def run(plan, work, *, force=False):
     said = []
-    results = engine.run(plan, work, force=force, advance=lambda *counts: said.append(counts))
+    results = schedule.run(plan, work, force=force, advance=lambda *counts: said.append(counts))
     return results, said
 
 
@@ -128,6 +128,6 @@ def test_half_written_files_of_the_dead_are_swept(plan_of, tmp_path, monkeypatch
     plan = plan_of("compute.workers=1", "repeats=1")
     run(plan, tmp_path)
     assert (tmp_path / ".x.json.0.tmp").exists()  # young: perhaps another run's
-    monkeypatch.setattr(engine, "_OLD", -1)
+    monkeypatch.setattr(schedule, "_OLD", -1)
     run(plan, tmp_path)
     assert not (tmp_path / ".x.json.0.tmp").exists()

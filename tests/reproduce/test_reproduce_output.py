@@ -12,10 +12,10 @@ import subprocess
 import pandas as pd
 import pytest
 
-from pate_cli.reproduce import engine
+from pate_cli.engine import schedule
 from pate_cli.reproduce.assemble import assemble
-from pate_cli.reproduce.grid import Column, Grid, from_frame, number
-from pate_cli.reproduce.output import write
+from pate_cli.report.grid import Column, Grid, from_frame, number
+from pate_cli.report.output import write
 
 HARD = "50% of a_b & c#d [x] *y* <z> {w} ~ ^ \\ $1 | ± ∞ – ≤ τ é 漢"
 GRID = Grid(
@@ -94,7 +94,7 @@ def written(plan_of, tmp_path):
 
     def make(directory, *given, quick=False):
         plan = plan_of("compute.workers=1", "repeats=2", *given, quick=quick)
-        results = engine.run(plan, tmp_path / "work", force=False, advance=lambda *counts: None)
+        results = schedule.run(plan, tmp_path / "work", force=False, advance=lambda *counts: None)
         return write(tmp_path / directory, assemble(plan, results))
 
     return make

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from pate_cli.overrides import compose
-from pate_cli.reproduce import units
-from pate_cli.reproduce.units import Unit, identity
+from pate_cli.config.composition import compose
+from pate_cli.engine import finished
+from pate_cli.engine.finished import Unit, identity
 
 UNIT = Unit(
     repeat=1,
@@ -60,21 +60,21 @@ def test_identity_is_what_the_numbers_depend_on(monkeypatch):
     assert identity(compose(["repeats=7", "compute.workers=2"]), "abc") == KEY
     assert identity(compose(["eps=1"]), "abc") == KEY  # 1 and 1.0 are one
     others = [identity(compose([]), "abd"), identity(compose(["seed=1"]), "abc")]
-    monkeypatch.setattr(units, "code_version", lambda: "other")
+    monkeypatch.setattr(finished, "code_version", lambda: "other")
     others.append(identity(compose([]), "abc"))
     monkeypatch.undo()
-    monkeypatch.setattr(units, "library_versions", lambda: {"numpy": "9"})
+    monkeypatch.setattr(finished, "library_versions", lambda: {"numpy": "9"})
     others.append(identity(compose([]), "abc"))
     monkeypatch.undo()
-    monkeypatch.setattr(units, "learner_version", lambda name: "edited")
+    monkeypatch.setattr(finished, "learner_version", lambda name: "edited")
     others.append(identity(compose([]), "abc"))
-    monkeypatch.setattr(units, "learner_version", lambda name: None)  # not to be told: of this process alone
+    monkeypatch.setattr(finished, "learner_version", lambda name: None)  # not to be told: of this process alone
     others.append(identity(compose([]), "abc"))
-    units._nonce.cache_clear()
+    finished._nonce.cache_clear()
     others.append(identity(compose([]), "abc"))
-    files = {key.file(units.Path(), 0) for key in [KEY, *others]}
+    files = {key.file(finished.Path(), 0) for key in [KEY, *others]}
     assert len(files) == 8
-    assert KEY.file(units.Path(), 0) != KEY.file(units.Path(), 1)
+    assert KEY.file(finished.Path(), 0) != KEY.file(finished.Path(), 1)
 
 
 def test_every_number_of_a_repeat_is_kept():

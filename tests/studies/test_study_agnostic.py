@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.hypotheses import CLASSES
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.studies import agnostic_methods as methods
 from pate_cli.studies import agnostic_thresholds, soft_labels, universal_answering
 from pate_cli.studies.agnostic_instances import HYPOTHESES, WORST, Instance

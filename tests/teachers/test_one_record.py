@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import boosting, teachers
-from pate_cli.compute import dask, local
+from pate_cli.engine.parallel import dask, local
 from pate_cli.learners import make_learner
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivateRecords, PublicPoints, Setting

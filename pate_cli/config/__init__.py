@@ -1,0 +1,23 @@
+"""The schema of `conf/`, composition by Hydra, and every check of a value."""
+
+from pate_cli.config.schema import (
+    ComputeConfig,
+    DatasetConfig,
+    MechanismConfig,
+    RunConfig,
+    SplitConfig,
+    StudentConfig,
+    TeacherConfig,
+    parse,
+)
+
+__all__ = [
+    "ComputeConfig",
+    "DatasetConfig",
+    "MechanismConfig",
+    "RunConfig",
+    "SplitConfig",
+    "StudentConfig",
+    "TeacherConfig",
+    "parse",
+]

@@ -1,0 +1,410 @@
+"""From what was typed to composed configurations, with Hydra's errors said in one line."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import math
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.errors import ConfigError, DataError, InputError, shortened
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+    from omegaconf import DictConfig
+
+__all__ = ["CommandLine", "chosen_directory", "compose", "compose_all", "conf_dir", "jobs", "packaged"]
+__all__ += ["parse_argv", "quoted"]
+
+_FREE = re.compile(r"^(teacher|student)\.params[.=]")
+_OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
+_SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
+_PLAIN = ("eps", "delta", "seed", "repeats")
+"""Keys whose values choose no option: jobs that differ in nothing else are composed once."""
+
+_LAUNCHERS = {
+    "joblib": "hydra-joblib-launcher",
+    "submitit_local": "hydra-submitit-launcher submitit",
+    "submitit_slurm": "hydra-submitit-launcher submitit",
+}
+_MOST_JOBS = 10_000
+"""All jobs of a sweep are checked before the first one is run."""
+
+_NOT_OURS = ("config_path", "config_name", "experimental_rerun")
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """What `pate run` was given.
+
+    Attributes
+    ----------
+    argv : list of str
+        For Hydra: options first, and free keys (`teacher.params.X`) made appendable; in a sweep
+        all keys of groups.
+    overrides : list of str
+        As given, with free keys made appendable.
+    multirun : bool
+    config_dir : str or None
+        A directory of the user's own configs.
+    only_shows : bool
+        Whether Hydra is only asked to show something (`--help`, `--cfg`, `--info`, ...).
+    """
+
+    argv: list[str]
+    overrides: list[str]
+    multirun: bool
+    config_dir: str | None
+    only_shows: bool
+
+
+def packaged(name: str) -> Path:
+    """Directory `name` (conf, experiments): inside the wheel, or at the top of the checkout."""
+    here = Path(__file__).resolve().parent.parent
+    inside = here / name
+    return inside if inside.is_dir() else here.parent / name
+
+
+def conf_dir() -> Path:
+    """Directory of the configuration groups."""
+    return packaged("conf")
+
+
+def parse_argv(argv: Sequence[str]) -> CommandLine:
+    """Read the arguments of `pate run` as Hydra will; options and overrides may come in any order.
+
+    Raises
+    ------
+    InputError
+        If an option is not known, or not one of ours.
+    """
+    from hydra._internal.utils import get_args_parser
+
+    def refuse(message: str) -> None:
+        raise InputError(f"{message}; see pate run --help")
+
+    parser = get_args_parser()
+    parser.error = refuse  # type: ignore[assignment, method-assign]
+    # teacher.params holds whatever the learner takes, so its keys need not exist before
+    argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv]
+    args = parser.parse_intermixed_args(argv)
+    options = list(argv)
+    for override in args.overrides:
+        options.remove(override)
+    for name in _NOT_OURS:
+        if getattr(args, name) is not None:
+            refuse(f"--{name.replace('_', '-')}: not an option here; configs of your own: --config-dir")
+    commands = [name for name in ("run", "multirun", *_SHOWS[2:]) if getattr(args, name)]
+    if len(commands) > 1:
+        refuse(f"--{' and --'.join(name.replace('_', '-') for name in commands)}: give one of them")
+    if args.resolve and not (args.cfg or args.help):
+        refuse("--resolve: only with --cfg or --help")
+    if args.config_dir and not Path(args.config_dir).is_dir():
+        raise ConfigError("--config-dir", args.config_dir, "an existing directory")
+    # a sweep over the options of a group is composed once without them: their keys need not exist there;
+    # every job is checked by `compose` before
+    swept = [f"++{text}" if args.multirun and _OF_A_GROUP.match(text) else text for text in args.overrides]
+    return CommandLine(
+        [*options, *swept],
+        list(args.overrides),
+        bool(args.multirun),
+        args.config_dir,
+        any(getattr(args, name) for name in _SHOWS),
+    )
+
+
+def quoted(text: str) -> str:
+    """Text as a value of an override, whatever it holds; an interpolation in it is left as it is written."""
+    from hydra.core.override_parser.types import Quote, QuotedString
+
+    return QuotedString(text.replace("${", "\\${"), Quote.single).with_quotes()
+
+
+def jobs(line: CommandLine) -> list[list[str]]:
+    """Overrides of each job: one list, or one for each point of a sweep.
+
+    Raises
+    ------
+    InputError
+        If an override cannot be read.
+    """
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser, parsed = OverridesParser.create(), []
+    for text in line.overrides:
+        try:
+            override = parser.parse_override(text)
+        except (HydraException, ValueError) as error:  # the latter: more digits than Python reads
+            raise _unreadable(text, error) from error
+        if not override.key_or_group:
+            raise InputError(f"{text}: no key; accepted: KEY=VALUE")
+        if override.key_or_group == "hydra.mode":
+            raise InputError(f"{text}: not here; accepted: pate run -m for a sweep")
+        if override.is_sweep_override() and not line.multirun:
+            one = _in_quotes(text)
+            raise InputError(f"{text}: several values need -m (pate run -m ...); one value: {one}")
+        parsed.append(override)
+    if not line.multirun:
+        return [line.overrides]
+    _check_number(parsed)
+    try:
+        return [job for batch in BasicSweeper.split_arguments(parsed, None) for job in batch]
+    except HydraException as error:
+        raise InputError(_first_line(error)) from error
+
+
+def _unreadable(text: str, error: Exception) -> InputError:
+    """What is wrong with an override that Hydra's grammar does not have."""
+    key, _, value = text.partition("=")
+    if any(part.strip() == "" for part in value.split(",")) and "," in value:
+        why, hint = "nothing next to a comma", f"{key}={','.join(part for part in value.split(',') if part)}"
+    else:
+        why = _first_line(error)
+        hint = (
+            f"KEY=VALUE, or {_in_quotes(text)} for a value with special characters" if value else "KEY=VALUE"
+        )
+    return InputError(f"{shortened(text)}: cannot be read ({shortened(why)}); accepted: {shortened(hint)}")
+
+
+def _in_quotes(text: str) -> str:
+    key, _, value = text.partition("=")
+    return f"""'{key}="{value}"'"""
+
+
+def _check_number(parsed: Sequence[Override]) -> None:
+    """Refuse a sweep of no jobs, or of too many, before they are listed."""
+    from hydra.core.override_parser.types import ChoiceSweep, Glob, RangeSweep
+
+    count = 1.0
+    for override in parsed:
+        sweep: Any = override.value()
+        text, values = str(override.input_line), 1.0
+        if isinstance(sweep, Glob):
+            key = override.get_key_element()
+            raise InputError(f"{text}: no glob here; accepted: names, as in {key}=A,B")
+        if isinstance(sweep, RangeSweep) and override.is_sweep_override():
+            start, stop, step = (_float(x) for x in (sweep.start or 0, sweep.stop or 0, sweep.step))
+            if step == 0 or not all(math.isfinite(x) for x in (start, stop, step)):
+                accepted = "range(START,STOP,STEP), finite numbers, STEP not 0"
+                raise InputError(f"{shortened(text)}: without an end; accepted: {accepted}")
+            values = max(0.0, math.ceil((stop - start) / step))
+        elif isinstance(sweep, ChoiceSweep):
+            values = float(len(sweep.list))
+        if values == 0:
+            raise InputError(f"{text}: holds no value, so there is nothing to run")
+        count *= values
+        if count > _MOST_JOBS:
+            raise InputError(
+                f"{text}: makes a sweep of {count:.3g} jobs; accepted: at most {_MOST_JOBS:,} in one sweep"
+            )
+
+
+def _float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # a whole number that no float holds
+        return math.inf
+
+
+def compose(overrides: Sequence[str], config_dir: str | None = None) -> dict[str, Any]:
+    """Compose one configuration and resolve it to plain containers.
+
+    Raises
+    ------
+    InputError
+        Names the key or option and lists those that exist.
+    """
+    return _compose(overrides, config_dir)[0]
+
+
+def compose_all(jobs: Sequence[Sequence[str]], config_dir: str | None = None) -> Iterator[dict[str, Any]]:
+    """Compose the jobs of a sweep as `compose` does each, in a fraction of the time.
+
+    Raises
+    ------
+    InputError
+        As `compose`.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import OverrideType
+    from omegaconf import OmegaConf
+
+    parser, known = OverridesParser.create(), {}
+    for job in jobs:
+        plain = [text for text in job if text.partition("=")[0].lstrip("+~") in _PLAIN]
+        changes = [parser.parse_override(text) for text in plain]
+        if len(jobs) == 1 or any(change.type != OverrideType.CHANGE for change in changes):
+            yield compose(job, config_dir)
+            continue
+        others = tuple(text for text in job if text not in plain)
+        if others not in known:
+            known[others] = _composed(others, config_dir)
+        cfg = copy.deepcopy(known[others])
+        with _told(others, config_dir):
+            for change in changes:  # as Hydra does
+                OmegaConf.update(cfg, change.key_or_group, change.value(), merge=True)
+            container = _resolve(cfg)[0]
+        yield _checked_groups(container, config_dir)
+
+
+def chosen_directory(
+    overrides: Sequence[str], config_dir: str | None = None, *, multirun: bool
+) -> str | None:
+    """Directory the user chose for a run (`hydra.run.dir`) or a sweep (`hydra.sweep.dir`), resolved.
+
+    None where it is left to us (`auto`, the default). Raises as `compose` does.
+    """
+    _, run_dir, sweep_dir = _compose(overrides, config_dir)
+    chosen = sweep_dir if multirun else run_dir
+    if not chosen.strip():  # it would be the current directory, and whatever is in it
+        raise ConfigError(f"hydra.{'sweep' if multirun else 'run'}.dir", chosen, "a directory, or auto")
+    return None if chosen == "auto" else chosen
+
+
+def _compose(overrides: Sequence[str], config_dir: str | None) -> tuple[dict[str, Any], str, str]:
+    """Resolved configuration, directory of the run, directory of the sweep."""
+    cfg = _composed(overrides, config_dir)
+    with _told(overrides, config_dir):
+        container, run_dir, sweep_dir = _resolve(cfg)
+    return _checked_groups(container, config_dir), run_dir, sweep_dir
+
+
+def _composed(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+
+    extra = [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []
+    with _told(overrides, config_dir), initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return hydra_compose("config", [*overrides, *extra], return_hydra_config=True)
+
+
+@contextmanager
+def _told(overrides: Sequence[str], config_dir: str | None) -> Iterator[None]:
+    """Say Hydra's errors in one line."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException, ValueError, YAMLError) as error:
+        unread = isinstance(error, (YAMLError, UnicodeDecodeError)) or "composing config" in str(error)
+        broken = _broken_file(config_dir) if config_dir and unread else None
+        raise broken or _explained(error, overrides, config_dir) from error
+
+
+def _checked_groups(container: dict[str, Any], config_dir: str | None) -> dict[str, Any]:
+    for group in _groups():
+        if not isinstance(container.get(group), dict):
+            raise ConfigError(group, container.get(group), _options(group, config_dir))
+    return container
+
+
+def _resolve(cfg: DictConfig) -> tuple[dict[str, Any], str, str]:
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf, open_dict, read_write
+
+    ours = copy.deepcopy(cfg)
+    with read_write(ours), open_dict(ours):
+        del ours["hydra"]
+    holder = HydraConfig.instance()
+    before = holder.cfg
+    holder.set_config(cfg)  # for ${hydra:runtime.cwd}
+    try:
+        container: Any = OmegaConf.to_container(ours, resolve=True)
+        return (
+            {str(key): value for key, value in container.items()},
+            str(cfg.hydra.run.dir or ""),
+            str(cfg.hydra.sweep.dir or ""),
+        )
+    finally:
+        holder.cfg = before
+
+
+def _broken_file(config_dir: str) -> InputError | None:
+    """Name the first of the user's files that is not YAML; Hydra names it seldom, and never in one line."""
+    import yaml
+
+    for path in sorted(Path(config_dir).rglob("*.yaml")):
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            return DataError(f"{path}: cannot be read ({error.strerror})")
+        except UnicodeDecodeError as error:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            return DataError(f"{path}, line {line}: not UTF-8 text")
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f", line {mark.line + 1}" if mark else ""
+            reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "malformed"
+            return DataError(f"{path}{where}: not YAML ({reason})")
+        if not (content is None or isinstance(content, dict)):
+            return DataError(f"{path}: holds a {type(content).__name__}; keys and values are needed")
+    return None
+
+
+def _explained(error: Exception, overrides: Sequence[str], config_dir: str | None) -> InputError:
+    from hydra.errors import MissingConfigException
+
+    for override in overrides:
+        group, _, option = override.lstrip("+").partition("=")
+        if group in _groups() and (override.startswith("+") or option == "null"):
+            got = None if option == "null" else option
+            hint = f"{group}=OPTION, of {_options(group, config_dir)}"
+            return ConfigError(override if override.startswith("+") else group, got, hint)
+    if isinstance(error, MissingConfigException):
+        group, _, option = str(error.missing_cfg_file).rpartition("/")
+        if group == "hydra/launcher" and option in _LAUNCHERS:
+            return InputError(f"{group}={option}: not installed; pip install {_LAUNCHERS[option]}")
+        return ConfigError(group or option, option, ", ".join(sorted(error.options or [])) or "none")
+    message = str(error)
+    key = re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", message)
+    if key:
+        return _unknown_key(key.group(1), overrides, config_dir)
+    where = getattr(error, "full_key", None)
+    return InputError(f"{where}: {_first_line(error)}" if where else _first_line(error))
+
+
+def _unknown_key(key: str, overrides: Sequence[str], config_dir: str | None) -> InputError:
+    """The keys that exist next to an unknown one, the nearest first."""
+    parent, _, name = key.rpartition(".")
+    if key.startswith("hydra."):
+        return InputError(f"{key}: no such key; pate run --cfg hydra shows those there are")
+    # the group options chosen on the same line decide which keys there are
+    node: Any = compose([o for o in overrides if o.partition("=")[0] in _groups()], config_dir)
+    prefix = f"{parent}." if parent else ""
+    for part in parent.split(".") if parent else []:
+        if not isinstance(node, dict) or part not in node:
+            break
+        node = node[part]
+    else:
+        if not isinstance(node, dict):
+            return InputError(f"{key}: no such key; {parent} is a value, as in {parent}={node}")
+        near = difflib.get_close_matches(name, list(node), n=1)
+        hint = f"; did you mean {prefix}{near[0]}" if near else ""
+        there = ", ".join(prefix + other for other in node) or f"none in {parent}"
+        return InputError(f"{key}: no such key{hint}; there are: {there}")
+    return InputError(f"{key}: no such key, nor {parent}; pate run --help shows those there are")
+
+
+def _groups() -> list[str]:
+    return sorted(path.name for path in conf_dir().iterdir() if path.is_dir())
+
+
+def _options(group: str, config_dir: str | None) -> str:
+    places = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
+    return ", ".join(sorted({path.stem for place in places for path in (place / group).glob("*.yaml")}))
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines and isinstance(error.__cause__, Exception):
+        return _first_line(error.__cause__)
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,73 @@
+"""The cores of this machine, by joblib's worker processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import warnings
+from collections.abc import Generator, Iterable, Iterator
+from typing import TypeVar
+
+from pate_cli.engine.parallel import tasks
+from pate_cli.engine.parallel.signals import die_with, interrupts_ignored
+
+__all__ = ["spread", "workers"]
+
+S = TypeVar("S")
+I = TypeVar("I")  # noqa: E741 - of an item
+T = TypeVar("T")
+
+
+def workers(asked: int | None) -> int:
+    """How many processes may work: as asked, else as many as there are cores for us.
+
+    A process that is itself a worker (of `hydra/launcher=joblib`) starts no others.
+    """
+    if multiprocessing.parent_process() is not None:
+        return 1
+    if asked is not None:
+        return asked
+    if os.environ.get("SUBMITIT_EXECUTOR") == "local":  # which starts all jobs of a sweep at once
+        return 1
+    from joblib import cpu_count
+
+    cores = int(cpu_count())
+    allotted = os.environ.get("SLURM_CPUS_PER_TASK", "")  # not every Slurm binds a job to its cores
+    return min(cores, int(allotted)) if allotted.isdigit() and int(allotted) else cores
+
+
+def spread(task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: int) -> Iterator[tuple[I, T]]:
+    """Do `task(shared, item)` for each item in worker processes; pairs of item and result as they come.
+
+    Large arrays in `shared` are mapped into the workers' memory, not copied. Workers are kept for the
+    next call. They do not see Ctrl-C, and end with this process, however that ends.
+
+    Raises
+    ------
+    ChildProcessError
+        If workers die again and again.
+    """
+    from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+    def once(left: dict[int, I]) -> Generator[tasks.Done[T], None, None]:
+        from joblib import Parallel, delayed
+
+        with interrupts_ignored(signal.SIGTERM):  # the new processes inherit it: we alone answer
+            results = Parallel(n_jobs=max(2, workers), return_as="generator_unordered")(
+                delayed(_attempt)(task, shared, item, number, os.getpid()) for number, item in left.items()
+            )
+        try:
+            for result in results:  # noqa: UP028 - `yield from` would close it before `finally` does
+                yield result
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # who stops early knows that work is left
+                results.close()
+
+    return tasks.again_if_lost(once, items, TerminatedWorkerError)
+
+
+def _attempt(task: tasks.Task[S, I, T], shared: S, item: I, number: int, parent: int) -> tasks.Done[T]:
+    die_with(parent)
+    return tasks.attempt(task, shared, item, number)

@@ -1,0 +1,211 @@
+"""From a recipe and what was typed to rows that can be run, are missing, or cannot work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.engine.cache import has_changed
+from pate_cli.config import RunConfig, parse
+from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.config.rows import Composer, checked, choices, last_wins
+from pate_cli.config.recipes import Recipe, RowSpec
+from pate_cli.engine.finished import Identity, identity
+
+if TYPE_CHECKING:
+    from pate_cli.pipeline import Prepared
+    from pate_cli.types import Dataset
+
+__all__ = ["Plan", "PlannedRow", "make_plan", "missing_data"]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRow:
+    """A row, checked before any training.
+
+    Attributes
+    ----------
+    spec : RowSpec
+    overrides : list of str
+        Everything that makes this row, as after `pate run`.
+    config : RunConfig
+    status : {"ready", "missing", "infeasible"}
+    message : str
+        Why it is not ready, and what would help; else empty.
+    prepared : Prepared or None
+    identity : Identity or None
+        None unless ready.
+    """
+
+    spec: RowSpec
+    overrides: list[str]
+    config: RunConfig
+    status: str = "ready"
+    message: str = ""
+    prepared: Prepared | None = None
+    identity: Identity | None = None
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset."""
+        return self.config.dataset.name
+
+    @property
+    def method(self) -> str:
+        """As the paper calls it, or the mechanism's own name."""
+        return self.spec.method or self.config.mechanism.label
+
+    @property
+    def teaching(self) -> Hashable:
+        """Rows with equal keys see the same split, teachers and votes in a repeat."""
+        from pate_cli.pipeline import teaching_key
+
+        return teaching_key(self.config)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What one command is to do.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    rows : list of PlannedRow
+    quick : bool
+    typed : list of str
+        Overrides of the user, without the choice of rows and what only says where the work is done or kept.
+    chosen : dict of str to list
+        The user's choice of rows: values of dataset and eps.
+    """
+
+    recipe: Recipe
+    rows: list[PlannedRow]
+    quick: bool
+    typed: list[str]
+    chosen: dict[str, list[Any]]
+
+    @property
+    def ready(self) -> list[PlannedRow]:
+        """Rows that can be run."""
+        return [row for row in self.rows if row.status == "ready"]
+
+    @property
+    def command(self) -> list[str]:
+        """The command that makes it again."""
+        chosen = [f"{key}=[{','.join(map(str, values))}]" for key, values in self.chosen.items()]
+        return ["pate", "reproduce", self.recipe.name, *chosen, *self.typed, *["--quick"] * self.quick]
+
+
+def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
+    """Compose and check every row, before anything is written.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        Of runs.
+    given : sequence of str
+        Overrides typed: `dataset=[A,B]` and `eps=[0.5,1]` choose rows, any other goes to every row.
+    quick : bool
+
+    Raises
+    ------
+    InputError
+        If an override cannot be used; a dataset that is missing, or a mechanism that cannot work at these
+        sizes, makes a row that says so instead.
+    """
+    wanted, typed = choices(given)
+    fewer, small = choices(recipe.quick if quick else [])
+    typed = checked(typed)
+    composer, loaded, rows = Composer(), _Loader(), []
+    for spec in recipe.rows:
+        texts = last_wins(checked([f"repeats={recipe.repeats}", *spec.overrides, *small, *typed]))
+        try:
+            raw = composer.compose(texts)
+            config = parse(raw)
+        except InputError as error:
+            raise InputError(f"{recipe.name}, row {spec.name!r}: {error}") from error
+        rows.append((spec, texts, raw, config))
+    for key, values in wanted.items():
+        there = list(dict.fromkeys(_value(config, key) for *_, config in rows))
+        for value in values:
+            if value not in there:
+                raise ConfigError(key, value, f"of the rows of {recipe.name}: {', '.join(map(str, there))}")
+    kept = fewer | wanted
+    planned = [
+        _planned(spec, texts, raw, config, loaded)
+        for spec, texts, raw, config in rows
+        if all(_value(config, key) in values for key, values in kept.items())
+    ]
+    _check_places([row.config for row in planned if row.status == "ready"])
+    shown = [text for text in typed if not text.startswith(("compute", "cache"))]
+    return Plan(recipe, planned, quick, shown, wanted)
+
+
+def _check_places(configs: Sequence[RunConfig]) -> None:
+    """Refuse a place of work or of votes that is not there, before anything is written."""
+    if any(config.cache for config in configs):
+        from pate_cli.engine.votes import check_cache
+
+        check_cache()
+    if configs and configs[0].compute.name == "dask":
+        from pate_cli.engine.parallel import dask
+
+        dask.check(configs[0].compute.address)
+
+
+def _value(config: RunConfig, key: str) -> Any:
+    return config.dataset.name if key == "dataset" else config.eps
+
+
+def missing_data(name: str) -> str:
+    """Say which file of a dataset is not on this machine and how to get it; empty if all are here."""
+    from pate_cli.datasets import files
+    from pate_cli.datasets.registry import ENTRIES
+
+    if name not in ENTRIES:
+        return ""
+    absent = [file for file in ENTRIES[name].files if files.find(file) is None]
+    if not absent:
+        return ""
+    get = " and ".join(f"{file.name} ({file.url})" for file in absent)
+    return f"{get} is not on this machine: pate data fetch {name}, or put it where PATE_DATA points"
+
+
+def _planned(
+    spec: RowSpec, texts: list[str], raw: dict[str, Any], config: RunConfig, loaded: _Loader
+) -> PlannedRow:
+    if missing := missing_data(config.dataset.name):
+        return PlannedRow(spec, texts, config, "missing", missing)
+    from pate_cli.datasets.content import fingerprint
+    from pate_cli.pipeline import prepare
+
+    try:
+        dataset = loaded.get(config)
+        known = identity(raw, fingerprint(dataset))  # before its learners are imported by anybody else
+        prepared = prepare(config, dataset)
+    except InfeasibleError as error:
+        return PlannedRow(spec, texts, config, "infeasible", str(error))
+    except InputError as error:
+        raise InputError(f"row {spec.name!r}: {error}") from error
+    for name in known.learners:
+        if has_changed(name):
+            accepted = "a learner as it was when it was imported; it has been edited since: start pate again"
+            raise ConfigError("estimator", name, accepted)
+    return PlannedRow(spec, texts, config, prepared=prepared, identity=known)
+
+
+class _Loader:
+    """Datasets, each loaded once."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Dataset] = {}
+
+    def get(self, config: RunConfig) -> Dataset:
+        from pate_cli import datasets
+
+        key = json.dumps([config.dataset.name, config.dataset.options], sort_keys=True, default=str)
+        if key not in self._loaded:
+            self._loaded[key] = datasets.load(config.dataset.name, **config.dataset.options)
+        return self._loaded[key]

@@ -1,0 +1,41 @@
+"""Hypothesis classes whose labelings of a sample can be listed: thresholds, stumps, rectangles, points.
+
+All label with 0 and 1. Each class offers its VC dimension, the distinct labelings
+("dichotomies") of a sample with one representative each, exact empirical risk
+minimisation, and a consistent hypothesis. A hypothesis *is* a fitted classifier.
+"""
+
+from pate_cli.learners.hypotheses.base import Dichotomies, HypothesisClass, consistent
+from pate_cli.learners.hypotheses.classifiers import (
+    PointClassifier,
+    RectangleClassifier,
+    StumpClassifier,
+    ThresholdClassifier,
+)
+from pate_cli.learners.hypotheses.points import Points
+from pate_cli.learners.hypotheses.rectangles import Rectangles
+from pate_cli.learners.hypotheses.stumps import Stumps
+from pate_cli.learners.hypotheses.thresholds import Thresholds
+
+__all__ = [
+    "CLASSES",
+    "Dichotomies",
+    "HypothesisClass",
+    "PointClassifier",
+    "Points",
+    "RectangleClassifier",
+    "Rectangles",
+    "StumpClassifier",
+    "Stumps",
+    "ThresholdClassifier",
+    "Thresholds",
+    "consistent",
+]
+
+CLASSES: dict[str, HypothesisClass] = {
+    "thresholds": Thresholds(),
+    "stumps": Stumps(),
+    "rectangles": Rectangles(),
+    "points": Points(),
+}
+"""Hypothesis classes by the name a config gives them."""

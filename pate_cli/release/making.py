@@ -1,0 +1,184 @@
+"""Doing a release: the ledger first, then the pipeline, then public files and nothing else.
+
+Beside `pate_cli.engine.execution`, which does experiments. No seed, no record of a failed run,
+no measurement; an unexpected error is told by its kind and place only, since a message
+may quote a record.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pate_cli import console
+from pate_cli import report
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.release import (
+    ExactNoise,
+    PublicRows,
+    ReleaseContent,
+    check_disk,
+    needed_bytes,
+    open_ledgers,
+    public_config,
+    write_release,
+)
+
+if TYPE_CHECKING:
+    from pate_cli.pipeline import Prepared, Released
+    from pate_cli.types import PrivacyLoss
+
+__all__ = ["check_room", "release"]
+
+
+def check_room(run: Prepared) -> None:
+    """Refuse, before anything is done or written, a release that cannot be paid for.
+
+    Raises
+    ------
+    InputError
+        If OpenDP is not installed, there is no ledger, not enough is left in it, or its public points
+        are others.
+    """
+    ExactNoise()
+    ledgers = open_ledgers(run.config.ledger)
+    ledger = ledgers.read(ledgers.fingerprint(run.dataset.checksum))
+    ledger.check_public(run.dataset.n_records, run.sizes.n_public)
+    ledger.check_room(run.plan.guarantee)
+
+
+def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
+    """Charge the ledger, do the release and write its files.
+
+    Parameters
+    ----------
+    run : Prepared
+    raw : dict
+        The composed configuration.
+    directory : Path
+        Where the files go.
+
+    Raises
+    ------
+    InputError, OSError
+        If it is refused, or a file cannot be written; then the answers are kept elsewhere if they can be.
+    RuntimeError
+        If anything else goes wrong; what was charged stays charged.
+    """
+    from threadpoolctl import threadpool_limits
+
+    from pate_cli import pipeline
+
+    check_room(run)
+    check_disk(directory, needed_bytes(run.sizes.n_public, run.dataset.classes, run.dataset.n_features))
+    ledgers = open_ledgers(run.config.ledger)
+    fingerprint = ledgers.fingerprint(run.dataset.checksum)
+    ledger = ledgers.read(fingerprint)
+    queries = run.plan.describe()["ell"]
+    note = f"{run.config.mechanism.label}, up to {queries} queries, {run.n_teachers} teachers"
+    if ledger.unrecorded:
+        _say(f"ledger of {ledger.name}: {ledger.unrecorded_note}")
+    streams = pipeline.Streams.fresh()
+    public = ledger.public or _draw_public(run, streams.split)
+    run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
+    charged = False
+
+    def charge(loss: PrivacyLoss) -> None:
+        nonlocal charged
+        ledgers.reserve(fingerprint, loss, note, public)
+        charged = True
+
+    spare = [ledgers.path, Path(tempfile.gettempdir())]
+    try:
+        with threadpool_limits(limits=1):
+            released = pipeline.release(run, streams, ExactNoise, charge)
+        content = _content(run, raw, released, [spare[1], directory, spare[0]])
+        write_release(directory, content, spare)
+    except (InputError, OSError):
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        problem = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        if charged:
+            problem += "; its budget is charged"
+        raise RuntimeError(f"the release failed: {problem} (its message may be private)") from None
+    if content.problem:
+        _say(f"no student: {content.problem}")
+
+
+def _say(text: str) -> None:
+    console.err().print(f"pate: {text}", markup=False, soft_wrap=True)
+
+
+def _draw_public(run: Prepared, rng: np.random.Generator) -> PublicRows:
+    """Draw the public points of a ledger's first release, from public numbers and the system's entropy."""
+    n_records = run.dataset.n_records
+    drawn = rng.permutation(n_records)[: run.sizes.n_public]
+    return PublicRows(n_records, tuple(np.sort(drawn).tolist()))
+
+
+def _content(run: Prepared, raw: dict[str, Any], released: Released, work: Sequence[Path]) -> ReleaseContent:
+    """Put together what is released; `work` are directories for a file on the way."""
+    config = public_config(raw)
+    if released.public.rows is None:
+        raise RuntimeError("a split that does not know its rows")
+    student, problem = None, released.problem
+    if released.student is not None:
+        student = _saved(run, released, work)
+        if student is None:
+            problem = "no directory has room to write it"
+    return ReleaseContent(
+        dataset=run.dataset.name,
+        mechanism=run.config.mechanism.label,
+        config=report.plain(config),
+        config_hash=report.config_hash(config),
+        sizes={
+            "n_records": run.dataset.n_records,
+            "n_private": run.sizes.n_private,
+            "n_public": run.sizes.n_public,
+            "n_test": run.sizes.n_test,
+            "n_features": run.dataset.n_features,
+            "n_classes": run.dataset.n_classes,
+            "budget": run.sizes.budget,
+        },
+        n_teachers=run.n_teachers,
+        plan=run.plan.describe(),
+        guarantee=run.plan.guarantee,
+        ex_post=released.ex_post,
+        classes=run.dataset.classes,
+        rows=released.public.rows,
+        answers=released.answers,
+        student=student,
+        problem=problem,
+        versions=report.versions() | {"opendp": metadata.version("opendp")},
+    )
+
+
+def _saved(run: Prepared, released: Released, work: Sequence[Path]) -> bytes | None:
+    """Give the bytes of the student's file, made in the first directory with room; None without one."""
+    from pate_cli.students import save_student
+
+    guarantee = run.plan.guarantee
+    for place in work:
+        try:
+            with tempfile.TemporaryDirectory(dir=place) as directory:
+                path = Path(directory) / "student.skops"
+                save_student(
+                    path,
+                    released.student,
+                    classes=run.dataset.classes,
+                    n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
+                    encoder=released.encoder,
+                    meta={"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
+                )
+                return path.read_bytes()
+        except (ConfigError, OSError):
+            continue
+    return None

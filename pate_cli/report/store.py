@@ -1,0 +1,147 @@
+"""Write the record of a run so that it is whole or absent, and find records again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pate_cli.errors import DataError, one_line
+from pate_cli.report.record import RunRecord
+from pate_cli.writing import write_file
+
+if TYPE_CHECKING:
+    from pate_cli.types import RepeatResult
+
+__all__ = ["RECORD_NAME", "REPEATS_NAME", "Found"]
+__all__ += ["find_records", "read_record", "write_record", "write_repeats"]
+
+RECORD_NAME = "result.json"
+REPEATS_NAME = "repeats.csv"
+
+
+class Found(NamedTuple):
+    """What a search found: the records, and each file that could not be read with the reason."""
+
+    records: list[RunRecord]
+    unreadable: list[tuple[Path, str]]
+
+
+def write_record(directory: str | Path, record: RunRecord) -> Path:
+    """Write `result.json` into a directory, which is made if absent.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; an earlier `result.json` is then left as it was.
+    """
+    # Strict JSON: a nan or an infinity here is a bug, not something to write.
+    text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return _write(directory, RECORD_NAME, text)
+
+
+def write_repeats(directory: str | Path, repeats: Sequence[RepeatResult]) -> Path:
+    """Write `repeats.csv`, one row a repeat; diagnostics are columns named `diagnostics.NAME`.
+
+    Returns and raises as `write_record` does. A diagnostic that a repeat does not have is an empty cell.
+    """
+    from pate_cli.types import RepeatResult
+
+    names = [item.name for item in fields(RepeatResult) if item.name != "diagnostics"]
+    diagnostics = list(dict.fromkeys(name for repeat in repeats for name in repeat.diagnostics))
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow([*names, *(f"diagnostics.{name}" for name in diagnostics)])
+    for repeat in repeats:
+        measured = [repeat.diagnostics.get(name, "") for name in diagnostics]
+        writer.writerow([*(getattr(repeat, name) for name in names), *measured])
+    return _write(directory, REPEATS_NAME, buffer.getvalue())
+
+
+def read_record(path: str | Path) -> RunRecord:
+    """Read one `result.json`.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read or is not the record of a run; names the file and the reason.
+    """
+    try:
+        return _read(Path(path))
+    except _Unreadable as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def find_records(paths: Iterable[str | Path]) -> Found:
+    """Read every `result.json` in or below the given directories (a file is read whatever its name).
+
+    Nothing is skipped in silence: what cannot be read is returned with the reason.
+    A file reached twice is read once. Links to directories are not followed.
+    """
+    found = Found([], [])
+    seen: set[Path] = set()
+    for path in map(Path, paths):
+        for file in _candidates(path, found.unreadable):
+            real = file.resolve()
+            if real in seen:
+                continue
+            seen.add(real)
+            try:
+                found.records.append(_read(file))
+            except _Unreadable as error:
+                found.unreadable.append((file, one_line(str(error))))
+    return found
+
+
+def _write(directory: str | Path, name: str, text: str) -> Path:
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    return write_file(Path(directory) / name, text)
+
+
+class _Unreadable(Exception):
+    """Why a file is not the record of a run."""
+
+
+def _candidates(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+
+    def refuse(error: OSError) -> None:
+        unreadable.append((Path(error.filename or path), error.strerror or str(error)))
+
+    for folder, below, files in os.walk(path, onerror=refuse):
+        below.sort()
+        if RECORD_NAME in files:
+            yield Path(folder) / RECORD_NAME
+
+
+def _read(path: Path) -> RunRecord:
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            raise _Unreadable("not a regular file")
+        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_not_json)
+        return RunRecord.from_dict(content)
+    except OSError as error:
+        raise _Unreadable(error.strerror or str(error)) from error
+    except json.JSONDecodeError as error:
+        raise _Unreadable(f"line {error.lineno}: not valid JSON: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        raise _Unreadable("not UTF-8 text") from error
+    except (ValueError, RecursionError) as error:
+        raise _Unreadable(f"not the record of a run: {error}") from error
+
+
+def _not_json(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")

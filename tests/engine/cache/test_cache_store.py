@@ -1,0 +1,302 @@
+"""Entries on disk: whole or absent, for their owner alone, and never in the way of a run."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pate_cli.engine.cache import Lesson, Place, Store, find_place, size_limit
+from pate_cli.engine.cache import store as module
+from pate_cli.errors import ConfigError
+
+KEYS = [f"key {n}" for n in range(5)]
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
+
+
+def lesson(n: int, size: int = 50) -> Lesson:
+    return Lesson(np.full((size, 2), n), n / 7, {"tree": n / 3})
+
+
+def is_lesson(found: Lesson | None, n: int) -> bool:
+    return found is not None and bool((found.counts == n).all()) and found.teacher_accuracy == n / 7
+
+
+@pytest.fixture
+def place(tmp_path) -> Place:
+    return Place(tmp_path / "above" / "votes", "PATE_CACHE")
+
+
+@pytest.fixture
+def store(place) -> Store:
+    return Store(place, 10**6)
+
+
+def files(store: Store) -> list[Path]:
+    return sorted(store.place.path.iterdir())
+
+
+def fill(store: Store, n: int = 5) -> None:
+    for k, key in enumerate(KEYS[:n]):
+        store.keep(key, lesson(k), {"dataset": "a9a" if k % 2 else "mushroom"})
+
+
+def age(store: Store) -> None:
+    """Make what is there an hour and a half older."""
+    for path in files(store):
+        at = path.stat().st_mtime - 5400
+        os.utime(path, (at, at))
+
+
+def test_kept_and_recalled_by_any_process(store, place):
+    assert store.recall(KEYS[1]) is None
+    assert KEYS[1] not in store
+    assert not place.path.exists()  # asking makes nothing
+    fill(store)
+    other = Store(place, 10**6)
+    assert all(is_lesson(other.recall(key), n) for n, key in enumerate(KEYS))
+    assert KEYS[1] in other
+    assert other.recall("another") is None
+    store.keep(KEYS[0], lesson(9), {})
+    assert is_lesson(other.recall(KEYS[0]), 9)
+    assert len(files(store)) == 5
+
+
+def test_only_for_its_owner_from_the_start(store, monkeypatch):
+    modes = []
+    write = os.write
+
+    def watching(file: int, content: bytes) -> int:
+        modes.append(stat.S_IMODE(os.fstat(file).st_mode))
+        return write(file, content)
+
+    monkeypatch.setattr(module.os, "write", watching)
+    before = os.umask(0)
+    try:
+        fill(store)
+    finally:
+        os.umask(before)
+    assert set(modes) == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files(store)} == {0o600}
+    directories = (store.place.path, store.place.path.parent)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in directories} == {0o700}
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path, other: path.write_bytes(path.read_bytes()[:-1]),
+        lambda path, other: path.write_bytes(b""),
+        lambda path, other: path.write_bytes(path.read_bytes().replace(b"\x01", b"\x02")),
+        lambda path, other: os.replace(other, path),
+        lambda path, other: path.chmod(0o644),
+        lambda path, other: (path.unlink(), path.symlink_to(other)),
+        lambda path, other: (path.unlink(), path.mkdir()),
+        lambda path, other: (path.unlink(), os.mkfifo(path, 0o600)),
+    ],
+    ids=["truncated", "empty", "flipped", "another's", "readable", "link", "directory", "fifo"],
+)
+def test_what_cannot_be_relied_on_is_made_again(store, spoil, capsys):
+    fill(store, 1)
+    (theirs,) = files(store)
+    store.keep(KEYS[1], lesson(1), {})
+    (ours,) = (path for path in files(store) if path != theirs)
+    spoil(ours, theirs)
+    assert store.recall(KEYS[1]) is None
+    assert capsys.readouterr().err.count("pate: cache: ") == 1
+    if ours.is_dir():
+        return  # nothing of ours, and left alone
+    again = Store(store.place, 10**6)
+    again.keep(KEYS[1], lesson(1), {})
+    assert is_lesson(again.recall(KEYS[1]), 1)
+    assert stat.S_IMODE(ours.lstat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.mkdir(mode=0o755),
+        lambda path: path.mkdir(mode=0o710),
+        lambda path: (path.with_name("real").mkdir(mode=0o700), path.symlink_to("real")),
+        lambda path: path.symlink_to("nowhere"),
+        lambda path: path.touch(),
+        pytest.param(lambda path: (path.mkdir(mode=0o700), os.chown(path, 4321, 4321)), marks=root_only),
+    ],
+    ids=["0755", "0710", "link", "dangling", "file", "another's"],
+)
+def test_a_place_that_is_not_ours_alone_is_refused(store, spoil, capsys):
+    store.place.path.parent.mkdir()
+    before = os.umask(0)
+    spoil(store.place.path)
+    os.umask(before)
+    with pytest.raises(ConfigError, match=r"PATE_CACHE: got '.*votes'; accepted: a directory of your own"):
+        store.place.check()
+    with pytest.raises(ConfigError, match="PATE_CACHE"):
+        store.clear()
+    fill(store)  # in the middle of a run it does not stop it, and writes nothing
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not store.place.path.is_dir() or files(store) == []
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+def test_a_full_disk(store, call, monkeypatch, capsys):
+    """An earlier entry stays, nothing half-written does, and one line says so."""
+    fill(store, 1)
+    real = getattr(os, call)
+    calls = []
+
+    def full(*args, **kwargs):
+        calls.append(args)
+        if call == "write" and len(calls) == 1:
+            return real(args[0], bytes(args[1])[:100])  # a part still fits
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.os, call, full)
+        for _ in range(3):
+            store.keep(KEYS[0], lesson(7), {})
+            store.keep(KEYS[1], lesson(1), {})
+    assert len(calls) == (2 if call == "write" else 1)  # it is not tried again
+    err = capsys.readouterr().err
+    assert err == f"pate: cache: {store.place.path}: No space left on device; going on without\n"
+    other = Store(store.place, 10**6)
+    assert is_lesson(other.recall(KEYS[0]), 0)
+    assert other.recall(KEYS[1]) is None
+    assert len(files(store)) == 1
+
+
+def test_the_least_recently_used_go_first(place):
+    one = len(module.encode(KEYS[0], lesson(0), {"dataset": "mushroom"}))
+    store = Store(place, 3 * one + 100)
+    fill(store, 3)
+    age(store)
+    assert is_lesson(store.recall(KEYS[0]), 0)  # used now
+    store.keep(KEYS[3], lesson(3), {"dataset": "a9a"})
+    store.keep(KEYS[4], lesson(4), {"dataset": "mushroom"})
+    assert [n for n, key in enumerate(KEYS) if key in store] == [0, 3, 4]
+    assert sum(path.stat().st_size for path in files(store)) <= store.limit
+    store.keep("huge", lesson(1, size=1000), {})
+    assert "huge" not in store
+    assert len(files(store)) == 3
+
+
+def test_what_killed_runs_left_is_swept_when_it_is_old(store):
+    fill(store, 1)
+    for name in ("old.partial", "young.partial", "mine.txt"):
+        (store.place.path / name).write_bytes(b"half")
+    at = time.time() - 5400
+    os.utime(store.place.path / "old.partial", (at, at))
+    os.utime(store.place.path / "mine.txt", (at, at))
+    other = Store(store.place, 10**6)
+    fill(other, 1)
+    names = {path.name for path in files(store)}
+    assert {"young.partial", "mine.txt"} < names
+    assert "old.partial" not in names
+    assert other.clear()
+    assert [path.name for path in files(store)] == ["mine.txt"]
+
+
+def test_clear_one_dataset(store):
+    fill(store)
+    (store.place.path / f"{'0' * 40}.lesson").write_bytes(b"what is this")
+    assert sorted(str(found.dataset) for found in store.listings()) == [
+        "None",
+        "a9a",
+        "a9a",
+        *["mushroom"] * 3,
+    ]
+    assert len(store.clear(lambda found: found.dataset == "a9a")) == 2
+    assert [n for n, key in enumerate(KEYS) if key in store] == [0, 2, 4]
+    assert len(store.clear()) == 4
+    assert files(store) == []
+    fill(store, 1)  # and goes on
+    assert is_lesson(store.recall(KEYS[0]), 0)
+
+
+WORKER = """
+import sys
+import numpy as np
+from pate_cli.engine.cache import Lesson, Place, Store
+from pathlib import Path
+
+path, limit, rounds, start = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+print("ready", flush=True)
+store = Store(Place(path, "PATE_CACHE"), limit)
+for n in range(start, start + rounds):
+    n %= 5
+    store.keep(f"key {n}", Lesson(np.full((20000, 2), n), n / 7), {"dataset": "a9a"})
+    found = store.recall(f"key {(n + 1) % 5}")
+    if found is not None and not ((found.counts == (n + 1) % 5).all() and found.counts.shape == (20000, 2)):
+        sys.exit("something else was read")
+    if n == 3:
+        store.clear(lambda found: found.name[0] in "01234567")
+"""
+
+
+def worker(place: Place, limit: int, rounds: int, start: int = 0) -> subprocess.Popen[bytes]:
+    arguments = [str(place.path), str(limit), str(rounds), str(start)]
+    command = [sys.executable, "-c", WORKER, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_two_processes_at_once(place):
+    """Both write, read, trim and clear the same few entries; nobody reads anything else, or complains."""
+    both = [worker(place, 10**6, 40, start) for start in (0, 2)]
+    said = [process.communicate(timeout=100)[1].decode() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    assert said == ["", ""]
+    assert not list(place.path.glob("*.partial"))
+
+
+def test_killed_at_any_moment(place):
+    """Kill -9 in the middle of writing: every entry is whole or absent."""
+    rng = np.random.default_rng(0)
+    read = 0
+    for _ in range(6):
+        process = worker(place, 10**9, 10**6)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(rng.uniform(0.01, 0.1))
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=100)
+        store = Store(place, 10**9)
+        for n, key in enumerate(KEYS):
+            found = store.recall(key)
+            assert found is None or (found.counts == n).all()
+            read += found is not None
+    assert read > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [(None, 2 * 10**9), ("500MB", 5 * 10**8), ("1.5 gb", 15 * 10**8), ("1000", 1000), ("2k", 2000)],
+)
+def test_size_limit(text, size, monkeypatch):
+    monkeypatch.delenv("PATE_CACHE_LIMIT", raising=False)
+    if text:
+        monkeypatch.setenv("PATE_CACHE_LIMIT", text)
+    assert size_limit() == size
+
+
+@pytest.mark.parametrize("text", ["lots", "-1", "1PB", "GB", "2GBs", "inf"])
+def test_a_limit_that_is_no_size(text, monkeypatch):
+    monkeypatch.setenv("PATE_CACHE_LIMIT", text)
+    with pytest.raises(ConfigError, match=r"PATE_CACHE_LIMIT: got .* 500MB"):
+        size_limit()
+
+
+def test_where(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "here"))
+    assert find_place().path == tmp_path / "here"
+    monkeypatch.delenv("PATE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if sys.platform == "linux":
+        assert find_place().path == tmp_path / "pate" / "votes"
