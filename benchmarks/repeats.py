@@ -102,8 +102,8 @@ def _repeat(overrides: list[str]) -> Callable[[], object]:
     """Make a function that does the first repeat of a configuration; loading and calibration are done."""
     from pate_cli import datasets
     from pate_cli.config import parse
-    from pate_cli.pipeline import prepare, run_repeat
     from pate_cli.config.rows import Composer
+    from pate_cli.pipeline import prepare, run_repeat
 
     config = parse(Composer().compose(overrides))
     prepared = prepare(config, datasets.load(config.dataset.name, **config.dataset.options))

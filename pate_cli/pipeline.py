@@ -26,7 +26,6 @@ from pate_cli import (
     students,
     teachers,
 )
-from pate_cli.teachers.kept import Lesson
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.votes import majority
@@ -34,6 +33,7 @@ from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.private_learner import LearnerPlan
 from pate_cli.streams import Streams
+from pate_cli.teachers.kept import Lesson
 from pate_cli.types import (
     Answer,
     Answers,

@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import aggregation, agnostic, references
-from pate_cli import audit
+from pate_cli import aggregation, agnostic, audit, references
 from pate_cli.agnostic import transform
 from pate_cli.audit import vote_scores
 from pate_cli.commands.audit import main

@@ -12,9 +12,9 @@ from benchmarks import careful, memory, repeats, report, table4
 from benchmarks.timing import Result
 from pate_cli import datasets
 from pate_cli.config import parse
+from pate_cli.config.rows import Composer
 from pate_cli.datasets.libsvm import read_libsvm
 from pate_cli.pipeline import prepare, run_repeat
-from pate_cli.config.rows import Composer
 
 
 @pytest.mark.parametrize("active", [False, True])

@@ -12,9 +12,9 @@ import pytest
 from rich.console import Console
 
 from pate_cli import console, pipeline
+from pate_cli.config.composition import compose
 from pate_cli.engine import execution
 from pate_cli.errors import InputError
-from pate_cli.config.composition import compose
 from pate_cli.report import store
 from pate_cli.students import load_student
 

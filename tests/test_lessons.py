@@ -10,12 +10,12 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli import datasets, pipeline
-from pate_cli.engine import votes
 from pate_cli.config import parse
+from pate_cli.config.composition import compose
 from pate_cli.datasets.content import fingerprint
 from pate_cli.datasets.tabular import encoder_for
+from pate_cli.engine import votes
 from pate_cli.engine.votes import Shelf, content_key, run_repeat
-from pate_cli.config.composition import compose
 from pate_cli.pipeline import Prepared, prepare
 from pate_cli.types import Dataset
 

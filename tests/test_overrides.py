@@ -9,8 +9,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from pate_cli import cli
 from pate_cli.config import composition
-from pate_cli.errors import ConfigError, InputError
 from pate_cli.config.composition import chosen_directory, compose, compose_all, jobs, parse_argv, quoted
+from pate_cli.errors import ConfigError, InputError
 
 
 def test_options_and_overrides_in_any_order():

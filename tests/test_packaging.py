@@ -95,7 +95,10 @@ def test_wheel_asks_for_all_that_is_imported(wheel):
 
 
 def test_wheel_runs_from_an_empty_folder(home, tmp_path):
-    where = "import pate_cli; from pate_cli.config import composition as c; print(pate_cli.__file__, c.conf_dir())"
+    where = (
+        "import pate_cli; from pate_cli.config.composition import conf_dir; "
+        "print(pate_cli.__file__, conf_dir())"
+    )
     shown = call(home / "bin" / "python", "-c", where, cwd=tmp_path).stdout.split()
     assert len(shown) == 2
     assert all(Path(path).resolve().is_relative_to(home.resolve()) for path in shown)

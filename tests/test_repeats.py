@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from pate_cli import pipeline
-from pate_cli.engine import execution
-from pate_cli.engine import repeats
-from pate_cli.engine.parallel import local
 from pate_cli.config.composition import compose
+from pate_cli.engine import execution, repeats
+from pate_cli.engine.parallel import local
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher=linear_svm"]
 

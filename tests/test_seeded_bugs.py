@@ -13,18 +13,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import boosting, datasets, mechanisms, pipeline, teachers
-from pate_cli import audit
+from pate_cli import audit, boosting, datasets, mechanisms, pipeline, teachers
 from pate_cli.aggregation.cutoff import PrivateCutoffPlan
 from pate_cli.boosting import rounds
 from pate_cli.boosting.rounds import BoostingPlan
 from pate_cli.commands.audit import main
 from pate_cli.config import parse
+from pate_cli.config.composition import compose
 from pate_cli.mechanisms import StableService, gaussian, plan
 from pate_cli.mechanisms.gnmax import GnmaxService
 from pate_cli.mechanisms.svt import SvtService
 from pate_cli.mechanisms.votes import majority
-from pate_cli.config.composition import compose
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students import noise_aware

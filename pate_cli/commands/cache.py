@@ -52,8 +52,8 @@ def _show() -> int:
 
     from rich.table import Table
 
-    from pate_cli.engine.cache import Store, find_place, size_limit
     from pate_cli.console import out
+    from pate_cli.engine.cache import Store, find_place, size_limit
 
     store = Store(find_place(), size_limit())
     groups: dict[str, list[Listing]] = {}
@@ -76,8 +76,8 @@ def _show() -> int:
 
 def _clear(dataset: str | None) -> int:
     from pate_cli import datasets
-    from pate_cli.engine.cache import Store, find_place, size_limit
     from pate_cli.console import out
+    from pate_cli.engine.cache import Store, find_place, size_limit
     from pate_cli.errors import ConfigError
 
     store = Store(find_place(), size_limit())

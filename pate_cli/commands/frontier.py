@@ -46,10 +46,10 @@ def main(argv: list[str]) -> int:
     check(directory, default=options.output is None)
 
     from pate_cli import console
+    from pate_cli.engine.progress import reporting
+    from pate_cli.engine.schedule import run
     from pate_cli.frontier.report import report
     from pate_cli.frontier.yardsticks import measure
-    from pate_cli.engine.schedule import run
-    from pate_cli.engine.progress import reporting
 
     work, force = directory / ".work", options.force
     with reporting("yardsticks", "repeats") as advance:

@@ -61,8 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _init(options: argparse.Namespace) -> int:
     from pate_cli import datasets
-    from pate_cli.config import composition
-    from pate_cli.config import parse
+    from pate_cli.config import composition, parse
     from pate_cli.console import out
     from pate_cli.release import open_ledgers
 

@@ -58,8 +58,8 @@ def main(argv: list[str]) -> int:
 
         return plan_theory.main(argv)
     from pate_cli import console
-    from pate_cli.engine import execution
     from pate_cli.config import composition
+    from pate_cli.engine import execution
 
     if not {"-h", "--help"}.isdisjoint(argv):
         console.out().print(_USAGE, end="", soft_wrap=True, markup=False)

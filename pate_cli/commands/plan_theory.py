@@ -34,8 +34,8 @@ def main(argv: list[str]) -> int:
         If `pate run` would refuse the overrides, or a number is not accepted.
     """
     from pate_cli import console
-    from pate_cli.engine import execution
     from pate_cli.config import composition
+    from pate_cli.engine import execution
     from pate_cli.theory import STATEMENTS
 
     options = _parser().parse_intermixed_args(argv)

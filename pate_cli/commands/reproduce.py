@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
-    from pate_cli.report.findings import Findings
     from pate_cli.config.recipes import Recipe
+    from pate_cli.report.findings import Findings
 
 __all__ = ["main"]
 
@@ -86,8 +86,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list() -> int:
-    from pate_cli.console import out
     from pate_cli.config.recipes import find_recipe, names
+    from pate_cli.console import out
 
     for name in names():
         recipe = find_recipe(name)
@@ -110,10 +110,10 @@ def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> 
         parameters(recipe, options.overrides, quick=quick)
         with reporting(recipe.name, "steps") as advance:
             return run_study(recipe, options.overrides, quick=quick, advance=advance)
-    from pate_cli.reproduce.assemble import assemble
-    from pate_cli.engine.schedule import run
-    from pate_cli.reproduce.figures import check_figure
     from pate_cli.engine.plan import make_plan
+    from pate_cli.engine.schedule import run
+    from pate_cli.reproduce.assemble import assemble
+    from pate_cli.reproduce.figures import check_figure
     from pate_cli.reproduce.verdicts import check_claim
 
     for figure in recipe.figures:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli import console
 from pate_cli.config import composition
+from pate_cli.config.composition import CommandLine
 from pate_cli.engine import repeats
 from pate_cli.engine.parallel import die_with, terminable
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.config.composition import CommandLine
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -122,7 +122,9 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
         with _composed_once():
-            hydra.main(version_base="1.3", config_path=str(composition.conf_dir()), config_name="config")(job)()
+            hydra.main(version_base="1.3", config_path=str(composition.conf_dir()), config_name="config")(
+                job
+            )()
     finally:
         sys.argv = before[0]
         if before[1] is None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pate_cli.errors import InputError
 from pate_cli.config.composition import packaged
+from pate_cli.errors import InputError
 
 __all__ = ["FILE", "Recipe", "RowSpec", "find_recipe", "names", "read_recipe"]
 

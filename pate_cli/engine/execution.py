@@ -18,11 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import console
-from pate_cli.engine import repeats
-from pate_cli import report
-from pate_cli.engine.parallel import terminable
+from pate_cli import console, report
 from pate_cli.config import DatasetConfig, RunConfig, parse
+from pate_cli.engine import repeats
+from pate_cli.engine.parallel import terminable
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.types import Dataset, RepeatResult
 

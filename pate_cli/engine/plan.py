@@ -7,12 +7,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.engine.cache import has_changed
 from pate_cli.config import RunConfig, parse
-from pate_cli.errors import ConfigError, InfeasibleError, InputError
-from pate_cli.config.rows import Composer, checked, choices, last_wins
 from pate_cli.config.recipes import Recipe, RowSpec
+from pate_cli.config.rows import Composer, checked, choices, last_wins
+from pate_cli.engine.cache import has_changed
 from pate_cli.engine.finished import Identity, identity
+from pate_cli.errors import ConfigError, InfeasibleError, InputError
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Prepared

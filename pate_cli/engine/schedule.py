@@ -15,15 +15,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pate_cli.engine.finished import Identity, Unit
 from pate_cli.engine.parallel import local
 from pate_cli.engine.parallel.tasks import single_threaded
-from pate_cli.engine.finished import Identity, Unit
 
 if TYPE_CHECKING:
     from pate_cli.engine.cache import Lesson
-    from pate_cli.pipeline import Prepared
     from pate_cli.engine.plan import Plan, PlannedRow
     from pate_cli.engine.progress import Advance
+    from pate_cli.pipeline import Prepared
 
 __all__ = ["Failure", "Results", "run"]
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli import __version__, console, pipeline
+from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.cache import (
     Lesson,
     Memory,
@@ -28,7 +29,6 @@ from pate_cli.engine.cache import (
     library_versions,
     size_limit,
 )
-from pate_cli.datasets.content import fingerprint
 from pate_cli.pipeline import Outcome, Prepared, Taught
 from pate_cli.private_learner import LearnerPlan
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pate_cli.errors import ConfigError, InputError
 from pate_cli.config.composition import conf_dir
-from pate_cli.engine.plan import Plan, make_plan
 from pate_cli.config.recipes import Recipe, RowSpec
+from pate_cli.engine.plan import Plan, make_plan
+from pate_cli.errors import ConfigError, InputError
 
 __all__ = ["EXACT", "Method", "budgets", "default_methods", "methods", "plan_frontier"]
 

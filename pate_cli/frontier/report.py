@@ -6,16 +6,16 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from pate_cli.config.recipes import Recipe
+from pate_cli.engine.plan import Plan
+from pate_cli.engine.schedule import Failure, Results
 from pate_cli.frontier.drawing import draw
 from pate_cli.frontier.methods import EXACT
 from pate_cli.frontier.statements import statements
 from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick, yardsticks
-from pate_cli.reproduce.assemble import sources
-from pate_cli.engine.schedule import Failure, Results
 from pate_cli.report.findings import Findings
 from pate_cli.report.grid import Column, Grid, number
-from pate_cli.engine.plan import Plan
-from pate_cli.config.recipes import Recipe
+from pate_cli.reproduce.assemble import sources
 from pate_cli.reproduce.rows import DoneRow, done_rows
 from pate_cli.reproduce.statistics import Interval, paired
 from pate_cli.reproduce.verdicts import signed

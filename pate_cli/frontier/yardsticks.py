@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.engine.finished import Identity, Unit
+from pate_cli.engine.plan import Plan, PlannedRow
+from pate_cli.engine.schedule import Failure, Results
 from pate_cli.errors import InputError
 from pate_cli.frontier.methods import EXACT
-from pate_cli.engine.schedule import Failure, Results
-from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.reproduce.statistics import Interval, over
-from pate_cli.engine.finished import Identity, Unit
 
 if TYPE_CHECKING:
-    from pate_cli.pipeline import Prepared
     from pate_cli.engine.progress import Advance
+    from pate_cli.pipeline import Prepared
 
 __all__ = ["YARDSTICKS", "Yardstick", "measure", "yardsticks"]
 

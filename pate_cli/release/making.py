@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli import console
-from pate_cli import report
+from pate_cli import console, report
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import (
     ExactNoise,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pate_cli.report.grid import Grid
 from pate_cli.config.recipes import Recipe
+from pate_cli.report.grid import Grid
 from pate_cli.report.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli import __version__
 from pate_cli.engine.cache import code_version, library_versions
-from pate_cli.reproduce import overlap
+from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
-from pate_cli.reproduce.figures import overlap_figure, run_figures
 from pate_cli.report.findings import Findings
 from pate_cli.report.grid import Column, Grid, number
-from pate_cli.engine.plan import Plan
+from pate_cli.reproduce import overlap
+from pate_cli.reproduce.figures import overlap_figure, run_figures
 from pate_cli.reproduce.rows import DoneRow, Pair, done_rows, pairs
 from pate_cli.reproduce.statistics import Interval
 from pate_cli.reproduce.verdicts import (

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pate_cli.engine.finished import Unit
 from pate_cli.report.grid import Column, Grid, number
 from pate_cli.reproduce.rows import DoneRow, Pair, pairs
 from pate_cli.reproduce.statistics import Interval, interval
-from pate_cli.engine.finished import Unit
 from pate_cli.studies import Verdict
 
 __all__ = ["MEASURES", "Compared", "Overlap", "compare", "overlap_grid", "overlap_verdicts", "overlaps"]

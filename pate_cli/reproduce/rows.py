@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pate_cli.engine.schedule import Failure, Results
-from pate_cli.engine.plan import Plan, PlannedRow
-from pate_cli.reproduce.statistics import Interval, difference, over, paired
 from pate_cli.engine.finished import Unit
+from pate_cli.engine.plan import Plan, PlannedRow
+from pate_cli.engine.schedule import Failure, Results
+from pate_cli.reproduce.statistics import Interval, difference, over, paired
 
 __all__ = ["DoneRow", "Pair", "done_rows", "pairs"]
 

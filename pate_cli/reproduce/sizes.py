@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.config import RunConfig, parse
-from pate_cli.errors import ConfigError, InputError
-from pate_cli.reproduce.assemble import sources
+from pate_cli.config.recipes import Recipe
 from pate_cli.config.rows import Composer, checked, choices, last_wins
+from pate_cli.engine.plan import missing_data
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.report.findings import Findings
 from pate_cli.report.grid import Column, Grid
-from pate_cli.engine.plan import missing_data
-from pate_cli.config.recipes import Recipe
+from pate_cli.reproduce.assemble import sources
 from pate_cli.studies import Verdict
 
 if TYPE_CHECKING:

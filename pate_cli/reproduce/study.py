@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from pate_cli.config.recipes import Recipe
+from pate_cli.engine.progress import Advance
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.reproduce.assemble import sources
 from pate_cli.report.findings import Findings
 from pate_cli.report.grid import from_frame
-from pate_cli.engine.progress import Advance
-from pate_cli.config.recipes import Recipe
+from pate_cli.reproduce.assemble import sources
 
 __all__ = ["parameters", "run_study"]
 

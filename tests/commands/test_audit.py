@@ -5,7 +5,7 @@ import pytest
 
 from pate_cli import audit
 from pate_cli.agnostic import sspp
-from pate_cli.commands import audit
+from pate_cli.commands import audit as command
 from pate_cli.errors import InputError
 from pate_cli.privacy.noise import SeededNoise
 
@@ -13,7 +13,7 @@ QUICK = ["--runs", "2000", "--queries", "10", "--confidence", "0.999999"]
 
 
 def run(capsys, *argv):
-    code = audit.main([*QUICK, *argv])
+    code = command.main([*QUICK, *argv])
     shown = capsys.readouterr()
     assert shown.err == ""
     return code, shown.out
@@ -21,7 +21,7 @@ def run(capsys, *argv):
 
 def refused(capsys, *argv):
     with pytest.raises(InputError) as caught:
-        audit.main([*QUICK, *argv])
+        command.main([*QUICK, *argv])
     assert capsys.readouterr().out == ""
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -147,7 +147,7 @@ def test_fewer_runs_of_what_is_slow_unless_they_are_given(capsys, monkeypatch):
     right = audit.audit
     monkeypatch.setattr("pate_cli.audit.audit", audited)
     options = ["mechanism=noisy_gd", "mechanism.steps=2", "--queries", "4"]
-    assert audit.main(options) == audit.main([*options, "--runs", "3000"]) == 0
+    assert command.main(options) == command.main([*options, "--runs", "3000"]) == 0
     capsys.readouterr()
     assert asked == [(None, {60_000}), (3000, {60_000})]
 
@@ -203,13 +203,13 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(capsys, tmp
     monkeypatch.setattr("pate_cli.audit.audit", lambda *_, **__: pytest.fail("work was done"))
     for path in (tmp_path, tmp_path / "absent" / "a.json"):
         with pytest.raises(InputError, match="--output"):
-            audit.main([*QUICK, "--output", str(path)])
+            command.main([*QUICK, "--output", str(path)])
     assert capsys.readouterr().out == ""
 
 
 def test_unknown_options_are_argparse_errors(capsys):
     with pytest.raises(SystemExit) as stop:
-        audit.main(["--nonsense"])
+        command.main(["--nonsense"])
     assert stop.value.code == 2
     assert "pate audit: error" in capsys.readouterr().err
 

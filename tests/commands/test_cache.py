@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from pate_cli.engine.cache import store as store_module
 from pate_cli.cli import main
+from pate_cli.engine.cache import store as store_module
 from pate_cli.engine.parallel import local
 
 SMALL = ["dataset.n_records=1200", "split.public=40", "teacher.size=20"]

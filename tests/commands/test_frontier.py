@@ -71,10 +71,10 @@ def test_yardsticks_are_what_they_say(outside):
     from sklearn.linear_model import LogisticRegression
 
     from pate_cli import datasets
+    from pate_cli.engine.schedule import Results
     from pate_cli.frontier.methods import methods, plan_frontier
     from pate_cli.frontier.yardsticks import measure, yardsticks
     from pate_cli.pipeline import Streams, run_repeat
-    from pate_cli.engine.schedule import Results
 
     plan = plan_frontier(SMALL, methods("gaussian", []), [1.0], repeats=2)
     assert measure(plan, outside / "work", force=False, advance=lambda *_: None) == []

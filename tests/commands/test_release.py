@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from pate_cli import cli, pipeline, release
-from pate_cli.release import making
 from pate_cli.commands.predict import main as predict
-from pate_cli.release import files, ledger, open_ledgers
+from pate_cli.release import files, ledger, making, open_ledgers
 from pate_cli.report import read_record
 from pate_cli.types import PrivacyLoss
 

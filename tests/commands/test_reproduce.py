@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pate_cli.commands import reproduce
-from pate_cli.errors import InputError
 from pate_cli.config import recipes
+from pate_cli.errors import InputError
 
 REPO = Path(__file__).resolve().parent.parent.parent
 # as `pate reproduce ...`, whatever directory the test is in

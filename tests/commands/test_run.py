@@ -21,8 +21,8 @@ import yaml
 from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.commands import run as run_command
-from pate_cli.errors import InputError
 from pate_cli.config.composition import conf_dir
+from pate_cli.errors import InputError
 from pate_cli.report import read_record, store
 from pate_cli.students import load_student
 

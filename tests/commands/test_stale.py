@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from pate_cli.cli import main
-from pate_cli.report import output
 from pate_cli.engine import finished
+from pate_cli.report import output
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=20", "compute.workers=1"]
 MINE = "teacher.estimator=ownlearner.Mine"

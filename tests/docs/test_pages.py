@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 from pages import KINDS, REPO, Block, blocks, inline, missing, nearest, pages, shortened
 
-from pate_cli.config import composition
 from pate_cli.cli import COMMANDS, main
+from pate_cli.config import composition
 from pate_cli.privacy.svt import calibrate
 
 BLOCKS = [block for page in pages() for block in blocks(page)]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from pate_cli.engine.finished import Unit
+from pate_cli.engine.schedule import Results
 from pate_cli.frontier.methods import methods, plan_frontier
 from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
-from pate_cli.engine.schedule import Results
 from pate_cli.reproduce.rows import done_rows
-from pate_cli.engine.finished import Unit
 
 COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pate_cli import pipeline
-from pate_cli.engine.schedule import run
-from pate_cli.engine.plan import make_plan
 from pate_cli.config.recipes import Recipe, RowSpec
+from pate_cli.engine.plan import make_plan
+from pate_cli.engine.schedule import run
 
 SMALL = ("dataset.n_records=3000", "split.public=60", "teacher.size=20", "eps=4")
 

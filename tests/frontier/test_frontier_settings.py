@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from pate_cli import cli, datasets, pipeline
+from pate_cli.engine import schedule
+from pate_cli.engine.finished import Identity
+from pate_cli.engine.schedule import Results
 from pate_cli.errors import InputError
 from pate_cli.frontier.methods import methods, plan_frontier
 from pate_cli.frontier.yardsticks import measure, yardsticks
 from pate_cli.pipeline import Streams
-from pate_cli.engine import schedule
-from pate_cli.engine.schedule import Results
-from pate_cli.engine.finished import Identity
 
 SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")
 NAMES = "gaussian,svt,noisy_gd"

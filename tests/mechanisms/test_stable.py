@@ -9,12 +9,12 @@ import math
 import numpy as np
 import pytest
 
+from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.errors import BudgetSpent
 from pate_cli.mechanisms import StableService, aggregate, release_once, stable
 from pate_cli.mechanisms.stable import stability_threshold
 from pate_cli.mechanisms.svt import SvtService
 from pate_cli.privacy import svt
-from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import UNANSWERED, Votes
 

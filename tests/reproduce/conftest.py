@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pate_cli.engine.plan import make_plan
 from pate_cli.config.recipes import read_recipe
+from pate_cli.engine.plan import make_plan
 
 SMALL = """\
 title: A small recipe

@@ -1,9 +1,8 @@
 import pytest
 
-from pate_cli.config import composition
-from pate_cli.errors import InputError
-from pate_cli.config import recipes
+from pate_cli.config import composition, recipes
 from pate_cli.config.rows import Composer, checked, choices, last_wins
+from pate_cli.errors import InputError
 
 
 def test_composing_together_gives_what_hydra_gives():

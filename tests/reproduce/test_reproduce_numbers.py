@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 
+from pate_cli.engine.finished import Unit
 from pate_cli.privacy import gaussian
 from pate_cli.reproduce import overlap
 from pate_cli.reproduce.rows import DoneRow, pairs
 from pate_cli.reproduce.statistics import Interval, difference, interval, paired
-from pate_cli.engine.finished import Unit
 from pate_cli.reproduce.verdicts import claim_verdict, eps_ex_post_verdict, row_verdict
 
 

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from pate_cli.engine import schedule
-from pate_cli.reproduce.assemble import assemble
 from pate_cli.report.grid import Column, Grid, from_frame, number
 from pate_cli.report.output import write
+from pate_cli.reproduce.assemble import assemble
 
 HARD = "50% of a_b & c#d [x] *y* <z> {w} ~ ^ \\ $1 | ± ∞ – ≤ τ é 漢"
 GRID = Grid(

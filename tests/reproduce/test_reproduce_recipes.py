@@ -1,10 +1,10 @@
 import pytest
 
-from pate_cli.errors import InputError
-from pate_cli.config.composition import packaged
 from pate_cli.config import recipes
-from pate_cli.reproduce.figures import check_figure
+from pate_cli.config.composition import packaged
 from pate_cli.engine.plan import make_plan
+from pate_cli.errors import InputError
+from pate_cli.reproduce.figures import check_figure
 from pate_cli.reproduce.verdicts import check_claim
 
 

@@ -68,7 +68,7 @@ def test_identity_is_what_the_numbers_depend_on(monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(finished, "learner_version", lambda name: "edited")
     others.append(identity(compose([]), "abc"))
-    monkeypatch.setattr(finished, "learner_version", lambda name: None)  # not to be told: of this process alone
+    monkeypatch.setattr(finished, "learner_version", lambda name: None)  # of this process alone
     others.append(identity(compose([]), "abc"))
     finished._nonce.cache_clear()
     others.append(identity(compose([]), "abc"))

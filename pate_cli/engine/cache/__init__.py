@@ -11,11 +11,11 @@ versions of everything that decides a number. Mechanism and eps are not part of 
 package is cheap.
 """
 
-from pate_cli.teachers.kept import Lesson
 from pate_cli.engine.cache.memory import Memory
 from pate_cli.engine.cache.place import Place, find_place, size_limit
 from pate_cli.engine.cache.store import Listing, Store
 from pate_cli.engine.cache.versions import code_version, has_changed, learner_version, library_versions
+from pate_cli.teachers.kept import Lesson
 
 __all__ = [
     "Lesson",

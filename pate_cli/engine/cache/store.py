@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pate_cli import console
-from pate_cli.teachers.kept import Damaged, Lesson, about, decode, encode
 from pate_cli.engine.cache.place import Place
 from pate_cli.errors import ConfigError
+from pate_cli.teachers.kept import Damaged, Lesson, about, decode, encode
 
 __all__ = ["Listing", "Store"]
 

@@ -15,7 +15,7 @@ from pate_cli.engine.cache.sources import Sources, as_loaded, as_they_are
 
 __all__ = ["code_version", "has_changed", "learner_version", "library_versions"]
 
-_PACKAGE = Path(__file__).resolve().parent.parent
+_PACKAGE = Path(__file__).resolve().parents[2]
 
 
 @cache

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from pate_cli.engine.cache import code_version, has_changed, learner_version, library_versions, sources, versions
+from pate_cli.engine.cache import (
+    code_version,
+    has_changed,
+    learner_version,
+    library_versions,
+    sources,
+    versions,
+)
 
 BASE = "from sklearn.tree import DecisionTreeClassifier as Tree\n"
 FILES = {

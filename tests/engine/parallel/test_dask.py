@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from pate_cli.engine import execution
 from pate_cli.cli import main
+from pate_cli.engine import execution
 from pate_cli.engine.parallel import dask
 from pate_cli.errors import ConfigError
 

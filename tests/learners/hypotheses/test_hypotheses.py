@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from pate_cli.learners import check_learner
 from pate_cli.learners.hypotheses import (
     CLASSES,
     PointClassifier,
@@ -17,7 +18,6 @@ from pate_cli.learners.hypotheses import (
     ThresholdClassifier,
     consistent,
 )
-from pate_cli.learners import check_learner
 
 SHAPES = {"thresholds": 1, "stumps": 3, "rectangles": 2, "points": 2}
 
