@@ -14,24 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import (
-    aggregation,
-    agnostic,
-    boosting,
-    datasets,
-    learners,
-    mechanisms,
-    queries,
-    references,
-    students,
-    teachers,
-)
+from pate_cli import aggregation, boosting, datasets, learners, mechanisms, queries, students, teachers
+from pate_cli.mechanisms import agnostic
+from pate_cli.mechanisms import baselines
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.private_learner import LearnerPlan
+from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.streams import Streams
 from pate_cli.teachers.kept import Lesson
 from pate_cli.types import (
@@ -190,7 +181,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
 
 def plan_learner(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
     """Calibrate a private learner in the room that has it."""
-    rooms = (agnostic, references, aggregation, boosting)
+    rooms = (agnostic, baselines, aggregation, boosting)
     for room in rooms:
         if name in room.OPTIONS:
             learner: LearnerPlan = room.plan(name, options, setting)

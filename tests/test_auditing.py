@@ -10,8 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import aggregation, agnostic, audit, references
-from pate_cli.agnostic import transform
+from pate_cli import aggregation, audit
+from pate_cli.mechanisms import agnostic
+from pate_cli.mechanisms import baselines
+from pate_cli.mechanisms.agnostic import realizable_to_agnostic
 from pate_cli.audit import vote_scores
 from pate_cli.commands.audit import main
 from pate_cli.mechanisms import SvtPlan, VoteAttack, VoteService, plan, plan_gaussian, plan_svt
@@ -374,8 +376,8 @@ def setting(**changes):
 def test_the_room_of_a_plan_offers_its_attacks():
     made = [
         agnostic.plan("sspp", {"hypotheses": "thresholds"}, setting()),
-        references.plan("output_perturbation", {}, setting()),
-        references.plan("output_perturbation", {}, setting()),  # and again
+        baselines.plan("output_perturbation", {}, setting()),
+        baselines.plan("output_perturbation", {}, setting()),  # and again
         aggregation.plan("soft", aggregation.OPTIONS["soft"], setting()),
     ]
     for learner in made:
@@ -401,6 +403,6 @@ def test_the_transformation_with_teachers_inside(monkeypatch):
     sure = {"runs": 300, "confidence": SURE}
     assert max(f.bound for f in audit.audit(plan, audit.learner_attacks(plan), **sure)) <= 1.0
     # who is relabelled is not left to chance, and the labels of the others have no noise
-    monkeypatch.setattr(transform, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2)
+    monkeypatch.setattr(realizable_to_agnostic, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2)
     broken = replace(plan, division=replace(plan.division, eps_in=1e6))
     assert max(f.bound for f in audit.audit(plan, audit.learner_attacks(broken), **sure)) > 1.0

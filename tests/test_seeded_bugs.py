@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from pate_cli import audit, boosting, datasets, mechanisms, pipeline, teachers
-from pate_cli.aggregation.cutoff import PrivateCutoffPlan
-from pate_cli.boosting import rounds
-from pate_cli.boosting.rounds import BoostingPlan
+from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
+from pate_cli.mechanisms import boosting
+from pate_cli.mechanisms.boosting import BoostingPlan
 from pate_cli.commands.audit import main
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
@@ -202,7 +202,7 @@ def test_seeded_bug_boosting_pays_one_round_of_four(monkeypatch, capsys):
     right = BoostingPlan.of.__func__
 
     def of(cls, setting, *, rounds, **options):
-        made = right(cls, setting, rounds=rounds, **options)
+        made = right(cls, setting, rounds=boosting, **options)
         one = right(cls, setting, rounds=1, **options).labelling
         return replace(made, labelling=replace(one, ell=made.labelling.ell))
 
@@ -219,14 +219,14 @@ def exact_votes_in_boosting(patch):
         return seen[-1]
 
     patch.setattr(teachers.Ensemble, "votes", votes)
-    patch.setattr(rounds, "_told", lambda answers, exact: seen[-1].counts.astype(float))
+    patch.setattr(boosting, "_told", lambda answers, exact: seen[-1].counts.astype(float))
 
 
 def length_scale_from_private_records_in_boosting(patch):
     right = BoostingPlan.learn
 
     def learn(self, private, *others):
-        patch.setattr(rounds, "Landmarks", _private_landmarks(private))
+        patch.setattr(boosting, "Landmarks", _private_landmarks(private))
         return right(self, private, *others)
 
     patch.setattr(BoostingPlan, "learn", learn)

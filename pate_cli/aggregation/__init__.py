@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.mechanisms.protocol import LearnerPlan
     from pate_cli.types import Setting
 
 __all__ = ["OPTIONS", "plan"]
@@ -32,11 +32,11 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
         If an option is not accepted, or the learner cannot work in this setting.
     """
     if name == "soft":
-        from pate_cli.aggregation.soft import plan_soft
+        from pate_cli.mechanisms.soft import plan_soft
 
         return plan_soft(options, setting)
     if name == "svt_private":
-        from pate_cli.aggregation.cutoff import plan_private_cutoff
+        from pate_cli.mechanisms.private_cutoff import plan_private_cutoff
 
         return plan_private_cutoff(options, setting)
     raise ConfigError("mechanism.name", name, ", ".join(OPTIONS))

@@ -21,10 +21,10 @@ runs, found no violation.
 
 from __future__ import annotations
 
-from pate_cli import references
+from pate_cli.mechanisms import baselines
 from pate_cli.audit.engine import RUNS, Finding, audit
 from pate_cli.audit.paths import differing_paths
-from pate_cli.private_learner import LearnerPlan, SampledAttack
+from pate_cli.mechanisms.protocol import LearnerPlan, SampledAttack
 
 __all__ = [
     "RUNS",
@@ -41,6 +41,6 @@ def learner_attacks(plan: LearnerPlan) -> list[SampledAttack]:
     if hasattr(plan, "attacks"):
         found: list[SampledAttack] = plan.attacks()
         return found
-    if type(plan).__module__.startswith(f"{references.__name__}."):
-        return references.attacks(plan)
+    if type(plan).__module__.startswith(f"{baselines.__name__}."):
+        return baselines.attacks(plan)
     raise TypeError(f"{type(plan).__name__} offers no attacks")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.mechanisms.protocol import LearnerPlan
     from pate_cli.types import Setting
 
 __all__ = ["OPTIONS", "plan"]
@@ -25,7 +25,7 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     ConfigError
         If an option is not accepted.
     """
-    from pate_cli.boosting.rounds import BoostingPlan
+    from pate_cli.mechanisms.boosting import BoostingPlan
 
     rounds, step, kernel = options["rounds"], options["step"], options["kernel"]
     if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= 100:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pate_cli.audit import Finding
     from pate_cli.config import RunConfig
     from pate_cli.mechanisms import LabellingPlan
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.mechanisms.protocol import LearnerPlan
     from pate_cli.types import PrivacyLoss
 
     Plan: TypeAlias = LabellingPlan | LearnerPlan
@@ -283,7 +283,7 @@ def _print(
     from rich.table import Table
 
     from pate_cli.console import out
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.mechanisms.protocol import LearnerPlan
 
     claim = plan.guarantee
     table = Table(

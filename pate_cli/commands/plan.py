@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pate_cli.engine.execution import CheckedRun
     from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
     from pate_cli.privacy.svt import Calibration, SvtCalibration
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.mechanisms.protocol import LearnerPlan
 
 __all__ = ["main"]
 
@@ -79,7 +79,7 @@ def main(argv: list[str]) -> int:
 
 def _tables(run: CheckedRun) -> Iterator[Table]:
     from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.mechanisms.protocol import LearnerPlan
 
     yield _run(run)
     plan = run.prepared.plan

@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pate_cli import aggregation, agnostic, boosting, references
+from pate_cli import aggregation, boosting
+from pate_cli.mechanisms import agnostic
+from pate_cli.mechanisms import baselines
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError, InputError
 
@@ -54,7 +56,7 @@ _GNMAX: dict[str, dict[str, Any]] = {
     "gnmax": {"sanitise": 0.0},
     "confident_gnmax": {"sanitise": 0.0, "confidence": 0.75, "checks": 0.2},
 }
-_LEARNERS = {**agnostic.OPTIONS, **references.OPTIONS, **aggregation.OPTIONS, **boosting.OPTIONS}
+_LEARNERS = {**agnostic.OPTIONS, **baselines.OPTIONS, **aggregation.OPTIONS, **boosting.OPTIONS}
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def _elsewhere(
 ) -> Generator[Outcome, None, None]:
     """Spread repeats over workers; where they are too few for all workers, spread the teachers of each."""
     from pate_cli.engine.votes import run_taught
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.mechanisms.protocol import LearnerPlan
 
     before = run.config.repeats - len(left)
     known = any(shelf.has(run, repeat) for repeat in left)

@@ -30,7 +30,7 @@ from pate_cli.engine.cache import (
     size_limit,
 )
 from pate_cli.pipeline import Outcome, Prepared, Taught
-from pate_cli.private_learner import LearnerPlan
+from pate_cli.mechanisms.protocol import LearnerPlan
 
 __all__ = ["Shelf", "check_cache", "content_key", "lesson_of", "run_repeat", "run_taught"]
 

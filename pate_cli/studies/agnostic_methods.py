@@ -1,7 +1,7 @@
 """The agnostic private learners side by side, each made and run by the room it lives in.
 
 BTT18's is Algorithm 2 (A_binClas) with a teacher's learner of the class, and a student of the class on
-its answers (Algorithm 3, A_priv); the others are `pate_cli.agnostic`.
+its answers (Algorithm 3, A_priv); the others are `pate_cli.mechanisms.agnostic`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import agnostic, queries
-from pate_cli.agnostic.voting import Classroom, answer, student
+from pate_cli import queries
+from pate_cli.mechanisms import agnostic
+from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.plan import SvtPlan
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.private_learner import LearnerPlan
+from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.types import FloatArray, Learnt, PrivacyLoss, PrivateRecords, PublicPoints, Setting
 
 __all__ = [
@@ -152,7 +153,7 @@ def binclas(sizes: Sizes, rule: svt.Calibration, cutoff: int, agreement: float, 
 
 
 def learner(name: str, sizes: Sizes, **options: Any) -> LearnerPlan:
-    """A learner of `pate_cli.agnostic` that needs no number of teachers."""
+    """A learner of `pate_cli.mechanisms.agnostic` that needs no number of teachers."""
     return agnostic.plan(name, {"hypotheses": sizes.hypotheses, **options}, sizes.setting(1))
 
 

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from pate_cli.studies import Progress, StudyResult, Verdict, rates
 from pate_cli.studies.drawing import STYLES, new_figure, reference
-from pate_cli.studies.params import Check, Listed, Real, Whole, read
+from pate_cli.checks import Check, Listed, Real, Whole, read
 
 __all__ = ["NAMES", "run"]
 

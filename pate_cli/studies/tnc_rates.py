@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 
 from pate_cli.studies import Progress, StudyResult, thresholds, tnc_curves
 from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.studies.params import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.studies.statistics import mean_ci, slope_weights
 from pate_cli.studies.thresholds import Family
 from pate_cli.studies.tnc_curves import SLACK, Curve

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pate_cli import audit
-from pate_cli.agnostic import sspp
+from pate_cli.mechanisms.agnostic import sspp
 from pate_cli.commands import audit as command
 from pate_cli.errors import InputError
 from pate_cli.privacy.noise import SeededNoise

@@ -18,7 +18,7 @@ import skops.io
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from pate_cli.boosting.model import BoostedClassifier
+from pate_cli.students.boosted import BoostedClassifier
 from pate_cli.cli import main
 from pate_cli.datasets.tabular import encoder_for
 from pate_cli.learners import TWO_CLASSES

@@ -5,7 +5,7 @@ from math import ceil, e, log, sqrt
 
 import pytest
 
-from pate_cli.agnostic.agprivcl import records_of_theorem_7
+from pate_cli.mechanisms.agnostic.agprivcl import records_of_theorem_7
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError
 from pate_cli.theory import STATEMENTS, TheoryProblem

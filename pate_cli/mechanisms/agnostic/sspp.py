@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.agnostic import options as checks
-from pate_cli.agnostic.selection import choose
+from pate_cli.mechanisms.agnostic import options as checks
+from pate_cli.mechanisms.agnostic.selection import choose
 from pate_cli.learners.hypotheses import Dichotomies, HypothesisClass
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.private_learner import SampledAttack
+from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -113,7 +113,7 @@ def labels_of(model: Any, public: PublicPoints) -> Answers:
 
 
 def plan(options: Mapping[str, Any], setting: Setting) -> SsppPlan:
-    """Check the options and make the plan; see `pate_cli.agnostic.plan`."""
+    """Check the options and make the plan; see `pate_cli.mechanisms.agnostic.plan`."""
     checks.two_classes(setting, "sspp")
     checks.calibration(options)
     chosen = checks.hypotheses(options)

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from pate_cli import queries
-from pate_cli.agnostic import accounting
-from pate_cli.agnostic import options as checks
-from pate_cli.agnostic.sspp import best_hypothesis
-from pate_cli.agnostic.transform import CLASSES, Shares, most_relabelled, shares
-from pate_cli.agnostic.voting import Classroom, student
+from pate_cli.mechanisms.agnostic import accounting
+from pate_cli.mechanisms.agnostic import options as checks
+from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
+from pate_cli.mechanisms.agnostic.realizable_to_agnostic import CLASSES, Shares, most_relabelled, shares
+from pate_cli.mechanisms.agnostic.voting import Classroom, student
 from pate_cli.errors import InfeasibleError
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.private_learner import SampledAttack
+from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -158,7 +158,7 @@ class PredictionPlan:
 
 
 def plan(options: Mapping[str, Any], setting: Setting) -> PredictionPlan:
-    """Check the options and calibrate; see `pate_cli.agnostic.plan`."""
+    """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
     name = "private_prediction"
     checks.two_classes(setting, name)
     checks.finite(setting, name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pate_cli.private_learner import LearnerPlan
+    from pate_cli.mechanisms.protocol import LearnerPlan
     from pate_cli.types import Setting
 
 __all__ = ["OPTIONS", "plan"]
@@ -37,14 +37,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def _module(name: str) -> Any:
     if name not in OPTIONS:
         raise ConfigError("mechanism.name", name, ", ".join(OPTIONS))
-    from pate_cli.agnostic import agprivcl, prediction, sspp, transform, universal
+    from pate_cli.mechanisms.agnostic import agprivcl, sspp, universal
+    from pate_cli.mechanisms.agnostic import private_prediction
+    from pate_cli.mechanisms.agnostic import realizable_to_agnostic
 
     return {
         "agprivcl": agprivcl,
         "sspp": sspp,
         "universal": universal,
-        "realizable_to_agnostic": transform,
-        "private_prediction": prediction,
+        "realizable_to_agnostic": realizable_to_agnostic,
+        "private_prediction": private_prediction,
     }[name]
 
 

@@ -13,11 +13,11 @@ from sklearn.linear_model import LogisticRegression
 
 from pate_cli.errors import ConfigError
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.references import OPTIONS, plan
-from pate_cli.references.features import Scaling, clip_rows, linear_model
-from pate_cli.references.minimiser import TOLERANCE, minimise
-from pate_cli.references.noisy_gd import descend
-from pate_cli.references.perturbation import gamma_noise, signs
+from pate_cli.mechanisms.baselines import OPTIONS, plan
+from pate_cli.mechanisms.baselines.features import Scaling, clip_rows, linear_model
+from pate_cli.mechanisms.baselines.minimiser import TOLERANCE, minimise
+from pate_cli.mechanisms.baselines.noisy_gd import descend
+from pate_cli.mechanisms.baselines.perturbation import gamma_noise, signs
 from pate_cli.types import PrivateRecords, PublicPoints, Setting
 
 N = 6499
@@ -196,7 +196,7 @@ def test_minimiser_against_scikit_learn(weight):
 
 
 def test_a_minimiser_that_is_not_found_is_not_released(monkeypatch):
-    monkeypatch.setattr("pate_cli.references.minimiser._STEPS", 1)
+    monkeypatch.setattr("pate_cli.mechanisms.baselines.minimiser._STEPS", 1)
     with pytest.raises(FloatingPointError, match="no minimiser"):
         minimise(np.eye(2), np.ones(2), np.zeros(2), n=2, regularisation=0.01)
 

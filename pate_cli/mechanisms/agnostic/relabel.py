@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pate_cli.agnostic.selection import choose
+from pate_cli.mechanisms.agnostic.selection import choose
 from pate_cli.learners.hypotheses import HypothesisClass
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import IntArray
@@ -21,7 +21,7 @@ def relabel(
     released. An (eps, delta)-DP algorithm run on the result is
     ``(eps + 2 ln(1 + e^(relabel_eps/2)), delta)``-DP for neighbours that differ in one replaced record:
     (2.948, delta) for eps = relabel_eps = 1, where NB20 Lemma 5 has (4, 4e delta). Proof:
-    `pate_cli.agnostic.accounting`.
+    `pate_cli.mechanisms.agnostic.accounting`.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def relabel_with_rest(
 
     Scores ``q(h) = min_f dis_T(h, f) + err_W(f)``, f over the class; the labels of T are not used.
 
-    **Guarantee.** None of its own; see `pate_cli.agnostic.accounting.transformed`.
+    **Guarantee.** None of its own; see `pate_cli.mechanisms.agnostic.accounting.transformed`.
 
     Parameters
     ----------

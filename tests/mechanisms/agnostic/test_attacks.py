@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import agnostic
+from pate_cli.mechanisms import agnostic
 from pate_cli.audit.bounds import eps_lower_bound
 from pate_cli.types import Setting
 

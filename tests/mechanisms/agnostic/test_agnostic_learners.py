@@ -13,15 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pate_cli import agnostic
-from pate_cli.agnostic import accounting as acc
-from pate_cli.agnostic import agprivcl, prediction, sspp, transform, universal
-from pate_cli.agnostic.voting import Classroom
+from pate_cli.mechanisms import agnostic
+from pate_cli.mechanisms.agnostic import accounting as acc
+from pate_cli.mechanisms.agnostic import agprivcl, sspp, universal
+from pate_cli.mechanisms.agnostic import private_prediction
+from pate_cli.mechanisms.agnostic import realizable_to_agnostic
+from pate_cli.mechanisms.agnostic.voting import Classroom
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.private_learner import LearnerPlan
+from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.types import PrivateRecords, PublicPoints, Setting
 
 
@@ -62,7 +64,7 @@ NAMES = tuple(agnostic.OPTIONS)
 
 
 def test_options_at_the_door_are_those_of_the_modules():
-    modules = (agprivcl, sspp, universal, transform, prediction)
+    modules = (agprivcl, sspp, universal, realizable_to_agnostic, private_prediction)
     assert [agnostic.OPTIONS[name] for name in NAMES] == [module.OPTIONS for module in modules]
 
 
@@ -199,11 +201,11 @@ def test_prediction_says_what_queries_compose_to():
     assert five.eps_per_query == acc.transformed(d.eps_in, five.vote_eps, d.n, d.t) < 1.0
     assert five.eps_composed == pure_eps(five.eps_per_query, 5, 1e-5) > 1.0  # one sample for all is better
     # ceil(6 ln 40/0.5) = ceil(44.2666)
-    assert prediction.teachers_of_lemma(0.5, 0.1) == 45
+    assert private_prediction.teachers_of_lemma(0.5, 0.1) == 45
     # odds of a vote of 30 to 10 at eps 0.2: e^(0.2 * 20/2) = e^2, so 1 with probability 0.880797
     ones = np.full(40_000, 30)
     noise = SeededNoise(np.random.SeedSequence(5))
-    share = prediction.predict(ones, 40, 0.2, noise).mean()
+    share = private_prediction.predict(ones, 40, 0.2, noise).mean()
     assert abs(share - 0.880797) < 5.5 * math.sqrt(0.8808 * 0.1192 / 40_000)
     with pytest.raises(InfeasibleError, match=r"fewer mechanism\.queries"):
         agnostic.plan("private_prediction", {"hypotheses": "thresholds", "queries": 90}, setting(eps=0.1))

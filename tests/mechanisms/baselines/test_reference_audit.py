@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pate_cli.audit.bounds import best_event, eps_lower_bound
-from pate_cli.references import attacks, noisy_gd, perturbation, plan
+from pate_cli.mechanisms.baselines import attacks, noisy_gd, perturbation, plan
 from pate_cli.types import Setting
 
 EPS, DELTA, SURE = 3.0, 1e-3, 1 - 1e-6

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from pate_cli import mechanisms, queries
-from pate_cli.agnostic import accounting
-from pate_cli.agnostic import options as checks
-from pate_cli.agnostic.relabel import relabel
-from pate_cli.agnostic.selection import drawn, draws, subset
-from pate_cli.agnostic.sspp import best_hypothesis
-from pate_cli.agnostic.voting import Classroom, answer, student
+from pate_cli.mechanisms.agnostic import accounting
+from pate_cli.mechanisms.agnostic import options as checks
+from pate_cli.mechanisms.agnostic.relabel import relabel
+from pate_cli.mechanisms.agnostic.selection import drawn, draws, subset
+from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
+from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.plan import fewest_teachers
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.private_learner import SampledAttack
+from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -53,7 +53,7 @@ class AgPrivClPlan:
     public, for all public points asked. From the inside out: the sparse vector technique over
     disjoint teachers is (svt_eps, svt_delta)-DP in the records it is run on (`SvtService`);
     resampling with replacement, relabelling, and sampling n' of n without replacement follow,
-    each proved in `pate_cli.agnostic.accounting`. With ``p = 1 - (1 - 1/n')^n'``:
+    each proved in `pate_cli.mechanisms.agnostic.accounting`. With ``p = 1 - (1 - 1/n')^n'``:
 
     - `tight`: all copies of a resampled record go to one teacher;
       ``eps = ln(1 + n'/n (e^(svt_eps + 2 ln(1 + e^(relabel_eps/2))) - 1))`` and
@@ -169,7 +169,7 @@ class AgPrivClPlan:
 
 
 def plan(options: Mapping[str, Any], setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
-    """Check the options and calibrate; see `pate_cli.agnostic.plan`."""
+    """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
     checks.two_classes(setting, name)
     checks.finite(setting, name)
     kind = checks.calibration(options)

@@ -18,8 +18,8 @@ import numpy as np
 
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import Noise
-from pate_cli.private_learner import no_answers
-from pate_cli.references.features import RADIUS, Scaling, linear_model, row_norms, shorten
+from pate_cli.mechanisms.protocol import no_answers
+from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, linear_model, row_norms, shorten
 from pate_cli.types import (
     FloatArray,
     Holdout,

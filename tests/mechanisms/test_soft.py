@@ -9,8 +9,8 @@ import math
 import numpy as np
 import pytest
 
-from pate_cli.aggregation import soft
-from pate_cli.aggregation.soft import ScoreBins, SoftService, calibration_error, plan_soft
+from pate_cli.mechanisms import soft
+from pate_cli.mechanisms.soft import ScoreBins, SoftService, calibration_error, plan_soft
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError

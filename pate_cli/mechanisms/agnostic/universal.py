@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from pate_cli import queries
-from pate_cli.agnostic import agprivcl, sspp
-from pate_cli.agnostic import options as checks
-from pate_cli.agnostic.voting import student
+from pate_cli.mechanisms.agnostic import agprivcl, sspp
+from pate_cli.mechanisms.agnostic import options as checks
+from pate_cli.mechanisms.agnostic.voting import student
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.privacy.budget import compose
 from pate_cli.privacy.noise import Noise
-from pate_cli.private_learner import SampledAttack
+from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.types import (
     Answers,
     Holdout,
@@ -112,7 +112,7 @@ def first_queries(vc: int, alpha: float, beta: float) -> int:
 
 
 def plan(options: Mapping[str, Any], setting: Setting) -> UniversalPlan:
-    """Check the options and calibrate; see `pate_cli.agnostic.plan`."""
+    """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
     checks.two_classes(setting, "universal")
     checks.finite(setting, "universal")
     kind = checks.calibration(options)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pate_cli.private_learner import LearnerPlan, SampledAttack
+    from pate_cli.mechanisms.protocol import LearnerPlan, SampledAttack
     from pate_cli.types import Setting
 
 __all__ = ["OPTIONS", "attacks", "plan"]
@@ -36,7 +36,7 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     """
     given = {**OPTIONS[name], **options}
     if name == "noisy_gd":
-        from pate_cli.references.noisy_gd import plan_noisy_gd
+        from pate_cli.mechanisms.baselines.noisy_gd import plan_noisy_gd
 
         return plan_noisy_gd(
             setting,
@@ -44,7 +44,7 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
             step_size=_positive("step_size", given["step_size"]),
             clip=_positive("clip", given["clip"]),
         )
-    from pate_cli.references import perturbation
+    from pate_cli.mechanisms.baselines import perturbation
 
     regularisation = given["regularisation"]
     weight = None if regularisation == "auto" else _positive("regularisation", regularisation, "auto, or ")
@@ -56,9 +56,9 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
 
 
 def attacks(plan: LearnerPlan) -> list[SampledAttack]:
-    """Worst-case neighbours for a plan of this room; see `pate_cli.references.neighbours`."""
-    from pate_cli.private_learner import SampledAttack
-    from pate_cli.references.neighbours import attacks as made
+    """Worst-case neighbours for a plan of this room; see `pate_cli.mechanisms.baselines.neighbours`."""
+    from pate_cli.mechanisms.protocol import SampledAttack
+    from pate_cli.mechanisms.baselines.neighbours import attacks as made
 
     runs = 200_000 if hasattr(plan, "scale") else 60_000  # the others are slow
     return [SampledAttack(name, sample, runs) for name, sample in made(plan)]

@@ -20,7 +20,7 @@ from pate_cli.mechanisms.plan import auto_cutoff
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.private_learner import Sample, SampledAttack
+from pate_cli.mechanisms.protocol import Sample, SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,
