@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from pate_cli import aggregation, boosting, datasets, learners, mechanisms, queries, students, teachers
-from pate_cli.mechanisms import agnostic
-from pate_cli.mechanisms import baselines
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
+from pate_cli.mechanisms import agnostic, baselines
+from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.streams import Streams
 from pate_cli.teachers.kept import Lesson
 from pate_cli.types import (

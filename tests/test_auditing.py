@@ -11,13 +11,20 @@ import numpy as np
 import pytest
 
 from pate_cli import aggregation, audit
-from pate_cli.mechanisms import agnostic
-from pate_cli.mechanisms import baselines
-from pate_cli.mechanisms.agnostic import realizable_to_agnostic
 from pate_cli.audit import vote_scores
 from pate_cli.commands.audit import main
-from pate_cli.mechanisms import SvtPlan, VoteAttack, VoteService, plan, plan_gaussian, plan_svt
+from pate_cli.mechanisms import (
+    SvtPlan,
+    VoteAttack,
+    VoteService,
+    agnostic,
+    baselines,
+    plan,
+    plan_gaussian,
+    plan_svt,
+)
 from pate_cli.mechanisms import svt as svt_mechanism
+from pate_cli.mechanisms.agnostic import realizable_to_agnostic
 from pate_cli.mechanisms.gaussian import GaussianService
 from pate_cli.mechanisms.svt import SvtService
 from pate_cli.mechanisms.votes import majority
@@ -403,6 +410,8 @@ def test_the_transformation_with_teachers_inside(monkeypatch):
     sure = {"runs": 300, "confidence": SURE}
     assert max(f.bound for f in audit.audit(plan, audit.learner_attacks(plan), **sure)) <= 1.0
     # who is relabelled is not left to chance, and the labels of the others have no noise
-    monkeypatch.setattr(realizable_to_agnostic, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2)
+    monkeypatch.setattr(
+        realizable_to_agnostic, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2
+    )
     broken = replace(plan, division=replace(plan.division, eps_in=1e6))
     assert max(f.bound for f in audit.audit(plan, audit.learner_attacks(broken), **sure)) > 1.0

@@ -14,14 +14,13 @@ import numpy as np
 import pytest
 
 from pate_cli import audit, boosting, datasets, mechanisms, pipeline, teachers
-from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
-from pate_cli.mechanisms import boosting
-from pate_cli.mechanisms.boosting import BoostingPlan
 from pate_cli.commands.audit import main
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
-from pate_cli.mechanisms import StableService, gaussian, plan
+from pate_cli.mechanisms import StableService, boosting, gaussian, plan
+from pate_cli.mechanisms.boosting import BoostingPlan
 from pate_cli.mechanisms.gnmax import GnmaxService
+from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
 from pate_cli.mechanisms.svt import SvtService
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import svt

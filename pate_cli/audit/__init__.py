@@ -21,9 +21,9 @@ runs, found no violation.
 
 from __future__ import annotations
 
-from pate_cli.mechanisms import baselines
 from pate_cli.audit.engine import RUNS, Finding, audit
 from pate_cli.audit.paths import differing_paths
+from pate_cli.mechanisms import baselines
 from pate_cli.mechanisms.protocol import LearnerPlan, SampledAttack
 
 __all__ = [

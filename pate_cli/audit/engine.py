@@ -12,8 +12,8 @@ from pate_cli.audit.bounds import best_event, eps_lower_bound, mu_lower_bound
 from pate_cli.audit.output_scores import OutputTrial
 from pate_cli.audit.vote_scores import VoteTrial
 from pate_cli.mechanisms import LabellingPlan, VoteAttack
-from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.mechanisms.protocol import LearnerPlan, SampledAttack
+from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.types import FloatArray, PrivacyLoss
 
 __all__ = ["RUNS", "Finding", "audit"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.mechanisms.boosting import BoostingPlan
 from pate_cli.mechanisms import GaussianPlan, VoteService
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.mechanisms.boosting import BoostingPlan
 from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import Answer, FloatArray, PrivateRecords, PublicPoints, Votes
 
 __all__ = ["attacks"]

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from pate_cli.engine.execution import CheckedRun
     from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
-    from pate_cli.privacy.svt import Calibration, SvtCalibration
     from pate_cli.mechanisms.protocol import LearnerPlan
+    from pate_cli.privacy.svt import Calibration, SvtCalibration
 
 __all__ = ["main"]
 

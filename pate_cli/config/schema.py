@@ -15,10 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pate_cli import aggregation, boosting
-from pate_cli.mechanisms import agnostic
-from pate_cli.mechanisms import baselines
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.mechanisms import agnostic, baselines
 
 __all__ = [
     "ComputeConfig",

@@ -29,8 +29,8 @@ from pate_cli.engine.cache import (
     library_versions,
     size_limit,
 )
-from pate_cli.pipeline import Outcome, Prepared, Taught
 from pate_cli.mechanisms.protocol import LearnerPlan
+from pate_cli.pipeline import Outcome, Prepared, Taught
 
 __all__ = ["Shelf", "check_cache", "content_key", "lesson_of", "run_repeat", "run_taught"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pate_cli import learners, mechanisms, teachers
-from pate_cli.students.boosted import BoostedClassifier
-from pate_cli.privacy.noise import Noise
 from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.privacy.noise import Noise
+from pate_cli.students.boosted import BoostedClassifier
 from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares
 from pate_cli.types import (
     Answer,

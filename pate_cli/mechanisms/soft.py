@@ -19,10 +19,10 @@ from pate_cli import learners, queries, students, teachers
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import StableService
 from pate_cli.mechanisms.plan import auto_cutoff, fewest_teachers
+from pate_cli.mechanisms.protocol import Sample, SampledAttack
 from pate_cli.mechanisms.votes import distance_to_instability, max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.mechanisms.protocol import Sample, SampledAttack
 from pate_cli.types import (
     UNANSWERED,
     Answers,

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from pate_cli import queries
-from pate_cli.mechanisms import agnostic
-from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
+from pate_cli.mechanisms import agnostic
+from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
 from pate_cli.mechanisms.plan import SvtPlan
+from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.types import FloatArray, Learnt, PrivacyLoss, PrivateRecords, PublicPoints, Setting
 
 __all__ = [

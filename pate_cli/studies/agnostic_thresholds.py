@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.protocol import LearnerPlan
@@ -28,7 +29,6 @@ from pate_cli.studies import agnostic_methods as methods
 from pate_cli.studies.agnostic_instances import HYPOTHESES, WORST, Instance
 from pate_cli.studies.agnostic_methods import Sizes
 from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.studies.statistics import fit_slope, mean_ci
 from pate_cli.studies.thresholds import Family
 from pate_cli.types import UNANSWERED

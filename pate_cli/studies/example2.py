@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.studies.statistics import family_reach, mean_ci
 from pate_cli.types import FloatArray
 

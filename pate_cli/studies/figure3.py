@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pate_cli.checks import Whole, read
 from pate_cli.studies import Progress, StudyResult, Verdict, adult
 from pate_cli.studies.adult import Margins
 from pate_cli.studies.drawing import new_figure
-from pate_cli.checks import Whole, read
 from pate_cli.studies.statistics import mean_ci
 from pate_cli.types import FloatArray
 

@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.learners.sgd import SgdLogistic, change_of_prediction, largest_step
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies.drawing import STYLES, new_figure
-from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.studies.statistics import family_reach, fit_slope, mean_ci
 from pate_cli.types import FloatArray, IntArray
 

@@ -21,14 +21,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli import aggregation, mechanisms, queries, students, teachers
-from pate_cli.mechanisms.soft import SoftPlan, SoftService, calibration_error, fit_on_scores, score_bins
+from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms import LabellingPlan
+from pate_cli.mechanisms.soft import SoftPlan, SoftService, calibration_error, fit_on_scores, score_bins
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.studies.statistics import mean_ci
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Setting
 

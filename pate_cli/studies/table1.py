@@ -14,9 +14,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.studies import Progress, StudyResult, Verdict, rates
 from pate_cli.studies.drawing import STYLES, new_figure, reference
-from pate_cli.checks import Check, Listed, Real, Whole, read
 
 __all__ = ["NAMES", "run"]
 

@@ -24,9 +24,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.studies import Progress, StudyResult, thresholds, tnc_curves
 from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.studies.statistics import mean_ci, slope_weights
 from pate_cli.studies.thresholds import Family
 from pate_cli.studies.tnc_curves import SLACK, Curve

@@ -16,16 +16,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic.agprivcl import records_of_theorem_7
 from pate_cli.mechanisms.agnostic.universal import first_queries
-from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies import agnostic_methods as methods
 from pate_cli.studies.agnostic_instances import Instance
 from pate_cli.studies.agnostic_methods import Sizes
 from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.studies.statistics import mean_ci
 from pate_cli.types import UNANSWERED
 

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from pate_cli import audit
-from pate_cli.mechanisms.agnostic import sspp
 from pate_cli.commands import audit as command
 from pate_cli.errors import InputError
+from pate_cli.mechanisms.agnostic import sspp
 from pate_cli.privacy.noise import SeededNoise
 
 QUICK = ["--runs", "2000", "--queries", "10", "--confidence", "0.999999"]

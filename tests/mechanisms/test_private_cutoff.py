@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from pate_cli import teachers
-from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan, choose_cutoff, plan_private_cutoff
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import plan_svt
+from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan, choose_cutoff, plan_private_cutoff
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivateRecords, PublicPoints, Setting, Votes

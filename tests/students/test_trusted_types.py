@@ -18,11 +18,11 @@ import skops.io
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from pate_cli.students.boosted import BoostedClassifier
 from pate_cli.cli import main
 from pate_cli.datasets.tabular import encoder_for
 from pate_cli.learners import TWO_CLASSES
 from pate_cli.students import STUDENTS, fit_student, load_student, save_student
+from pate_cli.students.boosted import BoostedClassifier
 from pate_cli.students.gaussian_process import Landmarks
 from pate_cli.students.trusted import Refused, foreign_types
 from pate_cli.types import Answers, PublicPoints

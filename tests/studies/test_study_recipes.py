@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 import yaml
 
+from pate_cli.checks import Listed, OneOf, Real, Whole, read
 from pate_cli.errors import ConfigError
 from pate_cli.studies import VERDICTS, StudyResult, Verdict
-from pate_cli.checks import Listed, OneOf, Real, Whole, read
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 NEED_DATA = ["figure3", "figure4"]

@@ -37,9 +37,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def _module(name: str) -> Any:
     if name not in OPTIONS:
         raise ConfigError("mechanism.name", name, ", ".join(OPTIONS))
-    from pate_cli.mechanisms.agnostic import agprivcl, sspp, universal
-    from pate_cli.mechanisms.agnostic import private_prediction
-    from pate_cli.mechanisms.agnostic import realizable_to_agnostic
+    from pate_cli.mechanisms.agnostic import (
+        agprivcl,
+        private_prediction,
+        realizable_to_agnostic,
+        sspp,
+        universal,
+    )
 
     return {
         "agprivcl": agprivcl,

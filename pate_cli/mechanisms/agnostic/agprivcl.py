@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from pate_cli import mechanisms, queries
+from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.relabel import relabel
 from pate_cli.mechanisms.agnostic.selection import drawn, draws, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.plan import fewest_teachers
+from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,

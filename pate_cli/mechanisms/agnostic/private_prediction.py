@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from pate_cli import queries
+from pate_cli.errors import InfeasibleError
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
-from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.realizable_to_agnostic import CLASSES, Shares, most_relabelled, shares
+from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.voting import Classroom, student
-from pate_cli.errors import InfeasibleError
+from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,

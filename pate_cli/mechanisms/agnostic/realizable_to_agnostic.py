@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 from pate_cli import mechanisms, queries
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.learners.hypotheses import Dichotomies, HypothesisClass
+from pate_cli.learners.hypotheses.stumps import MOST_CUTS, MOST_POINTS
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.relabel import relabel_with_rest
 from pate_cli.mechanisms.agnostic.selection import choose, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis, labels_of
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.learners.hypotheses import Dichotomies, HypothesisClass
-from pate_cli.learners.hypotheses.stumps import MOST_CUTS, MOST_POINTS
 from pate_cli.mechanisms.plan import fewest_teachers
-from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import (
     Answers,
     FloatArray,

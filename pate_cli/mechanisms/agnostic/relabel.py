@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pate_cli.mechanisms.agnostic.selection import choose
 from pate_cli.learners.hypotheses import HypothesisClass
+from pate_cli.mechanisms.agnostic.selection import choose
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import IntArray
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.learners.hypotheses import Dichotomies, HypothesisClass
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.selection import choose
-from pate_cli.learners.hypotheses import Dichotomies, HypothesisClass
-from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import (
     Answers,
     FloatArray,

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from pate_cli import queries
+from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.agnostic import agprivcl, sspp
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.voting import student
-from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.privacy.budget import compose
 from pate_cli.privacy.noise import Noise
-from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.types import (
     Answers,
     Holdout,

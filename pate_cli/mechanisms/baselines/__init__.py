@@ -57,8 +57,8 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
 
 def attacks(plan: LearnerPlan) -> list[SampledAttack]:
     """Worst-case neighbours for a plan of this room; see `pate_cli.mechanisms.baselines.neighbours`."""
-    from pate_cli.mechanisms.protocol import SampledAttack
     from pate_cli.mechanisms.baselines.neighbours import attacks as made
+    from pate_cli.mechanisms.protocol import SampledAttack
 
     runs = 200_000 if hasattr(plan, "scale") else 60_000  # the others are slow
     return [SampledAttack(name, sample, runs) for name, sample in made(plan)]

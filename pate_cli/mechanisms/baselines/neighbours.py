@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pate_cli.privacy.noise import SeededNoise
 from pate_cli.mechanisms.baselines.noisy_gd import NoisyGradientPlan, descend
 from pate_cli.mechanisms.baselines.perturbation import ObjectivePlan, OutputPlan
+from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["Sample", "attacks"]

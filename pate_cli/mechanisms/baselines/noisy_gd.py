@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, linear_model, row_norms, shorten
+from pate_cli.mechanisms.protocol import no_answers
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import Noise
-from pate_cli.mechanisms.protocol import no_answers
-from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, linear_model, row_norms, shorten
 from pate_cli.types import (
     FloatArray,
     Holdout,

@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pate_cli.privacy.gaussian import calibrate_sigma
-from pate_cli.privacy.noise import Noise
-from pate_cli.mechanisms.protocol import no_answers
 from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, clip_rows, linear_model
 from pate_cli.mechanisms.baselines.minimiser import TOLERANCE, minimise
+from pate_cli.mechanisms.protocol import no_answers
+from pate_cli.privacy.gaussian import calibrate_sigma
+from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
     FloatArray,
     Holdout,

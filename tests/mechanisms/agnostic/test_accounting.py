@@ -9,9 +9,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting as acc
 from pate_cli.mechanisms.agnostic.voting import Classroom
-from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.privacy.pure import exponential_mechanism_probabilities
 from pate_cli.types import PublicPoints
 

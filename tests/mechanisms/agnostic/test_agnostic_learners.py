@@ -13,17 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pate_cli.mechanisms import agnostic
-from pate_cli.mechanisms.agnostic import accounting as acc
-from pate_cli.mechanisms.agnostic import agprivcl, sspp, universal
-from pate_cli.mechanisms.agnostic import private_prediction
-from pate_cli.mechanisms.agnostic import realizable_to_agnostic
-from pate_cli.mechanisms.agnostic.voting import Classroom
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
+from pate_cli.mechanisms import agnostic
+from pate_cli.mechanisms.agnostic import accounting as acc
+from pate_cli.mechanisms.agnostic import agprivcl, private_prediction, realizable_to_agnostic, sspp, universal
+from pate_cli.mechanisms.agnostic.voting import Classroom
+from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.mechanisms.protocol import LearnerPlan
 from pate_cli.types import PrivateRecords, PublicPoints, Setting
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli.mechanisms import agnostic
 from pate_cli.audit.bounds import eps_lower_bound
+from pate_cli.mechanisms import agnostic
 from pate_cli.types import Setting
 
 CONFIDENCE = 1 - 1e-7

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from scipy.stats import chi2
 
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic.relabel import relabel, relabel_with_rest
 from pate_cli.mechanisms.agnostic.selection import choose, draws, subset
-from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.privacy.noise import SeededNoise
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pate_cli.privacy.noise import SeededNoise
 from pate_cli.mechanisms.baselines import OPTIONS, plan
 from pate_cli.mechanisms.baselines.features import Scaling, clip_rows, row_norms
 from pate_cli.mechanisms.baselines.noisy_gd import descend
+from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivateRecords, PublicPoints, Setting
 
 LARGEST, LEAST = np.finfo(float).max, 5e-324

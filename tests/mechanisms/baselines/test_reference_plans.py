@@ -12,12 +12,12 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from pate_cli.errors import ConfigError
-from pate_cli.privacy.noise import SeededNoise
 from pate_cli.mechanisms.baselines import OPTIONS, plan
 from pate_cli.mechanisms.baselines.features import Scaling, clip_rows, linear_model
 from pate_cli.mechanisms.baselines.minimiser import TOLERANCE, minimise
 from pate_cli.mechanisms.baselines.noisy_gd import descend
 from pate_cli.mechanisms.baselines.perturbation import gamma_noise, signs
+from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivateRecords, PublicPoints, Setting
 
 N = 6499
