@@ -1,23 +1,32 @@
-"""Read a recipe's `params`, and say in one line what is wrong with them."""
+"""What a value may be, declared beside the field that holds it, and the one line that says what is wrong.
+
+A field is declared as ``rounds: int = option(4, Whole(1, 100))``; `read_options` makes the dataclass from
+what was given, and names the key, the value and what would be accepted.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["Check", "Listed", "OneOf", "Real", "Whole", "read"]
+__all__ = ["Check", "Flag", "Listed", "OneOf", "Or", "Real", "Text", "Whole"]
+__all__ += ["known", "option", "read", "read_options", "take"]
+
+T = TypeVar("T")
 
 
 class Check(Protocol):
-    """What a parameter accepts."""
+    """What a value may be."""
 
     def take(self, value: object) -> Any:
-        """The value, or ValueError."""
+        """Give the value in its own type, or raise ValueError."""
 
     def describe(self) -> str:
         """Say what is accepted, in words."""
@@ -25,7 +34,7 @@ class Check(Protocol):
 
 @dataclass(frozen=True)
 class Whole:
-    """An integer from `low` to `high`."""
+    """A whole number from `low` to `high`."""
 
     low: int = 1
     high: int | None = None
@@ -34,37 +43,51 @@ class Whole:
         """See `Check`."""
         if isinstance(value, float) and value.is_integer():  # 1.0e+5, as YAML reads it
             value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool):
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
             raise ValueError
-        if value < self.low or (self.high is not None and value > self.high):
+        whole = int(value)
+        if whole < self.low or (self.high is not None and whole > self.high):
             raise ValueError
-        return value
+        return whole
 
     def describe(self) -> str:
         """See `Check`."""
-        return f"an integer of at least {self.low}" + ("" if self.high is None else f", at most {self.high}")
+        if self.high is None:
+            return f"a whole number >= {self.low}"
+        return f"a whole number from {self.low} to {self.high}"
 
 
 @dataclass(frozen=True)
 class Real:
-    """A finite number in (low, high], or in (low, high) where `open_above`."""
+    """A finite number between `low` and `high`; an end belongs to it where it is closed."""
 
     low: float = 0.0
     high: float = math.inf
+    closed_below: bool = False
     open_above: bool = False
+    infinite: bool = False
+    """Whether `inf` is accepted as well."""
 
     def take(self, value: object) -> float:
         """See `Check`."""
-        if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise ValueError
-        if not self.low < value <= self.high or (self.open_above and value == self.high):
+        number = float(value)
+        if self.infinite and number == math.inf:
+            return number
+        above = number >= self.low if self.closed_below else number > self.low
+        below = number < self.high if self.open_above else number <= self.high
+        if not (math.isfinite(number) and above and below):
             raise ValueError
-        return float(value)
+        return number
 
     def describe(self) -> str:
         """See `Check`."""
-        closing = ")" if self.open_above or math.isinf(self.high) else "]"
-        return f"a number in ({self.low:g}, {self.high:g}{closing}"
+        otherwise = ", or inf" if self.infinite else ""
+        if math.isinf(self.high):
+            return f"a number {'>=' if self.closed_below else '>'} {self.low:g}{otherwise}"
+        ends = "[" if self.closed_below else "(", ")" if self.open_above else "]"
+        return f"a number in {ends[0]}{self.low:g}, {self.high:g}{ends[1]}{otherwise}"
 
 
 @dataclass(frozen=True)
@@ -75,13 +98,64 @@ class OneOf:
 
     def take(self, value: object) -> str:
         """See `Check`."""
-        if value not in self.words:
+        if not isinstance(value, str) or value not in self.words:
             raise ValueError
-        return str(value)
+        return value
 
     def describe(self) -> str:
         """See `Check`."""
-        return "one of " + ", ".join(self.words)
+        return ", ".join(self.words)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text that is not empty; `what` says of what kind."""
+
+    what: str = "a name"
+
+    def take(self, value: object) -> str:
+        """See `Check`."""
+        if not isinstance(value, str) or not value or value == "???":
+            raise ValueError
+        return value
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return self.what
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or false."""
+
+    def take(self, value: object) -> bool:
+        """See `Check`."""
+        if not isinstance(value, bool):
+            raise ValueError
+        return value
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return "true, false"
+
+
+@dataclass(frozen=True)
+class Or:
+    """A word that means `gives` (None for `auto` and `null`), or what another check takes."""
+
+    word: str
+    other: Check
+    gives: Any = None
+
+    def take(self, value: object) -> Any:
+        """See `Check`."""
+        if value == self.word or (value is None and self.word == "null"):
+            return self.gives
+        return self.other.take(value)
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return f"{self.word}, or {self.other.describe()}"
 
 
 @dataclass(frozen=True)
@@ -107,19 +181,65 @@ class Listed:
         return f"a list of {self.at_least} or more{order}, each {self.item.describe()}"
 
 
+def option(default: Any, check: Check) -> Any:
+    """Declare a field of a dataclass of options: its default, and what it may be."""
+    return dataclasses.field(default=default, metadata={"check": check})
+
+
+def take(key: str, value: object, check: Check) -> Any:
+    """Check one value.
+
+    Raises
+    ------
+    ConfigError
+        Naming `key`, the value, and what is accepted.
+    """
+    try:
+        return check.take(value)
+    except (ValueError, OverflowError):
+        raise ConfigError(key, value, check.describe()) from None
+
+
+def known(prefix: str, given: Mapping[str, object], keys: tuple[str, ...]) -> None:
+    """Refuse a key that does not exist (InputError), naming those that do."""
+    for key in given:
+        if key not in keys:
+            there = ", ".join(prefix + other for other in keys) or f"none in {prefix.rstrip('.')}"
+            raise InputError(f"{prefix}{key}: no such key; there are: {there}")
+
+
+def read_options(options: type[T], given: Mapping[str, object], prefix: str) -> T:
+    """Make a dataclass of options from what was given; the rest keeps its default.
+
+    Parameters
+    ----------
+    options : dataclass whose fields are declared by `option`
+    given : mapping of str to object
+    prefix : str
+        Put before a key in a message, as ``mechanism.``.
+
+    Raises
+    ------
+    InputError
+        If a key is unknown (listing those there are) or a value is not accepted.
+    """
+    # a default is what a user would write: `auto` there means what it means here
+    fields = {field.name: field for field in dataclasses.fields(options)}  # type: ignore[arg-type]
+    known(prefix, given, tuple(fields))
+    values = {name: field.default for name, field in fields.items()} | dict(given)
+    checks = {name: field.metadata["check"] for name, field in fields.items()}
+    return options(**{name: take(prefix + name, value, checks[name]) for name, value in values.items()})
+
+
 def read(params: Mapping[str, object], checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Check every parameter of a study.
+    """Check every parameter of a study; each must be given.
 
     Parameters
     ----------
     params : mapping of str to object
         As the recipe and the overrides give them.
     checks : mapping of str to Check
-        What the study takes; each must be given.
-
-    Returns
-    -------
-    dict
+        What the study takes.
 
     Raises
     ------
@@ -129,10 +249,4 @@ def read(params: Mapping[str, object], checks: Mapping[str, Check]) -> dict[str,
     for key in params:
         if key not in checks:
             raise ConfigError(f"params.{key}", params[key], "the parameters " + ", ".join(checks))
-    taken = {}
-    for key, check in checks.items():
-        try:
-            taken[key] = check.take(params.get(key))
-        except ValueError:
-            raise ConfigError(f"params.{key}", params.get(key), check.describe()) from None
-    return taken
+    return {key: take(f"params.{key}", params.get(key), check) for key, check in checks.items()}

@@ -328,7 +328,7 @@ class LabellingService(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Released:
+class ReleasedLabels:
     """What R independent runs of a mechanism released for q queries. PUBLIC.
 
     Attributes
@@ -393,22 +393,56 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
-    """What a private learner released. PUBLIC.
+class Released:
+    """What a mechanism released in one run. PUBLIC, but for `not_private`.
 
     Attributes
     ----------
-    model : fitted classifier
-        Predicts class codes.
+    model : fitted classifier or None
+        Predicts class codes; None where a student is to be fitted on the answers.
     answers : Answers
-        Labels it released for public points on the way; of length 0 if none.
+        Labels it gave public points; of length 0 if none.
     spent : PrivacyLoss
-        After the fact: a report.
+        Loss after the fact: a report.
+    odometer : PrivacyLoss or None
+        Bound on the loss so far that is valid wherever the run stops; None for the budget.
+    not_private : dict of str to float
+        Figures for experiments only: NOT differentially private.
     """
 
     model: Any
     answers: Answers
     spent: PrivacyLoss
+    odometer: PrivacyLoss | None = None
+    not_private: dict[str, float] = field(default_factory=dict, repr=False)
+
+
+class Private(_Private):
+    """The private side as a mechanism gets it: records, and the votes of teachers trained on them. PRIVATE.
+
+    Parameters
+    ----------
+    records : PrivateRecords
+    vote : callable, optional
+        Trains the teachers of the configuration on disjoint parts and lets them vote on all public points.
+        Called at most once, and not at all by mechanisms that learn from the records themselves.
+    """
+
+    def __init__(self, records: PrivateRecords, vote: Callable[[], Votes] | None = None) -> None:
+        self.records = records
+        self._vote = vote
+        self._votes: Votes | None = None
+
+    def votes(self) -> Votes:
+        """Votes of all teachers on all public points, in the order of the points."""
+        if self._votes is None:
+            if self._vote is None:
+                raise RuntimeError("no teachers here")
+            self._votes = self._vote()
+        return self._votes
+
+    def __repr__(self) -> str:
+        return f"Private({self.records!r})"
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from __future__ import annotations
 
 from pate_cli.audit.engine import RUNS, Finding, audit
 from pate_cli.audit.paths import differing_paths
-from pate_cli.mechanisms import baselines
-from pate_cli.mechanisms.protocol import LearnerPlan, SampledAttack
+from pate_cli.mechanisms.protocol import SampledAttack
 
 __all__ = [
     "RUNS",
@@ -32,15 +31,4 @@ __all__ = [
     "SampledAttack",
     "audit",
     "differing_paths",
-    "learner_attacks",
 ]
-
-
-def learner_attacks(plan: LearnerPlan) -> list[SampledAttack]:
-    """Worst-case neighbours for a private learner: those of the plan, or of the room of references."""
-    if hasattr(plan, "attacks"):
-        found: list[SampledAttack] = plan.attacks()
-        return found
-    if type(plan).__module__.startswith(f"{baselines.__name__}."):
-        return baselines.attacks(plan)
-    raise TypeError(f"{type(plan).__name__} offers no attacks")

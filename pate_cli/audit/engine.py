@@ -11,8 +11,8 @@ import numpy as np
 from pate_cli.audit.bounds import best_event, eps_lower_bound, mu_lower_bound
 from pate_cli.audit.output_scores import OutputTrial
 from pate_cli.audit.vote_scores import VoteTrial
-from pate_cli.mechanisms import LabellingPlan, VoteAttack
-from pate_cli.mechanisms.protocol import LearnerPlan, SampledAttack
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
 from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.types import FloatArray, PrivacyLoss
 
@@ -76,7 +76,7 @@ class Finding:
 
 
 def audit(
-    plan: LabellingPlan | LearnerPlan,
+    plan: LabellingPlan | Plan,
     pairs: Sequence[VoteAttack | SampledAttack],
     *,
     runs: int | None = None,
@@ -88,7 +88,7 @@ def audit(
 
     Parameters
     ----------
-    plan : LabellingPlan or LearnerPlan
+    plan : LabellingPlan or Plan
         The claim is its `guarantee`. Where that is mu-GDP the bound is on mu, turned to eps at the
         claimed delta; elsewhere it is on eps, from the two probabilities of one event.
     pairs : sequence of VoteAttack, or of SampledAttack
@@ -121,10 +121,10 @@ def audit(
     return found
 
 
-def _trial(plan: LabellingPlan | LearnerPlan, pair: VoteAttack | SampledAttack) -> Trial:
+def _trial(plan: LabellingPlan | Plan, pair: VoteAttack | SampledAttack) -> Trial:
     if isinstance(pair, SampledAttack):
         return OutputTrial(pair)
-    if isinstance(plan, LearnerPlan):
+    if isinstance(plan, Plan):
         raise TypeError("votes against a private learner")
     return VoteTrial(plan, pair)
 

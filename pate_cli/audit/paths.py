@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pate_cli.mechanisms import LabellingPlan, VoteAttack
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.protocol import LabellingPlan
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Answer, Votes
 

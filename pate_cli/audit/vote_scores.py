@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pate_cli.mechanisms import LabellingPlan, VoteAttack
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.protocol import LabellingPlan
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import UNANSWERED, FloatArray, IntArray, Released, Votes
+from pate_cli.types import UNANSWERED, FloatArray, IntArray, ReleasedLabels, Votes
 
 __all__ = ["VoteTrial"]
 
@@ -41,7 +42,7 @@ class VoteTrial:
 
     def released(
         self, neighbour: bool, runs: int, stream: np.random.SeedSequence
-    ) -> Iterator[tuple[int, slice, Released]]:
+    ) -> Iterator[tuple[int, slice, ReleasedLabels]]:
         """What is released, a query and a chunk of runs at a time, until none takes any more."""
         starts = range(0, runs, _CHUNK)
         for start, child in zip(starts, stream.spawn(len(starts)), strict=True):
@@ -54,7 +55,7 @@ class VoteTrial:
                 yield query, chunk, released
 
 
-def _outcome(released: Released) -> IntArray:
+def _outcome(released: ReleasedLabels) -> IntArray:
     """0 where unanswered, 1 + label where answered, -1 where the run took no more queries."""
     return np.where(released.reached[0], released.labels[0] - UNANSWERED, -1)
 
@@ -66,7 +67,7 @@ class _Learnt:
         self.outcomes = np.zeros((queries, n_classes + 1))
         self.moments = np.zeros((queries, 3, n_classes))  # number, sum, sum of squares
 
-    def see(self, query: int, released: Released) -> None:
+    def see(self, query: int, released: ReleasedLabels) -> None:
         outcomes = np.bincount(_outcome(released) + 1, minlength=self.outcomes.shape[1] + 1)
         self.outcomes[query] += outcomes[1:]
         if released.noisy_counts is not None:
@@ -101,7 +102,7 @@ class _Scores:
             self._add(query, released, values[:, chunk])
         return values
 
-    def _add(self, query: int, released: Released, values: FloatArray) -> None:
+    def _add(self, query: int, released: ReleasedLabels, values: FloatArray) -> None:
         """Add what one query's outputs say to `values`, shape (number of scores, R)."""
         outcome = _outcome(released)
         for row, table in zip(values, self._tables[:, query], strict=False):

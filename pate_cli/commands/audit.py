@@ -14,15 +14,11 @@ from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TypeAlias
 
     from pate_cli.audit import Finding
     from pate_cli.config import RunConfig
-    from pate_cli.mechanisms import LabellingPlan
-    from pate_cli.mechanisms.protocol import LearnerPlan
+    from pate_cli.mechanisms import LabellingPlan, Plan
     from pate_cli.types import PrivacyLoss
-
-    Plan: TypeAlias = LabellingPlan | LearnerPlan
 
 __all__ = ["main"]
 
@@ -69,10 +65,10 @@ def main(argv: list[str]) -> int:
     claim = plan.guarantee
     violation = worst.bound > claim.eps or bool(differing)
     verdict = _verdict(worst, claim, options.confidence, differing)
-    _print(plan, findings, _title(config, setting), verdict, violation=violation)
+    _print(plan, findings, _title(config, setting), verdict, learner=not on_votes, violation=violation)
     if options.output:
         record = {
-            "mechanism": config.mechanism.labeller or config.mechanism.name,
+            "mechanism": getattr(config.mechanism.options, "oracle", config.mechanism.name),
             "claim": {"eps": claim.eps, "delta": claim.delta, "mu": claim.mu, "how": claim.how},
             "plan": plan.describe(),
             **setting,
@@ -152,32 +148,33 @@ def _config(options: argparse.Namespace) -> RunConfig:
 
 def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Sequence[Any], dict[str, Any]]:
     """What to attack, with what, and the numbers it was calibrated for."""
-    from pate_cli.audit import RUNS, learner_attacks
+    from pate_cli.audit import RUNS
 
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
     setting: dict[str, Any] = {"queries": options.queries, "classes": options.classes}
-    if config.mechanism.labeller is None:
-        learner, records = _feasible(config, options, _learner)
-        attacks = learner_attacks(learner)
+    plan, records = _feasible(config, options)
+    labelling = plan.on_votes
+    if labelling is None:
+        attacks = plan.attacks()
         runs = options.runs or max(attack.runs for attack in attacks)
-        setting |= {"records": records, "n_teachers": learner.n_teachers, "runs": runs}
-        return learner, attacks, setting
-    plan, n_teachers = _feasible(config, options, _on_votes)
+        setting |= {"records": records, "n_teachers": plan.n_teachers, "runs": runs}
+        return plan, attacks, setting
+    n_teachers = plan.n_teachers
     if not options.teachers and not config.teacher.count:
-        n_teachers = max(n_teachers, plan.teachers_to_attack)
+        n_teachers = max(n_teachers, labelling.teachers_to_attack)
     setting |= {"n_teachers": n_teachers, "runs": options.runs or RUNS}
-    return plan, plan.attacks(n_teachers, options.classes), setting
+    return labelling, labelling.attacks(n_teachers, options.classes), setting
 
 
-def _feasible(config: RunConfig, options: argparse.Namespace, make: Callable[..., Any]) -> Any:
+def _feasible(config: RunConfig, options: argparse.Namespace) -> tuple[Plan, int]:
     """Make the plan, with more teachers until it is feasible, unless their number was given."""
     chosen = options.teachers or config.teacher.count
-    n_teachers = chosen or (_FEW_TEACHERS if config.mechanism.labeller == "confident_gnmax" else _TEACHERS)
+    n_teachers = chosen or (_FEW_TEACHERS if config.mechanism.name == "confident_gnmax" else _TEACHERS)
     first: InfeasibleError | None = None
     while n_teachers < _MOST_TEACHERS:
         try:
-            return make(config, options, n_teachers)
+            return _plan(config, options, n_teachers)
         except InfeasibleError as error:
             if chosen:
                 raise
@@ -186,29 +183,9 @@ def _feasible(config: RunConfig, options: argparse.Namespace, make: Callable[...
     raise first or ConfigError("--teachers", chosen, f"a whole number < {_MOST_TEACHERS}")
 
 
-def _on_votes(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[LabellingPlan, int]:
-    """A mechanism on votes, and the number of teachers."""
-    from pate_cli.mechanisms import plan_gaussian, plan_gnmax, plan_svt
-
-    m, delta, ell = config.mechanism, _DELTA if config.delta is None else config.delta, options.queries
-
-    def gaussian() -> LabellingPlan:
-        return plan_gaussian(config.eps, delta, ell, options.classes)
-
-    def svt() -> LabellingPlan:
-        return plan_svt(config.eps, delta, ell, n_teachers, rule=m.calibration, cutoff=m.cutoff)
-
-    def gnmax() -> LabellingPlan:
-        sizes = {"ell": ell, "answers": ell, "n_teachers": n_teachers, "n_classes": options.classes}
-        return plan_gnmax(m.name, m.options, eps=config.eps, delta=delta, **sizes)
-
-    make = {"gaussian": gaussian, "svt": svt, "gnmax": gnmax, "confident_gnmax": gnmax}
-    return make[str(m.labeller)](), n_teachers
-
-
-def _learner(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[LearnerPlan, int]:
-    """A private learner, and the number of private records."""
-    from pate_cli.pipeline import plan_learner
+def _plan(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[Plan, int]:
+    """The mechanism of the configuration, and the number of private records it is calibrated for."""
+    from pate_cli import mechanisms
     from pate_cli.types import Setting
 
     m, records = config.mechanism, options.records or max(_RECORDS, 2 * n_teachers)
@@ -218,7 +195,7 @@ def _learner(config: RunConfig, options: argparse.Namespace, n_teachers: int) ->
         n_private=records,
         n_public=options.queries,
         budget=options.queries,
-        n_features=1 if m.options.get("hypotheses") == "thresholds" else _FEATURES,
+        n_features=1 if getattr(m.options, "hypotheses", "") == "thresholds" else _FEATURES,
         n_classes=options.classes,
         n_teachers=min(n_teachers, records),
         sparse=False,
@@ -226,7 +203,7 @@ def _learner(config: RunConfig, options: argparse.Namespace, n_teachers: int) ->
         student=(config.student.estimator, config.student.params),
         unanswered=config.student.unanswered,
     )
-    return plan_learner(m.name, m.options, setting), records
+    return mechanisms.find(m.name).plan(m.options, setting), records
 
 
 @contextlib.contextmanager
@@ -250,7 +227,7 @@ def _title(config: RunConfig, setting: dict[str, Any]) -> str:
         name, given = m.name, [("records", "private records"), ("queries", "public points")]
     else:
         given = [("queries", "queries")]
-        labeller = m.labeller or "gaussian"
+        labeller = getattr(m.options, "oracle", m.name)
         name = labeller if m.name == labeller else f"{labeller}, the oracle of {m.name}"
     parts = [f"{setting[key]:,} {what}" for key, what in given]
     parts.append(f"{setting['classes']} classes")
@@ -272,18 +249,18 @@ def _verdict(worst: Finding, claim: PrivacyLoss, confidence: float, differing: S
 
 
 def _print(
-    plan: Plan,
+    plan: LabellingPlan | Plan,
     findings: list[Finding],
     setting: str,
     verdict: str,
     *,
+    learner: bool,
     violation: bool,
 ) -> None:
     from rich import box
     from rich.table import Table
 
     from pate_cli.console import out
-    from pate_cli.mechanisms.protocol import LearnerPlan
 
     claim = plan.guarantee
     table = Table(
@@ -294,7 +271,6 @@ def _print(
         show_edge=False,
         padding=(0, 1, 0, 0),
     )
-    learner = isinstance(plan, LearnerPlan)
     for column in ("records of D, against D'" if learner else "votes on D, against D'", "event"):
         table.add_column(column, overflow="fold")
     for column in ("on D", "on D'", "eps at least", "of claim"):

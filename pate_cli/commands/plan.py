@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pate_cli.engine.execution import CheckedRun
-    from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
-    from pate_cli.mechanisms.protocol import LearnerPlan
-    from pate_cli.privacy.svt import Calibration, SvtCalibration
 
 __all__ = ["main"]
 
@@ -78,17 +75,14 @@ def main(argv: list[str]) -> int:
 
 
 def _tables(run: CheckedRun) -> Iterator[Table]:
-    from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
-    from pate_cli.mechanisms.protocol import LearnerPlan
-
     yield _run(run)
-    plan = run.prepared.plan
-    if isinstance(plan, GaussianPlan):
-        yield _gaussian(plan, run.prepared.n_teachers)
-    elif isinstance(plan, SvtPlan):
-        yield _svt(plan, run)
-    elif isinstance(plan, GnmaxPlan | LearnerPlan):
-        yield _described(plan)
+    if not math.isinf(run.config.eps):
+        numbers = run.prepared.plan.numbers_table()
+        table = _table(numbers.title, *numbers.columns)
+        for row in numbers.rows:
+            table.add_row(*map(_show, row))
+        table.caption = numbers.caption or None
+        yield table
 
 
 def _run(run: CheckedRun) -> Table:
@@ -140,7 +134,7 @@ def _queries(run: CheckedRun) -> list[tuple[str, Any, str]]:
     ell, answers = public.get("ell"), public.get("answers")
     if ell is None:
         return []
-    if run.config.mechanism.queries == "active":
+    if run.config.mechanism.name == "active":
         asked = "split.budget, chosen actively"
     elif ell < m:
         asked = f"of {m:,} public points"
@@ -150,98 +144,6 @@ def _queries(run: CheckedRun) -> list[tuple[str, Any, str]]:
     if answers is not None and answers < ell:
         rows.append(("answers, at most", answers, "answers: split.budget; the other queries are checks"))
     return rows
-
-
-def _gaussian(plan: GaussianPlan, n_teachers: int) -> Table:
-    """Noise on a count of votes, and what fewer queries would cost after the fact."""
-    from pate_cli.privacy import gaussian
-
-    table = _table("Gaussian noise on a count of votes", "", "value", "unit")
-    table.add_row("sigma, exact", _show(plan.sigma), "votes")
-    table.add_row("sigma / teachers", _show(plan.sigma / n_teachers), "of all votes")
-    zcdp = gaussian.calibrate_sigma_zcdp(plan.eps, plan.delta, plan.ell, plan.sensitivity)
-    table.add_row("sigma by the looser zCDP rule", _show(zcdp), "votes (not used)")
-    table.add_row("sensitivity of one query, L2", _show(plan.sensitivity), "votes")
-    for share, word in ((4, "a quarter"), (2, "half"), (1, "all")):
-        asked = -(-plan.ell // share)
-        eps = gaussian.eps_of_mu(plan.sensitivity * math.sqrt(asked) / plan.sigma, plan.delta)
-        table.add_row(f"eps_ex_post of {word} of the queries", _show(eps), f"nats, {asked} queries")
-    return table
-
-
-def _described(plan: GnmaxPlan | LearnerPlan) -> Table:
-    """The public numbers of a plan, as it names them."""
-    table = _table("Calibration", "", "value")
-    names, values = table.columns
-    names.no_wrap, values.no_wrap = True, False  # a long guarantee is broken into lines, its name is not lost
-    table.add_row("guarantee", plan.guarantee.how)
-    for name, value in plan.describe().items():
-        if value is not None:
-            table.add_row(name, _show(value) if isinstance(value, int | float | str) else str(value))
-    return table
-
-
-def _svt(plan: SvtPlan, run: CheckedRun) -> Table:
-    """The calibration of the run, and the other two beside it."""
-    from pate_cli.mechanisms.plan import fewest_teachers
-    from pate_cli.mechanisms.votes import max_distance
-    from pate_cli.privacy.svt import CALIBRATIONS
-
-    used, n_teachers = plan.calibration, run.prepared.n_teachers
-    rules = sorted(CALIBRATIONS, key=lambda rule: rule != used.rule)
-    columns = [used, *(_other(rule, plan, run) for rule in rules[1:])]
-    table = _table("Sparse vector technique", "", f"{rules[0]} (used)", *rules[1:], "unit")
-    best = max_distance(n_teachers)
-
-    def row(name: str, unit: str, value: Any) -> None:
-        table.add_row(name, *("-" if c is None else _show(value(c)) for c in columns), unit)
-
-    row("cut-off T", "unstable answers", lambda c: c.cutoff)
-    row("noise", "kind", lambda c: c.noise)
-    row("threshold drawn", "times a run", lambda c: "T" if c.redraw else "1")
-    row("threshold w", "votes", lambda c: c.threshold)
-    row("threshold noise scale", "votes", lambda c: c.threshold_scale)
-    row("query noise scale", "votes", lambda c: c.query_scale)
-    row("delta of composition", "probability", lambda c: c.delta_comp)
-    row("delta of stability", "probability", lambda c: c.delta_stab)
-    row("half answered at", "votes", lambda c: c.margin(0.5))
-    row("95% answered at", "votes", lambda c: c.margin(0.05))
-    row("largest distance", "votes", lambda c: best)
-    if run.prepared.dataset.n_classes == 2:
-        row("majority for half", "of the teachers", lambda c: _share(c.margin(0.5), n_teachers))
-        row("majority for 95%", "of the teachers", lambda c: _share(c.margin(0.05), n_teachers))
-    row("fewest teachers", "teachers, at T", fewest_teachers)
-    row(
-        "feasible",
-        f"at {n_teachers:,} teachers",
-        lambda c: "yes" if fewest_teachers(c) <= n_teachers else "no",
-    )
-    table.caption = (
-        "Votes here are a distance: half the lead of the majority, less one.\n"
-        "Answered at: from this distance on, by at least half or 95% of the noise.\n"
-        "- : the published constants are no guarantee at this eps."
-    )
-    return table
-
-
-def _other(rule: Calibration, plan: SvtPlan, run: CheckedRun) -> SvtCalibration | None:
-    """Another calibration of the run, with its own T if that is left open; None where it does not hold."""
-    from pate_cli.mechanisms.plan import auto_cutoff
-    from pate_cli.privacy.svt import calibrate
-
-    c, cutoff = plan.calibration, run.config.mechanism.cutoff
-    try:
-        if cutoff is None:
-            cutoff = auto_cutoff(c.eps, c.delta, c.ell, run.prepared.n_teachers, rule)
-        return calibrate(rule, c.eps, c.delta, c.ell, cutoff)
-    except ValueError:
-        return None
-
-
-def _share(distance: float, n_teachers: int) -> float | str:
-    """Smallest share of the teachers that has a distance, for two classes."""
-    share = 0.5 + (2 * math.ceil(distance) + 1) / (2 * n_teachers)
-    return share if share <= 1 else "> 1"
 
 
 def _table(title: str, *columns: str) -> Table:

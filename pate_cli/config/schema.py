@@ -11,13 +11,12 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from pate_cli import aggregation, boosting
+from pate_cli import mechanisms
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.mechanisms import agnostic, baselines
 
 __all__ = [
     "ComputeConfig",
@@ -30,7 +29,6 @@ __all__ = [
     "parse",
 ]
 
-_CALIBRATIONS = ("tight", "liu2021", "bassily2018")
 _TOP = (
     *("dataset", "teacher", "student", "mechanism", "compute"),
     *("eps", "delta", "repeats", "seed", "split", "release", "ledger", "cache"),
@@ -45,17 +43,6 @@ _SEED = 2**128 - 1
 """NumPy's `SeedSequence` mixes 128 bits; a longer seed is a mistake."""
 
 _ADDRESS = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
-_MECHANISM_KEYS = {
-    "gaussian": ("name",),
-    "svt": ("name", "calibration", "cutoff", "holdout", "share"),
-    "confident_svt": ("name", "calibration", "cutoff"),
-    "active": ("name", "oracle", "mellowness", "fill", "calibration", "cutoff"),
-}
-_GNMAX: dict[str, dict[str, Any]] = {
-    "gnmax": {"sanitise": 0.0},
-    "confident_gnmax": {"sanitise": 0.0, "confidence": 0.75, "checks": 0.2},
-}
-_LEARNERS = {**agnostic.OPTIONS, **baselines.OPTIONS, **aggregation.OPTIONS, **boosting.OPTIONS}
 
 
 @dataclass(frozen=True)
@@ -91,46 +78,21 @@ class StudentConfig:
 
 @dataclass(frozen=True)
 class MechanismConfig:
-    """`mechanism`: who labels (`labeller`) and which points are asked (`queries`).
+    """`mechanism`: its name, and its options as its module reads them.
 
     Attributes
     ----------
     name : str
-        As chosen: gaussian, svt, active, or a private learner.
-    labeller : {"gaussian", "svt", "gnmax", "confident_gnmax"} or None
-        None for a private learner: there is no mechanism on votes.
-    queries : {"passive", "active", "confident"}
-    calibration : {"tight", "liu2021", "bassily2018"}
-        Of the sparse vector technique.
-    cutoff : int or None
-        T of the sparse vector technique; None for auto.
-    mellowness : float
-        c0 of the active learner.
-    fill : bool
-        Whether what the active learner leaves of the budget is asked of random points.
-    options : dict
-        Of GNMax or a private learner; their values are checked by its room.
+        As chosen, or the import path of a module.
+    options : Any
+        `Options` of that module; every value is checked.
+    label : str
+        Name in tables and of directories.
     """
 
     name: str
-    labeller: Literal["gaussian", "svt", "gnmax", "confident_gnmax"] | None
-    queries: Literal["passive", "active", "confident"]
-    calibration: Literal["tight", "liu2021", "bassily2018"] = "tight"
-    cutoff: int | None = None
-    mellowness: float = 0.05
-    fill: bool = True
-    options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def rounds(self) -> int:
-        """Rounds of queries that share the budget; a value that boosting will refuse counts as 1."""
-        rounds = self.options.get("rounds") if self.name == "boosting" else 1
-        return rounds if isinstance(rounds, int) and rounds >= 1 else 1
-
-    @property
-    def label(self) -> str:
-        """Name in tables; the active learner's says who answers if it is not the default."""
-        return "active-svt" if self.name == "active" and self.labeller == "svt" else self.name
+    options: Any
+    label: str
 
 
 @dataclass(frozen=True)
@@ -241,9 +203,6 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
 
 
 def _check_release(config: RunConfig) -> None:
-    if config.mechanism.name not in _MECHANISM_KEYS:
-        accepted = f"{', '.join(_MECHANISM_KEYS)} with release=true: only they have exact noise"
-        raise ConfigError("mechanism.name", config.mechanism.name, accepted)
     if config.split.mode != "records":  # the ledger's losses are of records, and the features would be shown
         raise ConfigError("split.mode", config.split.mode, "records with release=true")
     if math.isinf(config.eps):
@@ -274,29 +233,9 @@ def _compute(group: Mapping[str, Any]) -> ComputeConfig:
 
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
-    name = _choice("mechanism.name", group.get("name"), (*_MECHANISM_KEYS, *_GNMAX, *_LEARNERS))
-    if name == "svt" and group.get("cutoff") == "private":  # it trains its teachers on fewer records
-        _known("mechanism.", group, _MECHANISM_KEYS[name])
-        given = {key: value for key, value in group.items() if key not in ("name", "cutoff")}
-        name, group = "svt_private", given | {"name": "svt_private"}
-    if name in _LEARNERS or name in _GNMAX:
-        defaults = {**_LEARNERS, **_GNMAX}[name]
-        _known("mechanism.", group, ("name", *defaults))
-        options = {**defaults, **{key: value for key, value in group.items() if key != "name"}}
-        return MechanismConfig(name, name if name in _GNMAX else None, "passive", options=options)
-    _known("mechanism.", group, _MECHANISM_KEYS[name])
-    calibration = _choice("mechanism.calibration", group.get("calibration", "tight"), _CALIBRATIONS)
-    cutoff = group.get("cutoff", "auto")
-    otherwise = "auto, private, or " if name == "svt" else "auto, or "
-    number = None if cutoff == "auto" else _whole("mechanism.cutoff", cutoff, low=1, otherwise=otherwise)
-    if name == "confident_svt":
-        return MechanismConfig(name, "svt", "confident", calibration, number)
-    if name != "active":
-        return MechanismConfig(name, name, "passive", calibration, number)
-    oracle = _choice("mechanism.oracle", group.get("oracle"), ("gaussian", "svt"))
-    mellowness = _number("mechanism.mellowness", group.get("mellowness"), low=0, zero=True)
-    fill = _flag("mechanism.fill", group.get("fill", True))
-    return MechanismConfig(name, oracle, "active", calibration, number, mellowness, fill)
+    name = _text("mechanism.name", group.get("name"))
+    options = mechanisms.read(name, {key: value for key, value in group.items() if key != "name"})
+    return MechanismConfig(name, options, mechanisms.label(name, options))
 
 
 def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:

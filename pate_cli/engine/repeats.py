@@ -20,7 +20,7 @@ from pate_cli.engine.parallel.tasks import single_threaded
 if TYPE_CHECKING:
     from pate_cli.engine.cache import Lesson
     from pate_cli.engine.votes import Shelf
-    from pate_cli.pipeline import Outcome, Prepared, Taught
+    from pate_cli.pipeline import Outcome, Prepared, Trained
     from pate_cli.teachers import Failures
     from pate_cli.types import IntArray
 
@@ -169,11 +169,10 @@ def _elsewhere(
 ) -> Generator[Outcome, None, None]:
     """Spread repeats over workers; where they are too few for all workers, spread the teachers of each."""
     from pate_cli.engine.votes import run_taught
-    from pate_cli.mechanisms.protocol import LearnerPlan
 
     before = run.config.repeats - len(left)
     known = any(shelf.has(run, repeat) for repeat in left)
-    if not by_teachers or known or isinstance(run.plan, LearnerPlan):  # which is not made of votes
+    if not by_teachers or known or not run.plan.asks_votes:  # which is not made of votes
         asked = [(repeat, shelf.recall(run, repeat)) for repeat in left]
         for number, ((repeat, _), (outcome, lesson)) in enumerate(spread(_one, run, asked), start=1):
             shelf.keep(run, repeat, lesson)
@@ -232,13 +231,13 @@ def _some_teachers(run: Prepared, item: tuple[int, int, int]) -> tuple[IntArray,
     return votes.counts, int(on_test[np.arange(len(y)), y].sum()), failures
 
 
-def _taught(run: Prepared, repeat: int, parts: Sequence[tuple[IntArray, int, Failures]]) -> Taught:
-    """Give what `pipeline.teach` would, from parts that make up all teachers."""
-    from pate_cli.pipeline import Streams, Taught, _split
+def _taught(run: Prepared, repeat: int, parts: Sequence[tuple[IntArray, int, Failures]]) -> Trained:
+    """Give what `pipeline.train` would, from parts that make up all teachers."""
+    from pate_cli.pipeline import Streams, Trained, split_of
     from pate_cli.types import Votes
 
-    split = _split(run, Streams.of(run.config.seed, repeat))
+    split = split_of(run, Streams.of(run.config.seed, repeat))
     reduce(add, (failures for _, _, failures in parts)).check()
     counts: IntArray = sum(counts for counts, _, _ in parts)  # type: ignore[assignment]
     right = sum(right for _, right, _ in parts)
-    return Taught(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)
+    return Trained(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)

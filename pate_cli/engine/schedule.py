@@ -1,6 +1,6 @@
 """Doing the repeats of many rows: teachers once for rows that share them, nothing done twice.
 
-For each repeat and each group of rows with the same teachers: `pipeline.teach` once, then
+For each repeat and each group of rows with the same teachers: `pipeline.train` once, then
 `pipeline.run_repeat` for each row. Every repeat of a row is kept the moment it is done, so
 a run that is killed goes on where it was; on a Dask cluster, whose workers may have other disks,
 the moment it comes back. A failure is never kept.
@@ -227,7 +227,7 @@ class _Votes:
 def _teaching(jobs: Mapping[str, _Job], task: _Task) -> list[Prepared]:
     """Rows with votes: private learners split for themselves, and have no use for teachers."""
     runs = (jobs[row].prepared for row in task.rows)
-    return [run for run in runs if run.config.mechanism.labeller is not None]
+    return [run for run in runs if run.plan.asks_votes]
 
 
 def _do_whole(shared: _Shared, task: _Task) -> list[_Done]:
@@ -244,7 +244,7 @@ def _do(shared: _Shared, task: _Task) -> Iterator[_Done]:
         try:
             for row in task.rows:  # a worker imports learners for itself, perhaps later than we did
                 shared.jobs[row].identity.check()
-            taught = pipeline.teach(teaching[0], task.repeat, task.lesson) if teaching else None
+            taught = pipeline.train(teaching[0], task.repeat, task.lesson) if teaching else None
         except Exception as error:  # without votes there is no row
             yield from (_Done(row, failure=Failure(row, task.repeat, _said(error))) for row in task.rows)
             return

@@ -29,8 +29,7 @@ from pate_cli.engine.cache import (
     library_versions,
     size_limit,
 )
-from pate_cli.mechanisms.protocol import LearnerPlan
-from pate_cli.pipeline import Outcome, Prepared, Taught
+from pate_cli.pipeline import Outcome, Prepared, Trained
 
 __all__ = ["Shelf", "check_cache", "content_key", "lesson_of", "run_repeat", "run_taught"]
 
@@ -90,14 +89,14 @@ class Shelf:
 
     def has(self, run: Prepared, repeat: int) -> bool:
         """Whether there seems to be a lesson, without reading it."""
-        if isinstance(run.plan, LearnerPlan):
+        if not run.plan.asks_votes:
             return False
         key = content_key(run, repeat)
         return key in self._memory or (self._on_disk(run) and key in self._store)
 
     def recall(self, run: Prepared, repeat: int) -> Lesson | None:
         """Lesson of a repeat, if it is known."""
-        if isinstance(run.plan, LearnerPlan):
+        if not run.plan.asks_votes:
             return None
         key = content_key(run, repeat)
         lesson = self._memory.recall(key)
@@ -158,22 +157,22 @@ def run_repeat(run: Prepared, repeat: int, lesson: Lesson | None = None) -> tupl
     Lesson or None
         For `Shelf.keep`; None if there is nothing new to keep.
     """
-    if isinstance(run.plan, LearnerPlan):
+    if not run.plan.asks_votes:
         return pipeline.run_repeat(run, repeat), None
     started = time.perf_counter()
     known = -1 if lesson is None else len(lesson.ceilings)
-    outcome, new = run_taught(run, repeat, pipeline.teach(run, repeat, lesson))
+    outcome, new = run_taught(run, repeat, pipeline.train(run, repeat, lesson))
     result = replace(outcome.result, seconds=time.perf_counter() - started)
     return replace(outcome, result=result), new if len(new.ceilings) > known else None
 
 
-def run_taught(run: Prepared, repeat: int, taught: Taught) -> tuple[Outcome, Lesson]:
+def run_taught(run: Prepared, repeat: int, taught: Trained) -> tuple[Outcome, Lesson]:
     """Do one repeat with teachers that are done; its outcome, and the lesson for `Shelf.keep`."""
     outcome = pipeline.run_repeat(run, repeat, taught)
     return outcome, lesson_of(taught)
 
 
-def lesson_of(taught: Taught) -> Lesson:
+def lesson_of(taught: Trained) -> Lesson:
     """Give what the teachers of a repeat left, for `Shelf.keep`. PRIVATE."""
     counts = np.array(taught.votes.counts)  # joblib may have lent us a file
     return Lesson(counts, taught.teacher_accuracy, taught.ceilings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pate_cli.config import MechanismConfig
 from pate_cli.frontier.yardsticks import ALL_PRIVATE, MAJORITY, Yardstick
 from pate_cli.reproduce.rows import DoneRow
 from pate_cli.reproduce.statistics import Interval, paired
@@ -65,9 +66,19 @@ def _best(rows: Sequence[DoneRow], ceiling: Yardstick) -> list[str]:
     return said
 
 
+def _labeller(mechanism: MechanismConfig) -> str:
+    """Mechanism that answers: its own name, or its oracle's."""
+    return str(getattr(mechanism.options, "oracle", mechanism.name))
+
+
+def _strategy(mechanism: MechanismConfig) -> str:
+    """Which points it asks: `passive`, or the name of what picks them."""
+    return "passive" if mechanism.name in ("gaussian", "svt") else mechanism.name
+
+
 def _sparse_vector(rows: Sequence[DoneRow]) -> list[str]:
     """Hold each method over sparse vector against those over the Gaussian mechanism that ask as it does."""
-    queries = {row.planned.method: row.planned.config.mechanism.queries for row in rows}
+    queries = {row.planned.method: _strategy(row.planned.config.mechanism) for row in rows}
     said = []
     for name in _names(rows, "svt"):
         of = [row for row in rows if row.planned.method == name]
@@ -82,7 +93,9 @@ def _sparse_vector(rows: Sequence[DoneRow]) -> list[str]:
 def _names(rows: Sequence[DoneRow], labeller: str) -> list[str]:
     """Methods in which the mechanism is asked with that labeller."""
     return list(
-        dict.fromkeys(row.planned.method for row in rows if row.planned.config.mechanism.labeller == labeller)
+        dict.fromkeys(
+            row.planned.method for row in rows if _labeller(row.planned.config.mechanism) == labeller
+        )
     )
 
 
@@ -110,12 +123,18 @@ def _calibrations(rows: Sequence[DoneRow]) -> list[str]:
     said = []
     for row in sorted(rows, key=lambda row: row.eps):
         m = row.planned.config.mechanism
-        if m.labeller != "svt" or m.calibration != "tight":
+        if _labeller(m) != "svt" or m.options.calibration != "tight":
             continue
         for other in rows:
             c = other.planned.config
-            same = (c.mechanism.queries, c.mechanism.cutoff, c.eps) == (m.queries, m.cutoff, row.eps)
-            if not same or c.mechanism.labeller != "svt" or c.mechanism.calibration != "liu2021":
+            if _labeller(c.mechanism) != "svt" or c.mechanism.options.calibration != "liu2021":
+                continue
+            same = (_strategy(c.mechanism), c.mechanism.options.cutoff, c.eps) == (
+                _strategy(m),
+                m.options.cutoff,
+                row.eps,
+            )
+            if not same:
                 continue
             if other.planned.teaching == row.planned.teaching and (row.units or other.units):
                 said.append(_answered(row, other))

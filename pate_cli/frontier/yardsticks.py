@@ -135,10 +135,10 @@ def _identity(row: PlannedRow, name: str) -> Identity:
 
 def _repeat(run: Prepared, repeat: int) -> dict[str, Unit]:
     """Measure each of `_MEASURES` at the split of one repeat."""
-    from pate_cli.pipeline import Streams, _split
+    from pate_cli.pipeline import Streams, split_of
 
     streams = Streams.of(run.config.seed, repeat)
-    split = _split(run, streams)
+    split = split_of(run, streams)
     seed = int(streams.student.integers(2**31))
 
     def fit(X: Any, y: Any) -> Any:

@@ -1,38 +1,77 @@
-"""Labelling services: votes of one query in, an answer (or none) out, adaptively.
+"""Mechanisms: from the private side to what is released. One module a mechanism; see `protocol`."""
 
-A mechanism is chosen and calibrated from public numbers (`plan`), then put to
-work on votes (`LabellingPlan.service`).
-"""
+from __future__ import annotations
 
-from pate_cli.mechanisms.attacks import VoteAttack
-from pate_cli.mechanisms.counting import auto_count
-from pate_cli.mechanisms.gnmax import GnmaxPlan, plan_gnmax
-from pate_cli.mechanisms.integer import with_integer_noise
-from pate_cli.mechanisms.plan import (
-    GaussianPlan,
-    LabellingPlan,
-    NoPrivacyPlan,
-    SvtPlan,
-    plan_gaussian,
-    plan_svt,
-)
-from pate_cli.mechanisms.service import VoteService
-from pate_cli.mechanisms.stable import StableService, aggregate, release_once
+import importlib
+import importlib.metadata
+import importlib.util
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
-__all__ = [
-    "GaussianPlan",
-    "GnmaxPlan",
-    "LabellingPlan",
-    "NoPrivacyPlan",
-    "StableService",
-    "SvtPlan",
-    "VoteAttack",
-    "VoteService",
-    "aggregate",
-    "auto_count",
-    "plan_gaussian",
-    "plan_gnmax",
-    "plan_svt",
-    "release_once",
-    "with_integer_noise",
-]
+from pate_cli.checks import read_options
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
+from pate_cli.types import Setting
+
+__all__ = ["GROUP", "LabellingPlan", "Plan", "SampledAttack", "find", "label", "names", "plan", "read"]
+
+GROUP = "pate.mechanisms"
+"""Entry points of mechanisms of other packages: a name, and the module that has it."""
+
+_ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.baselines")
+
+
+@cache
+def find(name: str) -> Any:
+    """Get the module of a mechanism: one of this room, of an installed package, or an import path.
+
+    Raises
+    ------
+    ConfigError
+        Naming `mechanism.name` and the mechanisms there are.
+    """
+    for room in _ROOMS:
+        if name.isidentifier() and importlib.util.find_spec(f"{room}.{name}") is not None:
+            module = importlib.import_module(f"{room}.{name}")
+            if hasattr(module, "Options"):
+                return module
+    for point in importlib.metadata.entry_points(group=GROUP, name=name):
+        return point.load()
+    if "." in name:
+        try:
+            module = importlib.import_module(name)
+        except ImportError as error:
+            raise ConfigError("mechanism.name", name, f"a module that can be imported ({error})") from error
+        if hasattr(module, "Options") and hasattr(module, "plan"):
+            return module
+        raise ConfigError("mechanism.name", name, "a module with Options and plan; see docs/extending.md")
+    raise ConfigError("mechanism.name", name, ", ".join(names()))
+
+
+def names() -> list[str]:
+    """List the mechanisms of this room and of installed packages."""
+    found = []
+    for room in _ROOMS:
+        for info in pkgutil.iter_modules(importlib.import_module(room).__path__):
+            if not info.ispkg and hasattr(importlib.import_module(f"{room}.{info.name}"), "Options"):
+                found.append(info.name)
+    return sorted(found + [point.name for point in importlib.metadata.entry_points(group=GROUP)])
+
+
+def read(name: str, given: Mapping[str, Any]) -> Any:
+    """Make the options of a mechanism from what was given; raises InputError."""
+    return read_options(find(name).Options, given, "mechanism.")
+
+
+def label(name: str, options: Any) -> str:
+    """Name a mechanism in tables, with what of its options is another mechanism to a reader."""
+    module = find(name)
+    return str(module.label(options)) if hasattr(module, "label") else name
+
+
+def plan(name: str, given: Mapping[str, Any], setting: Setting) -> Plan:
+    """Calibrate a mechanism by its name; raises InputError where an option is wrong or it cannot work."""
+    made: Plan = find(name).plan(read(name, given), setting)
+    return made

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import learners, mechanisms, teachers
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli import learners, teachers
+from pate_cli.checks import OneOf, Real, Whole, option
+from pate_cli.mechanisms.gaussian import plan_gaussian
+from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
 from pate_cli.privacy.noise import Noise
 from pate_cli.students.boosted import BoostedClassifier
 from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares
@@ -18,21 +20,34 @@ from pate_cli.types import (
     Answer,
     Answers,
     FloatArray,
-    Holdout,
     IntArray,
-    Learnt,
     PrivacyLoss,
-    PrivateRecords,
+    Private,
     PublicPoints,
+    Released,
     Setting,
     Votes,
 )
 
-__all__ = ["BoostingPlan"]
+__all__ = ["BoostingPlan", "Options", "plan"]
 
 
 @dataclass(frozen=True)
-class BoostingPlan:
+class Options:
+    """Options of `mechanism=boosting`."""
+
+    rounds: int = option(4, Whole(1, 100))
+    step: float = option(4.0, Real(0, 100))
+    kernel: str = option("auto", OneOf(("auto", "linear", "rbf")))
+
+
+def plan(options: Options, setting: Setting) -> Plan:
+    """Calibrate for `rounds` rounds on all public points."""
+    return BoostingPlan.of(setting, rounds=options.rounds, step=options.step, kernel=options.kernel)
+
+
+@dataclass(frozen=True)
+class BoostingPlan(Plan):
     """Boosting by votes: in each round all teachers vote on all public points, and the student adds a step.
 
     A record's weight in round t is how wrong the student of the rounds before is on it,
@@ -76,14 +91,14 @@ class BoostingPlan:
     rounds: int
     step: float
     kernel: str
-    labelling: mechanisms.LabellingPlan
+    labelling: LabellingPlan
     fit: Callable[..., dict[str, FloatArray]] = field(default=learn_shares, repr=False)
 
     @classmethod
     def of(cls, setting: Setting, *, rounds: int, step: float, kernel: str) -> BoostingPlan:
         """Calibrate for `rounds` rounds on all public points."""
         s = setting
-        labelling = mechanisms.plan_gaussian(s.eps, s.delta, rounds * s.n_public, s.n_classes)
+        labelling = plan_gaussian(s.eps, s.delta, rounds * s.n_public, s.n_classes)
         return cls(setting, rounds, step, kernel, labelling)
 
     @property
@@ -100,10 +115,11 @@ class BoostingPlan:
         """Its public numbers."""
         return {"rounds": self.rounds, "step": self.step, "kernel": self.kernel, **self.labelling.describe()}
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
-        """Do the rounds; see `LearnerPlan`."""
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
+        """Do the rounds; see `Plan`."""
+        records = private.records
         s = self.setting
         service = self.labelling.service(noise)
         sigma = getattr(self.labelling, "sigma", 0.0)
@@ -113,12 +129,12 @@ class BoostingPlan:
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
         coefficients: dict[str, FloatArray] = {}
         model = BoostedClassifier(landmarks, coefficients, s.n_classes)
-        weights = np.ones(private.n_records)
-        scores = np.zeros((private.n_records, 1 if s.n_classes == 2 else s.n_classes))
-        records = _bounded(private.X)
+        weights = np.ones(records.n_records)
+        scores = np.zeros((records.n_records, 1 if s.n_classes == 2 else s.n_classes))
+        bounded = _bounded(records.X)
         for _ in range(self.rounds):
             ensemble = teachers.train(
-                private,
+                records,
                 n_teachers=s.n_teachers,
                 learner=learner,
                 rng=rng,
@@ -131,19 +147,15 @@ class BoostingPlan:
             added = {name: self.step * values for name, values in found.items()}
             for name, values in added.items():
                 coefficients[name] = coefficients.get(name, 0.0) + values
-            scores += landmarks.evaluate(records, added)  # of each record by itself
-            weights = _weights(model.probabilities(scores), private.y)
+            scores += landmarks.evaluate(bounded, added)  # of each record by itself
+            weights = _weights(model.probabilities(scores), records.y)
         everything = np.arange(public.n_points, dtype=np.int64)
         answered = Answers(everything, model.predict(public.X), n_teachers=s.n_teachers)
-        return Learnt(model, answered, service.spent())
-
-    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Nothing of its own."""
-        return {}
+        return Released(model, answered, service.spent())
 
     def attacks(self) -> list[SampledAttack]:
         """Two private sets that differ in one record, for an audit, put to `learn` itself."""
-        from pate_cli.boosting.attack import attacks
+        from pate_cli.mechanisms.boosting_attack import attacks
 
         return attacks(self)
 

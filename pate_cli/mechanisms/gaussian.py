@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms import attacks
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.labelling import LabelledByVotes
+from pate_cli.mechanisms.plain import NoPrivacyPlan
+from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.votes import majority
-from pate_cli.privacy.gaussian import eps_of_mu
+from pate_cli.privacy.discrete import calibrate_discrete_sigma, discrete_eps, unit_shifts
+from pate_cli.privacy.gaussian import calibrate_sigma, calibrate_sigma_zcdp, eps_of_mu, mu_of
 from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.odometer import gaussian_odometer
-from pate_cli.types import FloatArray, IntArray, PrivacyLoss, Released, Votes
+from pate_cli.queries.passive import Passive
+from pate_cli.types import FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["GaussianService", "l2_sensitivity", "noisy_counts"]
+__all__ = ["GaussianPlan", "GaussianService", "IntegerGaussianPlan", "IntegerGaussianService", "Options"]
+__all__ += ["l2_sensitivity", "noisy_counts", "plan", "plan_gaussian"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """None."""
+
+
+def plan(options: Options, setting: Setting) -> Plan:
+    """Ask about all public points in random order."""
+    s = setting
+    return LabelledByVotes(plan_gaussian(s.eps, s.delta, s.n_public, s.n_classes), Passive(), s)
 
 
 def l2_sensitivity(n_classes: int) -> float:
@@ -97,7 +119,7 @@ class GaussianService(VoteService):
         """How many queries have been answered."""
         return f"{self._asked} of {self._ell} queries have been answered"
 
-    def ask(self, votes: Votes) -> Released:
+    def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `VoteService`."""
         counts = votes.counts[: self._ell - self._asked]
         self._asked += len(counts)
@@ -107,7 +129,7 @@ class GaussianService(VoteService):
         noisy = noisy_counts(rows, votes.n_teachers, self._sigma, self._noise)
         # for two classes: 1 where the noisy count of class 1 is at least K/2
         labels = majority(noisy).reshape(shape)
-        return Released(labels, noisy.reshape(*shape, counts.shape[1]), np.ones(shape, dtype=bool))
+        return ReleasedLabels(labels, noisy.reshape(*shape, counts.shape[1]), np.ones(shape, dtype=bool))
 
     def spent(self) -> PrivacyLoss:
         """Loss of the queries asked so far (LZCW21's eps_ex_post): a report, not a guarantee."""
@@ -119,3 +141,131 @@ class GaussianService(VoteService):
         """Valid at any stopping time; may pass the budget near its end (`pate_cli.privacy.odometer`)."""
         bound = gaussian_odometer(self._asked, self._ell, self._sigma, self._delta, self._sensitivity)
         return PrivacyLoss(bound, self._delta, "Gaussian odometer on 8 stages", data_dependent=True)
+
+
+@dataclass(frozen=True)
+class GaussianPlan:
+    """The Gaussian mechanism calibrated for `ell` queries; see `GaussianService`.
+
+    Attributes
+    ----------
+    eps, delta : float
+    ell : int
+    sigma : float
+        Standard deviation of the noise on a count, in votes.
+    sensitivity : float
+        L2 sensitivity of one query, in votes.
+    """
+
+    eps: float
+    delta: float
+    ell: int
+    sigma: float
+    sensitivity: float
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all `ell` queries."""
+        mu = mu_of(self.eps, self.delta)
+        return PrivacyLoss(self.eps, self.delta, f"exact Gaussian profile of {self.ell} queries", mu=mu)
+
+    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+        """Put it to work, in one run or in several side by side."""
+        return GaussianService(self.sigma, self.ell, self.delta, self.sensitivity, noise, runs)
+
+    def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+        """Worst-case votes for an audit."""
+        return attacks.on_gaussian(self.ell, n_teachers, n_classes)
+
+    @property
+    def teachers_to_attack(self) -> int:
+        """Fewest teachers whose votes reach all that the attacks want."""
+        return attacks.FEWEST_TEACHERS
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return asdict(self)
+
+    def numbers_table(self, n_teachers: int, n_classes: int) -> NumbersTable:
+        """Noise on a count of votes, and what fewer queries would cost after the fact."""
+        rows: list[tuple[Any, ...]] = [
+            ("sigma, exact", self.sigma, "votes"),
+            ("sigma / teachers", self.sigma / n_teachers, "of all votes"),
+            (
+                "sigma by the looser zCDP rule",
+                calibrate_sigma_zcdp(self.eps, self.delta, self.ell, self.sensitivity),
+                "votes (not used)",
+            ),
+            ("sensitivity of one query, L2", self.sensitivity, "votes"),
+        ]
+        for share, word in ((4, "a quarter"), (2, "half"), (1, "all")):
+            asked = -(-self.ell // share)
+            eps = eps_of_mu(self.sensitivity * math.sqrt(asked) / self.sigma, self.delta)
+            rows.append((f"eps_ex_post of {word} of the queries", eps, f"nats, {asked} queries"))
+        return NumbersTable("Gaussian noise on a count of votes", ("", "value", "unit"), rows)
+
+    def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
+        """Calibrate the integer Gaussian; see `IntegerGaussianService`.
+
+        Raises
+        ------
+        ConfigError
+            If eps asks for less noise than the integer Gaussian's bounds are for.
+        """
+        try:
+            sigma = calibrate_discrete_sigma(self.eps, self.delta, self.ell, n_classes)
+        except ValueError as error:
+            raise ConfigError("eps", self.eps, f"less with release=true: {error}") from error
+        return IntegerGaussianPlan(self.eps, self.delta, self.ell, sigma, self.sensitivity, n_classes)
+
+
+@dataclass(frozen=True)
+class IntegerGaussianPlan(GaussianPlan):
+    """The Gaussian mechanism with noise N_Z(0, sigma^2); see `IntegerGaussianService`."""
+
+    n_classes: int
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all `ell` queries."""
+        return PrivacyLoss(self.eps, self.delta, f"integer Gaussian profile of {self.ell} queries")
+
+    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+        """Put it to work, in one run or in several side by side."""
+        return IntegerGaussianService(self, noise, runs)
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return super().describe() | {"integer_noise": True}
+
+
+class IntegerGaussianService(GaussianService):
+    """Noisy majority with integer noise, which `noise` must be a source of.
+
+    **Guarantee.** (eps, delta)-DP under the assumptions of `GaussianService`, by the
+    bound of `pate_cli.privacy.discrete.log_discrete_profile`.
+    """
+
+    def __init__(self, plan: IntegerGaussianPlan, noise: Noise, runs: int = 1) -> None:
+        super().__init__(plan.sigma, plan.ell, plan.delta, plan.sensitivity, noise, runs)
+        self._plan = plan
+
+    def spent(self) -> PrivacyLoss:
+        """Loss of the queries asked so far: a report, not a guarantee."""
+        plan = self._plan
+        eps = discrete_eps(plan.sigma, unit_shifts(self._asked, plan.n_classes), plan.delta)
+        how = f"integer Gaussian profile of the {self._asked} queries asked"
+        return PrivacyLoss(min(eps, plan.eps), plan.delta, how, data_dependent=True)
+
+    def odometer(self) -> PrivacyLoss:
+        """Not proved for integer noise: the budget."""
+        return PrivacyLoss(self._plan.eps, self._plan.delta, "the budget", data_dependent=True)
+
+
+def plan_gaussian(eps: float, delta: float, ell: int, n_classes: int) -> LabellingPlan:
+    """Calibrate the Gaussian mechanism; eps = inf gives no noise."""
+    if math.isinf(eps):
+        return NoPrivacyPlan(ell)
+    sensitivity = l2_sensitivity(n_classes)
+    sigma = calibrate_sigma(eps, delta, ell, sensitivity)
+    return GaussianPlan(eps, delta, ell, sigma, sensitivity)

@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import attacks
 from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.gaussian import l2_sensitivity, noisy_counts
+from pate_cli.mechanisms.labelling import LabelledByVotes
+from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan, described
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import gaussian
@@ -29,7 +32,8 @@ from pate_cli.privacy.gnmax import (
 )
 from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.roots import root_on_safe_side
-from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, Released, Votes
+from pate_cli.queries.passive import Passive
+from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["GnmaxPlan", "GnmaxService", "plan_gnmax"]
 
@@ -101,6 +105,14 @@ class GnmaxPlan:
         """Its public numbers."""
         return asdict(self)
 
+    def numbers_table(self, n_teachers: int, n_classes: int) -> NumbersTable:
+        """Its public numbers."""
+        return described(self.guarantee, self.describe())
+
+    def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
+        """Refuse: GNMax has no exact noise."""
+        raise ConfigError("mechanism.name", "gnmax", "a mechanism with exact noise with release=true")
+
 
 class GnmaxService(VoteService):
     """Label by the largest noisy count; with a check, only where it says that teachers agree.
@@ -152,7 +164,7 @@ class GnmaxService(VoteService):
         """How many queries were taken and answered, in the first run."""
         return f"{self._asked[0]} queries taken, {self._answered[0]} answered"
 
-    def ask(self, votes: Votes) -> Released:
+    def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `VoteService`."""
         plan, counts = self._plan, votes.counts
         shape = (len(counts), self.runs)
@@ -172,7 +184,7 @@ class GnmaxService(VoteService):
         if plan.sigma_check is not None:
             self._checked.append(counts[reached[:, 0]])
         self._labelled.append(counts[passed[:, 0]])
-        return Released(labels, None, reached)
+        return ReleasedLabels(labels, None, reached)
 
     def spent(self) -> PrivacyLoss:
         """Loss after the fact: of the queries taken and answered, or the sanitised limit if that is lower.
@@ -230,46 +242,60 @@ class GnmaxService(VoteService):
         return eps_of_rdp(total, plan.order, plan.delta - sanitiser.failure)
 
 
+SANITISE = Real(0, 1, closed_below=True, open_above=True)
+"""Share of eps for the sanitised report; 0 for none."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=gnmax`."""
+
+    sanitise: float = option(0.0, SANITISE)
+
+
+def plan(options: Options, setting: Setting) -> Plan:
+    """Answer all public points."""
+    labelling = plan_gnmax(setting, name="gnmax", sanitise=options.sanitise)
+    return LabelledByVotes(labelling, Passive(), setting)
+
+
 def plan_gnmax(
-    name: str,
-    options: dict[str, Any],
+    setting: Setting,
     *,
-    eps: float,
-    delta: float,
-    ell: int,
-    answers: int,
-    n_teachers: int,
-    n_classes: int,
+    name: str,
+    sanitise: float,
+    confidence: float | None = None,
+    checks: float | None = None,
 ) -> GnmaxPlan:
-    """Calibrate GNMax (`name` gnmax) or Confident-GNMax (`name` confident_gnmax).
+    """Calibrate GNMax, or Confident-GNMax where `confidence` and `checks` are given.
 
     Parameters
     ----------
+    setting : Setting
+        `n_public` is the most queries taken, and `budget` the most that are answered where there is a check.
     name : str
-    options : dict
-        `sanitise`: share of eps for the sanitised report, in [0, 1); 0 for none. Of the confident one also
-        `confidence`: share of the teachers that the check asks for, in (0, 1), and `checks`: share of
-        mu^2 that all checks may spend, in (0, 1).
-    eps, delta : float
-    ell : int
-        Most queries taken.
-    answers : int
-        Most queries answered, where there is a check.
-    n_teachers, n_classes : int
+        For messages.
+    sanitise : float
+        Share of eps for the sanitised report, in [0, 1); 0 for none.
+    confidence : float, optional
+        Share of the teachers that the check asks for, in (0, 1).
+    checks : float, optional
+        Share of mu^2 that all checks may spend, in (0, 1).
 
     Raises
     ------
     ConfigError
         Names the option, and what is accepted.
     """
+    eps, delta, ell, answers = setting.eps, setting.delta, setting.n_public, setting.budget
+    n_teachers, n_classes = setting.n_teachers, setting.n_classes
     if math.isinf(eps):
         raise ConfigError("eps", eps, f"a finite number with mechanism={name}")
-    sanitise = _share("sanitise", options["sanitise"], zero=True)
     order = 1 + 2 * math.log(1 / delta) / eps
     sanitiser = Sanitiser.costing(sanitise * eps / 2, order, _FAILURE * delta) if sanitise else None
     mu = gaussian.mu_of(eps, delta) if sanitiser is None else _mu_beside(sanitiser, sanitise, eps, delta)
     l2 = l2_sensitivity(n_classes)
-    if name == "gnmax":
+    if confidence is None or checks is None:
         return GnmaxPlan(
             *(eps, delta, ell, ell, n_teachers, n_classes, l2 * math.sqrt(ell) / mu),
             sigma_check=None,
@@ -277,12 +303,11 @@ def plan_gnmax(
             order=order,
             sanitiser=sanitiser,
         )
-    checks = _share("checks", options["checks"])
     return GnmaxPlan(
         *(eps, delta, ell, answers, n_teachers, n_classes),
         sigma=l2 * math.sqrt(answers / (1 - checks)) / mu,
         sigma_check=math.sqrt(ell / checks) / mu,
-        threshold=_share("confidence", options["confidence"]) * n_teachers,
+        threshold=confidence * n_teachers,
         order=order,
         sanitiser=sanitiser,
     )
@@ -306,10 +331,3 @@ def _mu_beside(sanitiser: Sanitiser, share: float, eps: float, delta: float) -> 
     if over(1e-6) > 0:
         raise ConfigError("mechanism.sanitise", share, "a smaller share: this one leaves nothing for labels")
     return root_on_safe_side(over, 1e-6, 10 * (1 + eps), below=True)
-
-
-def _share(name: str, value: Any, *, zero: bool = False) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
-    if not good or (value == 0 and not zero):
-        raise ConfigError(f"mechanism.{name}", value, f"a number in {'[' if zero else '('}0, 1)")
-    return float(value)

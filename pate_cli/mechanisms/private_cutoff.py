@@ -7,7 +7,7 @@ with Laplace noise, says how many queries to expect unstable.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,22 +15,21 @@ import numpy as np
 
 from pate_cli import learners, queries, students, teachers
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import LabellingPlan, plan_svt
-from pate_cli.mechanisms.plan import auto_cutoff
-from pate_cli.mechanisms.protocol import Sample, SampledAttack
+from pate_cli.mechanisms.protocol import LabellingPlan, Plan, Sample, SampledAttack
+from pate_cli.mechanisms.svt import auto_cutoff, plan_svt
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import (
     Answers,
     FloatArray,
-    Holdout,
     IntArray,
     LabellingService,
-    Learnt,
     PrivacyLoss,
+    Private,
     PrivateRecords,
     PublicPoints,
+    Released,
     Setting,
     Votes,
 )
@@ -44,11 +43,11 @@ _ERROR = 0.25
 
 
 @dataclass(frozen=True)
-class PrivateCutoffPlan:
+class PrivateCutoffPlan(Plan):
     """The sparse vector technique with T from a private estimate of the teachers' error.
 
     Dealing, by chance alone: `n_holdout` records are held back, the others dealt to K teachers. Let q be
-    the mean over teachers and held-back records of ``1(teacher errs on record)``. Released are
+    the mean over teachers and held-back records of ``1(teacher errs on record)``. ReleasedLabels are
     ``q + Lap(scale)``, from which T is computed, and then what the sparse vector technique with that T gives.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record. The record is in one
@@ -119,23 +118,24 @@ class PrivateCutoffPlan:
             "eps_svt": self.eps_svt,
         }
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
         """Hold back, train, estimate, choose T, label all public points, fit the student."""
+        records = private.records
         s = self.setting
-        dealt = rng.permutation(private.n_records)
+        dealt = rng.permutation(records.n_records)
         back, rest = dealt[: self.n_holdout], dealt[self.n_holdout :]
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
         ensemble = teachers.train(
-            PrivateRecords(private.X[rest], private.y[rest]),
+            PrivateRecords(records.X[rest], records.y[rest]),
             n_teachers=s.n_teachers,
             learner=learner,
             rng=rng,
             n_classes=s.n_classes,
         )
         for_estimate, for_labels = noise.spawn(2)
-        error = 1 - ensemble.accuracy(private.X[back], private.y[back])
+        error = 1 - ensemble.accuracy(records.X[back], records.y[back])
         service = self.labelling(float(self.estimate(error, for_estimate)[0])).service(for_labels)
         order = queries.passive_order(public.n_points, rng)
         answers = queries.collect(order, service.answer_all(ensemble.votes(public.X[order])))
@@ -151,11 +151,7 @@ class PrivateCutoffPlan:
             seed=int(rng.integers(2**31)),
         )
         answers = Answers(answers.asked, answers.labels, n_teachers=s.n_teachers)
-        return Learnt(model, answers, self._spent(service))
-
-    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Nothing of its own."""
-        return {}
+        return Released(model, answers, self._spent(service))
 
     def attacks(self) -> list[SampledAttack]:
         """Worst-case errors and votes for an audit, put to what `learn` runs."""
@@ -181,36 +177,33 @@ class PrivateCutoffPlan:
         return PrivacyLoss(min(eps, self.setting.eps), labels.delta, how, data_dependent=True)
 
 
-def plan_private_cutoff(options: Mapping[str, Any], setting: Setting) -> PrivateCutoffPlan:
-    """Check the options, share out eps, and refuse what no T would make work.
+def plan_private_cutoff(
+    rule: svt.Calibration, holdout: float, share: float, setting: Setting
+) -> PrivateCutoffPlan:
+    """Share out eps, and refuse what no T would make work.
 
     Parameters
     ----------
-    options : mapping
-        `calibration`; `holdout`, the fraction of the private records held back; `share`, of eps for the
-        estimate.
+    rule : {"tight", "liu2021", "bassily2018"}
+    holdout : float
+        Fraction of the private records held back, in (0, 1).
+    share : float
+        Of eps, for the estimate, in (0, 1).
     setting : Setting
 
     Raises
     ------
     ConfigError, InfeasibleError
     """
-    rule = options["calibration"]
-    if rule not in svt.CALIBRATIONS:
-        raise ConfigError("mechanism.calibration", rule, ", ".join(svt.CALIBRATIONS))
-    for key in ("holdout", "share"):
-        value = options[key]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-            raise ConfigError(f"mechanism.{key}", value, "a fraction in (0, 1)")
-    n_holdout = max(1, round(options["holdout"] * setting.n_private))
+    n_holdout = max(1, round(holdout * setting.n_private))
     K = setting.n_teachers
     if setting.n_private - n_holdout < K:
         accepted = f"a fraction that leaves a record for each of {K} teachers"
-        raise ConfigError("mechanism.holdout", options["holdout"], accepted)
+        raise ConfigError("mechanism.holdout", holdout, accepted)
     if math.isinf(setting.eps):
         return PrivateCutoffPlan(setting, rule, n_holdout, 0.0, math.inf)
     eps = setting.eps
-    scale = max(1 / (K * options["share"] * eps), 1 / (n_holdout * eps))
+    scale = max(1 / (K * share * eps), 1 / (n_holdout * eps))
     plan = PrivateCutoffPlan(setting, rule, n_holdout, scale, eps - 1 / (K * scale))
     plan_svt(plan.eps_svt, setting.delta, setting.n_public, K, rule=rule, cutoff=1)
     return plan

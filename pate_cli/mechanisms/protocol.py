@@ -1,29 +1,57 @@
-"""Private learners: from private records to a model, where no votes on single queries are in between.
+"""What every mechanism is: options, a plan made of public numbers, and a release.
 
-The rooms `agnostic`, `references` and `aggregation` are full of them. Each room offers
-`OPTIONS` (a mechanism's name, its options and their defaults) and
-``plan(name, options, setting)``, which checks the options and calibrates. For `pate audit` a plan has
-`attacks`, a list of `SampledAttack` (the room `references` has a function of that name instead).
+A mechanism is one module of this room (or of `agnostic` and `baselines` in it), named as in
+`mechanism=NAME`. It has
+
+- ``Options``: a frozen dataclass, each field declared with its default and check (`pate_cli.checks.option`);
+  `conf/mechanism/NAME.yaml` says the same defaults to people;
+- ``plan(options, setting) -> Plan``, which refuses what cannot work before any training;
+- where a table should name it otherwise, ``label(options) -> str``.
+
+`find` gets it by being there; one from elsewhere comes by an entry point of the group
+``pate.mechanisms``, or by the import path of its module (``mechanism.name=my_package.my_mechanism``).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.service import VoteService
 from pate_cli.privacy.noise import Noise
-from pate_cli.types import Answers, FloatArray, Holdout, Learnt, PrivacyLoss, PrivateRecords, PublicPoints
+from pate_cli.types import (
+    Answers,
+    FloatArray,
+    Holdout,
+    PrivacyLoss,
+    Private,
+    PublicPoints,
+    Released,
+    Setting,
+)
 
-__all__ = ["LearnerPlan", "Sample", "SampledAttack", "no_answers"]
+__all__ = [
+    "LabellingPlan",
+    "Mechanism",
+    "NumbersTable",
+    "Plan",
+    "Sample",
+    "SampledAttack",
+    "described",
+    "no_answers",
+]
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
 """``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""
 
 
 class SampledAttack(NamedTuple):
-    """Two private sets that differ in one record, and what a learner releases on them.
+    """Two private sets that differ in one record, and what a mechanism releases on them.
 
     Attributes
     ----------
@@ -40,35 +68,132 @@ class SampledAttack(NamedTuple):
     runs: int = 200_000
 
 
-@runtime_checkable
-class LearnerPlan(Protocol):
-    """A private learner, calibrated: private records in, a model out.
+class NumbersTable(NamedTuple):
+    """A table of public numbers for people: each row a name, a value for each further column, and a unit."""
 
-    For learners that are not a mechanism on the votes of teachers. Every
-    implementation states its guarantee on the class.
-    """
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    caption: str = ""
+
+
+def described(guarantee: PrivacyLoss, numbers: dict[str, Any]) -> NumbersTable:
+    """Make the table of a mechanism that has no form of its own: what `describe` gives."""
+    rows: list[tuple[Any, ...]] = [("guarantee", guarantee.how)]
+    for name, value in numbers.items():
+        if value is not None:
+            rows.append((name, value if isinstance(value, int | float | str) else str(value)))
+    return NumbersTable("Calibration", ("", "value"), rows)
+
+
+class Plan(ABC):
+    """A mechanism calibrated for one run, from public numbers alone. Its class states the guarantee."""
 
     @property
+    @abstractmethod
     def guarantee(self) -> PrivacyLoss:
         """What the whole run is promised to cost."""
 
     @property
+    @abstractmethod
     def n_teachers(self) -> int:
-        """Teachers it trains, 0 for none."""
+        """Teachers it asks or trains, 0 for none."""
+
+    @property
+    def asks_votes(self) -> bool:
+        """Whether it asks for `Private.votes`, the votes of the teachers that rows of a table share."""
+        return False
+
+    @property
+    def on_votes(self) -> LabellingPlan | None:
+        """The mechanism on votes in it, which an audit attacks; None for others, which have `attacks`."""
+        return None
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Give its public numbers, for people and for `result.json`."""
+
+    def numbers_table(self) -> NumbersTable:
+        """Show its public numbers to people, as `pate plan` does."""
+        return described(self.guarantee, self.describe())
+
+    @abstractmethod
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
+        """Do the one run that it is calibrated for.
+
+        Parameters
+        ----------
+        private : Private
+        public : PublicPoints
+        noise : Noise
+            All randomness that privacy rests on.
+        rng : numpy.random.Generator
+            All other randomness.
+        """
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Measure figures of its own for `diagnostics`: NOT differentially private."""
+        return {}
+
+    def attacks(self) -> list[SampledAttack]:
+        """Make worst-case neighbours for an audit."""
+        raise NotImplementedError(f"{type(self).__name__} offers no attacks")
+
+    def for_release(self, setting: Setting) -> Plan:
+        """Calibrate anew for a release, whose noise is exact and drawn from integers.
+
+        Raises
+        ------
+        InputError
+            If there is no such form, or it cannot work in this setting.
+        """
+        accepted = "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active"
+        raise ConfigError("mechanism.name", type(self).__module__.rpartition(".")[2], accepted)
+
+
+class Mechanism(Protocol):
+    """A module of a mechanism."""
+
+    Options: type
+
+    def plan(self, options: Any, setting: Setting) -> Plan:
+        """Calibrate; raises InputError where it cannot work."""
+
+
+class LabellingPlan(Protocol):
+    """A calibrated mechanism that answers query by query, on votes."""
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """What all queries together are promised to cost."""
+
+    @property
+    def ell(self) -> int:
+        """Most queries that may be asked."""
+
+    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+        """Put it to work with a source of noise, in one run or in several side by side."""
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers, for people and for `result.json`."""
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
-        """Learn; all randomness that privacy rests on comes from `noise`, the rest from `rng`."""
+    def numbers_table(self, n_teachers: int, n_classes: int) -> NumbersTable:
+        """Its public numbers for people, with so many teachers."""
 
-    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Figures of its own for `diagnostics`: NOT differentially private. May be empty."""
+    def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+        """Worst-case votes for an audit."""
+
+    @property
+    def teachers_to_attack(self) -> int:
+        """Fewest teachers whose votes reach all that the attacks want."""
+
+    def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
+        """Calibrate it anew for integer noise; raises InputError where that cannot work."""
 
 
 def no_answers() -> Answers:
-    """Answers of a learner that asked nothing."""
+    """Give the answers of a mechanism that asked nothing."""
     empty = np.array([], dtype=np.int64)
     return Answers(empty, empty)

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from pate_cli.errors import BudgetSpent
-from pate_cli.types import Answer, PrivacyLoss, Released, Votes
+from pate_cli.types import Answer, PrivacyLoss, ReleasedLabels, Votes
 
 __all__ = ["VoteService"]
 
@@ -24,7 +24,7 @@ class VoteService(ABC):
     runs: int
 
     @abstractmethod
-    def ask(self, votes: Votes) -> Released:
+    def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run, in order.
 
         Parameters
@@ -34,7 +34,7 @@ class VoteService(ABC):
 
         Returns
         -------
-        Released
+        ReleasedLabels
             Of the m queries, or of the first of them where no run takes the others.
         """
 
@@ -55,6 +55,10 @@ class VoteService(ABC):
     @abstractmethod
     def odometer(self) -> PrivacyLoss:
         """Bound on the loss so far, of the first run; see `LabellingService`."""
+
+    def not_private(self) -> dict[str, float]:
+        """Figures for experiments, computed from votes: NOT differentially private."""
+        return {}
 
     def answer(self, votes: Votes) -> Answer:
         """Answer one query, in one run; see `LabellingService`."""

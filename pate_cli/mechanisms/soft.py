@@ -8,7 +8,6 @@ not stable either, the answer is bottom. The student learns from the scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli import learners, queries, students, teachers
+from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import StableService
-from pate_cli.mechanisms.plan import auto_cutoff, fewest_teachers
-from pate_cli.mechanisms.protocol import Sample, SampledAttack
+from pate_cli.mechanisms.protocol import Plan, Sample, SampledAttack
+from pate_cli.mechanisms.stable import StableService
+from pate_cli.mechanisms.svt import CALIBRATION, CUTOFF, auto_cutoff, fewest_teachers
 from pate_cli.mechanisms.votes import distance_to_instability, max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
@@ -29,15 +29,31 @@ from pate_cli.types import (
     FloatArray,
     Holdout,
     IntArray,
-    Learnt,
     PrivacyLoss,
-    PrivateRecords,
+    Private,
     PublicPoints,
+    Released,
     Setting,
     _Private,
 )
 
-__all__ = ["ScoreBins", "SoftPlan", "SoftService", "calibration_error", "plan_soft"]
+__all__ = ["Options", "ScoreBins", "SoftPlan", "SoftService", "calibration_error", "plan"]
+
+
+class _Width:
+    """1 over a whole number: the width of a bin."""
+
+    def take(self, value: object) -> float:
+        width = Real(1e-6, 0.5, closed_below=True).take(value)
+        if abs(round(1 / width) * width - 1) > 1e-3:  # 0.333 is meant to be a third
+            raise ValueError
+        return width
+
+    def describe(self) -> str:
+        return "1 over a whole number of at least 2, as 0.1"
+
+
+_WIDTH = _Width()
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -159,7 +175,7 @@ class SoftService:
 
 
 @dataclass(frozen=True)
-class SoftPlan:
+class SoftPlan(Plan):
     """Soft labels, calibrated; see `SoftService` for the guarantee.
 
     Attributes
@@ -212,13 +228,14 @@ class SoftPlan:
             "noise": c.noise,
         }
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
         """Train teachers, ask for the score of every public point, fit the student on the scores."""
+        records = private.records
         s = self.setting
         learner = learners.make_learner(s.teacher[0], s.teacher[1], seed=None, n_classes=2)
-        ensemble = teachers.train(private, n_teachers=s.n_teachers, learner=learner, rng=rng, n_classes=2)
+        ensemble = teachers.train(records, n_teachers=s.n_teachers, learner=learner, rng=rng, n_classes=2)
         order = queries.passive_order(public.n_points, rng)
         service = SoftService(self.calibration, noise)
         released = service.answer_all(score_bins(ensemble, public.X[order], self.n_bins))
@@ -226,7 +243,7 @@ class SoftPlan:
         scores = np.array([np.nan if score is None else score for score in released])
         labels = np.where(np.isnan(scores), UNANSWERED, scores >= 0.5).astype(np.int64)
         model = fit_on_scores(s, public, asked, scores, rng)
-        return Learnt(model, Answers(asked, labels, n_teachers=s.n_teachers), service.spent())
+        return Released(model, Answers(asked, labels, n_teachers=s.n_teachers), service.spent())
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Calibration of the student on the test split: NOT differentially private."""
@@ -245,7 +262,16 @@ class SoftPlan:
         return _attacks(self)
 
 
-def plan_soft(options: Mapping[str, Any], setting: Setting) -> SoftPlan:
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=soft`."""
+
+    width: float = option(0.1, _WIDTH)
+    calibration: svt.Calibration = option("tight", CALIBRATION)
+    cutoff: int | None = option("auto", CUTOFF)
+
+
+def plan(options: Options, setting: Setting) -> SoftPlan:
     """Check the options and calibrate; refuse what cannot work.
 
     Raises
@@ -255,7 +281,13 @@ def plan_soft(options: Mapping[str, Any], setting: Setting) -> SoftPlan:
     InfeasibleError
         If even unanimous scores would go unanswered half of the time.
     """
-    n_bins, rule, cutoff = _checked(options, setting)
+    if setting.n_classes != 2:
+        accepted = f"a mechanism for {setting.n_classes} classes, as gaussian; soft labels are of two"
+        raise ConfigError("mechanism.name", "soft", accepted)
+    n_bins, rule, cutoff = round(1 / options.width), options.calibration, options.cutoff
+    if cutoff is not None and cutoff > setting.n_public:
+        accepted = f"auto, or a whole number from 1 to the number of queries, {setting.n_public}"
+        raise ConfigError("mechanism.cutoff", cutoff, accepted)
     _check_learners(setting)
     if math.isinf(setting.eps):
         return SoftPlan(setting, n_bins, setting.n_public, None)
@@ -277,28 +309,6 @@ def plan_soft(options: Mapping[str, Any], setting: Setting) -> SoftPlan:
             f"{fewer}"
         )
     return SoftPlan(setting, n_bins, T, c)
-
-
-def _checked(options: Mapping[str, Any], setting: Setting) -> tuple[int, svt.Calibration, int | None]:
-    if setting.n_classes != 2:
-        accepted = f"a mechanism for {setting.n_classes} classes, as gaussian; soft labels are of two"
-        raise ConfigError("mechanism.name", "soft", accepted)
-    width, rule, cutoff = (options[key] for key in ("width", "calibration", "cutoff"))
-    accepted = "1 over a whole number of at least 2, as 0.1"
-    if isinstance(width, bool) or not isinstance(width, int | float) or not 1e-6 <= width <= 0.5:
-        raise ConfigError("mechanism.width", width, accepted)
-    n_bins = round(1 / width)
-    if abs(n_bins * width - 1) > 1e-3:  # 0.333 is meant to be a third
-        raise ConfigError("mechanism.width", width, accepted)
-    if rule not in svt.CALIBRATIONS:
-        raise ConfigError("mechanism.calibration", rule, ", ".join(svt.CALIBRATIONS))
-    if cutoff == "auto":
-        return n_bins, rule, None
-    whole = isinstance(cutoff, int) and not isinstance(cutoff, bool)
-    if not whole or not 1 <= cutoff <= setting.n_public:
-        accepted = f"auto, or a whole number from 1 to the number of queries, {setting.n_public}"
-        raise ConfigError("mechanism.cutoff", cutoff, accepted)
-    return n_bins, rule, cutoff
 
 
 def _check_learners(setting: Setting) -> None:

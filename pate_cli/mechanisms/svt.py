@@ -2,14 +2,66 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
 import numpy as np
 
+from pate_cli.checks import OneOf, Or, Real, Whole, option
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms import attacks
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.labelling import LabelledByVotes
+from pate_cli.mechanisms.plain import NoPrivacyPlan
+from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.stable import StableService
-from pate_cli.mechanisms.votes import distance_to_instability, majority
-from pate_cli.types import UNANSWERED, Released, Votes
+from pate_cli.mechanisms.votes import distance_to_instability, majority, max_distance
+from pate_cli.privacy import svt
+from pate_cli.privacy.discrete import discrete_calibration
+from pate_cli.privacy.noise import Noise
+from pate_cli.queries.passive import Passive
+from pate_cli.types import UNANSWERED, PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["SvtService"]
+__all__ = ["CALIBRATION", "CUTOFF", "IntegerSvtPlan", "Options", "SvtPlan", "SvtService"]
+__all__ += ["auto_cutoff", "fewest_teachers", "label", "plan", "plan_svt"]
+
+CALIBRATION = OneOf(("tight", "liu2021", "bassily2018"))
+CUTOFF = Or("auto", Whole(1))
+"""T, or `auto` to choose it from public numbers."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=svt`; `holdout` and `share` are of ``cutoff=private``."""
+
+    calibration: svt.Calibration = option("tight", CALIBRATION)
+    cutoff: int | str | None = option("auto", Or("auto", Or("private", Whole(1), gives="private")))
+    holdout: float = option(0.1, Real(0, 1, open_above=True))
+    share: float = option(0.1, Real(0, 1, open_above=True))
+
+
+def label(options: Options) -> str:
+    """Name it in tables: where T is private, teachers have fewer records."""
+    return "svt_private" if options.cutoff == "private" else "svt"
+
+
+def plan(options: Options, setting: Setting) -> Plan:
+    """Ask about all public points in random order, until T were unstable."""
+    if isinstance(options.cutoff, str):  # private
+        from pate_cli.mechanisms.private_cutoff import plan_private_cutoff  # which builds on this module
+
+        return plan_private_cutoff(options.calibration, options.holdout, options.share, setting)
+    s = setting
+    labelling = plan_svt(
+        *(s.eps, s.delta, s.n_public, s.n_teachers),
+        rule=options.calibration,
+        cutoff=options.cutoff,
+        n_records=s.n_private,
+    )
+    return LabelledByVotes(labelling, Passive(), s)
 
 
 class SvtService(StableService[int], VoteService):
@@ -29,8 +81,266 @@ class SvtService(StableService[int], VoteService):
         Independent runs side by side; see `VoteService`.
     """
 
-    def ask(self, votes: Votes) -> Released:
+    def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `VoteService`."""
         stable, reached = self.test(distance_to_instability(votes.counts))
         labels = np.where(stable, majority(votes.counts)[:, None], UNANSWERED)
-        return Released(labels, None, reached)
+        return ReleasedLabels(labels, None, reached)
+
+
+@dataclass(frozen=True)
+class SvtPlan:
+    """The sparse vector technique, calibrated; see `SvtService`.
+
+    Attributes
+    ----------
+    calibration : SvtCalibration
+    chosen : int or None
+        T as asked for; None where `auto_cutoff` chose it.
+    """
+
+    calibration: svt.SvtCalibration
+    chosen: int | None = None
+
+    @property
+    def ell(self) -> int:
+        """Most queries that may be asked."""
+        return self.calibration.ell
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for the whole run."""
+        c = self.calibration
+        return PrivacyLoss(c.eps, c.delta, f"sparse vector, {c.rule}: {c.cutoff} unstable answers")
+
+    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+        """Put it to work, in one run or in several side by side."""
+        return SvtService(self.calibration, noise, runs)
+
+    def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+        """Worst-case votes for an audit."""
+        return attacks.on_svt(self.calibration, n_teachers, n_classes)
+
+    @property
+    def teachers_to_attack(self) -> int:
+        """Fewest teachers whose votes reach every distance the attacks want."""
+        return attacks.teachers_for_svt(self.calibration)
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return asdict(self.calibration)
+
+    def numbers_table(self, n_teachers: int, n_classes: int) -> NumbersTable:
+        """Show the calibration of the run, and the other two beside it."""
+        used = self.calibration
+        rules = sorted(svt.CALIBRATIONS, key=lambda rule: rule != used.rule)
+        columns = [used, *(self._other(rule, n_teachers) for rule in rules[1:])]
+        best = max_distance(n_teachers)
+        rows: list[tuple[Any, ...]] = []
+
+        def row(name: str, unit: str, value: Callable[[svt.SvtCalibration], Any]) -> None:
+            rows.append((name, *("-" if c is None else value(c) for c in columns), unit))
+
+        row("cut-off T", "unstable answers", lambda c: c.cutoff)
+        row("noise", "kind", lambda c: c.noise)
+        row("threshold drawn", "times a run", lambda c: "T" if c.redraw else "1")
+        row("threshold w", "votes", lambda c: c.threshold)
+        row("threshold noise scale", "votes", lambda c: c.threshold_scale)
+        row("query noise scale", "votes", lambda c: c.query_scale)
+        row("delta of composition", "probability", lambda c: c.delta_comp)
+        row("delta of stability", "probability", lambda c: c.delta_stab)
+        row("half answered at", "votes", lambda c: c.margin(0.5))
+        row("95% answered at", "votes", lambda c: c.margin(0.05))
+        row("largest distance", "votes", lambda c: best)
+        if n_classes == 2:
+            row("majority for half", "of the teachers", lambda c: _share(c.margin(0.5), n_teachers))
+            row("majority for 95%", "of the teachers", lambda c: _share(c.margin(0.05), n_teachers))
+        row("fewest teachers", "teachers, at T", fewest_teachers)
+        row(
+            "feasible",
+            f"at {n_teachers:,} teachers",
+            lambda c: "yes" if fewest_teachers(c) <= n_teachers else "no",
+        )
+        caption = (
+            "Votes here are a distance: half the lead of the majority, less one.\n"
+            "Answered at: from this distance on, by at least half or 95% of the noise.\n"
+            "- : the published constants are no guarantee at this eps."
+        )
+        title = "Sparse vector technique"
+        return NumbersTable(title, ("", f"{rules[0]} (used)", *rules[1:], "unit"), rows, caption)
+
+    def _other(self, rule: svt.Calibration, n_teachers: int) -> svt.SvtCalibration | None:
+        """Calibrate by another rule, with its own T if that is left open; None where it does not hold."""
+        c, cutoff = self.calibration, self.chosen
+        try:
+            if cutoff is None:
+                cutoff = auto_cutoff(c.eps, c.delta, c.ell, n_teachers, rule)
+            return svt.calibrate(rule, c.eps, c.delta, c.ell, cutoff)
+        except ValueError:
+            return None
+
+    def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
+        """Calibrate anew for discrete noise and an integer threshold; see `pate_cli.privacy.discrete`.
+
+        Raises
+        ------
+        InfeasibleError
+            If the threshold, now an integer, is out of reach.
+        """
+        calibration = discrete_calibration(self.calibration)
+        best = max_distance(n_teachers)
+        if calibration.threshold >= best or calibration.p_unstable(best) > 0.5:
+            raise InfeasibleError(
+                f"mechanism=svt cannot answer with {n_teachers} teachers: with release=true its threshold is"
+                f" {calibration.threshold:g}, and a unanimous vote has distance {best}; what would do:"
+                f" at least {fewest_teachers(calibration)} teachers (teacher.count, or less teacher.size)"
+            )
+        return IntegerSvtPlan(calibration, self.chosen)
+
+
+@dataclass(frozen=True)
+class IntegerSvtPlan(SvtPlan):
+    """The sparse vector technique with discrete Laplace or geometric noise and an integer threshold."""
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for the whole run."""
+        loss = super().guarantee
+        return PrivacyLoss(loss.eps, loss.delta, f"{loss.how}, integer noise")
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return super().describe() | {"integer_noise": True}
+
+
+def plan_svt(
+    eps: float,
+    delta: float,
+    ell: int,
+    n_teachers: int,
+    *,
+    rule: svt.Calibration,
+    cutoff: int | None,
+    n_records: int | None = None,
+) -> LabellingPlan:
+    """Calibrate the sparse vector technique and refuse it where it cannot answer.
+
+    Parameters
+    ----------
+    eps, delta : float
+    ell : int
+        Most queries that may be asked.
+    n_teachers : int
+        K; a distance never exceeds ``ceil(K/2) - 1``.
+    rule : {"tight", "liu2021", "bassily2018"}
+    cutoff : int or None
+        T; None chooses it by `auto_cutoff`.
+    n_records : int, optional
+        Private records, the most teachers there can be; for the message only.
+
+    Raises
+    ------
+    InfeasibleError
+        If even a unanimous vote would go unanswered at least half of the time; says
+        how many teachers, which eps or which T would do.
+    ConfigError
+        If T is larger than the number of queries.
+    """
+    if math.isinf(eps):
+        return NoPrivacyPlan(ell)
+    if cutoff is not None and cutoff > ell:
+        raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the number of queries, {ell}")
+    best = max_distance(n_teachers)
+    try:
+        used = auto_cutoff(eps, delta, ell, n_teachers, rule) if cutoff is None else cutoff
+        calibration = svt.calibrate(rule, eps, delta, ell, used)
+    except ValueError as error:
+        raise ConfigError(
+            "mechanism.calibration", rule, f"tight or liu2021 at eps={eps:g}; {error}"
+        ) from error
+    if calibration.threshold >= best or calibration.p_unstable(best) > 0.5:
+        raise InfeasibleError(_what_would_do(calibration, n_teachers, n_records))
+    return SvtPlan(calibration, cutoff)
+
+
+def _share(distance: float, n_teachers: int) -> float | str:
+    """Smallest share of the teachers that has a distance, for two classes."""
+    share = 0.5 + (2 * math.ceil(distance) + 1) / (2 * n_teachers)
+    return share if share <= 1 else "> 1"
+
+
+def fewest_teachers(c: svt.SvtCalibration) -> int:
+    """Fewest teachers whose unanimous vote passes the threshold, at least every other time."""
+    return 2 * max(math.floor(c.threshold) + 1, math.ceil(c.margin(0.5))) + 1
+
+
+def auto_cutoff(
+    eps: float,
+    delta: float,
+    ell: int,
+    n_teachers: int,
+    rule: svt.Calibration,
+    *,
+    margins: Sequence[float] | None = None,
+) -> int:
+    """Choose T from public numbers alone.
+
+    The T with the most expected answers if the votes' margins ``(n1 - n2)/K`` were
+    uniform on [0, 1], as if nothing were known of the data (so it costs nothing): a
+    query is unstable with probability u(T), and the run expects
+    ``min(ell, T/u(T)) * (1 - u(T))`` answers. Ties go to the smaller T. `margins`, in [0, 1], may be given
+    instead, from what is known publicly.
+    """
+    best = max_distance(n_teachers)
+    if margins is None:  # fine enough for the small ones, which decide where there are many teachers
+        margins = [(i + 0.5) / 512 for i in range(512)]
+    dists = [max(0.0, margin * n_teachers / 2 - 1) for margin in margins]
+
+    def expected_answers(cutoff: int) -> float:
+        c = svt.calibrate(rule, eps, delta, ell, cutoff, quick=True)
+        if c.threshold >= best:
+            return 0.0
+        unstable = sum(c.p_unstable(dist) for dist in dists) / len(dists)
+        return min(float(ell), cutoff / max(unstable, 1e-300)) * (1 - unstable)
+
+    grid = [
+        t for t in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000) if t <= ell
+    ]
+    chosen, most = 1, -1.0
+    for cutoff in grid:
+        expected = expected_answers(cutoff)
+        if expected > most * (1 + 1e-3):
+            chosen, most = cutoff, expected
+        elif expected < 0.7 * most:  # past the peak
+            break
+    return chosen
+
+
+def _what_would_do(c: svt.SvtCalibration, n_teachers: int, n_records: int | None) -> str:
+    """One line: why this cannot work, and what would."""
+    teachers = fewest_teachers(c)
+    if n_records is not None and teachers > n_records:
+        ways = [f"at least {teachers} teachers (there are {n_records} private records)"]
+    else:
+        ways = [f"at least {teachers} teachers (teacher.count={teachers}, or a smaller teacher.size)"]
+    rule: svt.Calibration = c.rule  # type: ignore[assignment]
+    best = max_distance(n_teachers)
+
+    def works(eps: float, cutoff: int) -> bool:
+        try:
+            other = svt.calibrate(rule, eps, c.delta, c.ell, cutoff)
+        except ValueError:
+            return False
+        return other.threshold < best and other.p_unstable(best) <= 0.5
+
+    smaller = next((t for t in range(c.cutoff - 1, 0, -max(1, c.cutoff // 50)) if works(c.eps, t)), None)
+    if smaller is not None:
+        ways.append(f"mechanism.cutoff={smaller}")
+    eps = next((c.eps * 1.1**i for i in range(1, 80) if works(c.eps * 1.1**i, c.cutoff)), None)
+    if eps is not None:
+        ways.append(f"eps={math.ceil(eps * 100) / 100:g}")
+    return (
+        f"mechanism=svt cannot answer with {n_teachers} teachers at eps={c.eps:g}, cutoff={c.cutoff}, "
+        f"calibration={c.rule}: a unanimous vote has distance {best}, the threshold is {c.threshold:.1f} "
+        f"and half of the answers need {c.margin(0.5):.1f}; what would do: {'; or '.join(ways)}"
+    )

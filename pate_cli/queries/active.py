@@ -30,7 +30,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -38,9 +38,10 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import expit
 
 from pate_cli.queries.passive import collect
+from pate_cli.queries.strategy import Oracle
 from pate_cli.types import Answer, Answers, Ask, FloatArray, IntArray, PublicPoints
 
-__all__ = ["ActiveLearner", "ask_actively"]
+__all__ = ["Active", "ActiveLearner", "ask_actively"]
 
 _BLOCK, _LARGEST_BLOCK = 8, 64
 """Points tested at once: few after a new label, when the next one wanted is near."""
@@ -273,6 +274,37 @@ class _Centred:
         products = self._X @ (point if isinstance(point, np.ndarray) else point.toarray()[0])
         row: FloatArray = products - self._shift - self._shift[index] + self._square + 1.0
         return row
+
+
+@dataclass(frozen=True)
+class Active:
+    """Ask where plausible hypotheses disagree, at most `budget` times (LZCW21 Algorithm 5).
+
+    Attributes
+    ----------
+    mellowness : float
+        c0; larger asks about more points.
+    fill : bool
+        Whether what the learner leaves of the budget is asked of random points.
+    """
+
+    mellowness: float
+    fill: bool
+
+    def ask(
+        self,
+        points: PublicPoints,
+        order: IntArray,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        *,
+        n_classes: int,
+        budget: int,
+    ) -> Answers:
+        """Ask; see `Strategy`."""
+        learner = ActiveLearner(points, n_classes, self.mellowness)
+        fill = rng if self.fill else None
+        return ask_actively(learner, order, oracle.answer, budget, lambda: oracle.exhausted, fill)
 
 
 def ask_actively(

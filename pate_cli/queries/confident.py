@@ -9,14 +9,39 @@ Where the student of the labels released so far is confident, they more likely d
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pate_cli.learners import make_learner
 from pate_cli.queries.passive import collect
+from pate_cli.queries.strategy import Oracle
 from pate_cli.types import UNANSWERED, Answer, Answers, Ask, FloatArray, IntArray, PublicPoints
 
-__all__ = ["ask_confident_first"]
+__all__ = ["ConfidentFirst", "ask_confident_first"]
+
+
+@dataclass(frozen=True)
+class ConfidentFirst:
+    """Ask about all points, those a logistic student is surest of first."""
+
+    def ask(
+        self,
+        points: PublicPoints,
+        order: IntArray,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        *,
+        n_classes: int,
+        budget: int,
+    ) -> Answers:
+        """Ask; see `Strategy`."""
+
+        def student() -> Any:
+            return make_learner("logistic", {}, seed=None, n_classes=n_classes)
+
+        return ask_confident_first(points, order, oracle.answer, lambda: oracle.exhausted, student)
 
 
 def ask_confident_first(

@@ -31,7 +31,7 @@ from pate_cli.release import (
 )
 
 if TYPE_CHECKING:
-    from pate_cli.pipeline import Prepared, Released
+    from pate_cli.pipeline import Prepared, Publication
     from pate_cli.types import PrivacyLoss
 
 __all__ = ["check_room", "release"]
@@ -123,7 +123,9 @@ def _draw_public(run: Prepared, rng: np.random.Generator) -> PublicRows:
     return PublicRows(n_records, tuple(np.sort(drawn).tolist()))
 
 
-def _content(run: Prepared, raw: dict[str, Any], released: Released, work: Sequence[Path]) -> ReleaseContent:
+def _content(
+    run: Prepared, raw: dict[str, Any], released: Publication, work: Sequence[Path]
+) -> ReleaseContent:
     """Put together what is released; `work` are directories for a file on the way."""
     config = public_config(raw)
     if released.public.rows is None:
@@ -160,7 +162,7 @@ def _content(run: Prepared, raw: dict[str, Any], released: Released, work: Seque
     )
 
 
-def _saved(run: Prepared, released: Released, work: Sequence[Path]) -> bytes | None:
+def _saved(run: Prepared, released: Publication, work: Sequence[Path]) -> bytes | None:
     """Give the bytes of the student's file, made in the first directory with room; None without one."""
     from pate_cli.students import save_student
 

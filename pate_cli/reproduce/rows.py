@@ -66,7 +66,7 @@ class DoneRow:
     def cutoff(self) -> int | None:
         """T of the sparse vector technique: the calibrated one, or what was asked for."""
         if self.planned.prepared is None:
-            return self.planned.config.mechanism.cutoff
+            return getattr(self.planned.config.mechanism.options, "cutoff", None)
         return self.planned.prepared.plan.describe().get("cutoff")
 
     @property

@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import queries
+from pate_cli import mechanisms, queries
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms import agnostic
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.mechanisms.plan import SvtPlan
-from pate_cli.mechanisms.protocol import LearnerPlan
+from pate_cli.mechanisms.protocol import Plan
+from pate_cli.mechanisms.svt import SvtPlan
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.types import FloatArray, Learnt, PrivacyLoss, PrivateRecords, PublicPoints, Setting
+from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
 
 __all__ = [
     "BinClas",
@@ -81,7 +80,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class BinClas:
+class BinClas(Plan):
     """BTT18 Algorithms 2 and 3: the sparse vector technique over teachers of the class, then a student.
 
     **Guarantee.** That of its `SvtPlan`: (eps, delta)-DP for neighbours that differ in one private
@@ -106,19 +105,16 @@ class BinClas:
         """Its public numbers."""
         return {"n_teachers": self.n_teachers} | self.mechanism.describe()
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
         """Teach, answer in random order, fit the student on the answers."""
-        deal, used = rng.permutation(private.n_records), self.n_teachers
-        counts = np.ones(private.n_records, dtype=np.int64)
-        votes = self.classroom.votes(private.X[deal], private.y[deal], counts, used, public, 0)
+        records, used = private.records, self.n_teachers
+        deal = rng.permutation(records.n_records)
+        counts = np.ones(records.n_records, dtype=np.int64)
+        votes = self.classroom.votes(records.X[deal], records.y[deal], counts, used, public, 0)
         answers = answer(self.mechanism, votes, queries.passive_order(public.n_points, rng), noise)
-        return Learnt(student(self.setting, public, answers, rng), answers, self.guarantee)
-
-    def measure(self, model: Any, test: Any) -> dict[str, float]:
-        """Nothing of its own."""
-        return {}
+        return Released(student(self.setting, public, answers, rng), answers, self.guarantee)
 
 
 def theorem_cutoff(gamma: float, alpha: float, m: int, beta: float) -> int:
@@ -152,55 +148,55 @@ def binclas(sizes: Sizes, rule: svt.Calibration, cutoff: int, agreement: float, 
     return BinClas(setting, SvtPlan(c), Classroom(CLASSES[sizes.hypotheses], setting))
 
 
-def learner(name: str, sizes: Sizes, **options: Any) -> LearnerPlan:
+def learner(name: str, sizes: Sizes, **options: Any) -> Plan:
     """A learner of `pate_cli.mechanisms.agnostic` that needs no number of teachers."""
-    return agnostic.plan(name, {"hypotheses": sizes.hypotheses, **options}, sizes.setting(1))
+    return mechanisms.plan(name, {"hypotheses": sizes.hypotheses, **options}, sizes.setting(1))
 
 
-def agprivcl(sizes: Sizes, cutoff: int, agreement: float, failure: float) -> LearnerPlan:
+def agprivcl(sizes: Sizes, cutoff: int, agreement: float, failure: float) -> Plan:
     """AgPrivCl with K as in `enough_teachers`."""
     return _with_teachers("agprivcl", sizes, {"cutoff": cutoff}, agreement, failure)
 
 
-def universal(sizes: Sizes, first: int, cutoff: int, agreement: float, failure: float) -> LearnerPlan:
+def universal(sizes: Sizes, first: int, cutoff: int, agreement: float, failure: float) -> Plan:
     """Universal, `first` queries of m to AgPrivCl; K as in `enough_teachers`."""
     return _with_teachers("universal", sizes, {"cutoff": cutoff, "first": first}, agreement, failure)
 
 
 def _with_teachers(
     name: str, sizes: Sizes, options: Mapping[str, Any], agreement: float, failure: float
-) -> LearnerPlan:
+) -> Plan:
     options = {"hypotheses": sizes.hypotheses, **options}
     # teachers of one record show how large the sample is and what its sparse vector needs
-    made: Any = agnostic.plan(name, options, sizes.setting(sizes.n))
+    made: Any = mechanisms.plan(name, options, sizes.setting(sizes.n))
     answering = getattr(made, "answering", made)
     needed = enough_teachers(answering.mechanism.calibration, agreement, failure)
     if needed > answering.n_sampled:
         raise InfeasibleError(f"{needed} teachers, {answering.n_sampled} records in the sample")
-    return agnostic.plan(name, options, sizes.setting(sizes.n // (answering.n_sampled // needed)))
+    return mechanisms.plan(name, options, sizes.setting(sizes.n // (answering.n_sampled // needed)))
 
 
 def with_parts_of(
     name: str, sizes: Sizes, size: int, cutoff: int, agreement: float, failure: float, **options: Any
-) -> LearnerPlan | None:
+) -> Plan | None:
     """AgPrivCl or Universal with teachers of `size` records; None where they are too few to answer.
 
     That is, fewer than `enough_teachers`.
     """
     options = {"hypotheses": sizes.hypotheses, "cutoff": cutoff, **options}
     try:  # with teachers of one record: advice on what else would do takes its time
-        made: Any = agnostic.plan(name, options, sizes.setting(sizes.n))
+        made: Any = mechanisms.plan(name, options, sizes.setting(sizes.n))
     except InfeasibleError:
         return None
     answering = getattr(made, "answering", made)
     enough = enough_teachers(answering.mechanism.calibration, agreement, failure)
     if enough > answering.n_sampled // size:
         return None
-    return agnostic.plan(name, options, sizes.setting(sizes.n // size))
+    return mechanisms.plan(name, options, sizes.setting(sizes.n // size))
 
 
-def run(plan: LearnerPlan, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence) -> Learnt:
+def run(plan: Plan, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence) -> Released:
     """Run it on records and public points; noise and everything else from different streams."""
     noise, other = seed.spawn(2)
-    private = PrivateRecords(X, y)
-    return plan.learn(private, PublicPoints(points), SeededNoise(noise), np.random.default_rng(other))
+    private = Private(PrivateRecords(X, y))
+    return plan.release(private, PublicPoints(points), SeededNoise(noise), np.random.default_rng(other))

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms.protocol import LearnerPlan
+from pate_cli.mechanisms.protocol import Plan
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies import agnostic_methods as methods
 from pate_cli.studies.agnostic_instances import HYPOTHESES, WORST, Instance
@@ -149,7 +149,7 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
     return rows
 
 
-def _plan(make: Callable[[], LearnerPlan]) -> LearnerPlan | None:
+def _plan(make: Callable[[], Plan]) -> Plan | None:
     """What `make` makes, or None where it is infeasible at these sizes."""
     try:
         return make()
@@ -159,7 +159,7 @@ def _plan(make: Callable[[], LearnerPlan]) -> LearnerPlan | None:
 
 def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
     family = Family(p["tau"], 1.0, 1.0)
-    plans: dict[tuple[str, float], LearnerPlan | None] = {}
+    plans: dict[tuple[str, float], Plan | None] = {}
     for eps in p["excess_eps"]:
         sizes = Sizes(eps, p["delta"], n, p["excess_points"], "thresholds")
         rest = (p["excess_cutoff"], p["agreement"], p["failure"])

@@ -20,12 +20,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli import aggregation, mechanisms, queries, students, teachers
+from pate_cli import mechanisms, queries, students, teachers
 from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners import make_learner
-from pate_cli.mechanisms import LabellingPlan
+from pate_cli.mechanisms.protocol import LabellingPlan
 from pate_cli.mechanisms.soft import SoftPlan, SoftService, calibration_error, fit_on_scores, score_bins
+from pate_cli.mechanisms.svt import plan_svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies.drawing import STYLES, band, new_figure
@@ -138,11 +139,9 @@ def _plans(eps: float, p: dict[str, Any]) -> tuple[LabellingPlan | None, SoftPla
     hard: LabellingPlan | None = None
     soft: Any = None
     with suppress(InfeasibleError):
-        hard = mechanisms.plan_svt(eps, p["delta"], p["points"], p["teachers"], rule="tight", cutoff=None)
+        hard = plan_svt(eps, p["delta"], p["points"], p["teachers"], rule="tight", cutoff=None)
     with suppress(InfeasibleError):
-        soft = aggregation.plan(
-            "soft", {"width": p["width"], "calibration": "tight", "cutoff": "auto"}, setting
-        )
+        soft = mechanisms.plan("soft", {"width": p["width"]}, setting)
     return hard, soft
 
 

@@ -22,7 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms import GaussianPlan, LabellingPlan, SvtPlan
+from pate_cli.mechanisms.gaussian import GaussianPlan
+from pate_cli.mechanisms.protocol import LabellingPlan
+from pate_cli.mechanisms.svt import SvtPlan
 from pate_cli.privacy import gaussian, svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.studies import thresholds

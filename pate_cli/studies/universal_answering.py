@@ -20,7 +20,7 @@ from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic.agprivcl import records_of_theorem_7
 from pate_cli.mechanisms.agnostic.universal import first_queries
-from pate_cli.mechanisms.protocol import LearnerPlan
+from pate_cli.mechanisms.protocol import Plan
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies import agnostic_methods as methods
 from pate_cli.studies.agnostic_instances import Instance
@@ -91,7 +91,7 @@ def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> 
     """Both ways to answer m points."""
     sizes = Sizes(p["eps"], p["delta"], p["n"], m, "thresholds")
     rest = (p["agreement"], p["beta"])
-    ways: dict[str, tuple[int, Callable[[Sizes, int], LearnerPlan | None]]] = {
+    ways: dict[str, tuple[int, Callable[[Sizes, int], Plan | None]]] = {
         "AgPrivCl": (m, lambda s, T: methods.with_parts_of("agprivcl", s, p["size"], T, *rest)),
         "Universal": (
             first,
@@ -130,11 +130,11 @@ def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> 
     return rows
 
 
-def _teachers(plan: LearnerPlan | None) -> int:
+def _teachers(plan: Plan | None) -> int:
     return plan.n_teachers if plan else 0
 
 
-def _enough(make: Callable[[Sizes, int], LearnerPlan | None], sizes: Sizes, n: int, cutoff: int) -> bool:
+def _enough(make: Callable[[Sizes, int], Plan | None], sizes: Sizes, n: int, cutoff: int) -> bool:
     at = Sizes(sizes.eps, sizes.delta, n, sizes.m, sizes.hypotheses)
     return make(at, cutoff) is not None
 

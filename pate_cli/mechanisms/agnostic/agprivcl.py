@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from pate_cli import mechanisms, queries
+from pate_cli import queries
+from pate_cli.checks import OneOf, Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.relabel import relabel
 from pate_cli.mechanisms.agnostic.selection import drawn, draws, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.mechanisms.plan import fewest_teachers
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
+from pate_cli.mechanisms.svt import SvtPlan, fewest_teachers, plan_svt
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import (
     Answers,
     FloatArray,
     Holdout,
-    Learnt,
     PrivacyLoss,
+    Private,
     PrivateRecords,
     PublicPoints,
+    Released,
     Setting,
 )
 
-__all__ = ["OPTIONS", "AgPrivClPlan", "plan", "published", "records_of_theorem_7"]
-
-OPTIONS: dict[str, Any] = {
-    "hypotheses": "stumps",
-    "calibration": "tight",
-    "teachers": "class",
-    "relabel_eps": 1.0,
-    "cutoff": "auto",
-    "alpha": 0.1,
-    "beta": 0.05,
-}
+__all__ = ["AgPrivClPlan", "Options", "plan", "published", "records_of_theorem_7"]
 
 
 @dataclass(frozen=True)
-class AgPrivClPlan:
+class Options:
+    """Options of `mechanism=agprivcl`."""
+
+    hypotheses: str = option("stumps", checks.HYPOTHESES)
+    calibration: str = option("tight", checks.CALIBRATION)
+    teachers: str = option("class", OneOf(("class", "own")))
+    relabel_eps: float = option(1.0, Real(0, 50))
+    cutoff: int | None = option("auto", checks.CUTOFF)
+    alpha: float = option(0.1, checks.FRACTION)
+    beta: float = option(0.05, checks.FRACTION)
+
+
+@dataclass(frozen=True)
+class AgPrivClPlan(Plan):
     """Sample, relabel, resample, and answer public points by the sparse vector technique.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n
@@ -95,7 +100,7 @@ class AgPrivClPlan:
     n_sampled: int
     relabel_eps: float
     teachers: int
-    mechanism: mechanisms.LabellingPlan
+    mechanism: LabellingPlan
     classroom: Classroom = field(repr=False)
     eps_proved: float
     delta_proved: float
@@ -127,14 +132,15 @@ class AgPrivClPlan:
         }
         return own | self.numbers | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
         """Answer the public points in random order, and fit the student on the answers."""
+        records = private.records
         order = queries.passive_order(public.n_points, rng)
-        answers = self.answers(private, public, order, noise, rng)
+        answers = self.answers(records, public, order, noise, rng)
         model = student(self.classroom.setting, public, answers, rng)
-        return Learnt(model, answers, self.guarantee)
+        return Released(model, answers, self.guarantee)
 
     def answers(
         self,
@@ -168,24 +174,20 @@ class AgPrivClPlan:
         return _attacks(self)
 
 
-def plan(options: Mapping[str, Any], setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
+def plan(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
     checks.two_classes(setting, name)
     checks.finite(setting, name)
-    kind = checks.calibration(options)
-    hypotheses = checks.hypotheses(options)
-    if options["teachers"] not in ("class", "own"):
-        raise ConfigError("mechanism.teachers", options["teachers"], "class, own (the one of teacher=...)")
-    classroom = Classroom(hypotheses, setting, own=options["teachers"] == "own")
-    alpha, beta = (checks.fraction(options, key) for key in ("alpha", "beta"))
-    cutoff = checks.whole(options, "cutoff", auto=True, most=setting.n_public)
-    relabel_eps = options["relabel_eps"]
-    if isinstance(relabel_eps, bool) or not isinstance(relabel_eps, int | float) or not 0 < relabel_eps <= 50:
-        raise ConfigError("mechanism.relabel_eps", relabel_eps, "a number in (0, 50]")
+    kind = options.calibration
+    hypotheses = CLASSES[options.hypotheses]
+    classroom = Classroom(hypotheses, setting, own=options.teachers == "own")
+    alpha, beta = options.alpha, options.beta
+    cutoff = options.cutoff
+    checks.at_most("cutoff", cutoff, setting.n_public, "auto, or ")
     if kind == "paper":
         made = _paper(setting, classroom, alpha, beta)
     else:
-        made = _tight(setting, classroom, float(relabel_eps), cutoff, name)
+        made = _tight(setting, classroom, options.relabel_eps, cutoff, name)
     checks.listable(hypotheses, made.n_sampled, setting, "what would do: mechanism.hypotheses=stumps")
     return made
 
@@ -215,7 +217,7 @@ def _tight(
     try:
         if inner <= 0:
             raise InfeasibleError("nothing is left of eps")
-        mechanism = mechanisms.plan_svt(inner, svt_delta, ell, teachers, rule="tight", cutoff=cutoff)
+        mechanism = plan_svt(inner, svt_delta, ell, teachers, rule="tight", cutoff=cutoff)
     except InfeasibleError as error:
         if inner <= 0:
             ways = "a larger eps, or a smaller mechanism.relabel_eps"
@@ -284,9 +286,7 @@ def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) ->
             f"each of its {teachers} teachers one (there are {n}), and {theorem:.3g} for NB20's accuracy "
             f"alpha={alpha:g}; what would do: mechanism.calibration=tight"
         )
-    mechanism = mechanisms.plan_svt(
-        p["svt_eps"], p["svt_delta"], m, teachers, rule="bassily2018", cutoff=cutoff
-    )
+    mechanism = plan_svt(p["svt_eps"], p["svt_delta"], m, teachers, rule="bassily2018", cutoff=cutoff)
     copies = math.log(2 / delta)
     star, star_delta = accounting.nb20_resampled(p["svt_eps"], p["svt_delta"], copies)
     star_delta += accounting.copies_tail(sampled, copies)
@@ -322,10 +322,8 @@ def _attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
 
 def tied(plan: AgPrivClPlan, neighbour: bool) -> tuple[AgPrivClPlan, PrivateRecords]:
     """Make the plan and the records of `attacks`."""
-    from pate_cli.learners.hypotheses import CLASSES
-
     teachers = plan.teachers
-    if isinstance(plan.mechanism, mechanisms.SvtPlan):
+    if isinstance(plan.mechanism, SvtPlan):
         teachers = min(teachers, 2 * fewest_teachers(plan.mechanism.calibration))
     n = math.ceil(teachers * plan.n_private / plan.n_sampled)
     y = (np.arange(n) < n // 2).astype(np.int64)

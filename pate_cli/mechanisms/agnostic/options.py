@@ -1,52 +1,42 @@
-"""Values of the options of these learners, checked by name."""
+"""What the options of these mechanisms may be, and refusals that several of them share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pate_cli.checks import OneOf, Or, Real, Whole
 from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
+from pate_cli.types import Setting
 
-if TYPE_CHECKING:
-    from pate_cli.learners.hypotheses import HypothesisClass
-    from pate_cli.types import Setting
+__all__ = ["CALIBRATION", "CUTOFF", "FRACTION", "HYPOTHESES", "LISTABLE_BY_COLUMN"]
+__all__ += ["at_most", "finite", "listable", "listable_encoded", "two_classes"]
 
-__all__ = [
-    "calibration",
-    "finite",
-    "fraction",
-    "hypotheses",
-    "listable",
-    "listable_encoded",
-    "two_classes",
-    "whole",
-]
-
-_CLASSES = ("thresholds", "stumps", "rectangles", "points")
+HYPOTHESES = OneOf(tuple(CLASSES))
+LISTABLE_BY_COLUMN = OneOf(("thresholds", "stumps", "points"))
+CALIBRATION = OneOf(("tight", "paper"))
+CUTOFF = Or("auto", Whole(1))
+FRACTION = Real(0, 1, open_above=True)
 
 
 def two_classes(setting: Setting, name: str) -> None:
-    """Hypotheses label with 0 and 1."""
+    """Refuse more labels than the two of hypotheses."""
     if setting.n_classes != 2:
         accepted = f"a dataset of two classes for mechanism={name}, not {setting.n_classes}"
         raise ConfigError("dataset", f"{setting.n_classes} classes", accepted)
 
 
 def finite(setting: Setting, name: str) -> None:
-    """Where no eps means nothing, as nothing is left to calibrate."""
+    """Refuse eps = inf, where nothing is left to calibrate."""
     if math.isinf(setting.eps):
         raise ConfigError("eps", setting.eps, f"a finite number with mechanism={name}")
 
 
-def hypotheses(options: Mapping[str, Any], accepted: tuple[str, ...] = _CLASSES) -> HypothesisClass:
-    """The hypothesis class of `mechanism.hypotheses`."""
-    from pate_cli.learners.hypotheses import CLASSES
-
-    name = options["hypotheses"]
-    if name not in accepted:
-        raise ConfigError("mechanism.hypotheses", name, ", ".join(accepted))
-    return CLASSES[name]
+def at_most(key: str, value: Any, most: int, otherwise: str = "") -> None:
+    """Refuse a number of queries larger than there are public points."""
+    if isinstance(value, int) and value > most:
+        raise ConfigError(f"mechanism.{key}", value, f"{otherwise}a whole number >= 1, <= {most}")
 
 
 def listable(chosen: HypothesisClass, n_points: int, setting: Setting, what: str) -> None:
@@ -61,30 +51,3 @@ def listable_encoded(chosen: HypothesisClass, X: Any) -> None:
     refusal = chosen.refusal(1, X.shape[1])
     if refusal is not None:
         raise InfeasibleError(f"mechanism.hypotheses={chosen.name}, after encoding: {refusal}")
-
-
-def calibration(options: Mapping[str, Any]) -> str:
-    """`mechanism.calibration`: tight or paper."""
-    value = options["calibration"]
-    if value not in ("tight", "paper"):
-        raise ConfigError("mechanism.calibration", value, "tight, paper")
-    return str(value)
-
-
-def fraction(options: Mapping[str, Any], key: str) -> float:
-    """A number in (0, 1)."""
-    value = options[key]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise ConfigError(f"mechanism.{key}", value, "a number in (0, 1)")
-    return float(value)
-
-
-def whole(options: Mapping[str, Any], key: str, *, auto: bool, most: int | None = None) -> int | None:
-    """A whole number from 1 to `most`, or None for auto."""
-    value = options[key]
-    if auto and value == "auto":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most and value > most):
-        accepted = ("auto, or " if auto else "") + "a whole number >= 1" + (f", <= {most}" if most else "")
-        raise ConfigError(f"mechanism.{key}", value, accepted)
-    return value

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pate_cli import queries
+from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
-from pate_cli.mechanisms.agnostic.realizable_to_agnostic import CLASSES, Shares, most_relabelled, shares
+from pate_cli.mechanisms.agnostic.realizable_to_agnostic import Shares, most_relabelled, shares
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.voting import Classroom, student
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import (
@@ -24,16 +25,25 @@ from pate_cli.types import (
     FloatArray,
     Holdout,
     IntArray,
-    Learnt,
     PrivacyLoss,
+    Private,
     PrivateRecords,
     PublicPoints,
+    Released,
     Setting,
 )
 
-__all__ = ["OPTIONS", "PredictionPlan", "plan", "predict", "teachers_of_lemma"]
+__all__ = ["Options", "PredictionPlan", "plan", "predict", "teachers_of_lemma"]
 
-OPTIONS: dict[str, Any] = {"hypotheses": "stumps", "calibration": "tight", "queries": 1, "alpha": 0.1}
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=private_prediction`."""
+
+    hypotheses: str = option("stumps", checks.LISTABLE_BY_COLUMN)
+    calibration: str = option("tight", checks.CALIBRATION)
+    queries: int = option(1, Whole(1))
+    alpha: float = option(0.1, checks.FRACTION)
 
 
 def predict(ones: IntArray, n_teachers: int, eps: float, noise: Noise) -> IntArray:
@@ -67,7 +77,7 @@ def teachers_of_lemma(eps: float, alpha: float) -> int:
 
 
 @dataclass(frozen=True)
-class PredictionPlan:
+class PredictionPlan(Plan):
     """Relabel a sample by a hypothesis that fits the rest, then answer queries by noisy votes on it.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, for all
@@ -131,14 +141,15 @@ class PredictionPlan:
             "n_teachers": self.teachers,
         } | self.division.describe()
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
         """Answer `n_queries` public points; the student learns from the answers."""
+        records = private.records
         order = queries.passive_order(public.n_points, rng)[: self.n_queries]
-        labels = self.answers(private, PublicPoints(public.X[order]), noise, int(rng.integers(2**31)))
+        labels = self.answers(records, PublicPoints(public.X[order]), noise, int(rng.integers(2**31)))
         answers = Answers(order, labels, n_teachers=self.teachers)
-        return Learnt(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
+        return Released(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
 
     def answers(self, private: PrivateRecords, points: PublicPoints, noise: Noise, seed: int) -> IntArray:
         """Labels of `points`, shape (m,): released."""
@@ -157,15 +168,16 @@ class PredictionPlan:
         return _attacks(self)
 
 
-def plan(options: Mapping[str, Any], setting: Setting) -> PredictionPlan:
+def plan(options: Options, setting: Setting) -> PredictionPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
     name = "private_prediction"
     checks.two_classes(setting, name)
     checks.finite(setting, name)
-    kind = checks.calibration(options)
-    hypotheses = checks.hypotheses(options, CLASSES)
-    alpha = checks.fraction(options, "alpha")
-    m = checks.whole(options, "queries", auto=False, most=setting.n_public) or 1
+    kind = options.calibration
+    hypotheses = CLASSES[options.hypotheses]
+    alpha = options.alpha
+    m = options.queries
+    checks.at_most("queries", m, setting.n_public)
     delta = 0.0 if m == 1 else setting.delta
     most = most_relabelled(hypotheses, setting)
     d = shares(setting.eps, delta, setting.n_private, kind, most, name)
@@ -224,8 +236,6 @@ def _attacks(plan: PredictionPlan) -> list[SampledAttack]:
 
 def lone(plan: PredictionPlan, neighbour: bool) -> tuple[PredictionPlan, PrivateRecords]:
     """Make the plan and the records of `attacks`."""
-    from pate_cli.learners.hypotheses import CLASSES as classes
-
     d = plan.division
     n = max(2, math.ceil(d.n / d.t))
     x = np.zeros((n, 1))
@@ -233,7 +243,7 @@ def lone(plan: PredictionPlan, neighbour: bool) -> tuple[PredictionPlan, Private
     tiny = replace(
         plan,
         division=replace(d, n=n, t=1),
-        classroom=replace(plan.classroom, hypotheses=classes["thresholds"], own=False),
+        classroom=replace(plan.classroom, hypotheses=CLASSES["thresholds"], own=False),
         teachers=1,
     )
     return tiny, PrivateRecords(x, np.ones(n, dtype=np.int64))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from pate_cli import mechanisms, queries
-from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.learners.hypotheses import Dichotomies, HypothesisClass
+from pate_cli import queries
+from pate_cli.checks import OneOf, option
+from pate_cli.errors import InfeasibleError
+from pate_cli.learners.hypotheses import CLASSES, Dichotomies, HypothesisClass
 from pate_cli.learners.hypotheses.stumps import MOST_CUTS, MOST_POINTS
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
@@ -19,30 +19,35 @@ from pate_cli.mechanisms.agnostic.relabel import relabel_with_rest
 from pate_cli.mechanisms.agnostic.selection import choose, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis, labels_of
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.mechanisms.plan import fewest_teachers
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
+from pate_cli.mechanisms.svt import SvtPlan, fewest_teachers, plan_svt
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import (
     Answers,
     FloatArray,
     Holdout,
     IntArray,
-    Learnt,
     PrivacyLoss,
+    Private,
     PrivateRecords,
     PublicPoints,
+    Released,
     Setting,
 )
 
-__all__ = ["OPTIONS", "Shares", "TransformPlan", "most_relabelled", "plan", "shares"]
+__all__ = ["Options", "Shares", "TransformPlan", "most_relabelled", "plan", "shares"]
 
-OPTIONS: dict[str, Any] = {
-    "hypotheses": "stumps",
-    "calibration": "tight",
-    "inner": "exponential",
-    "cutoff": "auto",
-}
-CLASSES = ("thresholds", "stumps", "points")
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=realizable_to_agnostic`."""
+
+    hypotheses: str = option("stumps", checks.LISTABLE_BY_COLUMN)
+    calibration: str = option("tight", checks.CALIBRATION)
+    inner: str = option("exponential", OneOf(("exponential", "svt")))
+    cutoff: int | None = option("auto", checks.CUTOFF)
+
+
 """Classes for which the fewest mistakes given a labeling are computed exactly; not rectangles."""
 
 
@@ -171,7 +176,7 @@ def most_relabelled(hypotheses: HypothesisClass, setting: Setting) -> int:
 
 
 @dataclass(frozen=True)
-class TransformPlan:
+class TransformPlan(Plan):
     """Relabel a sample T by a hypothesis that fits the other records W, then learn it privately.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n public;
@@ -210,7 +215,7 @@ class TransformPlan:
     calibration: str
     division: Shares
     classroom: Classroom = field(repr=False)
-    mechanism: mechanisms.LabellingPlan | None
+    mechanism: LabellingPlan | None
     teachers: int
 
     @property
@@ -238,16 +243,17 @@ class TransformPlan:
         inner = {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
         return own | self.division.describe() | {"ell": self.mechanism.ell} | inner
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
         """Sample, relabel, learn."""
+        records = private.records
         if self.mechanism is None:
             candidates = self.classroom.hypotheses.dichotomies(public.X)
-            model = candidates.hypothesis(self.chosen(candidates, private, noise))
-            return Learnt(model, labels_of(model, public), self.guarantee)
-        answers = self.answers(self.mechanism, private, public, noise, rng)
-        return Learnt(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
+            model = candidates.hypothesis(self.chosen(candidates, records, noise))
+            return Released(model, labels_of(model, public), self.guarantee)
+        answers = self.answers(self.mechanism, records, public, noise, rng)
+        return Released(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
 
     def chosen(self, candidates: Dichotomies, private: PrivateRecords, noise: Noise) -> int:
         """Sample, relabel, and choose a candidate, with `inner=exponential`."""
@@ -257,7 +263,7 @@ class TransformPlan:
 
     def answers(
         self,
-        mechanism: mechanisms.LabellingPlan,
+        mechanism: LabellingPlan,
         private: PrivateRecords,
         public: PublicPoints,
         noise: Noise,
@@ -279,20 +285,19 @@ class TransformPlan:
         return _attacks(self)
 
 
-def plan(options: Mapping[str, Any], setting: Setting) -> TransformPlan:
+def plan(options: Options, setting: Setting) -> TransformPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
     name = "realizable_to_agnostic"
     checks.two_classes(setting, name)
     checks.finite(setting, name)
-    kind = checks.calibration(options)
-    hypotheses = checks.hypotheses(options, CLASSES)
+    kind = options.calibration
+    hypotheses = CLASSES[options.hypotheses]
     checks.listable(hypotheses, setting.n_public, setting, "what would do: mechanism.hypotheses=stumps")
-    cutoff = checks.whole(options, "cutoff", auto=True, most=setting.n_public)
+    cutoff = options.cutoff
+    checks.at_most("cutoff", cutoff, setting.n_public, "auto, or ")
     classroom = Classroom(hypotheses, setting)
     most = most_relabelled(hypotheses, setting)
-    if options["inner"] not in ("exponential", "svt"):
-        raise ConfigError("mechanism.inner", options["inner"], "exponential, svt")
-    pure = options["inner"] == "exponential"
+    pure = options.inner == "exponential"
     delta = 0.0 if pure else setting.delta
     division = shares(setting.eps, delta, setting.n_private, kind, most, name)
     if pure:
@@ -300,7 +305,7 @@ def plan(options: Mapping[str, Any], setting: Setting) -> TransformPlan:
     size = max(1, setting.n_private // setting.n_teachers)
     teachers = max(1, division.t // size)
     try:
-        mechanism = mechanisms.plan_svt(
+        mechanism = plan_svt(
             division.inner_eps,
             division.inner_delta,
             setting.n_public,
@@ -343,7 +348,7 @@ def _attacks(plan: TransformPlan) -> list[SampledAttack]:
 
 
 def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-    if not isinstance(plan.mechanism, mechanisms.SvtPlan):
+    if not isinstance(plan.mechanism, SvtPlan):
         raise TypeError("not with inner=svt")
     d = plan.division
     t = min(plan.teachers, 2 * fewest_teachers(plan.mechanism.calibration))
@@ -362,9 +367,7 @@ def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator,
 
 
 def _thresholds(plan: TransformPlan) -> Classroom:
-    from pate_cli.learners.hypotheses import CLASSES as classes
-
-    return replace(plan.classroom, hypotheses=classes["thresholds"], own=False)
+    return replace(plan.classroom, hypotheses=CLASSES["thresholds"], own=False)
 
 
 def lone(plan: TransformPlan, neighbour: bool) -> tuple[TransformPlan, PrivateRecords, PublicPoints]:

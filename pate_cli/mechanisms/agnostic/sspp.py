@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pate_cli.learners.hypotheses import Dichotomies, HypothesisClass
+from pate_cli.checks import option
+from pate_cli.learners.hypotheses import CLASSES, Dichotomies, HypothesisClass
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.selection import choose
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import (
     Answers,
     FloatArray,
     Holdout,
     IntArray,
-    Learnt,
     PrivacyLoss,
+    Private,
     PrivateRecords,
     PublicPoints,
+    Released,
     Setting,
 )
 
-__all__ = ["OPTIONS", "SsppPlan", "labels_of", "plan"]
-
-OPTIONS: dict[str, Any] = {"hypotheses": "stumps", "calibration": "tight"}
+__all__ = ["Options", "SsppPlan", "labels_of", "plan"]
 
 
 @dataclass(frozen=True)
-class SsppPlan:
+class Options:
+    """Options of `mechanism=sspp`."""
+
+    hypotheses: str = option("stumps", checks.HYPOTHESES)
+    calibration: str = option("tight", checks.CALIBRATION)
+
+
+@dataclass(frozen=True)
+class SsppPlan(Plan):
     """One hypothesis for each labeling of the public points; one of them by the exponential mechanism.
 
     **Guarantee.** eps-DP (delta = 0) for neighbours that differ in one replaced private record: the
@@ -81,13 +88,14 @@ class SsppPlan:
         """Choose among the candidates in each of independent runs; shape (R,)."""
         return choose(candidates.mistakes(private.X, private.y), self.eps, noise, runs)
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
         """Choose; the answers are the chosen hypothesis's labels of the public points."""
+        records = private.records
         candidates = self.candidates(public)
-        model = candidates.hypothesis(int(self.chosen(candidates, private, noise)[0]))
-        return Learnt(model, labels_of(model, public), self.guarantee)
+        model = candidates.hypothesis(int(self.chosen(candidates, records, noise)[0]))
+        return Released(model, labels_of(model, public), self.guarantee)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy, on the test split, of the best hypothesis of the class for that split. NOT DP."""
@@ -112,11 +120,10 @@ def labels_of(model: Any, public: PublicPoints) -> Answers:
     return Answers(np.arange(public.n_points), np.asarray(model.predict(public.X), dtype=np.int64))
 
 
-def plan(options: Mapping[str, Any], setting: Setting) -> SsppPlan:
+def plan(options: Options, setting: Setting) -> SsppPlan:
     """Check the options and make the plan; see `pate_cli.mechanisms.agnostic.plan`."""
     checks.two_classes(setting, "sspp")
-    checks.calibration(options)
-    chosen = checks.hypotheses(options)
+    chosen = CLASSES[options.hypotheses]
     checks.listable(chosen, setting.n_public, setting, "what would do: a smaller split.public")
     return SsppPlan(setting.eps, chosen, setting.n_private, setting.n_public)
 
@@ -127,7 +134,6 @@ def _attacks(plan: SsppPlan) -> list[SampledAttack]:
     The odd one out: of 21 thresholds one says 0 of the single record and the others say 1. Whether its
     label is 0 or 1 moves that one's odds by nearly e^eps, as far as the guarantee allows.
     """
-    from pate_cli.learners.hypotheses import CLASSES
 
     def odd_one_out(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         points = PublicPoints(np.arange(20.0)[:, None])

@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pate_cli import queries
+from pate_cli.checks import option
 from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import agprivcl, sspp
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.voting import student
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.privacy.budget import compose
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
     Answers,
     Holdout,
-    Learnt,
     PrivacyLoss,
-    PrivateRecords,
+    Private,
     PublicPoints,
+    Released,
     Setting,
 )
 
-__all__ = ["OPTIONS", "UniversalPlan", "first_queries", "plan"]
-
-OPTIONS: dict[str, Any] = {**agprivcl.OPTIONS, "share": 0.5, "first": "auto"}
+__all__ = ["Options", "UniversalPlan", "first_queries", "plan"]
 
 
 @dataclass(frozen=True)
-class UniversalPlan:
+class Options(agprivcl.Options):
+    """Options of `mechanism=universal`: those of AgPrivCl, and how the two parts share the work."""
+
+    share: float = option(0.5, checks.FRACTION)
+    first: int | None = option("auto", checks.CUTOFF)
+
+
+@dataclass(frozen=True)
+class UniversalPlan(Plan):
     """Answer the first m_o public points one by one, any number of others by a hypothesis chosen on them.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record: AgPrivCl
@@ -74,19 +81,20 @@ class UniversalPlan:
         own = {"first": self.first, "sspp_eps": self.learning.eps if self.learning else 0.0}
         return own | self.answering.describe()
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
         """Answer all public points; the model is SSPP's hypothesis."""
+        records = private.records
         first_noise, second_noise = noise.spawn(2)
         order = queries.passive_order(public.n_points, rng)
         early = order[: self.first]
-        answers = self.answering.answers(private, public, early, first_noise, rng)
+        answers = self.answering.answers(records, public, early, first_noise, rng)
         if self.learning is None:
             model = student(self.answering.classroom.setting, public, answers, rng)
-            return Learnt(model, answers, self.guarantee)
+            return Released(model, answers, self.guarantee)
         # the points are public whether they were answered or not
-        learnt = self.learning.learn(private, PublicPoints(public.X[early]), second_noise, rng)
+        learnt = self.learning.release(private, PublicPoints(public.X[early]), second_noise, rng)
         late = order[self.first :]
         labels = np.asarray(learnt.model.predict(public.X[late]), dtype=np.int64)
         everything = Answers(
@@ -94,7 +102,7 @@ class UniversalPlan:
             np.concatenate([answers.labels, labels]),
             n_teachers=answers.n_teachers,
         )
-        return Learnt(learnt.model, everything, self.guarantee)
+        return Released(learnt.model, everything, self.guarantee)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""
@@ -111,23 +119,24 @@ def first_queries(vc: int, alpha: float, beta: float) -> int:
     return math.ceil(32 * (vc * math.log(1 / alpha) + math.log(1 / beta)) / alpha)
 
 
-def plan(options: Mapping[str, Any], setting: Setting) -> UniversalPlan:
+def plan(options: Options, setting: Setting) -> UniversalPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
     checks.two_classes(setting, "universal")
     checks.finite(setting, "universal")
-    kind = checks.calibration(options)
-    hypotheses = checks.hypotheses(options)
-    share, alpha, beta = (checks.fraction(options, key) for key in ("share", "alpha", "beta"))
+    kind = options.calibration
+    hypotheses = CLASSES[options.hypotheses]
+    share, alpha, beta = options.share, options.alpha, options.beta
     m = setting.n_public
-    first = checks.whole(options, "first", auto=True, most=m)
+    first = options.first
+    checks.at_most("first", first, m, "auto, or ")
     if kind == "paper" and first is not None:
         raise ConfigError("mechanism.first", first, "auto with mechanism.calibration=paper")
     if first is None:
         published = first_queries(hypotheses.vc_dimension(setting.n_features), alpha, beta)
         # so that both have something to do; the paper's numbers are for unlimited queries
         first = min(published, m if kind == "paper" else max(1, m // 2))
-    cutoff = options["cutoff"]
-    if isinstance(cutoff, int) and not isinstance(cutoff, bool) and cutoff > first:
+    cutoff = options.cutoff
+    if isinstance(cutoff, int) and cutoff > first:
         raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the first queries, {first}")
     alone = first == m
     part = replace(setting, n_public=first, eps=setting.eps if alone else share * setting.eps)

@@ -11,7 +11,7 @@ import numpy as np
 from pate_cli import queries, students
 from pate_cli.errors import ConfigError
 from pate_cli.learners.hypotheses import HypothesisClass
-from pate_cli.mechanisms import LabellingPlan
+from pate_cli.mechanisms.protocol import LabellingPlan
 from pate_cli.privacy.noise import Noise
 from pate_cli.teachers import Ensemble, Teacher, fit_part
 from pate_cli.types import Answers, IntArray, PublicPoints, Setting, Votes

@@ -8,64 +8,67 @@ the learner's own code.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from pate_cli.mechanisms.baselines.noisy_gd import NoisyGradientPlan, descend
-from pate_cli.mechanisms.baselines.perturbation import ObjectivePlan, OutputPlan
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["Sample", "attacks"]
+__all__ = ["against_many", "attacks_on"]
 
-Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
-"""``sample(neighbour, rng, runs)``: outputs of independent runs, shape (runs, k), on D or its neighbour."""
+Learn: TypeAlias = Callable[[FloatArray, IntArray, Noise, int], FloatArray]
+"""``learn(Z, y, noise, runs)``: weights of independent runs on scaled records, shape (runs, ...)."""
 
 _Sets: TypeAlias = tuple[FloatArray, FloatArray, IntArray]
 """Records of D and of D', shape (rows, d), and their labels."""
 
 
-def attacks(plan: Any) -> list[tuple[str, Sample]]:
-    """Worst-case pairs for a plan of this room.
+def attacks_on(learn: Learn, runs: int, further: Mapping[str, _Sets] | None = None) -> list[SampledAttack]:
+    """Make the worst-case pairs for a learner of linear models.
 
     Parameters
     ----------
-    plan : NoisyGradientPlan, OutputPlan or ObjectivePlan
-
-    Returns
-    -------
-    list of (name, sample)
+    learn : callable
+    runs : int
+        Of each side, as many as take some seconds.
+    further : mapping of str to pair, optional
+        Pairs of this learner's own.
     """
     ones = np.ones(1, dtype=np.int64)
-    mirrored = np.array([[4.0]]), np.array([[-4.0]]), ones
-    far = np.array([[1e6]]), np.array([[-1e6]]), ones
     pairs: dict[str, _Sets] = {
-        "a record and its mirror image": mirrored,
-        "the same, far out of bounds": far,
+        "a record and its mirror image": (np.array([[4.0]]), np.array([[-4.0]]), ones),
+        "the same, far out of bounds": (np.array([[1e6]]), np.array([[-1e6]]), ones),
         "a record against nothing": (np.array([[4.0]]), np.array([[0.0]]), ones),
+        **(further or {}),
     }
-    if isinstance(plan, OutputPlan):
-        pairs["steep losses, across the pull of the rest"] = _against_many(plan, (-0.4, 0.9), (-0.4, -0.9))
-        pairs["far out of bounds, against the pull of the rest"] = _against_many(
-            plan, (-1e6, 0.0), (0.0, 0.0)
-        )
-    return [(name, _sample(plan, sets)) for name, sets in pairs.items()]
+    return [SampledAttack(name, _sample(learn, sets), runs) for name, sets in pairs.items()]
 
 
-def _sample(plan: NoisyGradientPlan | OutputPlan | ObjectivePlan, sets: _Sets) -> Sample:
+def _sample(learn: Learn, sets: _Sets) -> Callable[[bool, np.random.Generator, int], FloatArray]:
     def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
-        Z, y = sets[int(neighbour)], sets[2]
-        if isinstance(plan, NoisyGradientPlan):
-            return descend(plan, Z, y, noise, runs).reshape(runs, -1)
-        return plan.weights(Z, y, noise, runs).reshape(runs, -1)
+        records = sets[1] if neighbour else sets[0]
+        return learn(records, sets[2], noise, runs).reshape(runs, -1)
 
     return sample
 
 
-def _against_many(plan: OutputPlan, record: tuple[float, float], other: tuple[float, float]) -> _Sets:
+class _Regularised(Protocol):
+    """A plan with as many records and as much regularisation."""
+
+    @property
+    def n(self) -> int:
+        """Private records."""
+
+    @property
+    def regularisation(self) -> float:
+        """Weight of half the squared norm."""
+
+
+def against_many(plan: _Regularised, record: tuple[float, float], other: tuple[float, float]) -> _Sets:
     """A record, or another in its place, among many short ones that pull the weights along one axis.
 
     Far along it a record's loss is steep if its margin is negative. Two such records that nearly point away

@@ -16,29 +16,30 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, linear_model, row_norms, shorten
-from pate_cli.mechanisms.protocol import no_answers
+from pate_cli.mechanisms.baselines.neighbours import attacks_on
+from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
     FloatArray,
-    Holdout,
     IntArray,
-    Learnt,
     PrivacyLoss,
-    PrivateRecords,
+    Private,
     PublicPoints,
+    Released,
     Setting,
 )
 
-__all__ = ["NoisyGradientPlan", "descend", "plan_noisy_gd"]
+__all__ = ["NoisyGradientPlan", "Options", "descend", "plan", "plan_noisy_gd"]
 
 _STEPS = (10, 300)
 """Fewest and most steps of the rule: fewer learn nothing, more cost time and hardly any accuracy."""
 
 
 @dataclass(frozen=True)
-class NoisyGradientPlan:
+class NoisyGradientPlan(Plan):
     """Full-batch noisy gradient descent on the softmax loss.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record, replaced by another;
@@ -91,17 +92,32 @@ class NoisyGradientPlan:
         """Its public numbers."""
         return {**asdict(self), "sensitivity": 2 * self.clip}
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
-        """Descend on the private records; see `LearnerPlan`."""
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
+        """Descend on the private records; see `Plan`."""
+        records = private.records
         scaling = Scaling.of(public.X)
-        weights = descend(self, scaling.apply(private.X), private.y, noise)
-        return Learnt(linear_model(weights[0], scaling), no_answers(), self.guarantee)
+        weights = descend(self, scaling.apply(records.X), records.y, noise)
+        return Released(linear_model(weights[0], scaling), no_answers(), self.guarantee)
 
-    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Nothing more."""
-        return {}
+    def attacks(self) -> list[SampledAttack]:
+        """Put worst-case records to `descend` itself; see `Plan`."""
+        return attacks_on(lambda Z, y, noise, runs: descend(self, Z, y, noise, runs), 60_000)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=noisy_gd`."""
+
+    steps: int | None = option("auto", Or("auto", Whole(1)))
+    step_size: float = option(4.0, Real(0))
+    clip: float = option(math.sqrt(2), Real(0))
+
+
+def plan(options: Options, setting: Setting) -> Plan:
+    """Calibrate for the steps given, or chosen by the rule of `plan_noisy_gd`."""
+    return plan_noisy_gd(setting, steps=options.steps, step_size=options.step_size, clip=options.clip)
 
 
 def plan_noisy_gd(setting: Setting, *, steps: int | None, step_size: float, clip: float) -> NoisyGradientPlan:

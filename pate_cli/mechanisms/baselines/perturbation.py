@@ -17,17 +17,17 @@ import numpy as np
 
 from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, clip_rows, linear_model
 from pate_cli.mechanisms.baselines.minimiser import TOLERANCE, minimise
-from pate_cli.mechanisms.protocol import no_answers
+from pate_cli.mechanisms.baselines.neighbours import against_many, attacks_on
+from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
     FloatArray,
-    Holdout,
     IntArray,
-    Learnt,
     PrivacyLoss,
-    PrivateRecords,
+    Private,
     PublicPoints,
+    Released,
     Setting,
 )
 
@@ -39,7 +39,7 @@ _CURVATURE = 0.25
 """c: the largest second derivative of the logistic loss."""
 
 
-class _LinearPlan:
+class _LinearPlan(Plan):
     """What both plans share: records clipped to the unit ball, a two-class problem for each class."""
 
     n: int
@@ -65,18 +65,19 @@ class _LinearPlan:
         """What the whole run is promised to cost."""
         raise NotImplementedError
 
-    def learn(
-        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
-    ) -> Learnt:
-        """Fit on the private records; see `LearnerPlan`."""
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
+        """Fit on the private records; see `Plan`."""
+        records = private.records
         scaling = Scaling.of(public.X)
-        found = self.weights(scaling.apply(private.X), private.y, noise)[0]
+        found = self.weights(scaling.apply(records.X), records.y, noise)[0]
         by_class = np.vstack([np.zeros_like(found), found]) if self.n_classes == 2 else found
-        return Learnt(linear_model(by_class, scaling), no_answers(), self.guarantee)
+        return Released(linear_model(by_class, scaling), no_answers(), self.guarantee)
 
-    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Nothing more."""
-        return {}
+    def attacks(self) -> list[SampledAttack]:
+        """Put worst-case records to `weights` itself; see `Plan`."""
+        return attacks_on(self.weights, 60_000)
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,14 @@ class OutputPlan(_LinearPlan):
         if self.noise == "gaussian":
             return exact + noise.gaussian(self.scale, math.prod(shape)).reshape(shape)
         return exact + gamma_noise(noise, self.scale, runs * len(exact), Z.shape[1]).reshape(shape)
+
+    def attacks(self) -> list[SampledAttack]:
+        """As of any of these learners, and against the pull of many records, where it is all but tight."""
+        pairs = {
+            "steep losses, across the pull of the rest": against_many(self, (-0.4, 0.9), (-0.4, -0.9)),
+            "far out of bounds, against the pull of the rest": against_many(self, (-1e6, 0.0), (0.0, 0.0)),
+        }
+        return attacks_on(self.weights, 200_000, pairs)
 
 
 @dataclass(frozen=True)

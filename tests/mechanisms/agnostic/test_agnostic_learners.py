@@ -19,7 +19,7 @@ from pate_cli.mechanisms import agnostic
 from pate_cli.mechanisms.agnostic import accounting as acc
 from pate_cli.mechanisms.agnostic import agprivcl, private_prediction, realizable_to_agnostic, sspp, universal
 from pate_cli.mechanisms.agnostic.voting import Classroom
-from pate_cli.mechanisms.protocol import LearnerPlan
+from pate_cli.mechanisms.protocol import Plan
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivateRecords, PublicPoints, Setting
@@ -71,7 +71,7 @@ def test_options_at_the_door_are_those_of_the_modules():
 def test_every_learner_learns_and_keeps_to_its_budget(name, hypotheses):
     s = setting(eps=2.0)
     plan = agnostic.plan(name, {"hypotheses": hypotheses}, s)
-    assert isinstance(plan, LearnerPlan)
+    assert isinstance(plan, Plan)
     assert plan.guarantee.eps == pytest.approx(2.0, rel=1e-12)
     assert plan.guarantee.delta in (0.0, pytest.approx(1e-5, rel=1e-9))
     json.dumps(plan.describe())

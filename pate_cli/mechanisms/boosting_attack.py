@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.mechanisms import GaussianPlan, VoteService
 from pate_cli.mechanisms.boosting import BoostingPlan
+from pate_cli.mechanisms.gaussian import GaussianPlan
 from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.service import VoteService
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.types import Answer, FloatArray, PrivateRecords, PublicPoints, Votes
+from pate_cli.types import Answer, FloatArray, Private, PrivateRecords, PublicPoints, Votes
 
 __all__ = ["attacks"]
 
@@ -60,7 +61,7 @@ def _learnt(
 ) -> FloatArray:
     """Learn once; all that is released, as numbers."""
     watched = _Watched(plan.labelling)
-    model = replace(plan, labelling=watched).learn(private, public, noise, rng).model
+    model = replace(plan, labelling=watched).release(Private(private), public, noise, rng).model
     # of two classes the counts of the second say it all, the first's are what is left of K
     counts = np.concatenate(watched.released)[:, 1 if model.n_classes == 2 else 0 :]
     kept = [model.landmarks.distance, model.landmarks.norm, *np.ravel(model.landmarks.points)]
