@@ -19,9 +19,10 @@ test: $(VENV)/.dev ## set everything up, then run the tests
 claims: $(VENV)/.dev ## run the commands of README.md and docs/ at full length, and compare their numbers (minutes)
 	$(BIN)/python -m pytest -m claims -rs tests/docs
 
-lint: $(VENV)/.dev ## ruff and mypy, as before every commit
+lint: $(VENV)/.dev ## ruff, import-linter and mypy, as before every commit
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports
 	$(BIN)/python -m mypy
 
 bench: $(VENV)/.dev ## measure speed, as ratios of things run side by side (BENCH=--quick: a minute)

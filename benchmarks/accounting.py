@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 
 from benchmarks.timing import Result, Target, alternate
+from pate_cli.mechanisms.gaussian import plan_gaussian
+from pate_cli.mechanisms.svt import plan_svt
 
 __all__ = ["measure"]
 
@@ -17,7 +19,6 @@ def measure(rounds: int) -> Iterator[Result]:
     from scipy.optimize import brentq
     from scipy.stats import norm
 
-    from pate_cli import mechanisms
     from pate_cli.privacy import gaussian, odometer
 
     delta, ell = 1 / 39073, 977
@@ -30,12 +31,12 @@ def measure(rounds: int) -> Iterator[Result]:
         return float(brentq(excess, 10, 1e4))
 
     def run_of_gaussian() -> None:
-        plan = mechanisms.plan_gaussian(1.0, delta, ell, 2)
+        plan = plan_gaussian(1.0, delta, ell, 2)
         gaussian.eps_of_mu(math.sqrt(500) / plan.describe()["sigma"], delta)
         odometer.gaussian_odometer(500, ell, plan.describe()["sigma"], delta)
 
     def run_of_svt(n_teachers: int, cutoff: int | None) -> Callable[[], object]:
-        return lambda: mechanisms.plan_svt(1.0, delta, ell, n_teachers, rule="tight", cutoff=cutoff)
+        return lambda: plan_svt(1.0, delta, ell, n_teachers, rule="tight", cutoff=cutoff)
 
     for name, ours in (
         ("calibrate gaussian", run_of_gaussian),

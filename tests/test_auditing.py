@@ -10,28 +10,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import aggregation, audit
+from pate_cli import audit, mechanisms
 from pate_cli.audit import vote_scores
 from pate_cli.commands.audit import main
-from pate_cli.mechanisms import (
-    SvtPlan,
-    VoteAttack,
-    VoteService,
-    agnostic,
-    baselines,
-    plan,
-    plan_gaussian,
-    plan_svt,
-)
+from pate_cli.mechanisms import plan
 from pate_cli.mechanisms import svt as svt_mechanism
 from pate_cli.mechanisms.agnostic import realizable_to_agnostic
-from pate_cli.mechanisms.gaussian import GaussianService
-from pate_cli.mechanisms.svt import SvtService
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.gaussian import GaussianService, plan_gaussian
+from pate_cli.mechanisms.service import VoteService
+from pate_cli.mechanisms.svt import SvtPlan, SvtService, plan_svt
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import gaussian as gaussian_accounting
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import PrivacyLoss, Released, Setting
+from pate_cli.types import PrivacyLoss, ReleasedLabels, Setting
 
 SURE = 1 - 1e-6
 
@@ -121,7 +114,7 @@ def majority_of_an_unstable_answer_leaks(patch):
     def ask(self, votes):
         released = right(self, votes)
         leaked = np.where(released.reached, majority(votes.counts)[:, None], released.labels)
-        return Released(leaked, None, released.reached)
+        return ReleasedLabels(leaked, None, released.reached)
 
     patch.setattr(SvtService, "ask", ask)
 
@@ -294,7 +287,7 @@ class _Stopped(VoteService):
     def ask(self, votes):
         noisy = np.tile(votes.counts.astype(float), (1, self.runs, 1))
         shape = (1, self.runs)
-        return Released(np.full(shape, votes.counts[0, 1] % 2), noisy, np.zeros(shape, dtype=bool))
+        return ReleasedLabels(np.full(shape, votes.counts[0, 1] % 2), noisy, np.zeros(shape, dtype=bool))
 
 
 def test_only_what_is_released_while_a_run_takes_queries_counts():
@@ -370,7 +363,7 @@ def test_equal_outputs_tell_nothing():
 
 
 def test_votes_are_no_attack_on_a_private_learner():
-    plan = agnostic.plan("sspp", {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.plan("sspp", {"hypotheses": "thresholds"}, setting())
     with pytest.raises(TypeError, match="votes"):
         audit.audit(plan, plan_gaussian(1.0, 0.01, 3, 2).attacks(100, 2))
 
@@ -382,36 +375,36 @@ def setting(**changes):
 
 def test_the_room_of_a_plan_offers_its_attacks():
     made = [
-        agnostic.plan("sspp", {"hypotheses": "thresholds"}, setting()),
-        baselines.plan("output_perturbation", {}, setting()),
-        baselines.plan("output_perturbation", {}, setting()),  # and again
-        aggregation.plan("soft", aggregation.OPTIONS["soft"], setting()),
+        mechanisms.plan("sspp", {"hypotheses": "thresholds"}, setting()),
+        mechanisms.plan("output_perturbation", {}, setting()),
+        mechanisms.plan("output_perturbation", {}, setting()),  # and again
+        mechanisms.plan("soft", {}, setting()),
     ]
     for learner in made:
-        assert all(isinstance(pair, audit.SampledAttack) for pair in audit.learner_attacks(learner))
+        assert all(isinstance(pair, audit.SampledAttack) for pair in learner.attacks())
     with pytest.raises(TypeError, match="offers no attacks"):
         audit.learner_attacks(_Claim(1.0))
 
 
 def test_universal_and_all_of_eps_for_each_part():
-    plan = agnostic.plan("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
+    plan = mechanisms.plan("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
     sure = {"runs": 20_000, "confidence": SURE}
-    pairs = audit.learner_attacks(plan)[1:]  # of the second part; the first is slow
+    pairs = plan.attacks()[1:]  # of the second part; the first is slow
     assert max(f.bound for f in audit.audit(plan, pairs, **sure)) <= 2.0
     # the whole budget, and twice the sensitivity
     broken = replace(plan, learning=replace(plan.learning, eps=4.0))
-    pairs = audit.learner_attacks(broken)[1:]
+    pairs = broken.attacks()[1:]
     assert max(f.bound for f in audit.audit(plan, pairs, **sure)) > 2.0
 
 
 def test_the_transformation_with_teachers_inside(monkeypatch):
     options = {"hypotheses": "thresholds", "inner": "svt", "cutoff": 1}
-    plan = agnostic.plan("realizable_to_agnostic", options, setting(n_teachers=2000))
+    plan = mechanisms.plan("realizable_to_agnostic", options, setting(n_teachers=2000))
     sure = {"runs": 300, "confidence": SURE}
-    assert max(f.bound for f in audit.audit(plan, audit.learner_attacks(plan), **sure)) <= 1.0
+    assert max(f.bound for f in audit.audit(plan, plan.attacks(), **sure)) <= 1.0
     # who is relabelled is not left to chance, and the labels of the others have no noise
     monkeypatch.setattr(
         realizable_to_agnostic, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2
     )
     broken = replace(plan, division=replace(plan.division, eps_in=1e6))
-    assert max(f.bound for f in audit.audit(plan, audit.learner_attacks(broken), **sure)) > 1.0
+    assert max(f.bound for f in audit.audit(plan, broken.attacks(), **sure)) > 1.0

@@ -33,7 +33,7 @@ def test_without_noise_the_careful_script_gives_our_accuracy(active):
 
 
 def test_the_careful_script_calibrates_as_we_do():
-    from pate_cli.mechanisms import plan_gaussian
+    from pate_cli.mechanisms.gaussian import plan_gaussian
 
     pytest.importorskip("autodp")
     ours = plan_gaussian(1.0, 1e-4, 50, 2).describe()["sigma"]

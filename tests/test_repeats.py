@@ -139,7 +139,7 @@ def test_a_bar_is_told_of_teachers_too(monkeypatch, clock):
 @pytest.mark.parametrize("teacher", ["linear_svm", "logistic", "tree"])  # logistic: fitted all at once
 def test_teachers_trained_in_parts_are_those_trained_together(teacher):
     run = prepared(f"teacher={teacher}", "teacher.size=7")  # parts of 7 and 8 records
-    whole = pipeline.teach(run, 3)
+    whole = pipeline.train(run, 3)
     cuts = repeats._cuts(run.n_teachers, 5)
     assert len(cuts) == 5
     together = repeats._taught(run, 3, [repeats._some_teachers(run, (3, *cut)) for cut in cuts])

@@ -17,17 +17,19 @@ from pate_cli import audit, boosting, datasets, mechanisms, pipeline, teachers
 from pate_cli.commands.audit import main
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
-from pate_cli.mechanisms import StableService, boosting, gaussian, plan
+from pate_cli.mechanisms import boosting, gaussian, plan
 from pate_cli.mechanisms.boosting import BoostingPlan
-from pate_cli.mechanisms.gnmax import GnmaxService
+from pate_cli.mechanisms.gaussian import plan_gaussian
+from pate_cli.mechanisms.gnmax import GnmaxService, plan_gnmax
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
-from pate_cli.mechanisms.svt import SvtService
+from pate_cli.mechanisms.stable import StableService
+from pate_cli.mechanisms.svt import SvtService, plan_svt
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students import noise_aware
 from pate_cli.students.gaussian_process import Landmarks
-from pate_cli.types import Answer, Holdout, PrivateRecords, PublicPoints, Setting, Split, Votes
+from pate_cli.types import Answer, Holdout, Private, PrivateRecords, PublicPoints, Setting, Split, Votes
 
 SURE = ["--confidence", str(1 - 1e-6), "--queries", "20"]
 
@@ -147,9 +149,9 @@ def test_many_runs_have_the_law_of_one():
     counts = np.array([[40, 60], [49, 51], [35, 65]])
     votes = Votes(counts, 100)
     for made in (
-        mechanisms.plan_gaussian(2.0, 1e-3, 3, 2),
-        mechanisms.plan_svt(8.0, 1e-2, 3, 100, rule="tight", cutoff=2),
-        mechanisms.plan_gnmax(
+        plan_gaussian(2.0, 1e-3, 3, 2),
+        plan_svt(8.0, 1e-2, 3, 100, rule="tight", cutoff=2),
+        plan_gnmax(
             "confident_gnmax",
             {"sanitise": 0.0, "confidence": 0.6, "checks": 0.3},
             eps=2.0,
@@ -275,7 +277,9 @@ def boosted(private, public):
     learner = ("logistic", {})
     setting = Setting(1.0, 1e-3, 300, 30, 9, 4, 2, 40, False, learner, learner, "drop")
     made = replace(boosting.plan("boosting", boosting.OPTIONS["boosting"], setting), labelling=_Deaf())
-    learnt = made.learn(private, public, SeededNoise(np.random.SeedSequence(0)), np.random.default_rng(0))
+    learnt = made.release(
+        Private(private), public, SeededNoise(np.random.SeedSequence(0)), np.random.default_rng(0)
+    )
     return learnt.model.decision_function(public.X)
 
 
@@ -288,7 +292,7 @@ def piped(private, public):
     ones = np.linspace(0, run.n_teachers, public.n_points).astype(int)
     held = Holdout(public.X, (ones > run.n_teachers / 2).astype(np.int64))
     split = Split(private, public, held, held, 9)
-    taught = pipeline.Taught(
+    taught = pipeline.Trained(
         split, Votes(np.column_stack([run.n_teachers - ones, ones]), run.n_teachers), 0.5
     )
     return pipeline.run_repeat(run, 0, taught).student.decision_function(public.X)
@@ -328,7 +332,7 @@ def test_seeded_bug_noise_aware_student_with_a_length_scale_from_private_records
 
 def test_gdp_bound_at_eps_1_and_small_delta_is_most_of_the_claim():
     """At 200,000 runs .93 is seen; at a tenth of them the margin is three times wider."""
-    made = mechanisms.plan_gaussian(1.0, 1e-5, 10, 2)
+    made = plan_gaussian(1.0, 1e-5, 10, 2)
 
     class Blunt:
         """The same mechanism, of which (eps, delta) alone is claimed."""

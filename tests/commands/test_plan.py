@@ -11,8 +11,8 @@ import pytest
 from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.errors import InfeasibleError
-from pate_cli.mechanisms import plan_svt
-from pate_cli.mechanisms.plan import fewest_teachers, max_distance
+from pate_cli.mechanisms.svt import fewest_teachers, plan_svt
+from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy.svt import CALIBRATIONS, calibrate
 
 # the sizes of LZCW21 Table 3 on generated records: mushroom, a9a

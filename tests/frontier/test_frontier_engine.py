@@ -16,7 +16,7 @@ def plan_of(*mechanisms):
 
 
 def test_a_learner_may_come_first_and_alone_needs_no_teachers(tmp_path, monkeypatch):
-    taught, teach = [], pipeline.teach
+    taught, teach = [], pipeline.train
     monkeypatch.setattr(
         pipeline, "teach", lambda run, repeat, lesson: taught.append(repeat) or teach(run, repeat, lesson)
     )

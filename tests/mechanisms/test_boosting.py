@@ -15,7 +15,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students import load_student, save_student
-from pate_cli.types import PrivateRecords, PublicPoints, Setting
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 
 def setting(eps=2.0, n_classes=2, n_teachers=40):
@@ -49,7 +49,7 @@ def learn(s, noise=0, **options):
     X, y = data(s.n_classes)
     public = PublicPoints(data(s.n_classes, 60, 1)[0])
     source = SeededNoise(np.random.SeedSequence(noise))
-    return plan(s, **options).learn(PrivateRecords(X, y), public, source, np.random.default_rng(0))
+    return plan(s, **options).release(Private(PrivateRecords(X, y)), public, source, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pate_cli.mechanisms import auto_count
+from pate_cli.mechanisms.counting import auto_count
 from pate_cli.teachers import n_teachers, train
 from pate_cli.teachers.batched import fit_logistic
 from pate_cli.types import PrivateRecords

@@ -8,7 +8,7 @@ import pytest
 from pate_cli.audit import audit
 from pate_cli.cli import main
 from pate_cli.errors import BudgetSpent, ConfigError
-from pate_cli.mechanisms import plan_gnmax
+from pate_cli.mechanisms.gnmax import plan_gnmax
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import UNANSWERED, Votes

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import NoPrivacyPlan, plan_gaussian, plan_svt, with_integer_noise
-from pate_cli.mechanisms.integer import IntegerGaussianPlan
+from pate_cli.mechanisms.gaussian import IntegerGaussianPlan, plan_gaussian
+from pate_cli.mechanisms.plain import NoPrivacyPlan
+from pate_cli.mechanisms.svt import plan_svt
 from pate_cli.privacy import discrete
 from pate_cli.types import Votes
 
@@ -34,7 +35,7 @@ class _Rounded:
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_gaussian(n_classes):
     continuous = plan_gaussian(1.0, 1e-5, 50, n_classes)
-    plan = with_integer_noise(continuous, n_classes=n_classes, n_teachers=100)
+    plan = continuous.with_integer_noise(n_classes=n_classes, n_teachers=100)
     assert plan.sigma == discrete.calibrate_discrete_sigma(1.0, 1e-5, 50, n_classes)
     assert (plan.guarantee.eps, plan.guarantee.delta) == (1.0, 1e-5)
     assert "integer" in plan.guarantee.how
@@ -56,7 +57,7 @@ def test_gaussian(n_classes):
 @pytest.mark.parametrize("cutoff", [1, 5])
 def test_svt(cutoff):
     continuous = plan_svt(2.0, 1e-5, 50, 1000, rule="tight", cutoff=cutoff)
-    plan = with_integer_noise(continuous, n_classes=2, n_teachers=1000)
+    plan = continuous.with_integer_noise(n_classes=2, n_teachers=1000)
     assert plan.calibration == discrete.discrete_calibration(continuous.calibration)
     assert plan.describe()["threshold"] == int(plan.describe()["threshold"])
     assert plan.describe()["integer_noise"] is True
@@ -69,18 +70,18 @@ def test_svt(cutoff):
 def test_svt_out_of_reach_once_the_threshold_is_an_integer():
     continuous = plan_svt(2.0, 1e-5, 50, 1000, rule="tight", cutoff=1)
     with pytest.raises(InfeasibleError, match="cannot answer with 20 teachers"):
-        with_integer_noise(continuous, n_classes=2, n_teachers=20)
+        continuous.with_integer_noise(n_classes=2, n_teachers=20)
 
 
 def test_refused():
     with pytest.raises(ConfigError, match="eps: got inf"):
-        with_integer_noise(NoPrivacyPlan(10), n_classes=2, n_teachers=100)
+        NoPrivacyPlan(10).with_integer_noise(n_classes=2, n_teachers=100)
     with pytest.raises(ConfigError, match=r"eps: got 40.0; accepted: less with release=true: integer noise"):
-        with_integer_noise(plan_gaussian(40.0, 1e-5, 2, 2), n_classes=2, n_teachers=100)
+        plan_gaussian(40.0, 1e-5, 2, 2).with_integer_noise(n_classes=2, n_teachers=100)
 
 
 def test_less_noise_than_one_vote_is_never_drawn():
-    plan = with_integer_noise(plan_gaussian(3.0, 1e-5, 1, 2), n_classes=2, n_teachers=100)
+    plan = plan_gaussian(3.0, 1e-5, 1, 2).with_integer_noise(n_classes=2, n_teachers=100)
     assert isinstance(plan, IntegerGaussianPlan)
     assert plan.sigma >= discrete.LEAST_SIGMA
     assert math.exp(discrete.log_discrete_profile(3.0, plan.sigma, 1)) <= 1e-5

@@ -3,8 +3,10 @@ import math
 import pytest
 
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import NoPrivacyPlan, SvtPlan, plan_gaussian, plan_svt
-from pate_cli.mechanisms.plan import auto_cutoff, fewest_teachers, max_distance
+from pate_cli.mechanisms.gaussian import plan_gaussian
+from pate_cli.mechanisms.plain import NoPrivacyPlan
+from pate_cli.mechanisms.svt import SvtPlan, auto_cutoff, fewest_teachers, plan_svt
+from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy.svt import calibrate
 
 

@@ -14,11 +14,11 @@ from pate_cli import teachers
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import plan_svt
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan, choose_cutoff, plan_private_cutoff
+from pate_cli.mechanisms.svt import plan_svt
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import PrivateRecords, PublicPoints, Setting, Votes
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
 
 OPTIONS = {"calibration": "tight", "holdout": 0.1, "share": 0.1}
 
@@ -111,7 +111,9 @@ def test_records_are_held_back_from_the_teachers(monkeypatch):
     monkeypatch.setattr(teachers, "train", watched_train)
     monkeypatch.setattr(teachers.Ensemble, "accuracy", watched_accuracy)
     monkeypatch.setattr(PrivateCutoffPlan, "estimate", watched_estimate)
-    learnt = plan.learn(private, PublicPoints(rng.random((20, 1))), noise(), np.random.default_rng(1))
+    learnt = plan.release(
+        Private(private), PublicPoints(rng.random((20, 1))), noise(), np.random.default_rng(1)
+    )
     assert (len(seen["taught"]), len(seen["held back"])) == (540, 60)
     assert sorted(seen["taught"] + seen["held back"]) == list(range(600))
     assert 0.3 < seen["error"] < 0.7  # the labels are coins

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pate_cli.errors import BudgetSpent
-from pate_cli.mechanisms import plan_gaussian, plan_svt
-from pate_cli.mechanisms.svt import SvtService
+from pate_cli.mechanisms.gaussian import plan_gaussian
+from pate_cli.mechanisms.svt import SvtService, plan_svt
 from pate_cli.privacy import svt
 from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.privacy.noise import SeededNoise

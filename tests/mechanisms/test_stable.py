@@ -11,8 +11,8 @@ import pytest
 
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.errors import BudgetSpent
-from pate_cli.mechanisms import StableService, aggregate, release_once, stable
-from pate_cli.mechanisms.stable import stability_threshold
+from pate_cli.mechanisms import stable
+from pate_cli.mechanisms.stable import StableService, aggregate, release_once, stability_threshold
 from pate_cli.mechanisms.svt import SvtService
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise

@@ -17,7 +17,7 @@ from pate_cli import boosting, teachers
 from pate_cli.engine.parallel import dask, local
 from pate_cli.learners import make_learner
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import PrivateRecords, PublicPoints, Setting
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 
 class Careless(ClassifierMixin, BaseEstimator):
@@ -251,7 +251,12 @@ def test_one_record_moves_one_vote_in_each_round_of_boosting(
 
     def rounds(private: PrivateRecords) -> list[Any]:
         heard.clear()
-        plan.learn(private, PublicPoints(P), SeededNoise(np.random.SeedSequence(1)), np.random.default_rng(2))
+        plan.release(
+            Private(private),
+            PublicPoints(P),
+            SeededNoise(np.random.SeedSequence(1)),
+            np.random.default_rng(2),
+        )
         return list(heard)
 
     before = rounds(PrivateRecords(X, y))

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pate_cli import mechanisms
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms import agnostic
@@ -22,7 +23,7 @@ from pate_cli.mechanisms.agnostic.voting import Classroom
 from pate_cli.mechanisms.protocol import Plan
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import PrivateRecords, PublicPoints, Setting
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 
 def setting(**changes):
@@ -51,7 +52,7 @@ def line(n, rng, noise=0.1):
 def learn(plan, n=60_000, m=100, seed=0):
     rng = np.random.default_rng(seed)
     private, public = PrivateRecords(*line(n, rng)), PublicPoints(rng.random((m, 1)))
-    return plan.learn(private, public, SeededNoise(np.random.SeedSequence(seed + 1)), rng), public
+    return plan.release(Private(private), public, SeededNoise(np.random.SeedSequence(seed + 1)), rng), public
 
 
 def truth(X):
@@ -70,7 +71,7 @@ def test_options_at_the_door_are_those_of_the_modules():
 @pytest.mark.parametrize("hypotheses", ["thresholds", "stumps"])
 def test_every_learner_learns_and_keeps_to_its_budget(name, hypotheses):
     s = setting(eps=2.0)
-    plan = agnostic.plan(name, {"hypotheses": hypotheses}, s)
+    plan = mechanisms.plan(name, {"hypotheses": hypotheses}, s)
     assert isinstance(plan, Plan)
     assert plan.guarantee.eps == pytest.approx(2.0, rel=1e-12)
     assert plan.guarantee.delta in (0.0, pytest.approx(1e-5, rel=1e-9))
@@ -130,26 +131,26 @@ def test_paper_calibration_of_agprivcl_refuses_and_runs_where_it_can():
     with pytest.raises(
         InfeasibleError, match=r"private records to give each of its \d+ teachers one"
     ) as caught:
-        agnostic.plan("agprivcl", {"hypotheses": "thresholds", "calibration": "paper"}, setting())
+        mechanisms.plan("agprivcl", {"hypotheses": "thresholds", "calibration": "paper"}, setting())
     assert "NB20's accuracy" in str(caught.value)
     # enough records on paper: the plan is made without them
     s = setting(n_private=40_000_000, n_public=20, delta=0.01, eps=1.0)
     options = {"hypotheses": "thresholds", "calibration": "paper", "alpha": 0.2, "beta": 0.1}
-    plan = agnostic.plan("agprivcl", options, s)
+    plan = mechanisms.plan("agprivcl", options, s)
     assert plan.n_sampled == 40_000_000 // 56
     assert plan.eps_proved < 1.0
     assert plan.delta_proved <= 0.01
     with pytest.raises(ConfigError, match="at most 1"):
-        agnostic.plan("agprivcl", options, replace(s, eps=2.0))
+        mechanisms.plan("agprivcl", options, replace(s, eps=2.0))
     # one record is drawn more than ln(2/0.1) = 2.996 times with probability 0.0803 > 0.05
     assert acc.copies_tail(10**6, math.log(20)) == pytest.approx(0.0803, abs=1e-4)
     with pytest.raises(ConfigError, match="Lemma 8"):
-        agnostic.plan("agprivcl", options, replace(s, delta=0.1, n_private=400_000_000))
+        mechanisms.plan("agprivcl", options, replace(s, delta=0.1, n_private=400_000_000))
 
 
 def test_universal_splits_its_budget():
     options = {"hypotheses": "thresholds", "share": 0.75, "first": 40}
-    plan = agnostic.plan("universal", options, setting(eps=2.0))
+    plan = mechanisms.plan("universal", options, setting(eps=2.0))
     assert plan.answering.eps == 1.5
     assert plan.learning.eps == 0.5
     assert plan.guarantee.eps == 2.0
@@ -158,23 +159,23 @@ def test_universal_splits_its_budget():
     assert np.array_equal(learnt.answers.labels[-60:], learnt.model.predict(public.X[late]))
     # 32 (ln 10 + ln 20)/0.1 = 32 * 5.298317/0.1 = 1695.46
     assert universal.first_queries(1, 0.1, 0.05) == 1696
-    alone = agnostic.plan("universal", {"hypotheses": "thresholds", "first": 100}, setting())
+    alone = mechanisms.plan("universal", {"hypotheses": "thresholds", "first": 100}, setting())
     assert alone.learning is None
     assert alone.answering.eps == 1.0
 
 
 def test_transformation_divides_its_budget():
-    plan = agnostic.plan("realizable_to_agnostic", {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.plan("realizable_to_agnostic", {"hypotheses": "thresholds"}, setting())
     d = plan.division
     assert plan.guarantee.delta == 0.0
     assert d.eps_proved == acc.transformed(d.eps_in, d.inner_eps, 60_000, d.t)
     assert 1 - 1e-9 < d.eps_proved <= 1.0
-    svt = agnostic.plan("realizable_to_agnostic", {"hypotheses": "thresholds", "inner": "svt"}, setting())
+    svt = mechanisms.plan("realizable_to_agnostic", {"hypotheses": "thresholds", "inner": "svt"}, setting())
     d = svt.division
     assert d.inner_delta * d.t / d.n == pytest.approx(1e-5)
     assert svt.mechanism.calibration.eps == d.inner_eps
     options = {"hypotheses": "thresholds", "inner": "svt", "calibration": "paper"}
-    paper = agnostic.plan("realizable_to_agnostic", options, setting()).division
+    paper = mechanisms.plan("realizable_to_agnostic", options, setting()).division
     assert paper.t == math.ceil(paper.eps_in * 60_000)
     assert paper.inner_eps == 1.0
     # e^eps_in + r/(1-r) 4 e^2 = e, delta = 4 e r inner_delta
@@ -184,16 +185,16 @@ def test_transformation_divides_its_budget():
     # the sharper proof leaves more for both
     assert d.t * d.inner_eps > paper.t
     with pytest.raises(InfeasibleError, match="records"):
-        agnostic.plan("realizable_to_agnostic", options, setting(n_private=10, n_teachers=10))
+        mechanisms.plan("realizable_to_agnostic", options, setting(n_private=10, n_teachers=10))
 
 
 def test_prediction_says_what_queries_compose_to():
-    one = agnostic.plan("private_prediction", {"hypotheses": "thresholds"}, setting())
+    one = mechanisms.plan("private_prediction", {"hypotheses": "thresholds"}, setting())
     assert one.guarantee.delta == 0.0
     assert one.vote_eps == pytest.approx(one.division.inner_eps)
     assert one.eps_per_query == pytest.approx(1.0, rel=1e-9)
     assert one.eps_composed == pytest.approx(1.0, rel=1e-9)
-    five = agnostic.plan("private_prediction", {"hypotheses": "thresholds", "queries": 5}, setting())
+    five = mechanisms.plan("private_prediction", {"hypotheses": "thresholds", "queries": 5}, setting())
     d = five.division
     assert pure_eps(five.vote_eps, 5, d.inner_delta) <= d.inner_eps * (1 + 1e-9)
     assert five.eps_per_query == acc.transformed(d.eps_in, five.vote_eps, d.n, d.t) < 1.0
@@ -206,7 +207,7 @@ def test_prediction_says_what_queries_compose_to():
     share = private_prediction.predict(ones, 40, 0.2, noise).mean()
     assert abs(share - 0.880797) < 5.5 * math.sqrt(0.8808 * 0.1192 / 40_000)
     with pytest.raises(InfeasibleError, match=r"fewer mechanism\.queries"):
-        agnostic.plan("private_prediction", {"hypotheses": "thresholds", "queries": 90}, setting(eps=0.1))
+        mechanisms.plan("private_prediction", {"hypotheses": "thresholds", "queries": 90}, setting(eps=0.1))
 
 
 def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
@@ -229,7 +230,7 @@ def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
         )
     monkeypatch.setattr(agprivcl, "answer", lambda *_: None)
     data = PrivateRecords(*line(500, np.random.default_rng(0)))
-    plan = agnostic.plan("agprivcl", {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.plan("agprivcl", {"hypotheses": "thresholds"}, setting())
     small = replace(plan, n_private=500, n_sampled=100, teachers=7)
     for kind, name in (("tight", "votes"), ("paper", "votes_as_drawn")):
         noise = SeededNoise(np.random.SeedSequence(1))
@@ -295,7 +296,7 @@ def test_one_record_changes_one_teacher_however_often_it_was_drawn():
 )
 def test_refusals_name_the_key(name, options, changes, said):
     with pytest.raises((ConfigError, InfeasibleError)) as caught:
-        agnostic.plan(name, options, setting(**changes))
+        mechanisms.plan(name, options, setting(**changes))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -303,24 +304,24 @@ def test_refusals_name_the_key(name, options, changes, said):
 def test_columns_that_encoding_adds_are_counted():
     rng = np.random.default_rng(0)
     for name in ("sspp", "agprivcl", "realizable_to_agnostic"):
-        plan = agnostic.plan(name, {"hypotheses": "thresholds"}, setting())
+        plan = mechanisms.plan(name, {"hypotheses": "thresholds"}, setting())
         private = PrivateRecords(rng.random((60_000, 2)), rng.integers(0, 2, 60_000))
         noise = SeededNoise(np.random.SeedSequence(1))
         with pytest.raises(InfeasibleError, match="after encoding: thresholds need one feature, not 2"):
-            plan.learn(private, PublicPoints(rng.random((100, 2))), noise, rng)
+            plan.release(Private(private), PublicPoints(rng.random((100, 2))), noise, rng)
 
 
 def test_what_would_do_does():
     s = setting(n_private=20_000, n_teachers=200)
     with pytest.raises(InfeasibleError) as caught:
-        agnostic.plan("agprivcl", {"hypotheses": "thresholds"}, s)
+        mechanisms.plan("agprivcl", {"hypotheses": "thresholds"}, s)
     said = str(caught.value)
     enough = int(said.split("what would do: ")[1].split()[0])
-    agnostic.plan(
+    mechanisms.plan(
         "agprivcl", {"hypotheses": "thresholds"}, replace(s, n_private=enough, n_teachers=enough // 100)
     )
     size = int(said.split("teacher.size=")[1])
-    agnostic.plan("agprivcl", {"hypotheses": "thresholds"}, replace(s, n_teachers=20_000 // size))
+    mechanisms.plan("agprivcl", {"hypotheses": "thresholds"}, replace(s, n_teachers=20_000 // size))
 
 
 def test_points_and_rectangles_are_learnt():
@@ -334,9 +335,9 @@ def test_points_and_rectangles_are_learnt():
     }
     for name, y in labels.items():
         s = setting(n_private=3000, n_public=24, n_features=2, eps=5.0)
-        plan = agnostic.plan("sspp", {"hypotheses": name}, s)
+        plan = mechanisms.plan("sspp", {"hypotheses": name}, s)
         noise = SeededNoise(np.random.SeedSequence(1))
-        learnt = plan.learn(PrivateRecords(X, y.astype(np.int64)), public, noise, rng)
+        learnt = plan.release(Private(PrivateRecords(X, y.astype(np.int64))), public, noise, rng)
         assert (learnt.model.predict(X) == y).mean() > 0.85
 
 
@@ -366,9 +367,9 @@ def test_stumps_on_adult_come_within_two_points_of_the_best_without_privacy(real
     dataset = datasets.load("adult")
     split = datasets.split(dataset, private=0.8, public=0.02, budget=0.3, rng=np.random.default_rng(0))
     s = setting(n_private=split.private.n_records, n_public=split.public.n_points, n_features=14)
-    plan = agnostic.plan("sspp", {}, s)
+    plan = mechanisms.plan("sspp", {}, s)
     noise = SeededNoise(np.random.SeedSequence(2))
-    learnt = plan.learn(split.private, split.public, noise, np.random.default_rng(3))
+    learnt = plan.release(Private(split.private), split.public, noise, np.random.default_rng(3))
     best = CLASSES["stumps"].erm(split.private.X, split.private.y)
 
     def accuracy(model):
@@ -382,7 +383,7 @@ def test_a_million_records_on_a_line():
     rng = np.random.default_rng(4)
     private = PrivateRecords(*line(1_000_000, rng))
     s = setting(n_private=1_000_000)
-    plan = agnostic.plan("realizable_to_agnostic", {"hypotheses": "thresholds"}, s)
+    plan = mechanisms.plan("realizable_to_agnostic", {"hypotheses": "thresholds"}, s)
     noise = SeededNoise(np.random.SeedSequence(1))
-    learnt = plan.learn(private, PublicPoints(rng.random((100, 1))), noise, rng)
+    learnt = plan.release(Private(private), PublicPoints(rng.random((100, 1))), noise, rng)
     assert abs(learnt.model.threshold_ - 0.4) < 0.03

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pate_cli import mechanisms
 from pate_cli.audit.bounds import eps_lower_bound
-from pate_cli.mechanisms import agnostic
 from pate_cli.types import Setting
 
 CONFIDENCE = 1 - 1e-7
@@ -49,7 +49,7 @@ def chose_the_odd_one(outputs):
 
 
 def test_sspp():
-    plan = agnostic.plan("sspp", {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.plan("sspp", {"hypotheses": "thresholds"}, setting())
     (attack,) = plan.attacks()
     assert 0.7 < audited(attack, chose_the_odd_one, 0.0, 200_000) <= 1.0  # the claim is nearly met
     (attack,) = replace(plan, eps=2 * plan.eps).attacks()  # half the noise
@@ -61,7 +61,7 @@ def answered_one(outputs):
 
 
 def test_agprivcl():
-    plan = agnostic.plan("agprivcl", {"hypotheses": "thresholds", "cutoff": 1}, setting())
+    plan = mechanisms.plan("agprivcl", {"hypotheses": "thresholds", "cutoff": 1}, setting())
     (attack,) = plan.attacks()
     assert audited(attack, answered_one, plan.delta, 400) <= plan.eps
     # sampling forgotten, and the noise of the relabelling
@@ -70,7 +70,7 @@ def test_agprivcl():
 
 
 def test_universal():
-    plan = agnostic.plan("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
+    plan = mechanisms.plan("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
     answering, learning = plan.attacks()
     assert audited(answering, answered_one, plan.guarantee.delta, 200) <= plan.answering.eps
     assert 0.7 < audited(learning, chose_the_odd_one, 0.0, 200_000) <= plan.learning.eps == 1.0
@@ -82,7 +82,7 @@ def chose_the_lowest(outputs):
 
 def test_realizable_to_agnostic():
     name = "realizable_to_agnostic"
-    plan = agnostic.plan(name, {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.plan(name, {"hypotheses": "thresholds"}, setting())
     (attack,) = plan.attacks()
     assert audited(attack, chose_the_lowest, 0.0, 1_500) <= plan.eps
     # both choices without noise
@@ -99,7 +99,7 @@ def answered_zero(outputs):
 def test_private_prediction(queries):
     name = "private_prediction"
     options = {"hypotheses": "thresholds", "queries": queries}
-    plan = agnostic.plan(name, options, setting(n_private=20_000, n_teachers=20_000))
+    plan = mechanisms.plan(name, options, setting(n_private=20_000, n_teachers=20_000))
     (attack,) = plan.attacks()
     assert audited(attack, answered_zero, plan.delta, 1_500) <= plan.eps
     # both choices without noise

@@ -14,7 +14,7 @@ from pate_cli.mechanisms.baselines import OPTIONS, plan
 from pate_cli.mechanisms.baselines.features import Scaling, clip_rows, row_norms
 from pate_cli.mechanisms.baselines.noisy_gd import descend
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import PrivateRecords, PublicPoints, Setting
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 LARGEST, LEAST = np.finfo(float).max, 5e-324
 EXTREMES = {
@@ -56,7 +56,9 @@ def test_every_reference_gives_a_finite_model(name, n_classes, scale, kind):
     y = np.arange(len(X)) % n_classes
     p = plan(name, {}, setting(len(X), n_classes))
     private = PrivateRecords(as_given(X, kind), y)
-    model = p.learn(private, PublicPoints(as_given(public, kind)), noise(), np.random.default_rng(0)).model
+    model = p.release(
+        Private(private), PublicPoints(as_given(public, kind)), noise(), np.random.default_rng(0)
+    ).model
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.intercept_).all()
     assert model.coef_.any()
@@ -68,7 +70,9 @@ def test_public_points_may_be_extreme_too(name, kind):
     X = np.random.default_rng(0).normal(size=(30, 3))
     p = plan(name, {}, setting(30))
     public = PublicPoints(as_given(RECORDS, kind))
-    model = p.learn(PrivateRecords(X, np.arange(30) % 2), public, noise(), np.random.default_rng(0)).model
+    model = p.release(
+        Private(PrivateRecords(X, np.arange(30) % 2)), public, noise(), np.random.default_rng(0)
+    ).model
     assert np.isfinite(model.coef_).all()
 
 

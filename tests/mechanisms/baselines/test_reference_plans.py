@@ -18,7 +18,7 @@ from pate_cli.mechanisms.baselines.minimiser import TOLERANCE, minimise
 from pate_cli.mechanisms.baselines.noisy_gd import descend
 from pate_cli.mechanisms.baselines.perturbation import gamma_noise, signs
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import PrivateRecords, PublicPoints, Setting
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 N = 6499
 
@@ -86,7 +86,9 @@ def test_without_privacy_there_is_no_noise(name):
     assert p.guarantee.eps == math.inf
     X, y = records()
     fits = [
-        p.learn(PrivateRecords(X, y), PublicPoints(X), noise(seed), np.random.default_rng(0)).model.coef_
+        p.release(
+            Private(PrivateRecords(X, y)), PublicPoints(X), noise(seed), np.random.default_rng(0)
+        ).model.coef_
         for seed in (0, 1)
     ]
     assert np.array_equal(*fits)
@@ -261,7 +263,7 @@ def test_each_learns_separated_classes(name, n_classes):
     y = rng.integers(n_classes, size=3000)
     X = np.eye(3)[y] + 0.1 * rng.normal(size=(3000, 3))
     p = plan(name, {}, setting(8.0, n=3000, n_classes=n_classes, n_features=3))
-    learnt = p.learn(PrivateRecords(X, y), PublicPoints(X[:100]), noise(), rng)
+    learnt = p.release(Private(PrivateRecords(X, y)), PublicPoints(X[:100]), noise(), rng)
     assert np.mean(learnt.model.predict(X) == y) > 0.97
     assert learnt.spent == p.guarantee
     assert not p.guarantee.data_dependent
