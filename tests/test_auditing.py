@@ -13,15 +13,16 @@ import pytest
 from pate_cli import audit, mechanisms
 from pate_cli.audit import vote_scores
 from pate_cli.commands.audit import main
-from pate_cli.mechanisms import plan
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms import gaussian
 from pate_cli.mechanisms import svt as svt_mechanism
 from pate_cli.mechanisms.agnostic import realizable_to_agnostic
 from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.gaussian import GaussianService, plan_gaussian
+from pate_cli.mechanisms.protocol import Plan
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.svt import SvtPlan, SvtService, plan_svt
 from pate_cli.mechanisms.votes import majority
-from pate_cli.privacy import gaussian as gaussian_accounting
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivacyLoss, ReleasedLabels, Setting
@@ -49,13 +50,13 @@ def _rescale(patch, name, change):
 
 
 def sensitivity_1_for_c_classes(patch):
-    patch.setattr(plan, "l2_sensitivity", lambda n_classes: 1.0)
+    patch.setattr(gaussian, "l2_sensitivity", lambda n_classes: 1.0)
 
 
 def sigma_for_one_query(patch):
-    right = gaussian_accounting.calibrate_sigma
+    right = gaussian.calibrate_sigma
     patch.setattr(
-        gaussian_accounting,
+        gaussian,
         "calibrate_sigma",
         lambda eps, delta, ell, sensitivity: right(eps, delta, 1, sensitivity),
     )
@@ -373,7 +374,7 @@ def setting(**changes):
     return replace(Setting(1.0, 0.01, 2000, 3, 3, 1, 2, 1000, False, learner, learner, "drop"), **changes)
 
 
-def test_the_room_of_a_plan_offers_its_attacks():
+def test_a_plan_offers_its_attacks():
     made = [
         mechanisms.plan("sspp", {"hypotheses": "thresholds"}, setting()),
         mechanisms.plan("output_perturbation", {}, setting()),
@@ -382,8 +383,8 @@ def test_the_room_of_a_plan_offers_its_attacks():
     ]
     for learner in made:
         assert all(isinstance(pair, audit.SampledAttack) for pair in learner.attacks())
-    with pytest.raises(TypeError, match="offers no attacks"):
-        audit.learner_attacks(_Claim(1.0))
+    with pytest.raises(ConfigError, match="offers attacks"):
+        Plan.attacks(made[0])
 
 
 def test_universal_and_all_of_eps_for_each_part():

@@ -10,6 +10,7 @@ import pytest
 
 from pate_cli.config import DatasetConfig, MechanismConfig, parse
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.mechanisms import active, gaussian, names, svt
 
 RAW: dict[str, Any] = {
     "dataset": {"name": "csv", "path": "a.csv", "target": "y", "sep": ","},
@@ -42,7 +43,7 @@ def test_what_is_accepted_arrives():
     assert config.dataset == DatasetConfig("csv", {"path": "a.csv", "target": "y", "sep": ","})
     assert (config.teacher.params, config.teacher.size, config.teacher.count) == ({"C": 2}, 20, None)
     assert (config.student.estimator, config.student.unanswered) == ("tree", "drop")
-    assert config.mechanism == MechanismConfig("svt", "svt", "passive")
+    assert config.mechanism == MechanismConfig("svt", svt.Options("tight", None), "svt")
     assert (config.eps, config.delta, config.repeats, config.seed) == (1, None, 3, 7)
     # a number of points stays one: 1 and 1.0 mean different things here
     assert (config.split.private, config.split.public) == (0.8, 400)
@@ -56,16 +57,14 @@ def test_nothing_is_changed_on_the_way():
 
 
 @pytest.mark.parametrize(
-    ("group", "expected"),
+    ("group", "options"),
     [
-        ({"name": "gaussian"}, MechanismConfig("gaussian", "gaussian", "passive")),
-        (
-            {"name": "svt", "calibration": "liu2021", "cutoff": 5},
-            MechanismConfig("svt", "svt", "passive", "liu2021", 5),
-        ),
+        ({"name": "gaussian"}, gaussian.Options()),
+        ({"name": "svt", "calibration": "liu2021", "cutoff": 5}, svt.Options("liu2021", 5)),
+        ({"name": "svt", "cutoff": "private", "share": 0.2}, svt.Options("tight", "private", share=0.2)),
         (
             {"name": "active", "oracle": "gaussian", "mellowness": 0, "fill": False},
-            MechanismConfig("active", "gaussian", "active", mellowness=0, fill=False),
+            active.Options("gaussian", 0, False, "tight", None),
         ),
         (
             {
@@ -75,12 +74,13 @@ def test_nothing_is_changed_on_the_way():
                 "calibration": "bassily2018",
                 "cutoff": "auto",
             },
-            MechanismConfig("active", "svt", "active", "bassily2018", None, 0.5),
+            active.Options("svt", 0.5, True, "bassily2018", None),
         ),
     ],
 )
-def test_mechanisms(group, expected):
-    assert parse(changed(mechanism=group)).mechanism == expected
+def test_mechanisms(group, options):
+    config = parse(changed(mechanism=group)).mechanism
+    assert (config.name, config.options) == (group["name"], options)
 
 
 def test_labels_in_tables():
@@ -88,6 +88,8 @@ def test_labels_in_tables():
     assert parse(changed(mechanism=group)).mechanism.label == "active-svt"
     assert parse(changed(mechanism=group | {"oracle": "gaussian"})).mechanism.label == "active"
     assert parse(RAW).mechanism.label == "svt"
+    group = {"name": "svt", "cutoff": "private"}
+    assert parse(changed(mechanism=group)).mechanism.label == "svt_private"
 
 
 @pytest.mark.parametrize(
@@ -116,8 +118,8 @@ def test_labels_in_tables():
         ({"teacher__estimator": 3}, "teacher.estimator: got 3;"),
         ({"teacher__params": 3}, "teacher.params: got 3; accepted: keys of the learner"),
         ({"student__unanswered": None}, "student.unanswered: got None; accepted: drop, random"),
-        ({"mechanism__name": "laplace"}, "mechanism.name: got 'laplace'; accepted: gaussian, svt, "),
-        ({"mechanism__cutoff": 1.5}, "mechanism.cutoff: got 1.5; accepted: auto, private, or a whole"),
+        ({"mechanism__name": "laplace"}, f"mechanism.name: got 'laplace'; accepted: {', '.join(names())}"),
+        ({"mechanism__cutoff": 1.5}, "mechanism.cutoff: got 1.5; accepted: auto, or private, or a whole number >= 1"),
         ({"mechanism__cutoff": None}, "mechanism.cutoff: got None;"),
         ({"mechanism__calibration": "no"}, "mechanism.calibration: got 'no'; accepted: tight, liu2021"),
         ({"compute__workers": 0}, "compute.workers: got 0; accepted: a whole number >= 1, or null"),

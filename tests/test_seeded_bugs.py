@@ -13,15 +13,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import audit, boosting, datasets, mechanisms, pipeline, teachers
+from pate_cli import audit, datasets, mechanisms, pipeline, teachers
 from pate_cli.commands.audit import main
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
-from pate_cli.mechanisms import boosting, gaussian, plan
+from pate_cli.mechanisms import boosting, gaussian
 from pate_cli.mechanisms.boosting import BoostingPlan
 from pate_cli.mechanisms.gaussian import plan_gaussian
 from pate_cli.mechanisms.gnmax import GnmaxService, plan_gnmax
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
+from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.stable import StableService
 from pate_cli.mechanisms.svt import SvtService, plan_svt
 from pate_cli.mechanisms.votes import majority
@@ -148,19 +149,12 @@ def test_many_runs_have_the_law_of_one():
     n = 3000
     counts = np.array([[40, 60], [49, 51], [35, 65]])
     votes = Votes(counts, 100)
+    learner = ("logistic", {})
+    of_three = Setting(2.0, 1e-3, 1000, 3, 2, 4, 2, 100, False, learner, learner, "drop")
     for made in (
         plan_gaussian(2.0, 1e-3, 3, 2),
         plan_svt(8.0, 1e-2, 3, 100, rule="tight", cutoff=2),
-        plan_gnmax(
-            "confident_gnmax",
-            {"sanitise": 0.0, "confidence": 0.6, "checks": 0.3},
-            eps=2.0,
-            delta=1e-3,
-            ell=3,
-            answers=2,
-            n_teachers=100,
-            n_classes=2,
-        ),
+        plan_gnmax(of_three, name="confident_gnmax", sanitise=0.0, confidence=0.6, checks=0.3),
     ):
         released = made.service(SeededNoise(np.random.SeedSequence(1)), n).ask(votes)
         many = np.where(released.reached, released.labels, -2)
@@ -187,14 +181,14 @@ def test_seeded_bug_cutoff_private_estimate_without_noise(monkeypatch, capsys):
     assert caught(argv, capsys)
 
 
-# -- boosting, through `learn` on two private sets ------------------------------------------
+# -- boosting, through `release` on two private sets ------------------------------------------
 
 BOOSTING = ["mechanism=boosting", "delta=0.01"]
 
 
 def test_seeded_bug_boosting_with_sensitivity_1_for_three_classes(monkeypatch, capsys):
     argv = [*BOOSTING, "mechanism.rounds=1", "--classes", "3", "eps=7", "--runs", "1200"]
-    monkeypatch.setattr(plan, "l2_sensitivity", lambda n_classes: 1.0)
+    monkeypatch.setattr(gaussian, "l2_sensitivity", lambda n_classes: 1.0)
     assert caught(argv, capsys)
 
 
@@ -203,7 +197,7 @@ def test_seeded_bug_boosting_pays_one_round_of_four(monkeypatch, capsys):
     right = BoostingPlan.of.__func__
 
     def of(cls, setting, *, rounds, **options):
-        made = right(cls, setting, rounds=boosting, **options)
+        made = right(cls, setting, rounds=rounds, **options)
         one = right(cls, setting, rounds=1, **options).labelling
         return replace(made, labelling=replace(one, ell=made.labelling.ell))
 
@@ -224,13 +218,13 @@ def exact_votes_in_boosting(patch):
 
 
 def length_scale_from_private_records_in_boosting(patch):
-    right = BoostingPlan.learn
+    right = BoostingPlan.release
 
-    def learn(self, private, *others):
-        patch.setattr(boosting, "Landmarks", _private_landmarks(private))
+    def release(self, private, *others):
+        patch.setattr(boosting, "Landmarks", _private_landmarks(private.records))
         return right(self, private, *others)
 
-    patch.setattr(BoostingPlan, "learn", learn)
+    patch.setattr(BoostingPlan, "release", release)
 
 
 def _private_landmarks(private):
@@ -250,7 +244,7 @@ def test_seeded_bug_boosting_tells_more_than_noisy_counts(bug, monkeypatch, caps
     assert caught(argv, capsys)
 
 
-class _Deaf(mechanisms.VoteService):
+class _Deaf(VoteService):
     """Answers that have nothing to do with the votes."""
 
     runs, exhausted, state, odometer = 1, False, "", None
@@ -276,7 +270,7 @@ def boosted(private, public):
     """Scores of boosting's student on the public points, where the answers are fixed."""
     learner = ("logistic", {})
     setting = Setting(1.0, 1e-3, 300, 30, 9, 4, 2, 40, False, learner, learner, "drop")
-    made = replace(boosting.plan("boosting", boosting.OPTIONS["boosting"], setting), labelling=_Deaf())
+    made = replace(mechanisms.plan("boosting", {}, setting), labelling=_Deaf())
     learnt = made.release(
         Private(private), public, SeededNoise(np.random.SeedSequence(0)), np.random.default_rng(0)
     )
@@ -349,5 +343,5 @@ def test_gdp_bound_at_eps_1_and_small_delta_is_most_of_the_claim():
 def test_seeded_bug_a_sqrt_2_too_little_noise_at_small_delta(capsys, monkeypatch):
     """Invisible to the probabilities of one event, at delta = 1e-5 (math.md section 13)."""
     argv = ["mechanism=gaussian", "eps=1", "delta=1e-5", "--classes", "3", "--runs", "60000"]
-    monkeypatch.setattr(plan, "l2_sensitivity", lambda n_classes: 1.0)
+    monkeypatch.setattr(gaussian, "l2_sensitivity", lambda n_classes: 1.0)
     assert caught(argv, capsys)

@@ -79,6 +79,8 @@ def _tables(run: CheckedRun) -> Iterator[Table]:
     if not math.isinf(run.config.eps):
         numbers = run.prepared.plan.numbers_table()
         table = _table(numbers.title, *numbers.columns)
+        if numbers.columns[-1] != "unit":  # a long value is broken into lines, its name is not lost
+            table.columns[0].no_wrap, table.columns[-1].no_wrap = True, False
         for row in numbers.rows:
             table.add_row(*map(_show, row))
         table.caption = numbers.caption or None

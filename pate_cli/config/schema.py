@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pate_cli import mechanisms
@@ -234,6 +234,7 @@ def _compute(group: Mapping[str, Any]) -> ComputeConfig:
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
     name = _text("mechanism.name", group.get("name"))
+    _known("mechanism.", group, ("name", *(field.name for field in fields(mechanisms.find(name).Options))))
     options = mechanisms.read(name, {key: value for key, value in group.items() if key != "name"})
     return MechanismConfig(name, options, mechanisms.label(name, options))
 

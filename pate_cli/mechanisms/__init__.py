@@ -39,15 +39,21 @@ def find(name: str) -> Any:
                 return module
     for point in importlib.metadata.entry_points(group=GROUP, name=name):
         return point.load()
-    if "." in name:
-        try:
-            module = importlib.import_module(name)
-        except ImportError as error:
-            raise ConfigError("mechanism.name", name, f"a module that can be imported ({error})") from error
+    if (module := _imported(name)) is not None:
         if hasattr(module, "Options") and hasattr(module, "plan"):
             return module
         raise ConfigError("mechanism.name", name, "a module with Options and plan; see docs/extending.md")
     raise ConfigError("mechanism.name", name, ", ".join(names()))
+
+
+def _imported(name: str) -> Any:
+    """Module of an import path; None if there is none."""
+    try:
+        if not all(part.isidentifier() for part in name.split(".")) or not importlib.util.find_spec(name):
+            return None
+    except ImportError:  # of a package above it
+        return None
+    return importlib.import_module(name)
 
 
 def names() -> list[str]:

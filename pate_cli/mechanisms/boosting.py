@@ -154,7 +154,7 @@ class BoostingPlan(Plan):
         return Released(model, answered, service.spent())
 
     def attacks(self) -> list[SampledAttack]:
-        """Two private sets that differ in one record, for an audit, put to `learn` itself."""
+        """Two private sets that differ in one record, for an audit, put to `release` itself."""
         from pate_cli.mechanisms.boosting_attack import attacks
 
         return attacks(self)

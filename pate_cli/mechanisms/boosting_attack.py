@@ -1,4 +1,4 @@
-"""An attack on boosting for an audit: `learn` itself, on two private sets that differ in one record."""
+"""An attack on boosting for an audit: `release` itself, on two private sets that differ in one record."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from pate_cli.mechanisms import attacks
 from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.gaussian import l2_sensitivity, noisy_counts
 from pate_cli.mechanisms.labelling import LabelledByVotes
-from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan, described
+from pate_cli.mechanisms.protocol import EXACT, LabellingPlan, NumbersTable, Plan, described
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import gaussian
@@ -111,7 +111,8 @@ class GnmaxPlan:
 
     def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
         """Refuse: GNMax has no exact noise."""
-        raise ConfigError("mechanism.name", "gnmax", "a mechanism with exact noise with release=true")
+        name = "gnmax" if self.sigma_check is None else "confident_gnmax"
+        raise ConfigError("mechanism.name", name, EXACT)
 
 
 class GnmaxService(VoteService):

@@ -47,7 +47,7 @@ class PrivateCutoffPlan(Plan):
     """The sparse vector technique with T from a private estimate of the teachers' error.
 
     Dealing, by chance alone: `n_holdout` records are held back, the others dealt to K teachers. Let q be
-    the mean over teachers and held-back records of ``1(teacher errs on record)``. ReleasedLabels are
+    the mean over teachers and held-back records of ``1(teacher errs on record)``. Released are
     ``q + Lap(scale)``, from which T is computed, and then what the sparse vector technique with that T gives.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record. The record is in one
@@ -153,8 +153,12 @@ class PrivateCutoffPlan(Plan):
         answers = Answers(answers.asked, answers.labels, n_teachers=s.n_teachers)
         return Released(model, answers, self._spent(service))
 
+    def for_release(self, setting: Setting) -> Plan:
+        """Refuse: the estimate has no exact noise."""
+        raise ConfigError("mechanism.cutoff", "private", "auto, or a whole number >= 1, with release=true")
+
     def attacks(self) -> list[SampledAttack]:
-        """Worst-case errors and votes for an audit, put to what `learn` runs."""
+        """Worst-case errors and votes for an audit, put to what `release` runs."""
         return _attacks(self)
 
     def estimate(self, error: float, noise: Noise, runs: int = 1) -> FloatArray:

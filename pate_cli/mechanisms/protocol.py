@@ -36,6 +36,7 @@ from pate_cli.types import (
 )
 
 __all__ = [
+    "EXACT",
     "LabellingPlan",
     "Mechanism",
     "NumbersTable",
@@ -45,6 +46,9 @@ __all__ = [
     "described",
     "no_answers",
 ]
+
+EXACT = "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active"
+"""What a release accepts."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
 """``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""
@@ -88,6 +92,11 @@ def described(guarantee: PrivacyLoss, numbers: dict[str, Any]) -> NumbersTable:
 
 class Plan(ABC):
     """A mechanism calibrated for one run, from public numbers alone. Its class states the guarantee."""
+
+    @property
+    def name(self) -> str:
+        """Its `mechanism.name`, for messages: the name of the module, unless the class has another."""
+        return type(self).__module__.rpartition(".")[2]
 
     @property
     @abstractmethod
@@ -138,8 +147,14 @@ class Plan(ABC):
         return {}
 
     def attacks(self) -> list[SampledAttack]:
-        """Make worst-case neighbours for an audit."""
-        raise NotImplementedError(f"{type(self).__name__} offers no attacks")
+        """Make worst-case neighbours for an audit.
+
+        Raises
+        ------
+        ConfigError
+            If it offers none.
+        """
+        raise ConfigError("mechanism.name", self.name, "a mechanism that offers attacks")
 
     def for_release(self, setting: Setting) -> Plan:
         """Calibrate anew for a release, whose noise is exact and drawn from integers.
@@ -149,8 +164,7 @@ class Plan(ABC):
         InputError
             If there is no such form, or it cannot work in this setting.
         """
-        accepted = "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active"
-        raise ConfigError("mechanism.name", type(self).__module__.rpartition(".")[2], accepted)
+        raise ConfigError("mechanism.name", self.name, EXACT)
 
 
 class Mechanism(Protocol):

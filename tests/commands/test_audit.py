@@ -180,7 +180,7 @@ def test_teachers_are_raised_to_what_is_feasible_unless_they_were_given(capsys):
         (["mechanism=agprivcl", "--records", "20"], "mechanism=agprivcl cannot answer"),
         (["--records", "9"], "--records: got 9; accepted: a whole number >= 10"),
         (["eps=inf"], "eps: got inf; accepted: a finite number"),
-        (["eps=0"], "eps: got 0; accepted: a number > 0"),
+        (["eps=0"], "eps: got 0; accepted: a number from 1e-06 to 500"),
         (["eps=1,2"], "eps=1,2"),
         (["mechanism=nonsense"], "mechanism: got 'nonsense'"),
         (["mechanism=svt", "mechanism.cutoff=11"], "mechanism.cutoff: got 11"),

@@ -10,8 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from pate_cli import boosting, mechanisms, teachers
+from pate_cli import mechanisms, teachers
 from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.counting import auto_count
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students import load_student, save_student
@@ -36,7 +37,7 @@ def setting(eps=2.0, n_classes=2, n_teachers=40):
 
 
 def plan(s, **options):
-    return boosting.plan("boosting", boosting.OPTIONS["boosting"] | options, s)
+    return mechanisms.plan("boosting", options, s)
 
 
 def data(n_classes, n=2000, seed=0):
@@ -138,5 +139,5 @@ def test_best_is_a_preset_of_one_word(tmp_path):
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["config"]["mechanism"]["name"] == "boosting"
-    assert result["n_teachers"] == mechanisms.auto_count(3200, 80, 5, 2, 1.0, 1 / 3200, rounds=4)
+    assert result["n_teachers"] == auto_count(3200, 80, 5, 2, 1.0, 1 / 3200, rounds=4)
     assert result["accuracy"]["mean"] > 0.85

@@ -5,21 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pate_cli import mechanisms
 from pate_cli.audit import audit
 from pate_cli.cli import main
 from pate_cli.errors import BudgetSpent, ConfigError
-from pate_cli.mechanisms.gnmax import plan_gnmax
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import UNANSWERED, Votes
+from pate_cli.types import UNANSWERED, Setting, Votes
 
 EPS, DELTA, M, K = 1.0, 1e-5, 60, 500
 
 
 def _plan(name="confident_gnmax", n_classes=2, answers=20, **options):
-    defaults = {"sanitise": 0.0} | ({"confidence": 0.75, "checks": 0.2} if name != "gnmax" else {})
-    sizes = {"ell": M, "answers": answers, "n_teachers": K, "n_classes": n_classes}
-    return plan_gnmax(name, {**defaults, **options}, eps=EPS, delta=DELTA, **sizes)
+    learner = ("logistic", {})
+    setting = Setting(EPS, DELTA, 5000, M, answers, 4, n_classes, K, False, learner, learner, "drop")
+    return mechanisms.plan(name, options, setting).labelling
 
 
 def _votes(n_classes=2, seed=3):

@@ -10,17 +10,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import teachers
+from pate_cli import mechanisms, teachers
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan, choose_cutoff, plan_private_cutoff
+from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan, choose_cutoff
 from pate_cli.mechanisms.svt import plan_svt
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
 
-OPTIONS = {"calibration": "tight", "holdout": 0.1, "share": 0.1}
+OPTIONS = {"cutoff": "private", "calibration": "tight", "holdout": 0.1, "share": 0.1}
 
 
 def setting(**change):
@@ -39,6 +39,10 @@ def setting(**change):
         "unanswered": "drop",
     }
     return Setting(**(usual | change))
+
+
+def plan_private_cutoff(options, setting):
+    return mechanisms.plan("svt", options, setting)
 
 
 def noise(seed=0):
@@ -150,9 +154,9 @@ def test_the_service_runs_on_what_is_left_of_eps():
 @pytest.mark.parametrize(
     ("options", "change", "key"),
     [
-        ({"share": 0}, {}, r"mechanism\.share: got 0; accepted: a fraction"),
+        ({"share": 0}, {}, r"mechanism\.share: got 0; accepted: a number in \(0, 1\)"),
         ({"share": True}, {}, r"mechanism\.share"),
-        ({"holdout": 1.0}, {}, r"mechanism\.holdout: got 1\.0; accepted: a fraction"),
+        ({"holdout": 1.0}, {}, r"mechanism\.holdout: got 1\.0; accepted: a number in \(0, 1\)"),
         ({"holdout": 0.5}, {"n_teachers": 40_000}, r"mechanism\.holdout: .*40000 teachers"),
         ({"calibration": "x"}, {}, r"mechanism\.calibration"),
     ],

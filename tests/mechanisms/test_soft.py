@@ -9,11 +9,12 @@ import math
 import numpy as np
 import pytest
 
+from pate_cli import mechanisms
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import soft
-from pate_cli.mechanisms.soft import ScoreBins, SoftService, calibration_error, plan_soft
+from pate_cli.mechanisms.soft import ScoreBins, SoftService, calibration_error
 from pate_cli.mechanisms.stable import StableService
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
@@ -38,6 +39,10 @@ def setting(**change):
         "unanswered": "drop",
     }
     return Setting(**(usual | change))
+
+
+def plan_soft(options, setting):
+    return mechanisms.plan("soft", options, setting)
 
 
 def noise(seed=0):
@@ -115,8 +120,8 @@ def test_a_first_test_that_spends_the_last_failure_is_answered_with_bottom():
         ({"width": 0.3}, {}, r"mechanism\.width: got 0\.3; accepted: 1 over a whole number"),
         ({"width": 1}, {}, r"mechanism\.width"),
         ({"width": "wide"}, {}, r"mechanism\.width"),
-        ({"cutoff": 0}, {}, r"mechanism\.cutoff: got 0; accepted: auto, or a whole number from 1 to .* 60"),
-        ({"cutoff": 61}, {}, r"mechanism\.cutoff"),
+        ({"cutoff": 0}, {}, r"mechanism\.cutoff: got 0; accepted: auto, or a whole number >= 1"),
+        ({"cutoff": 61}, {}, r"mechanism\.cutoff: got 61; accepted: auto, or a whole number from 1 to .* 60"),
         ({"calibration": "loose"}, {}, r"mechanism\.calibration: got 'loose'; accepted: tight"),
         ({}, {"n_classes": 3}, r"mechanism\.name: got 'soft'; .*3 classes"),
         ({}, {"teacher": ("linear_svm", {})}, r"teacher\.estimator: got 'linear_svm'; .*predict_proba"),

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli import boosting, teachers
+from pate_cli import mechanisms, teachers
 from pate_cli.engine.parallel import dask, local
 from pate_cli.learners import make_learner
 from pate_cli.privacy.noise import SeededNoise
@@ -229,7 +229,7 @@ def test_one_record_moves_one_vote_in_each_round_of_boosting(
         student=("logistic", {}),
         unanswered="drop",
     )
-    plan = boosting.plan("boosting", {"rounds": 3, "step": 4.0, "kernel": "auto"}, setting)
+    plan = mechanisms.plan("boosting", {"rounds": 3, "step": 4.0, "kernel": "auto"}, setting)
     heard: list[Any] = []
     answer_all = type(plan.labelling.service(SeededNoise(np.random.SeedSequence(0)))).answer_all
     # what the service says does not depend on the votes; they are written down

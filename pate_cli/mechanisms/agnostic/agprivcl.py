@@ -175,7 +175,7 @@ class AgPrivClPlan(Plan):
 
 
 def plan(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
-    """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
+    """Check the options and calibrate; see `pate_cli.mechanisms.protocol`."""
     checks.two_classes(setting, name)
     checks.finite(setting, name)
     kind = options.calibration

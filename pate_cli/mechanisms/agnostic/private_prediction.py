@@ -169,7 +169,7 @@ class PredictionPlan(Plan):
 
 
 def plan(options: Options, setting: Setting) -> PredictionPlan:
-    """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
+    """Check the options and calibrate; see `pate_cli.mechanisms.protocol`."""
     name = "private_prediction"
     checks.two_classes(setting, name)
     checks.finite(setting, name)

@@ -48,9 +48,6 @@ class Options:
     cutoff: int | None = option("auto", checks.CUTOFF)
 
 
-"""Classes for which the fewest mistakes given a labeling are computed exactly; not rectangles."""
-
-
 @dataclass(frozen=True)
 class Shares:
     """How the transformation divides records and budget; the arithmetic is `accounting.transformed`.
@@ -248,6 +245,7 @@ class TransformPlan(Plan):
     ) -> Released:
         """Sample, relabel, learn."""
         records = private.records
+        checks.listable_encoded(self.classroom.hypotheses, public.X)
         if self.mechanism is None:
             candidates = self.classroom.hypotheses.dichotomies(public.X)
             model = candidates.hypothesis(self.chosen(candidates, records, noise))
@@ -286,7 +284,7 @@ class TransformPlan(Plan):
 
 
 def plan(options: Options, setting: Setting) -> TransformPlan:
-    """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
+    """Check the options and calibrate; see `pate_cli.mechanisms.protocol`."""
     name = "realizable_to_agnostic"
     checks.two_classes(setting, name)
     checks.finite(setting, name)

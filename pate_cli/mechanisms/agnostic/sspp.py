@@ -121,7 +121,7 @@ def labels_of(model: Any, public: PublicPoints) -> Answers:
 
 
 def plan(options: Options, setting: Setting) -> SsppPlan:
-    """Check the options and make the plan; see `pate_cli.mechanisms.agnostic.plan`."""
+    """Check the options and make the plan; see `pate_cli.mechanisms.protocol`."""
     checks.two_classes(setting, "sspp")
     chosen = CLASSES[options.hypotheses]
     checks.listable(chosen, setting.n_public, setting, "what would do: a smaller split.public")

@@ -120,7 +120,7 @@ def first_queries(vc: int, alpha: float, beta: float) -> int:
 
 
 def plan(options: Options, setting: Setting) -> UniversalPlan:
-    """Check the options and calibrate; see `pate_cli.mechanisms.agnostic.plan`."""
+    """Check the options and calibrate; see `pate_cli.mechanisms.protocol`."""
     checks.two_classes(setting, "universal")
     checks.finite(setting, "universal")
     kind = options.calibration

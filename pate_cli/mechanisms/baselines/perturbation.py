@@ -116,6 +116,7 @@ class OutputPlan(_LinearPlan):
     noise: Literal["gaussian", "laplace"]
     sensitivity: float
     scale: float
+    name = "output_perturbation"
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -193,6 +194,7 @@ class ObjectivePlan(_LinearPlan):
     regularisation: float
     extra: float
     eps_noise: float
+    name = "objective_perturbation"
 
     @property
     def guarantee(self) -> PrivacyLoss:

@@ -16,9 +16,8 @@ import pytest
 from pate_cli import mechanisms
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms import agnostic
 from pate_cli.mechanisms.agnostic import accounting as acc
-from pate_cli.mechanisms.agnostic import agprivcl, private_prediction, realizable_to_agnostic, sspp, universal
+from pate_cli.mechanisms.agnostic import agprivcl, private_prediction, universal
 from pate_cli.mechanisms.agnostic.voting import Classroom
 from pate_cli.mechanisms.protocol import Plan
 from pate_cli.privacy.composition import pure_eps
@@ -59,12 +58,7 @@ def truth(X):
     return (X[:, 0] > 0.4).astype(np.int64)
 
 
-NAMES = tuple(agnostic.OPTIONS)
-
-
-def test_options_at_the_door_are_those_of_the_modules():
-    modules = (agprivcl, sspp, universal, realizable_to_agnostic, private_prediction)
-    assert [agnostic.OPTIONS[name] for name in NAMES] == [module.OPTIONS for module in modules]
+NAMES = ("agprivcl", "sspp", "universal", "realizable_to_agnostic", "private_prediction")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,7 +84,7 @@ def test_every_learner_learns_and_keeps_to_its_budget(name, hypotheses):
 
 
 def test_agprivcl_budget_by_hand():
-    plan = agprivcl.plan(agprivcl.OPTIONS | {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.plan("agprivcl", {"hypotheses": "thresholds"}, setting())
     c = plan.mechanism.calibration
     rate = plan.n_sampled / 60_000
     # outside in: e^eps = 1 + rate (e^eps2 - 1); eps2 = svt_eps + 2 ln(1 + e^0.5) = svt_eps + 1.948154

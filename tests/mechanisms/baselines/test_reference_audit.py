@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from pate_cli.audit.bounds import best_event, eps_lower_bound
-from pate_cli.mechanisms.baselines import attacks, noisy_gd, perturbation, plan
+from pate_cli.mechanisms import plan
+from pate_cli.mechanisms.baselines import noisy_gd, perturbation
 from pate_cli.types import Setting
 
 EPS, DELTA, SURE = 3.0, 1e-3, 1 - 1e-6
@@ -41,7 +42,7 @@ def bound(sample, runs, delta):
 
 def strongest(name, attacked, claimed):
     """Largest bound of all attacks, at the delta claimed."""
-    return max(bound(sample, RUNS[name], claimed.guarantee.delta) for _, sample, _ in attacks(attacked))
+    return max(bound(sample, RUNS[name], claimed.guarantee.delta) for _, sample, _ in attacked.attacks())
 
 
 # weights that hardly move: there every step's gradient is clipped, and changes by all of 2 * clip
@@ -94,7 +95,7 @@ def test_a_bug_is_caught(name, options, bug, monkeypatch):
 def test_attacks_run_the_learners_own_records():
     """The neighbours differ in one record, and reach nearly all of the sensitivity of a minimiser."""
     p = replace(made("output_perturbation"), scale=0.0)
-    steep = {name: sample for name, sample, _ in attacks(p)}["steep losses, across the pull of the rest"]
+    steep = {name: sample for name, sample, _ in p.attacks()}["steep losses, across the pull of the rest"]
     rng = np.random.default_rng(0)
     moved = np.linalg.norm(steep(False, rng, 1) - steep(True, rng, 1))
     assert 0.7 * p.sensitivity < moved <= p.sensitivity

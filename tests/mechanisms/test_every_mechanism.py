@@ -1,0 +1,204 @@
+"""What holds of every mechanism there is: options, guarantee, what is shown, and odd data."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import json
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import yaml
+
+import pate_cli
+from pate_cli import mechanisms, teachers
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.learners import make_learner
+from pate_cli.mechanisms.protocol import Plan, SampledAttack
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
+
+CONF = Path(pate_cli.__file__).parents[1] / "conf" / "mechanism"
+OURS = sorted(path.stem for path in CONF.glob("*.yaml") if path.stem != "best")
+EPS, DELTA, N, M, K = 24.0, 1e-2, 480, 12, 48
+TWO = ("agprivcl", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
+NOISY = ("agprivcl", "confident_gnmax", "gnmax", "private_prediction", "realizable_to_agnostic", "universal")
+"""Of two classes only; and those that have nothing to calibrate at eps = inf."""
+QUICK = {"noisy_gd": {"steps": 5}, "boosting": {"rounds": 2}}
+
+
+def setting(**changes):
+    learner = ("logistic", {})
+    usual = Setting(EPS, DELTA, N, M, 6, 2, 2, K, False, learner, learner, "drop")
+    return dataclasses.replace(usual, **changes)
+
+
+@functools.cache
+def made(name, **changes):
+    return mechanisms.plan(name, QUICK.get(name, {}), setting(**changes))
+
+
+@functools.cache
+def data(n_classes=2, only=None, sparse=False):
+    """Records and public points; all records of class `only` where that is given."""
+    rng = np.random.default_rng(3)
+    X, P = rng.normal(size=(N, 2)), rng.normal(size=(M, 2))
+    y = np.argmax(np.column_stack([X[:, 0], X[:, 1], -X[:, 0]])[:, :n_classes], axis=1)
+    y = y if only is None else np.full(N, only)
+    X, P = (sp.csr_matrix(X), sp.csr_matrix(P)) if sparse else (X, P)
+    return PrivateRecords(X, y), PublicPoints(P)
+
+
+@functools.cache
+def votes(**kind):
+    records, public = data(**kind)
+    n_classes = kind.get("n_classes", 2)
+    learner = make_learner("logistic", {}, seed=None, n_classes=n_classes)
+    rng = np.random.default_rng(1)
+    ensemble = teachers.train(records, n_teachers=K, learner=learner, rng=rng, n_classes=n_classes)
+    return ensemble.votes(public.X)
+
+
+def released(plan, **kind):
+    """Release once: votes are asked for as the plan says, and labels and losses are what they may be."""
+    records, public = data(**kind)
+    asked = []
+    private = Private(records, lambda: asked.append(1) or votes(**kind))
+    out = plan.release(private, public, SeededNoise(np.random.SeedSequence(5)), np.random.default_rng(7))
+    assert len(asked) == plan.asks_votes
+    codes = range(kind.get("n_classes", 2))
+    assert set(out.answers.labels.tolist()) <= {-1, *codes}
+    assert len(set(out.answers.asked.tolist())) == len(out.answers.asked) == len(out.answers.labels)
+    assert set(out.answers.asked.tolist()) <= set(range(M))
+    assert out.spent.eps <= plan.guarantee.eps * (1 + 1e-9)
+    assert out.spent.delta <= plan.guarantee.delta
+    if out.model is None:
+        assert out.answers.n_asked > 0
+    else:
+        predicted = out.model.predict(public.X)
+        assert predicted.shape == (M,)
+        assert set(predicted.tolist()) <= set(codes)
+    return out
+
+
+def test_there_is_a_config_for_each():
+    here = [name for name in mechanisms.names() if mechanisms.find(name).__name__.startswith("pate_cli.")]
+    assert here == OURS
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_config_says_the_defaults(name):
+    shown = yaml.safe_load((CONF / f"{name}.yaml").read_text())
+    assert shown.pop("name") == name
+    assert set(shown) == {field.name for field in dataclasses.fields(mechanisms.find(name).Options)}
+    assert mechanisms.read(name, shown) == mechanisms.read(name, {})
+    assert isinstance(mechanisms.label(name, mechanisms.read(name, {})), str)
+    with pytest.raises(InputError, match=r"^mechanism\.nonsense: no such key"):
+        mechanisms.read(name, {"nonsense": 1})
+    for key in shown:
+        with pytest.raises(ConfigError, match=rf"^mechanism\.{key}: got \['\?'\]; accepted: [^\n]+$"):
+            mechanisms.read(name, {key: ["?"]})
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_it_promises_what_was_asked_and_shows_public_numbers(name):
+    plan = made(name)
+    assert isinstance(plan, Plan)
+    assert plan.guarantee.eps == pytest.approx(EPS, rel=1e-9)
+    assert plan.guarantee.delta in (0.0, pytest.approx(DELTA, rel=1e-9))
+    assert not plan.guarantee.data_dependent
+    assert plan.n_teachers == int(plan.n_teachers) >= 0
+    assert json.loads(json.dumps(plan.describe(), allow_nan=False)) is not None
+    table = plan.numbers_table()
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    if plan.on_votes is None:
+        assert plan.attacks()
+        assert all(isinstance(attack, SampledAttack) for attack in plan.attacks())
+    else:
+        assert plan.asks_votes
+        assert plan.on_votes.guarantee == plan.guarantee
+        assert plan.on_votes.attacks(K, 2)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_release_has_exact_noise_or_is_refused_by_name(name):
+    plan, accepted = made(name), r"a mechanism with exact noise with release=true"
+    if name in ("gaussian", "active"):
+        with pytest.raises(ConfigError, match=r"^eps: got 24\.0; accepted: less with release=true"):
+            plan.for_release(setting())
+    elif name in ("svt", "confident_svt"):
+        exact = plan.for_release(setting())
+        assert exact.guarantee.eps <= EPS
+        assert exact.guarantee.delta <= DELTA
+        assert exact.describe()["integer_noise"] is True
+    else:
+        with pytest.raises(ConfigError, match=rf"^mechanism\.name: got '{name}'; accepted: {accepted}"):
+            plan.for_release(setting())
+
+
+def test_a_release_with_a_private_cutoff_is_refused_by_its_key():
+    plan = mechanisms.plan("svt", {"cutoff": "private"}, setting())
+    with pytest.raises(ConfigError, match=r"^mechanism\.cutoff: got 'private'; accepted: auto"):
+        plan.for_release(setting())
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_it_releases_and_nothing_private_is_shown_or_sent(name):
+    plan = made(name)
+    out, records = released(plan), data()[0]
+    sent = pickle.dumps(out)
+    assert not any(row.tobytes() in sent for row in records.X)
+    digits = [f"{value:.7f}" for value in records.X.ravel()]
+    for shown in (repr(plan), repr(out), repr(Private(records)), repr(votes())):
+        assert not any(text in shown for text in digits)
+
+
+def test_private_values_are_not_copied_or_sent():
+    records, _ = data()
+    for private in (records, Private(records), Private(records, lambda: None)):
+        for way in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="private"):
+                way(private)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_without_privacy_it_works_or_is_refused_by_name(name):
+    if name in NOISY:
+        with pytest.raises(ConfigError, match=rf"^eps: got inf; accepted: a finite number with.*{name}"):
+            made(name, eps=math.inf)
+        return
+    plan = made(name, eps=math.inf)
+    assert plan.guarantee.eps == math.inf
+    released(plan)
+
+
+@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("only", [0, 1])
+def test_all_records_of_one_class(name, only):
+    out = released(made(name), only=only)
+    if name not in (
+        "noisy_gd",
+        "output_perturbation",
+        "objective_perturbation",
+    ):  # a line through public data
+        labels = out.answers.labels[out.answers.labels >= 0]
+        assert np.mean(labels == only) > 0.6
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_three_classes_are_learnt_or_refused(name):
+    if name in TWO:
+        with pytest.raises(ConfigError, match=rf"{name}.*3|3 classes.*{name}"):
+            made(name, n_classes=3)
+    else:
+        released(made(name, n_classes=3), n_classes=3)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_sparse_features(name):
+    released(made(name, sparse=True), sparse=True)
