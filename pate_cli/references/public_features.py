@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.references.public_columns import PublicColumns
+from pate_cli.types import FloatArray
 
 __all__ = ["CONSTANT", "LONGEST", "UNIT", "PublicFeatures"]
 
@@ -29,15 +30,15 @@ _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
 _BLOCK = 4096  # rows at a time: a constant, so nothing depends on the records but their own rows
 _DENSE = 2**25  # numbers in landmarks kept dense
-_HUGE = 1e100  # its square is finite
 
 
 @dataclass(frozen=True, eq=False)
 class PublicFeatures:
     r"""The map ``phi`` from a record to p features, made from public points alone. PUBLIC.
 
-    With landmarks ``z_1 .. z_L`` drawn from the public points, zbar their mean and s the median squared
-    distance between two of them, the kernel is a smooth one and a linear one::
+    On columns as `PublicColumns` maps them, with landmarks ``z_1 .. z_L`` drawn from the public points,
+    zbar their mean and s the median squared distance between two of them, the kernel is a smooth one and
+    a linear one::
 
         k(x, z) = exp(-|x - z|^2 / (2 s)) + <x - zbar, z - zbar> / mean |z - zbar|^2
 
@@ -47,15 +48,12 @@ class PublicFeatures:
     the public median of its norm, and the constant `CONSTANT` is appended.
 
     **What a private record can do.** ``phi(x)`` is a function of x and of public points: replacing a record
-    changes its own row only. Columns are clipped to three times their public range first, so no finite
-    record overflows, and rows longer than `LONGEST` are shortened.
+    changes its own row only. Columns are bounded, so no finite record overflows, and rows longer than
+    `LONGEST` are shortened.
 
     Attributes
     ----------
-    columns : ndarray of int64, shape (d',)
-        Columns that vary among the public points; the others are not looked at.
-    low, high : ndarray of shape (d',)
-        Bounds of the columns.
+    columns : PublicColumns
     landmarks : ndarray or csr_matrix of shape (L, d')
     centre : ndarray of shape (d',)
         Mean of the landmarks.
@@ -75,9 +73,7 @@ class PublicFeatures:
        problem. Neural Computation 10, 1998.
     """
 
-    columns: IntArray
-    low: FloatArray
-    high: FloatArray
+    columns: PublicColumns
     landmarks: Any
     centre: FloatArray
     squares: FloatArray
@@ -97,11 +93,8 @@ class PublicFeatures:
         rng : numpy.random.Generator
             Draws the landmarks, where there are more than 500 points, and shuffles columns below 60.
         """
-        low, high = _range(public)
-        columns = np.flatnonzero(high > low)
-        low, high = np.clip(low[columns], -_HUGE, _HUGE), np.clip(high[columns], -_HUGE, _HUGE)
-        low, high = low - (high - low), high + (high - low)
-        points = _clipped(public[:, columns], low, high)
+        columns = PublicColumns.of(public)
+        points = columns.apply(public)
         landmarks = _landmarks(points, rng)
         centre = np.asarray(landmarks.mean(axis=0)).ravel()
         squares = _squares(landmarks)
@@ -111,7 +104,7 @@ class PublicFeatures:
         spread = float(np.median(apart)) if apart.size else 1.0
         size = float(np.mean(squares) - centre @ centre)
         blank = np.zeros(len(squares)), np.zeros((len(squares), 0))
-        parts = (columns, low, high, landmarks, centre, squares, spread)
+        parts = (columns, landmarks, centre, squares, spread)
         found = cls(*parts, size if size > 1e-12 * max(squares.mean(), 1e-300) else 1.0, *blank)
         kernel = found._kernel(landmarks)
         means = kernel.mean(axis=0)
@@ -143,7 +136,7 @@ class PublicFeatures:
         out[:, -1] = CONSTANT / UNIT
         for first in range(0, X.shape[0], _BLOCK):
             rows = slice(first, first + _BLOCK)
-            found = self._directions(_clipped(X[rows][:, self.columns], self.low, self.high))
+            found = self._directions(self.columns.apply(X[rows]))
             norms = np.sqrt(_squares(found))
             found *= (LONGEST / UNIT / np.maximum(norms, LONGEST))[:, None]
             out[rows, :-1] = np.rint(found)
@@ -181,27 +174,6 @@ def _landmarks(points: Any, rng: np.random.Generator) -> Any:
         return points
     shuffled = points[rng.integers(0, m, (_SHUFFLED - m, d)), np.arange(d)]
     return np.vstack([points, shuffled])
-
-
-def _range(X: Any) -> tuple[FloatArray, FloatArray]:
-    """Least and largest value of each column."""
-    import scipy.sparse as sp
-
-    if sp.issparse(X):
-        return X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
-    X = np.asarray(X, dtype=np.float64)
-    return X.min(axis=0), X.max(axis=0)
-
-
-def _clipped(X: Any, low: FloatArray, high: FloatArray) -> Any:
-    """Rows with each column within its bounds; what a sparse row does not hold stays 0."""
-    import scipy.sparse as sp
-
-    if not sp.issparse(X):
-        return np.clip(np.asarray(X, dtype=np.float64), low, high)
-    X = sp.csr_matrix(X, dtype=np.float64, copy=True)
-    X.data = np.clip(X.data, low[X.indices], high[X.indices])
-    return X
 
 
 def _squares(X: Any) -> FloatArray:
