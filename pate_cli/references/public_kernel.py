@@ -12,6 +12,7 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -43,6 +44,7 @@ _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
 _ROWS = 1024  # records at a time: a constant
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
 _BITS = 52  # that a sum over all records may use: whole numbers of so many are exact
+_WIDE = 2**25  # numbers kept as 64-bit floats; more take half of the room and a little longer
 _MARGIN = 1 - 1e-9  # of the clip: more than all rounding on the way to it
 
 
@@ -224,7 +226,15 @@ class _Records:
     """Private records as the steps see them: features and labels, a block of rows at a time. PRIVATE."""
 
     def __init__(self, features: Any, y: IntArray, plan: PublicKernelPlan) -> None:
-        self._features, self._y, self._plan = features, y, plan
+        self._y, self._plan = y, plan
+        small = plan.n * features.shape[1] <= _WIDE
+        self._features = features.astype(np.float64) if small else features
+        squares = [
+            np.einsum("ij,ij->i", block, block)
+            for block in (features[rows].astype(np.float64) for rows in _blocks(len(y)))
+        ]
+        # no row is 0: each ends in the constant
+        self._longest = _MARGIN * plan.clip / (UNIT * np.sqrt(np.concatenate([*squares, np.zeros(0)])))
         # so that n terms, each at most `clip`, stay below 2^_BITS multiples of UNIT and this
         self._unit = 2.0 ** -min(20, _BITS - 16 - math.ceil(math.log2(max(plan.n, len(y)) * plan.clip + 1)))
 
@@ -233,20 +243,18 @@ class _Records:
         runs, p, q = theta.shape
         flat = np.ascontiguousarray(theta.transpose(1, 0, 2).reshape(p, runs * q)) * UNIT
         total = np.zeros((p, runs * q))
-        for first in range(0, len(self._y), _ROWS):
-            rows = slice(first, first + _ROWS)
-            block = self._features[rows].astype(np.float64)
+        for rows in _blocks(len(self._y)):
+            block = self._features[rows].astype(np.float64, copy=False)
             miss = probabilities((block @ flat).reshape(len(block), runs, q))
             if q == 1:
                 miss -= self._y[rows, None, None]
             else:
                 miss[np.arange(len(block)), :, self._y[rows]] -= 1
-            total += block.T @ self._clip(miss, block).reshape(len(block), runs * q)
+            total += block.T @ self._clip(miss, self._longest[rows]).reshape(len(block), runs * q)
         return (total * (UNIT * self._unit)).reshape(p, runs, q).transpose(1, 0, 2)
 
-    def _clip(self, miss: FloatArray, block: FloatArray) -> FloatArray:
-        """Residuals of shape (rows, runs, q), shrunk and truncated to whole multiples of the unit."""
-        longest = _MARGIN * self._plan.clip / (UNIT * np.sqrt(np.einsum("ij,ij->i", block, block)))
+    def _clip(self, miss: FloatArray, longest: FloatArray) -> FloatArray:
+        """Residuals of shape (rows, runs, q), shrunk to norm `longest`, cut to whole units."""
         size = np.abs(miss[..., 0]) if miss.shape[2] == 1 else np.sqrt(np.einsum("irc,irc->ir", miss, miss))
         factor = np.minimum(longest[:, None] / np.maximum(size, 1e-300), 1.0) / self._unit
         clipped: FloatArray = np.trunc(miss * factor[..., None])
@@ -271,6 +279,11 @@ def plan_public_kernel(
     s, n_classes = setting, setting.n_classes
     size = math.hypot(1.0, CONSTANT) * (0.5 if n_classes == 2 else math.sqrt(1 - 1 / n_classes))
     return PublicKernelPlan(s.eps, s.delta, s.n_private, s.n_public, n_classes, solver, clip * size, steps)
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Rows at a time, as many in each whatever the records are."""
+    return (slice(first, first + _ROWS) for first in range(0, n, _ROWS))
 
 
 def _speed(n_classes: int) -> float:

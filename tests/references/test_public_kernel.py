@@ -72,7 +72,7 @@ def test_the_claim_stands_and_half_of_it_is_shown(options):
 
 
 def without_clipping(p, monkeypatch):
-    monkeypatch.setattr(_Records, "_clip", lambda self, miss, block: np.trunc(miss / self._unit))
+    monkeypatch.setattr(_Records, "_clip", lambda self, miss, longest: np.trunc(miss / self._unit))
     return p
 
 
