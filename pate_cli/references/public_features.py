@@ -10,7 +10,7 @@ import numpy as np
 from pate_cli.references.public_columns import PublicColumns
 from pate_cli.types import FloatArray
 
-__all__ = ["CONSTANT", "LONGEST", "UNIT", "PublicFeatures"]
+__all__ = ["CONSTANT", "LONGEST", "SHUFFLED", "UNIT", "PublicFeatures"]
 
 UNIT = 2.0**-16
 """Features are whole multiples of it, so that sums over records are exact."""
@@ -21,10 +21,12 @@ CONSTANT = 0.5
 LONGEST = 128.0
 """Norm to which a record's other features are shortened; about half of the public points are within 1."""
 
+SHUFFLED = 300
+"""Landmarks made of fewer public points by shuffling columns, and so at most as many directions."""
+
 _MOST_LANDMARKS = 500
 _MOST_DIRECTIONS = 300
 _FEW = 60  # public points below which columns are shuffled to span more
-_SHUFFLED = 300
 _CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
 _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
@@ -83,7 +85,7 @@ class PublicFeatures:
     back: FloatArray
 
     @classmethod
-    def of(cls, public: Any, rng: np.random.Generator) -> PublicFeatures:
+    def of(cls, public: Any, rng: np.random.Generator, *, shuffle: bool = True) -> PublicFeatures:
         """Make the features that public points span.
 
         Parameters
@@ -92,10 +94,13 @@ class PublicFeatures:
             Finite numbers, m at least 1.
         rng : numpy.random.Generator
             Draws the landmarks, where there are more than 500 points, and shuffles columns below 60.
+        shuffle : bool
+            Whether fewer than 60 points are made 300 by shuffling each column: functions of more kinds,
+            and more noise in all.
         """
         columns = PublicColumns.of(public)
         points = columns.apply(public)
-        landmarks = _landmarks(points, rng)
+        landmarks = _landmarks(points, rng, shuffle=shuffle)
         centre = np.asarray(landmarks.mean(axis=0)).ravel()
         squares = _squares(landmarks)
         apart = np.maximum(squares[:, None] + squares - 2 * _dense(landmarks @ landmarks.T), 0.0)
@@ -159,7 +164,7 @@ class PublicFeatures:
         return smooth
 
 
-def _landmarks(points: Any, rng: np.random.Generator) -> Any:
+def _landmarks(points: Any, rng: np.random.Generator, *, shuffle: bool) -> Any:
     """Some of the points, or where they are few as many that have each column of its own point."""
     import scipy.sparse as sp
 
@@ -167,12 +172,12 @@ def _landmarks(points: Any, rng: np.random.Generator) -> Any:
     if m > _MOST_LANDMARKS:
         points = points[np.sort(rng.permutation(m)[:_MOST_LANDMARKS])]
     if sp.issparse(points):
-        if max(points.shape[0], _SHUFFLED) * d > _DENSE:
+        if max(points.shape[0], SHUFFLED) * d > _DENSE:
             return points
         points = points.toarray()
-    if not 1 < m < _FEW:
+    if not (shuffle and 1 < m < _FEW):
         return points
-    shuffled = points[rng.integers(0, m, (_SHUFFLED - m, d)), np.arange(d)]
+    shuffled = points[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]
     return np.vstack([points, shuffled])
 
 

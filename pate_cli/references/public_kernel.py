@@ -21,7 +21,7 @@ import numpy as np
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import Noise
 from pate_cli.private_learner import no_answers
-from pate_cli.references.public_features import CONSTANT, UNIT, PublicFeatures
+from pate_cli.references.public_features import CONSTANT, SHUFFLED, UNIT, PublicFeatures
 from pate_cli.references.public_model import PublicKernelClassifier, probabilities
 from pate_cli.types import (
     FloatArray,
@@ -38,7 +38,7 @@ __all__ = ["SOLVERS", "PublicKernelPlan", "plan_public_kernel"]
 
 SOLVERS = ("gd", "newton")
 
-_STEPS = (10, 100)  # fewest and most steps of gradient descent
+_STEPS = (20, 100)  # fewest and most steps of gradient descent
 _MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
 _TIME = 0.5  # of steps with momentum, in the rule for their number
 _NEWTON_STEPS = 5
@@ -134,11 +134,13 @@ class PublicKernelPlan:
         if self.solver == "newton":
             return _NEWTON_STEPS
         fewest, most = _STEPS
+        return math.ceil(min(max(self._time(dimension), fewest), most))
+
+    def _time(self, dimension: int) -> float:
+        """Steps that the rule asks for before it bounds them."""
         one = calibrate_sigma(self.eps, self.delta, 1, 2.0)
         drowned = one * math.sqrt(dimension * self.columns) / self.n
-        if drowned == 0:
-            return most
-        return math.ceil(min(max(_TIME / (_speed(self.n_classes) * drowned), fewest), most))
+        return _TIME / (_speed(self.n_classes) * drowned) if drowned else math.inf
 
     def sigma_for(self, dimension: int) -> float:
         """Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf."""
@@ -177,7 +179,7 @@ class PublicKernelPlan:
         weights : ndarray of shape (runs, p, q)
             Of features as `PublicFeatures.apply` gives them, times `UNIT`; q is `columns`.
         """
-        features = PublicFeatures.of(public.X, rng)
+        features = PublicFeatures.of(public.X, rng, shuffle=self._time(SHUFFLED) >= 10)
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
         records = _Records(features.apply(private.X), private.y, self)
@@ -203,7 +205,9 @@ class PublicKernelPlan:
 
     def _descend(self, known: FloatArray) -> Any:
         curvature = float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])
-        rate = 8 * _speed(self.n_classes) / curvature
+        p = known.shape[1]
+        # where the rule asks for fewer steps than are taken, they are shorter
+        rate = 8 * _speed(self.n_classes) / curvature * min(1.0, self._time(p) / self.steps_for(p))
         return lambda gradient, theta: rate * gradient
 
     def _newton(self, known: FloatArray) -> Any:

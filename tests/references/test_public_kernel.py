@@ -111,8 +111,8 @@ def private_width(p, monkeypatch):
     real, fit = PublicFeatures.of.__func__, PublicKernelPlan.fit
 
     def wrong(self, private, public, noise, rng, runs=1):
-        def of(cls, points, rng):
-            right = real(cls, points, rng)
+        def of(cls, points, rng, **options):
+            right = real(cls, points, rng, **options)
             x = right.columns.apply(private.X)[:, 0]
             apart = ((x[:, None] - x) ** 2)[np.triu_indices(len(x), 1)]
             return replace(right, spread=float(np.median(apart))) if len(x) > 1 else right
@@ -216,7 +216,12 @@ def test_scale_of_the_noise():
     assert p.clip == pytest.approx(0.25 * math.sqrt(1.25))
     assert p.sigma_for(7) == calibrate_sigma(EPS, DELTA, 49, 2 * p.clip)
     assert made(eps=math.inf).sigma_for(7) == 0
-    assert 10 <= made(eps=0.01).steps_for(300) < made(eps=1).steps_for(300) < made(eps=1).steps_for(30)
+    assert (
+        made(eps=0.01).steps_for(300)
+        == 20
+        < made(eps=3, n=4000).steps_for(300)
+        < made(eps=3, n=4000).steps_for(30)
+    )
     assert made(n_classes=10, clip=1).clip == pytest.approx(math.sqrt(1.25 * 0.9))
 
 
