@@ -18,14 +18,17 @@ __all__ = ["WRITTEN", "Refused", "foreign_types"]
 
 # of pate: `student=` by name, what mechanisms make themselves, and their parts
 _OURS = (
-    "boosting.model.BoostedClassifier",
-    "hypotheses.classifiers.PointClassifier",
-    "hypotheses.classifiers.RectangleClassifier",
-    "hypotheses.classifiers.StumpClassifier",
-    "hypotheses.classifiers.ThresholdClassifier",
+    "learners.hypotheses.classifiers.PointClassifier",
+    "learners.hypotheses.classifiers.RectangleClassifier",
+    "learners.hypotheses.classifiers.StumpClassifier",
+    "learners.hypotheses.classifiers.ThresholdClassifier",
     "learners.constant.ConstantClassifier",
     "learners.libsvm.LibsvmClassifier",
     "learners.sgd.SgdLogistic",
+    "mechanisms.baselines.public_columns.PublicColumns",
+    "mechanisms.baselines.public_features.PublicFeatures",
+    "mechanisms.baselines.public_model.PublicKernelClassifier",
+    "students.boosted.BoostedClassifier",
     "students.gaussian_process.Landmarks",
     "students.noise_aware.NoisyCountsClassifier",
     "students.soft_targets.SoftTargets",
