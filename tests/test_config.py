@@ -119,7 +119,10 @@ def test_labels_in_tables():
         ({"teacher__params": 3}, "teacher.params: got 3; accepted: keys of the learner"),
         ({"student__unanswered": None}, "student.unanswered: got None; accepted: drop, random"),
         ({"mechanism__name": "laplace"}, f"mechanism.name: got 'laplace'; accepted: {', '.join(names())}"),
-        ({"mechanism__cutoff": 1.5}, "mechanism.cutoff: got 1.5; accepted: auto, or private, or a whole number >= 1"),
+        (
+            {"mechanism__cutoff": 1.5},
+            "mechanism.cutoff: got 1.5; accepted: auto, or private, or a whole number >= 1",
+        ),
         ({"mechanism__cutoff": None}, "mechanism.cutoff: got None;"),
         ({"mechanism__calibration": "no"}, "mechanism.calibration: got 'no'; accepted: tight, liu2021"),
         ({"compute__workers": 0}, "compute.workers: got 0; accepted: a whole number >= 1, or null"),

@@ -6,6 +6,7 @@ import pytest
 from pate_cli import datasets, pipeline, teachers
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
+from pate_cli.mechanisms.labelling import LabelledByVotes
 from pate_cli.types import Votes
 
 SMALL = ["dataset.n_records=4000", "split.public=60", "teacher.size=20"]
@@ -19,13 +20,14 @@ def _prepare(*overrides):
 def test_mechanisms_share_split_and_teachers_but_not_noise(monkeypatch):
     """Two mechanisms at one seed see the same split, order and votes: a paired comparison."""
     seen = []
-    label = pipeline.label
+    release = LabelledByVotes.release
 
-    def spy(run, split, votes, service, rng):
-        seen.append((split.private.X, split.public.X, votes.counts, rng.bit_generator.state["state"]))
-        return label(run, split, votes, service, rng)
+    def spy(plan, private, public, noise, rng):
+        votes = private.votes()
+        seen.append((private.records.X, public.X, votes.counts, rng.bit_generator.state["state"]))
+        return release(plan, private, public, noise, rng)
 
-    monkeypatch.setattr(pipeline, "label", spy)
+    monkeypatch.setattr(LabelledByVotes, "release", spy)
     results = [
         pipeline.run_repeat(_prepare(*o), 0).result
         for o in (
@@ -35,6 +37,7 @@ def test_mechanisms_share_split_and_teachers_but_not_noise(monkeypatch):
             ["mechanism=gaussian", "eps=5"],
         )
     ]
+    assert len(seen) == 4
     for other in seen[1:]:
         for mine, theirs in zip(seen[0], other, strict=True):
             np.testing.assert_equal(mine, theirs)

@@ -13,6 +13,7 @@ import pytest
 
 from pate_cli import cli, pipeline, release
 from pate_cli.commands.predict import main as predict
+from pate_cli.mechanisms.labelling import LabelledByVotes
 from pate_cli.release import files, ledger, making, open_ledgers
 from pate_cli.report import read_record
 from pate_cli.types import PrivacyLoss
@@ -91,13 +92,13 @@ def fixed(monkeypatch):
     monkeypatch.setattr(making, "ExactNoise", _FixedNoise)
     monkeypatch.setattr(pipeline.Streams, "fresh", classmethod(lambda cls: cls.of(5, 0)))
     votes = []
-    label = pipeline.label
+    release = LabelledByVotes.release
 
-    def spy(run, split, counted, service, rng):
-        votes.append(counted.counts.copy())
-        return label(run, split, counted, service, rng)
+    def spy(plan, private, public, noise, rng):
+        votes.append(private.votes().counts.copy())
+        return release(plan, private, public, noise, rng)
 
-    monkeypatch.setattr(pipeline, "label", spy)
+    monkeypatch.setattr(LabelledByVotes, "release", spy)
     return votes
 
 
@@ -552,7 +553,7 @@ def test_an_unexpected_error_after_the_charge_is_charged_and_tells_nothing_priva
     def fail(*_args, **_kwargs):
         raise KeyError("3.25, red, yes")
 
-    monkeypatch.setattr(pipeline, "label", fail)
+    monkeypatch.setattr(LabelledByVotes, "release", fail)
     path = _write(place, "data", _records())
     _open(path)
     with pytest.raises(RuntimeError, match=r"the release failed: KeyError at test_release\.py") as caught:
