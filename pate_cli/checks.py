@@ -41,8 +41,6 @@ class Whole:
 
     def take(self, value: object) -> int:
         """See `Check`."""
-        if isinstance(value, float) and value.is_integer():  # 1.0e+5, as YAML reads it
-            value = int(value)
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
             raise ValueError
         whole = int(value)
@@ -249,4 +247,11 @@ def read(params: Mapping[str, object], checks: Mapping[str, Check]) -> dict[str,
     for key in params:
         if key not in checks:
             raise ConfigError(f"params.{key}", params[key], "the parameters " + ", ".join(checks))
-    return {key: take(f"params.{key}", params.get(key), check) for key, check in checks.items()}
+    return {key: take(f"params.{key}", _digits(params.get(key)), check) for key, check in checks.items()}
+
+
+def _digits(value: object) -> object:
+    """Turn whole floats into integers, also in a list: 1.0e+5, as YAML reads it."""
+    if isinstance(value, list | tuple):
+        return [_digits(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -291,40 +291,7 @@ class Answers:
 
 
 Ask: TypeAlias = Callable[[int], Answer]
-"""Ask the labelling service for the label of one public point, by index.
-
-This is all an active learner ever sees of the private side.
-"""
-
-
-class LabellingService(Protocol):
-    """A mechanism at work: votes of one query in, an answer out, adaptively.
-
-    Every implementation states its guarantee on the class. `answer_all` gives
-    exactly what asking one at a time would have given.
-    """
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether no further query will be taken."""
-
-    def answer(self, votes: Votes) -> Answer:
-        """Answer one query (`votes.n_queries == 1`).
-
-        Raises
-        ------
-        BudgetSpent
-            If the service is exhausted.
-        """
-
-    def answer_all(self, votes: Votes) -> list[Answer]:
-        """Answer queries in order until done or exhausted; may return fewer than asked."""
-
-    def spent(self) -> PrivacyLoss:
-        """Loss after the fact, computed from the outputs so far (`eps_ex_post`): a report."""
-
-    def odometer(self) -> PrivacyLoss:
-        """Bound on the loss so far that is valid wherever the run stops."""
+"""Ask for the label of one public point, by index: all that an active learner sees of the private side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,7 +432,7 @@ class RepeatResult:
     seconds : float
         Wall time.
     diagnostics : dict of str to float
-        Not differentially private: for experiments only.
+        Not differentially private.
     """
 
     repeat: int

@@ -82,9 +82,9 @@ def test_repeats_are_written_as_they_finish(monkeypatch):
     clock = iter([10.0, 10.0, 10.5, 10.9, 11.0, 11.0, 11.1])
     monkeypatch.setattr(execution.time, "monotonic", lambda: next(clock))
     written = []
-    write = execution.results.write_repeats
+    write = execution.report.write_repeats
     monkeypatch.setattr(
-        execution.results,
+        execution.report,
         "write_repeats",
         lambda where, done: written.append(len(done)) or write(where, done),
     )

@@ -68,7 +68,7 @@ def main(argv: list[str]) -> int:
     _print(plan, findings, _title(config, setting), verdict, learner=not on_votes, violation=violation)
     if options.output:
         record = {
-            "mechanism": getattr(config.mechanism.options, "oracle", config.mechanism.name),
+            "mechanism": config.mechanism.oracle,
             "claim": {"eps": claim.eps, "delta": claim.delta, "mu": claim.mu, "how": claim.how},
             "plan": plan.describe(),
             **setting,
@@ -224,11 +224,10 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
 def _title(config: RunConfig, setting: dict[str, Any]) -> str:
     m = config.mechanism
     if "records" in setting:
-        name, given = m.name, [("records", "private records"), ("queries", "public points")]
+        name, given = m.label, [("records", "private records"), ("queries", "public points")]
     else:
         given = [("queries", "queries")]
-        labeller = getattr(m.options, "oracle", m.name)
-        name = labeller if m.name == labeller else f"{labeller}, the oracle of {m.name}"
+        name = m.oracle if m.name == m.oracle else f"{m.oracle}, the oracle of {m.name}"
     parts = [f"{setting[key]:,} {what}" for key, what in given]
     parts.append(f"{setting['classes']} classes")
     if setting["n_teachers"]:

@@ -42,6 +42,7 @@ _REPEATS = 1_000_000
 _SEED = 2**128 - 1
 """NumPy's `SeedSequence` mixes 128 bits; a longer seed is a mistake."""
 
+_ORACLES = {"active": "gaussian", "active-svt": "svt", "confident_svt": "svt"}
 _ADDRESS = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
 
 
@@ -93,6 +94,11 @@ class MechanismConfig:
     name: str
     options: Any
     label: str
+
+    @property
+    def oracle(self) -> str:
+        """What answers, by its name in tables: the mechanism itself, unless it only chooses what is asked."""
+        return _ORACLES.get(self.label, self.label)
 
 
 @dataclass(frozen=True)

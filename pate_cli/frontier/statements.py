@@ -66,11 +66,6 @@ def _best(rows: Sequence[DoneRow], ceiling: Yardstick) -> list[str]:
     return said
 
 
-def _labeller(mechanism: MechanismConfig) -> str:
-    """Mechanism that answers: its own name, or its oracle's."""
-    return str(getattr(mechanism.options, "oracle", mechanism.name))
-
-
 def _strategy(mechanism: MechanismConfig) -> str:
     """Which points it asks: `passive`, or the name of what picks them."""
     return "passive" if mechanism.name in ("gaussian", "svt") else mechanism.name
@@ -93,9 +88,7 @@ def _sparse_vector(rows: Sequence[DoneRow]) -> list[str]:
 def _names(rows: Sequence[DoneRow], labeller: str) -> list[str]:
     """Methods in which the mechanism is asked with that labeller."""
     return list(
-        dict.fromkeys(
-            row.planned.method for row in rows if _labeller(row.planned.config.mechanism) == labeller
-        )
+        dict.fromkeys(row.planned.method for row in rows if row.planned.config.mechanism.oracle == labeller)
     )
 
 
@@ -123,11 +116,11 @@ def _calibrations(rows: Sequence[DoneRow]) -> list[str]:
     said = []
     for row in sorted(rows, key=lambda row: row.eps):
         m = row.planned.config.mechanism
-        if _labeller(m) != "svt" or m.options.calibration != "tight":
+        if m.oracle != "svt" or m.options.calibration != "tight":
             continue
         for other in rows:
             c = other.planned.config
-            if _labeller(c.mechanism) != "svt" or c.mechanism.options.calibration != "liu2021":
+            if c.mechanism.oracle != "svt" or c.mechanism.options.calibration != "liu2021":
                 continue
             same = (_strategy(c.mechanism), c.mechanism.options.cutoff, c.eps) == (
                 _strategy(m),

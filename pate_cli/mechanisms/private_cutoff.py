@@ -16,6 +16,7 @@ import numpy as np
 from pate_cli import learners, queries, students, teachers
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.protocol import LabellingPlan, Plan, Sample, SampledAttack
+from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.svt import auto_cutoff, plan_svt
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import svt
@@ -24,7 +25,6 @@ from pate_cli.types import (
     Answers,
     FloatArray,
     IntArray,
-    LabellingService,
     PrivacyLoss,
     Private,
     PrivateRecords,
@@ -172,7 +172,7 @@ class PrivateCutoffPlan(Plan):
         eps = self.eps_svt if self.scale else math.inf
         return plan_svt(eps, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T)
 
-    def _spent(self, service: LabellingService) -> PrivacyLoss:
+    def _spent(self, service: VoteService) -> PrivacyLoss:
         if not self.scale:
             return self.guarantee
         labels = service.spent()

@@ -50,24 +50,24 @@ class VoteService(ABC):
 
     @abstractmethod
     def spent(self) -> PrivacyLoss:
-        """Loss after the fact, of the first run; see `LabellingService`."""
+        """Loss after the fact, of the first run: a report."""
 
     @abstractmethod
     def odometer(self) -> PrivacyLoss:
-        """Bound on the loss so far, of the first run; see `LabellingService`."""
+        """Bound on the loss so far, of the first run: a report."""
 
     def not_private(self) -> dict[str, float]:
         """Figures for experiments, computed from votes: NOT differentially private."""
         return {}
 
     def answer(self, votes: Votes) -> Answer:
-        """Answer one query, in one run; see `LabellingService`."""
+        """Answer one query, in one run (`votes.n_queries == 1`); raises BudgetSpent if none is taken."""
         if self.exhausted:
             raise BudgetSpent(self.state)
         return self.answer_all(votes)[0]
 
     def answer_all(self, votes: Votes) -> list[Answer]:
-        """Answer queries in order until done or exhausted, in one run; see `LabellingService`."""
+        """Answer queries in order until done or exhausted, in one run; may be fewer than asked."""
         if self.runs != 1:
             raise ValueError(f"answers are of one run, and there are {self.runs}")
         released = self.ask(votes)

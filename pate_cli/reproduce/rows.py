@@ -66,7 +66,8 @@ class DoneRow:
     def cutoff(self) -> int | None:
         """T of the sparse vector technique: the calibrated one, or what was asked for."""
         if self.planned.prepared is None:
-            return getattr(self.planned.config.mechanism.options, "cutoff", None)
+            mechanism = self.planned.config.mechanism
+            return mechanism.options.cutoff if mechanism.oracle == "svt" else None
         return self.planned.prepared.plan.describe().get("cutoff")
 
     @property

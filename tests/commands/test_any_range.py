@@ -83,9 +83,9 @@ def test_no_attack_on_ten_classes_succeeds(capsys, mechanism):
 
 
 def test_the_audit_sees_too_little_noise_on_ten_classes(monkeypatch, capsys):
-    from pate_cli.mechanisms import plan as plans
+    from pate_cli.mechanisms import gaussian
 
-    monkeypatch.setattr(plans, "l2_sensitivity", lambda n_classes: 0.4)
+    monkeypatch.setattr(gaussian, "l2_sensitivity", lambda n_classes: 0.4)
     argv = ["--classes", "10", "--runs", "20000", "--queries", "10", "mechanism=gaussian", "eps=1"]
     assert main(["audit", *argv]) == 1
     capsys.readouterr()

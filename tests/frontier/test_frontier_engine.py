@@ -18,7 +18,7 @@ def plan_of(*mechanisms):
 def test_a_learner_may_come_first_and_alone_needs_no_teachers(tmp_path, monkeypatch):
     taught, teach = [], pipeline.train
     monkeypatch.setattr(
-        pipeline, "teach", lambda run, repeat, lesson: taught.append(repeat) or teach(run, repeat, lesson)
+        pipeline, "train", lambda run, repeat, lesson: taught.append(repeat) or teach(run, repeat, lesson)
     )
     plan = plan_of("noisy_gd", "gaussian")
     both = run(plan, tmp_path / "both", force=False, advance=lambda *_: None)

@@ -133,8 +133,9 @@ def test_options_are_refused_by_name(option, value):
         plan(setting(), **{option: value})
 
 
-def test_best_is_a_preset_of_one_word(tmp_path):
-    command = [sys.executable, "-m", "pate_cli", "run", "mechanism=best", "dataset.n_records=4000"]
+def test_teachers_are_counted_by_themselves_where_asked(tmp_path):
+    command = [sys.executable, "-m", "pate_cli", "run", "mechanism=boosting", "teacher.count=auto"]
+    command += ["dataset.n_records=4000"]
     done = subprocess.run([*command, "hydra.run.dir=out"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     result = json.loads((tmp_path / "out" / "result.json").read_text())

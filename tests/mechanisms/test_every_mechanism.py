@@ -181,11 +181,7 @@ def test_without_privacy_it_works_or_is_refused_by_name(name):
 @pytest.mark.parametrize("only", [0, 1])
 def test_all_records_of_one_class(name, only):
     out = released(made(name), only=only)
-    if name not in (
-        "noisy_gd",
-        "output_perturbation",
-        "objective_perturbation",
-    ):  # a line through public data
+    if out.answers.n_asked:  # the others say a function of the public points
         labels = out.answers.labels[out.answers.labels >= 0]
         assert np.mean(labels == only) > 0.6
 

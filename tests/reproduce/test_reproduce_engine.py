@@ -24,7 +24,7 @@ def numbers(results):
 @pytest.fixture
 def calls(monkeypatch):
     """Count teaching and running."""
-    counts = {"teach": 0, "run_repeat": 0}
+    counts = {"train": 0, "run_repeat": 0}
 
     def counting(name, real):
         def counted(*args):
@@ -41,18 +41,18 @@ def calls(monkeypatch):
 def test_teachers_are_shared_and_nothing_is_done_twice(plan_of, tmp_path, calls):
     plan = plan_of("compute.workers=1")
     first, said = run(plan, tmp_path / "work")
-    assert calls == {"teach": 3, "run_repeat": 12}
+    assert calls == {"train": 3, "run_repeat": 12}
     assert said[0] == (0, 0, 12)
     assert said[-1] == (12, 0, 12)
     again, said = run(plan_of("compute.workers=1"), tmp_path / "work")
-    assert calls == {"teach": 3, "run_repeat": 12}
+    assert calls == {"train": 3, "run_repeat": 12}
     assert said == [(12, 12, 12)]
     assert again == first
     more, said = run(plan_of("compute.workers=1", "repeats=4"), tmp_path / "work")
-    assert calls == {"teach": 4, "run_repeat": 16}
+    assert calls == {"train": 4, "run_repeat": 16}
     assert [len(units) for units in more.units.values()] == [4] * 4
     forced, _ = run(plan, tmp_path / "work", force=True)
-    assert calls == {"teach": 7, "run_repeat": 28}
+    assert calls == {"train": 7, "run_repeat": 28}
     assert numbers(forced) == numbers(first)
 
 
@@ -101,7 +101,7 @@ def test_a_failure_is_told_and_not_kept(plan_of, tmp_path, monkeypatch):
 
 
 def test_without_teachers_every_row_of_the_group_fails(plan_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline, "teach", lambda *args: 1 / 0)
+    monkeypatch.setattr(pipeline, "train", lambda *args: 1 / 0)
     results, _ = run(plan_of("compute.workers=1", "repeats=1"), tmp_path / "work")
     assert [failure.row for failure in results.failures] == [
         "passive 0.5",

@@ -104,7 +104,7 @@ def test_verdict_takes_only_its_words():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"k": 0}, r"params\.k: got 0; accepted: an integer of at least 1"),
+        ({"k": 0}, r"params\.k: got 0; accepted: a whole number >= 1"),
         ({"k": True}, r"params\.k: got True"),
         ({"k": 1.5}, r"params\.k: got 1\.5"),
         ({}, r"params\.k: got None"),
