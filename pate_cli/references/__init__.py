@@ -22,6 +22,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "noisy_gd": {"steps": "auto", "step_size": 4.0, "clip": math.sqrt(2)},
     "output_perturbation": {"noise": "gaussian", "regularisation": "auto"},
     "objective_perturbation": {"regularisation": "auto"},
+    "public_kernel": {"solver": "gd", "steps": "auto", "clip": 0.5},
 }
 """Options of each learner here (`mechanism.OPTION`), with their defaults."""
 
@@ -44,6 +45,17 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
             step_size=_positive("step_size", given["step_size"]),
             clip=_positive("clip", given["clip"]),
         )
+    if name == "public_kernel":
+        from pate_cli.references.public_kernel import SOLVERS, plan_public_kernel
+
+        if given["solver"] not in SOLVERS:
+            raise ConfigError("mechanism.solver", given["solver"], ", ".join(SOLVERS))
+        return plan_public_kernel(
+            setting,
+            solver=given["solver"],
+            steps=_steps(given["steps"]),
+            clip=_positive("clip", given["clip"]),
+        )
     from pate_cli.references import perturbation
 
     regularisation = given["regularisation"]
@@ -55,12 +67,16 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     return perturbation.plan_output(setting, given["noise"], weight)
 
 
-def attacks(plan: LearnerPlan) -> list[SampledAttack]:
-    """Worst-case neighbours for a plan of this room; see `pate_cli.references.neighbours`."""
+def attacks(plan: Any) -> list[SampledAttack]:
+    """Worst-case neighbours for a plan of this room; see `neighbours` and `public_neighbours`."""
     from pate_cli.private_learner import SampledAttack
-    from pate_cli.references.neighbours import attacks as made
+    from pate_cli.references import neighbours, public_neighbours
+    from pate_cli.references.public_kernel import PublicKernelPlan
 
+    made = public_neighbours.attacks if isinstance(plan, PublicKernelPlan) else neighbours.attacks
     runs = 200_000 if hasattr(plan, "scale") else 60_000  # the others are slow
+    if isinstance(plan, PublicKernelPlan):
+        runs = 20_000
     return [SampledAttack(name, sample, runs) for name, sample in made(plan)]
 
 

@@ -1,0 +1,134 @@
+"""Columns on one scale, and bounded, from public points alone: ranks for numbers, ranges for flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pate_cli.types import FloatArray, IntArray
+
+__all__ = ["PublicColumns"]
+
+_LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # ranks with a knot
+_FARTHEST = 3.0  # score beyond which no value goes
+_HUGE = 1e100  # values beyond are taken for it: its square, and differences, are finite
+_SPARSE = 0.05  # density below which a sparse table is like text, and rare numbers keep their scale
+_MOSTLY = 0.5  # share of the points a column is not 0 at, to be a column of numbers there too
+
+
+@dataclass(frozen=True, eq=False)
+class PublicColumns:
+    """A map of each column to a bounded interval, so that any finite record is an ordinary one. PUBLIC.
+
+    - *Numbers*, columns of three or more public values: the normal score of the value's rank among the
+      public points, by straight lines between a few ranks, the outer ones continued up to a score of 3. A
+      normal column is hardly changed; heavy tails and unequal scales are gone.
+    - *Flags*, columns of two public values: clipped to their range, divided by it.
+    - Columns that are constant among the public points are left out.
+
+    A sparse table of public density below 5% is like text: there only columns that are mostly not 0 are
+    changed, as ranks of rare words would undo their weights; the others are clipped to their range.
+    All values are shifted so that 0 stays 0, which no kernel of differences sees: sparse stays sparse.
+
+    Attributes
+    ----------
+    kept : ndarray of int64, shape (d',)
+        Columns that vary.
+    low, high, scale : ndarray of shape (d',)
+        Of flags and rare columns: bounds, and what to divide by.
+    numbers : ndarray of int64, shape (J,)
+        Which of the columns kept are numbers.
+    starts : ndarray of int64, shape (J + 1,)
+        Where the knots of each begin.
+    knots, scores : ndarray of shape (K,)
+        Values in ascending order in each, and the score of each less that of 0.
+    """
+
+    kept: IntArray
+    low: FloatArray
+    high: FloatArray
+    scale: FloatArray
+    numbers: IntArray
+    starts: IntArray
+    knots: FloatArray
+    scores: FloatArray
+
+    @classmethod
+    def of(cls, public: Any) -> PublicColumns:
+        """Learn the columns of public points, ndarray or csr_matrix of shape (m, d), finite numbers."""
+        import scipy.sparse as sp
+
+        m = public.shape[0]
+        if sp.issparse(public):
+            low, high = (
+                np.asarray(side.toarray()).ravel() for side in (public.min(axis=0), public.max(axis=0))
+            )
+            like_text = public.nnz < _SPARSE * m * public.shape[1]
+            columns = sp.csc_matrix(public)
+            filled = columns.getnnz(axis=0)
+        else:
+            public = np.asarray(public, dtype=np.float64)
+            low, high, like_text = public.min(axis=0), public.max(axis=0), False
+            columns = filled = None
+        low, high = np.clip(low, -_HUGE, _HUGE), np.clip(high, -_HUGE, _HUGE)
+        kept = np.flatnonzero(high > low)
+        low, high = np.minimum(low[kept], 0.0), np.maximum(high[kept], 0.0)
+        numbers, starts, knots, scores = [], [0], [], []
+        for place, j in enumerate(kept):
+            if like_text and filled[j] < _MOSTLY * m:
+                continue
+            column = columns[:, [j]].toarray().ravel() if columns is not None else public[:, j]
+            values, counts = np.unique(np.clip(column, -_HUGE, _HUGE), return_counts=True)
+            if len(values) < 3:
+                continue
+            found = _scores(values, counts)
+            numbers.append(place)
+            starts.append(starts[-1] + len(found[0]))
+            knots.append(found[0])
+            scores.append(found[1])
+        scale = np.ones(len(kept)) if like_text else high - low
+        flat = (np.concatenate(parts) if parts else np.zeros(0) for parts in (knots, scores))
+        return cls(kept, low, high, scale, np.array(numbers, np.int64), np.array(starts, np.int64), *flat)
+
+    def apply(self, X: Any) -> Any:
+        """Map records: (n, d) to (n, d'), a row by itself; an ndarray, or a csr_matrix for one."""
+        import scipy.sparse as sp
+
+        if sp.issparse(X):
+            X = sp.csc_matrix(X[:, self.kept], dtype=np.float64, copy=True)
+            ends = X.indptr[1:]
+            raw = X.data.copy()
+            at = np.repeat(np.arange(len(self.kept)), np.diff(X.indptr))
+            X.data = np.clip(raw, self.low[at], self.high[at]) / self.scale[at]
+            for number, j in enumerate(self.numbers):
+                rows = slice(X.indptr[j], ends[j])
+                X.data[rows] = self._ranked(raw[rows], number)
+            return X.tocsr()
+        raw = np.asarray(X, dtype=np.float64)[:, self.kept]
+        out = np.clip(raw, self.low, self.high) / self.scale
+        for number, j in enumerate(self.numbers):
+            out[:, j] = self._ranked(raw[:, j], number)
+        return out
+
+    def _ranked(self, values: FloatArray, number: int) -> FloatArray:
+        knots = slice(self.starts[number], self.starts[number + 1])
+        found: FloatArray = np.interp(values, self.knots[knots], self.scores[knots])
+        return found
+
+
+def _scores(values: FloatArray, counts: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Knots and the normal scores of their ranks, ties at the middle, less the score of 0."""
+    from scipy.special import ndtri
+
+    ranks = (np.cumsum(counts) - counts / 2 + 0.5) / (counts.sum() + 1)
+    chosen = np.unique([np.abs(ranks - level).argmin() for level in _LEVELS])
+    if len(chosen) < 3:
+        chosen = np.unique(np.linspace(0, len(values) - 1, len(_LEVELS)).round().astype(np.int64))
+    values, scores = values[chosen], ndtri(ranks[chosen])
+    steps, rises = np.diff(values)[[0, -1]], np.diff(scores)[[0, -1]]
+    room = np.maximum([_FARTHEST + scores[0], _FARTHEST - scores[-1]], 0.0) * steps / rises
+    knots = np.concatenate([[values[0] - room[0]], values, [values[-1] + room[1]]])
+    scores = np.concatenate([[-_FARTHEST], scores, [_FARTHEST]])
+    return knots, scores - np.interp(0.0, knots, scores)

@@ -1,0 +1,190 @@
+"""Features of a record in the functions that public points span: a kernel, centred and half whitened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pate_cli.references.public_columns import PublicColumns
+from pate_cli.types import FloatArray
+
+__all__ = ["CONSTANT", "LONGEST", "UNIT", "PublicFeatures"]
+
+UNIT = 2.0**-16
+"""Features are whole multiples of it, so that sums over records are exact."""
+
+CONSTANT = 0.5
+"""Value of the last feature, whose weight is the intercept."""
+
+LONGEST = 128.0
+"""Norm to which a record's other features are shortened; about half of the public points are within 1."""
+
+_MOST_LANDMARKS = 500
+_MOST_DIRECTIONS = 300
+_FEW = 60  # public points below which columns are shuffled to span more
+_SHUFFLED = 300
+_CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
+_RIDGE = 0.05  # of the mean variance, where directions are whitened
+_POWER = -0.25  # of the variances: half-way to whitened
+_BLOCK = 4096  # rows at a time: a constant, so nothing depends on the records but their own rows
+_DENSE = 2**25  # numbers in landmarks kept dense
+
+
+@dataclass(frozen=True, eq=False)
+class PublicFeatures:
+    r"""The map ``phi`` from a record to p features, made from public points alone. PUBLIC.
+
+    On columns as `PublicColumns` maps them, with landmarks ``z_1 .. z_L`` drawn from the public points,
+    zbar their mean and s the median squared distance between two of them, the kernel is a smooth one and
+    a linear one::
+
+        k(x, z) = exp(-|x - z|^2 / (2 s)) + <x - zbar, z - zbar> / mean |z - zbar|^2
+
+    It is centred at the landmarks (kernel principal components) and each direction is divided by the
+    fourth root of its variance, half-way to whitened: without, noise drowns what is not in the first few
+    directions; all the way, it is as large in directions that hold nothing. What comes out is divided by
+    the public median of its norm, and the constant `CONSTANT` is appended.
+
+    **What a private record can do.** ``phi(x)`` is a function of x and of public points: replacing a record
+    changes its own row only. Columns are bounded, so no finite record overflows, and rows longer than
+    `LONGEST` are shortened.
+
+    Attributes
+    ----------
+    columns : PublicColumns
+    landmarks : ndarray or csr_matrix of shape (L, d')
+    centre : ndarray of shape (d',)
+        Mean of the landmarks.
+    squares : ndarray of shape (L,)
+        Squared norm of each landmark.
+    spread, size : float
+        Median squared distance between landmarks; mean squared distance from their mean.
+    means : ndarray of shape (L,)
+        Of the kernel between landmarks, by column.
+    back : ndarray of shape (L, p - 1)
+        From the centred kernel to features.
+
+    References
+    ----------
+    .. [1] C. Williams, M. Seeger. Using the Nystroem method to speed up kernel machines. NIPS 2000.
+    .. [2] B. Schoelkopf, A. Smola, K.-R. Mueller. Nonlinear component analysis as a kernel eigenvalue
+       problem. Neural Computation 10, 1998.
+    """
+
+    columns: PublicColumns
+    landmarks: Any
+    centre: FloatArray
+    squares: FloatArray
+    spread: float
+    size: float
+    means: FloatArray
+    back: FloatArray
+
+    @classmethod
+    def of(cls, public: Any, rng: np.random.Generator) -> PublicFeatures:
+        """Make the features that public points span.
+
+        Parameters
+        ----------
+        public : ndarray or csr_matrix of shape (m, d)
+            Finite numbers, m at least 1.
+        rng : numpy.random.Generator
+            Draws the landmarks, where there are more than 500 points, and shuffles columns below 60.
+        """
+        columns = PublicColumns.of(public)
+        points = columns.apply(public)
+        landmarks = _landmarks(points, rng)
+        centre = np.asarray(landmarks.mean(axis=0)).ravel()
+        squares = _squares(landmarks)
+        apart = np.maximum(squares[:, None] + squares - 2 * _dense(landmarks @ landmarks.T), 0.0)
+        apart = apart[np.triu_indices(len(squares), 1)]
+        apart = apart[apart > 1e-9 * max(apart.max(initial=0.0), 1e-300)]
+        spread = float(np.median(apart)) if apart.size else 1.0
+        size = float(np.mean(squares) - centre @ centre)
+        blank = np.zeros(len(squares)), np.zeros((len(squares), 0))
+        parts = (columns, landmarks, centre, squares, spread)
+        found = cls(*parts, size if size > 1e-12 * max(squares.mean(), 1e-300) else 1.0, *blank)
+        kernel = found._kernel(landmarks)
+        means = kernel.mean(axis=0)
+        values, vectors = np.linalg.eigh(kernel - means - means[:, None] + means.mean())
+        values, vectors = values[::-1][:_MOST_DIRECTIONS], vectors[:, ::-1][:, :_MOST_DIRECTIONS]
+        kept = values > max(_CUT * values[0], 1e-12)
+        variances = values[kept] / len(squares)
+        weights = (variances + _RIDGE * variances.mean()) ** _POWER if kept.any() else variances
+        back = vectors[:, kept] * (weights / np.sqrt(values[kept]))
+        found = cls(*parts, found.size, means, back)
+        norms = np.sqrt(_squares(found._directions(points)))
+        middle = float(np.median(norms)) or float(norms.mean()) or 1.0
+        return cls(*parts, found.size, means, back / middle)
+
+    @property
+    def dimension(self) -> int:
+        """Number of features, the constant one included."""
+        return int(self.back.shape[1]) + 1
+
+    def apply(self, X: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Features of records in multiples of `UNIT`, whole numbers below 2^24, of shape (n, p).
+
+        Parameters
+        ----------
+        X : ndarray or csr_matrix of shape (n, d)
+            Finite numbers.
+        """
+        out = np.empty((X.shape[0], self.dimension), dtype=np.float32)
+        out[:, -1] = CONSTANT / UNIT
+        for first in range(0, X.shape[0], _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            found = self._directions(self.columns.apply(X[rows]))
+            norms = np.sqrt(_squares(found))
+            found *= (LONGEST / UNIT / np.maximum(norms, LONGEST))[:, None]
+            out[rows, :-1] = np.rint(found)
+        return out
+
+    def _directions(self, points: Any) -> FloatArray:
+        kernel = self._kernel(points)
+        kernel -= kernel.mean(axis=1)[:, None] + self.means - self.means.mean()
+        found: FloatArray = kernel @ self.back
+        return found
+
+    def _kernel(self, points: Any) -> FloatArray:
+        """Kernel of points, bounded already, with the landmarks."""
+        inner = _dense(points @ self.landmarks.T)
+        smooth = np.maximum(_squares(points)[:, None] + self.squares - 2 * inner, 0.0)
+        smooth = np.exp(smooth / (-2 * self.spread))
+        inner -= np.asarray(points @ self.centre)[:, None]
+        inner += self.centre @ self.centre - np.asarray(self.landmarks @ self.centre)
+        smooth += inner / self.size
+        return smooth
+
+
+def _landmarks(points: Any, rng: np.random.Generator) -> Any:
+    """Some of the points, or where they are few as many that have each column of its own point."""
+    import scipy.sparse as sp
+
+    m, d = points.shape
+    if m > _MOST_LANDMARKS:
+        points = points[np.sort(rng.permutation(m)[:_MOST_LANDMARKS])]
+    if sp.issparse(points):
+        if max(points.shape[0], _SHUFFLED) * d > _DENSE:
+            return points
+        points = points.toarray()
+    if not 1 < m < _FEW:
+        return points
+    shuffled = points[rng.integers(0, m, (_SHUFFLED - m, d)), np.arange(d)]
+    return np.vstack([points, shuffled])
+
+
+def _squares(X: Any) -> FloatArray:
+    """Squared norm of each row."""
+    import scipy.sparse as sp
+
+    found: FloatArray = (
+        np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    )
+    return found
+
+
+def _dense(X: Any) -> FloatArray:
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)

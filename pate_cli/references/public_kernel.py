@@ -1,0 +1,291 @@
+r"""Learning in the functions that public points span: noisy gradients of all private records.
+
+References
+----------
+.. [1] R. Bassily, A. Smith, A. Thakurta. Private empirical risk minimization. FOCS 2014.
+.. [2] M. Abadi et al. Deep learning with differential privacy. CCS 2016 (clipping).
+.. [3] J. Dong, A. Roth, W. Su. Gaussian differential privacy. JRSS-B 2022.
+.. [4] D. Boehning. Multinomial logistic regression algorithm. Annals of the Institute of Statistical
+   Mathematics 44, 1992 (a Hessian by blocks of classes).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from pate_cli.privacy.gaussian import calibrate_sigma
+from pate_cli.privacy.noise import Noise
+from pate_cli.private_learner import no_answers
+from pate_cli.references.public_features import CONSTANT, UNIT, PublicFeatures
+from pate_cli.references.public_model import PublicKernelClassifier, probabilities
+from pate_cli.types import (
+    FloatArray,
+    Holdout,
+    IntArray,
+    Learnt,
+    PrivacyLoss,
+    PrivateRecords,
+    PublicPoints,
+    Setting,
+)
+
+__all__ = ["SOLVERS", "PublicKernelPlan", "plan_public_kernel"]
+
+SOLVERS = ("gd", "newton")
+
+_STEPS = (10, 250)  # fewest and most steps of gradient descent
+_NEWTON_STEPS = 5
+_SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
+_ROWS = 1024  # records at a time: a constant
+_MOST_PUBLIC = 2000  # public points that the curvature is an average over
+_BITS = 52  # that a sum over all records may use: whole numbers of so many are exact
+_WIDE = 2**25  # numbers kept as 64-bit floats; more take half of the room and a little longer
+_MARGIN = 1 - 1e-9  # of the clip: more than all rounding on the way to it
+
+
+@dataclass(frozen=True)
+class PublicKernelPlan:
+    r"""Noisy gradient descent, or a few noisy Newton steps, on features made from public points.
+
+    The model is ``argmax_c phi(x) . theta_c`` (for two classes the sign of ``phi(x) . theta``), with phi
+    the public map of `PublicFeatures` and theta fitted to the logistic loss of the private records. In a
+    step every record has the gradient ``phi_i r_i^T``, ``r_i = p(theta; x_i) - y_i``, of L2 norm
+    ``|phi_i| |r_i|``; r_i is shrunk so that it is at most `clip`, and the sum gets N(0, sigma^2) noise
+    on each coordinate.
+
+    - ``solver = gd``: theta moves against the noisy mean gradient; the average of the second half of the
+      steps is the model.
+    - ``solver = newton``: theta moves by the noisy mean gradient times the inverse Hessian of the loss at
+      theta, averaged over the *public* points: the Hessian has no labels in it.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record, replaced by another;
+    n is public. *One step.* The map phi (columns, bounds, landmarks, width of the kernel, directions and
+    their whitening, scale), the number of steps, their size, the clip and the public Hessian are functions
+    of public points and public numbers, and of theta, which earlier steps released: none of them is
+    another on a neighbour. What a step adds up has one term a record, of norm at most `clip`: phi_i is a
+    vector of whole multiples of a unit, r_i is shrunk to ``|phi_i| |r_i| <= (1 - 1e-9) clip`` and
+    truncated towards 0 to whole multiples of another. Products and their sums then are whole numbers below
+    2^53, exact in floating point in whatever order they are added, so replacing a record takes exactly
+    one such term out and puts another in: the sum moves by at most ``2 clip`` in L2, to the bit, with
+    nothing assumed of the records but finite numbers. *All steps.* `steps` adaptive Gaussian
+    mechanisms of that sensitivity are mu-GDP with ``mu = 2 clip sqrt(steps) / sigma`` ([3], Corollary 2),
+    and (eps, delta)-DP by the exact profile (Balle and Wang 2018). The model is post-processing. The noise
+    itself is a continuous draw in floating point here, as in every experiment.
+
+    Attributes
+    ----------
+    eps, delta : float
+    n, n_public, n_classes : int
+        Private records, public points, classes.
+    solver : {"gd", "newton"}
+    clip : float
+        Largest norm of a record's gradient.
+    steps : int or None
+        None for `steps_for`, which needs the number of features that the public points span.
+    """
+
+    eps: float
+    delta: float
+    n: int
+    n_public: int
+    n_classes: int
+    solver: Literal["gd", "newton"]
+    clip: float
+    steps: int | None
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all steps."""
+        if math.isinf(self.eps):
+            return PrivacyLoss(math.inf, 0.0, "no noise")
+        return PrivacyLoss(self.eps, self.delta, "exact Gaussian profile of noisy gradients")
+
+    @property
+    def n_teachers(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def columns(self) -> int:
+        """Columns of theta: 1 for two classes, else one a class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return {**asdict(self), "steps": self.steps or "auto", "sensitivity": 2 * self.clip}
+
+    def steps_for(self, dimension: int) -> int:
+        """Steps for so many features, from public numbers.
+
+        Gradient descent: noise of N(0, sigma^2) in each of T steps is worth a signal of
+        ``kappa = 2 sqrt(p q)/(mu n)`` in the mean gradient's unit, whatever T; a time of ``2/kappa`` in
+        steps of one unit is where what is learnt and what is drowned balance.
+        """
+        if self.steps is not None:
+            return self.steps
+        if self.solver == "newton":
+            return _NEWTON_STEPS
+        fewest, most = _STEPS
+        one = calibrate_sigma(self.eps, self.delta, 1, 2.0)
+        drowned = one * math.sqrt(dimension * self.columns) / self.n
+        if drowned == 0:
+            return most
+        return math.ceil(min(max(2 / (_speed(self.n_classes) * drowned), fewest), most))
+
+    def sigma_for(self, dimension: int) -> float:
+        """Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf."""
+        return calibrate_sigma(self.eps, self.delta, self.steps_for(dimension), 2 * self.clip)
+
+    def learn(
+        self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Learnt:
+        """Learn from the private records; see `LearnerPlan`."""
+        features, weights = self.fit(private, public, noise, rng)
+        return Learnt(PublicKernelClassifier(features, weights[0]), no_answers(), self.guarantee)
+
+    def fit(
+        self,
+        private: PrivateRecords,
+        public: PublicPoints,
+        noise: Noise,
+        rng: np.random.Generator,
+        runs: int = 1,
+    ) -> tuple[PublicFeatures, FloatArray]:
+        """Fit theta, in one run or in many with noise of their own, side by side, for an audit.
+
+        Parameters
+        ----------
+        private : PrivateRecords
+            Where there are fewer than `n` records, the others are taken to have no gradient.
+        public : PublicPoints
+        noise : Noise
+        rng : numpy.random.Generator
+            Draws landmarks, and nothing that privacy rests on.
+        runs : int
+
+        Returns
+        -------
+        features : PublicFeatures
+        weights : ndarray of shape (runs, p, q)
+            Of features as `PublicFeatures.apply` gives them, times `UNIT`; q is `columns`.
+        """
+        features = PublicFeatures.of(public.X, rng)
+        few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
+        known = features.apply(few).astype(np.float64) * UNIT
+        records = _Records(features.apply(private.X), private.y, self)
+        sigma = self.sigma_for(features.dimension)
+        theta = np.zeros((runs, features.dimension, self.columns))
+        total, counted = np.zeros_like(theta), 0
+        steps = self.steps_for(features.dimension)
+        move = self._descend(known) if self.solver == "gd" else self._newton(known)
+        averaged = (steps + 1) // 2 if self.solver == "gd" else 1
+        for step in range(steps):
+            gradient = records.gradient(theta)
+            if sigma > 0:
+                gradient += noise.gaussian(sigma, theta.size).reshape(theta.shape)
+            if self.columns > 1:  # exact gradients sum to 0 over classes
+                gradient -= gradient.mean(axis=2, keepdims=True)
+            theta = theta - move(gradient / self.n, theta)
+            if step >= steps - averaged:
+                total += theta
+                counted += 1
+        return features, total / counted
+
+    def _descend(self, known: FloatArray) -> Any:
+        curvature = float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])
+        rate = 8 * _speed(self.n_classes) / curvature
+        return lambda gradient, theta: rate * gradient
+
+    def _newton(self, known: FloatArray) -> Any:
+        p = known.shape[1]
+        sigma = self.sigma_for(p)
+        damping = 1e-3 + 0.3 * sigma * math.sqrt(p) / self.n
+
+        def move(gradient: FloatArray, theta: FloatArray) -> FloatArray:
+            shares = probabilities(known @ theta)
+            shares *= 1 - shares
+            hessian = np.einsum("rmc,mi,mj->rcij", shares, known, known, optimize=True) / len(known)
+            hessian += damping * np.eye(p)
+            down = np.swapaxes(gradient + _SHRINK * theta, 1, 2)[..., None]
+            return np.swapaxes(np.linalg.solve(hessian, down)[..., 0], 1, 2)
+
+        return move
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """How many features and steps it took: public, both."""
+        dimension = model.features.dimension
+        return {"features": float(dimension), "steps": float(self.steps_for(dimension))}
+
+
+class _Records:
+    """Private records as the steps see them: features and labels, a block of rows at a time. PRIVATE."""
+
+    def __init__(self, features: Any, y: IntArray, plan: PublicKernelPlan) -> None:
+        self._y, self._plan = y, plan
+        small = plan.n * features.shape[1] <= _WIDE
+        self._features = features.astype(np.float64) if small else features
+        squares = [
+            np.einsum("ij,ij->i", block, block)
+            for block in (features[rows].astype(np.float64) for rows in _blocks(len(y)))
+        ]
+        # no row is 0: each ends in the constant
+        self._longest = _MARGIN * plan.clip / (UNIT * np.sqrt(np.concatenate([*squares, np.zeros(0)])))
+        # so that n terms, each at most `clip`, stay below 2^_BITS multiples of UNIT and this
+        self._unit = 2.0 ** -min(20, _BITS - 16 - math.ceil(math.log2(max(plan.n, len(y)) * plan.clip + 1)))
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Sum of the clipped gradients, shape (runs, p, q): whole multiples of one unit, so exact."""
+        runs, p, q = theta.shape
+        flat = np.ascontiguousarray(theta.transpose(1, 0, 2).reshape(p, runs * q)) * UNIT
+        total = np.zeros((p, runs * q))
+        for rows in _blocks(len(self._y)):
+            block = self._features[rows].astype(np.float64, copy=False)
+            miss = probabilities((block @ flat).reshape(len(block), runs, q))
+            if q == 1:
+                miss -= self._y[rows, None, None]
+            else:
+                miss[np.arange(len(block)), :, self._y[rows]] -= 1
+            total += block.T @ self._clip(miss, self._longest[rows]).reshape(len(block), runs * q)
+        return (total * (UNIT * self._unit)).reshape(p, runs, q).transpose(1, 0, 2)
+
+    def _clip(self, miss: FloatArray, longest: FloatArray) -> FloatArray:
+        """Residuals of shape (rows, runs, q), shrunk to norm `longest`, cut to whole units."""
+        size = np.abs(miss[..., 0]) if miss.shape[2] == 1 else np.sqrt(np.einsum("irc,irc->ir", miss, miss))
+        factor = np.minimum(longest[:, None] / np.maximum(size, 1e-300), 1.0) / self._unit
+        clipped: FloatArray = np.trunc(miss * factor[..., None])
+        return clipped
+
+
+def plan_public_kernel(
+    setting: Setting, *, solver: Literal["gd", "newton"], steps: int | None, clip: float
+) -> PublicKernelPlan:
+    """Choose the clip from public numbers.
+
+    Parameters
+    ----------
+    setting : Setting
+    solver : {"gd", "newton"}
+    steps : int or None
+        None for the rule of `PublicKernelPlan.steps_for`.
+    clip : float
+        Positive; as a share of the gradient's norm of a record whose features have norm 1, before anything
+        is learnt.
+    """
+    s, n_classes = setting, setting.n_classes
+    size = math.hypot(1.0, CONSTANT) * (0.5 if n_classes == 2 else math.sqrt(1 - 1 / n_classes))
+    return PublicKernelPlan(s.eps, s.delta, s.n_private, s.n_public, n_classes, solver, clip * size, steps)
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    """Rows at a time, as many in each whatever the records are."""
+    return (slice(first, first + _ROWS) for first in range(0, n, _ROWS))
+
+
+def _speed(n_classes: int) -> float:
+    """Size of a step against that for two classes: the loss is flatter for two than for four or more."""
+    return 1.0 if n_classes == 2 else min(n_classes / 4, 1.0)

@@ -1,0 +1,251 @@
+"""The public-kernel learner: what one record can move, what is public, what it learns, and seeded bugs."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import beta, multivariate_normal, norm
+
+from pate_cli import cli
+from pate_cli.errors import ConfigError
+from pate_cli.privacy.gaussian import calibrate_sigma, eps_of_mu
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.references import attacks, plan, public_kernel
+from pate_cli.references.public_features import UNIT, PublicFeatures
+from pate_cli.references.public_kernel import PublicKernelPlan, _Records
+from pate_cli.students.store import load_student, save_student
+from pate_cli.types import PrivateRecords, PublicPoints, Setting
+
+EPS, DELTA, SURE = 3.0, 1e-3, 1 - 1e-6
+
+
+def made(n=1000, n_classes=2, eps=EPS, **options):
+    learner = ("logistic", {})
+    setting = Setting(eps, DELTA, n, 100, 30, 2, n_classes, 10, False, learner, learner, "drop")
+    return plan("public_kernel", options, setting)
+
+
+def noise(seed=0):
+    return SeededNoise(np.random.SeedSequence(seed))
+
+
+def rings(n, rng, n_classes=2):
+    y = rng.integers(0, n_classes, n)
+    angle, radius = rng.uniform(0, 2 * math.pi, n), 1 + 2 * y + rng.normal(0, 0.2, n)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
+
+
+def learn(p, X, y, P, seed=0):
+    return p.learn(PrivateRecords(X, y), PublicPoints(P), noise(seed), np.random.default_rng(seed)).model
+
+
+def _gaussian(outputs):
+    covariance = np.cov(outputs.T)
+    covariance += 1e-9 * np.trace(covariance) * np.eye(len(covariance))
+    return multivariate_normal(outputs.mean(axis=0), covariance).logpdf
+
+
+def shown(p, runs=6000):
+    """Largest lower bound on eps of all attacks, by a threshold event and the mu it proves at SURE."""
+    best, half = 0.0, runs // 2
+    each = (1 - SURE) / len(attacks(p)) / 2
+    for _, sample, _ in attacks(p):
+        rng = np.random.default_rng(1)
+        on_d, on_other = sample(False, rng, runs), sample(True, rng, runs)
+        law, other_law = (_gaussian(side[:half]) for side in (on_d, on_other))
+        d, other = (law(side[half:]) - other_law(side[half:]) for side in (on_d, on_other))
+        at = 0.0  # scales tell as well as means
+        misses, alarms = int((d < at).sum()), int((other >= at).sum())
+        fnr, fpr = (beta.ppf(1 - each, k + 1, half - k) if k < half else 1.0 for k in (misses, alarms))
+        best = max(best, float(-norm.ppf(fpr) - norm.ppf(fnr)))
+    return eps_of_mu(best, DELTA)
+
+
+@pytest.mark.parametrize("options", [{"steps": 20}, {"solver": "newton"}])
+def test_the_claim_stands_and_half_of_it_is_shown(options):
+    assert EPS / 2 < shown(made(**options)) <= EPS
+
+
+def without_clipping(p, monkeypatch):
+    monkeypatch.setattr(_Records, "_clip", lambda self, miss, longest: np.trunc(miss / self._unit))
+    return p
+
+
+def half_the_sensitivity(p, monkeypatch):
+    def sigma(self, dimension):
+        return calibrate_sigma(self.eps, self.delta, self.steps_for(dimension), self.clip)
+
+    monkeypatch.setattr(PublicKernelPlan, "sigma_for", sigma)
+    return p
+
+
+def private_hessian(p, monkeypatch):
+    """The curvature of the private records, in place of that of the public points."""
+    real = PublicKernelPlan._newton
+    seen = {}
+
+    class Spy(_Records):
+        def __init__(self, features, y, plan):
+            seen["features"] = features.astype(float) * UNIT
+            super().__init__(features, y, plan)
+
+        def gradient(self, theta):
+            seen["theta"] = theta
+            return super().gradient(theta)
+
+    def newton(self, known):
+        return lambda gradient, theta: real(self, seen["features"])(gradient, theta)
+
+    monkeypatch.setattr(public_kernel, "_Records", Spy)
+    monkeypatch.setattr(PublicKernelPlan, "_newton", newton)
+    return replace(p, solver="newton", steps=5)
+
+
+def private_width(p, monkeypatch):
+    """The kernel's width from the private records."""
+    real, fit = PublicFeatures.of.__func__, PublicKernelPlan.fit
+
+    def wrong(self, private, public, noise, rng, runs=1):
+        def of(cls, points, rng):
+            right = real(cls, points, rng)
+            x = right.columns.apply(private.X)[:, 0]
+            apart = ((x[:, None] - x) ** 2)[np.triu_indices(len(x), 1)]
+            return replace(right, spread=float(np.median(apart))) if len(x) > 1 else right
+
+        monkeypatch.setattr(PublicFeatures, "of", classmethod(of))
+        return fit(self, private, public, noise, rng, runs)
+
+    monkeypatch.setattr(PublicKernelPlan, "fit", wrong)
+    return p
+
+
+@pytest.mark.parametrize(
+    "bug", [without_clipping, half_the_sensitivity, private_hessian, private_width], ids=lambda f: f.__name__
+)
+def test_a_seeded_bug_is_caught(bug, monkeypatch):
+    assert shown(bug(made(steps=20), monkeypatch)) > EPS
+
+
+def records_of(p, X, y, P):
+    features = PublicFeatures.of(P, np.random.default_rng(0))
+    return features, _Records(features.apply(X), y, p)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("record", [[1e300, -1e300], [0.0, 0.0], [3.0, 1e154]])
+def test_replacing_any_finite_record_moves_a_step_by_its_own_terms_alone_to_the_bit(n_classes, record):
+    rng = np.random.default_rng(0)
+    p = made(n=3000, n_classes=n_classes)
+    X, y = rings(3000, rng, n_classes)
+    P = rings(80, rng)[0]
+    other, labels = X.copy(), y.copy()
+    other[1700], labels[1700] = record, (y[1700] + 1) % n_classes
+    theta = rng.normal(0, 3, (1, records_of(p, X, y, P)[0].dimension, p.columns))
+    parts = [
+        records_of(p, *pair, P)[1].gradient(theta)
+        for pair in ((X, y), (other, labels), (X[[1700]], y[[1700]]), (other[[1700]], labels[[1700]]))
+    ]
+    assert np.array_equal(parts[1] - parts[0], parts[3] - parts[2])  # whole numbers: no rounding at all
+    assert np.linalg.norm(parts[2]) <= p.clip
+    assert np.linalg.norm(parts[3]) <= p.clip
+    shuffled = rng.permutation(3000)
+    assert np.array_equal(records_of(p, X[shuffled], y[shuffled], P)[1].gradient(theta), parts[0])
+
+
+@pytest.mark.parametrize("solver", ["gd", "newton"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_one_private_record_of_1e300_changes_hardly_anything(solver, sparse):
+    rng = np.random.default_rng(0)
+    X, y = rings(3000, rng)
+    P, (T, truth) = rings(100, rng)[0], rings(500, rng)
+    other = X.copy()
+    other[0] = [1e300, -1e300]
+    form = sp.csr_matrix if sparse else np.asarray
+    p = made(n=3000, solver=solver)
+    models = [learn(p, form(records), y, form(P)) for records in (X, other)]
+    scores = [model.decision_function(form(T)) for model in models]
+    assert np.isfinite(scores).all()
+    assert np.abs(scores[0] - scores[1]).max() < 0.5
+    assert np.mean(models[1].predict(form(T)) == truth) > 0.95  # a linear model: a half
+
+
+def test_sparse_and_dense_records_have_the_same_features():
+    rng = np.random.default_rng(0)
+    P, X = (rng.poisson(0.3, (m, 40)).astype(float) for m in (90, 50))
+    P[:, 7] = X[0, 7] = 0.0  # constant in public
+    dense, sparse = (
+        PublicFeatures.of(form(P), np.random.default_rng(0)) for form in (np.array, sp.csr_matrix)
+    )
+    assert dense.columns.kept.tolist() == [j for j in range(40) if j != 7]
+    assert np.abs(dense.apply(X) - sparse.apply(sp.csr_matrix(X))).max() <= 1  # one unit of rounding
+    far = X[[0]].copy()
+    far[0, 7] = 1e300
+    assert np.array_equal(dense.apply(far), dense.apply(X[[0]]))
+
+
+@pytest.mark.parametrize(
+    "P", [np.ones((30, 2)), np.zeros((1, 2)), np.array([[0.0, 1.0], [1e300, -1e300], [0.5, 0.0]])]
+)
+@pytest.mark.parametrize("solver", ["gd", "newton"])
+def test_public_points_that_span_little_still_give_a_model(P, solver):
+    X, y = rings(400, np.random.default_rng(0))
+    model = learn(made(n=400, solver=solver), X, y, P)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize(("n_classes", "eps"), [(2, 1.0), (4, 1.0), (2, math.inf), (4, math.inf)])
+@pytest.mark.parametrize("solver", ["gd", "newton"])
+def test_it_learns_what_a_linear_model_cannot(n_classes, eps, solver):
+    rng = np.random.default_rng(1)
+    X, y = rings(8000, rng, n_classes)
+    P, (T, truth) = rings(160, rng, n_classes)[0], rings(1000, rng, n_classes)
+    p = made(n=8000, n_classes=n_classes, eps=eps, solver=solver)
+    model = learn(p, X, y, P)
+    assert np.mean(model.predict(T) == truth) > (0.97 if n_classes == 2 else 0.85)
+    assert p.guarantee.eps == eps
+    assert p.measure(model, None)["steps"] == p.steps_for(model.features.dimension)
+
+
+def test_scale_of_the_noise():
+    p = made(steps=49)
+    assert p.clip == pytest.approx(0.25 * math.sqrt(1.25))
+    assert p.sigma_for(7) == calibrate_sigma(EPS, DELTA, 49, 2 * p.clip)
+    assert made(eps=math.inf).sigma_for(7) == 0
+    assert 10 <= made(eps=0.01).steps_for(300) < made(eps=1).steps_for(300) < made(eps=1).steps_for(30)
+    assert made(n_classes=10, clip=1).clip == pytest.approx(math.sqrt(1.25 * 0.9))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"solver": "sgd"}, "mechanism.solver: got 'sgd'; accepted: gd, newton"),
+        ({"steps": 0}, "mechanism.steps: got 0; accepted: auto, or a whole number >= 1"),
+        ({"clip": 0}, "mechanism.clip: got 0; accepted: a number > 0"),
+    ],
+)
+def test_options_that_cannot_be(options, message):
+    with pytest.raises(ConfigError, match=message):
+        made(**options)
+
+
+def test_a_model_comes_back_from_its_file(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rings(500, rng, 3)
+    model = learn(made(n=500, n_classes=3), X, y, X[:70])
+    save_student(tmp_path / "m.skops", model, classes="abc", n_features=2, encoder=None, meta={})
+    again = load_student(tmp_path / "m.skops").student
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_pate_run_learns_by_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    argv = ["run", "dataset=digits", "mechanism=public_kernel", "eps=2", "hydra.run.dir=out"]
+    assert cli.main(argv) == 0
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert result["accuracy"]["mean"] > 0.8  # noisy_gd: 0.6
+    assert cli.main([*argv[:3], "mechanism.solver=adam"]) == 2
