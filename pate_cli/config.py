@@ -48,7 +48,7 @@ _MECHANISM_KEYS = {
     "gaussian": ("name",),
     "svt": ("name", "calibration", "cutoff", "holdout", "share"),
     "confident_svt": ("name", "calibration", "cutoff"),
-    "active": ("name", "oracle", "mellowness", "calibration", "cutoff"),
+    "active": ("name", "oracle", "mellowness", "fill", "calibration", "cutoff"),
 }
 _GNMAX: dict[str, dict[str, Any]] = {
     "gnmax": {"sanitise": 0.0},
@@ -105,6 +105,8 @@ class MechanismConfig:
         T of the sparse vector technique; None for auto.
     mellowness : float
         c0 of the active learner.
+    fill : bool
+        Whether what the active learner leaves of the budget is asked of random points.
     options : dict
         Of GNMax or a private learner; their values are checked by its room.
     """
@@ -114,7 +116,8 @@ class MechanismConfig:
     queries: Literal["passive", "active", "confident"]
     calibration: Literal["tight", "liu2021", "bassily2018"] = "tight"
     cutoff: int | None = None
-    mellowness: float = 0.1
+    mellowness: float = 0.05
+    fill: bool = True
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -291,7 +294,8 @@ def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
         return MechanismConfig(name, name, "passive", calibration, number)
     oracle = _choice("mechanism.oracle", group.get("oracle"), ("gaussian", "svt"))
     mellowness = _number("mechanism.mellowness", group.get("mellowness"), low=0, zero=True)
-    return MechanismConfig(name, oracle, "active", calibration, number, mellowness)
+    fill = _flag("mechanism.fill", group.get("fill", True))
+    return MechanismConfig(name, oracle, "active", calibration, number, mellowness, fill)
 
 
 def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -387,8 +387,9 @@ def _asked(
 
     if m.queries == "confident":
         return queries.ask_confident_first(split.public, order, ask, spent, make_learner)
-    learner = queries.ActiveLearner(split.public, n_classes, m.mellowness, make_learner)
-    return queries.ask_actively(learner, order, ask, budget=run.sizes.budget, spent=spent)
+    learner = queries.ActiveLearner(split.public, n_classes, m.mellowness)
+    fill = rng if m.fill else None
+    return queries.ask_actively(learner, order, ask, budget=run.sizes.budget, spent=spent, fill=fill)
 
 
 def _student(run: Prepared, split: Split, answers: Answers, rng: np.random.Generator) -> tuple[Any, Any]:
@@ -430,6 +431,10 @@ def _diagnostics(run: Prepared, taught: Taught, answers: Answers, fit: Any) -> d
     if student not in taught.ceilings:
         everything = Answers(np.arange(len(vote)), vote)
         taught.ceilings[student] = _accuracy(fit(everything), split)
+    stopped = {}
+    if run.config.mechanism.queries == "active":  # the table says so where the learner stopped early
+        wanted = run.sizes.budget if answers.n_chosen is None else answers.n_chosen
+        stopped = {"queries_wanted": float(wanted)}
     return {
         "ceiling": taught.ceilings[student],
         "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),
@@ -438,4 +443,5 @@ def _diagnostics(run: Prepared, taught: Taught, answers: Answers, fit: Any) -> d
         "label_agreement": float(np.mean(labels == vote[points])) if len(points) else float("nan"),
         "teacher_accuracy": taught.teacher_accuracy,
         "majority_class": _majority_class(split),
+        **stopped,
     }

@@ -2,8 +2,8 @@
 
 The rooms `agnostic`, `references` and `aggregation` are full of them. Each room offers
 `OPTIONS` (a mechanism's name, its options and their defaults) and
-``plan(name, options, setting)``, which checks the options and calibrates; and for `pate audit`
-``attacks(plan)``, a list of `SampledAttack`.
+``plan(name, options, setting)``, which checks the options and calibrates. For `pate audit` a plan has
+`attacks`, a list of `SampledAttack` (the room `references` has a function of that name instead).
 """
 
 from __future__ import annotations

@@ -221,12 +221,15 @@ class PrivacyLoss:
         The theorem behind the number, in a few words.
     data_dependent : bool
         True where the number itself depends on the outputs (a report, not a guarantee).
+    mu : float or None
+        Where the loss is proved mu-GDP, which is more than (eps, delta); None elsewhere.
     """
 
     eps: float
     delta: float
     how: str
     data_dependent: bool = False
+    mu: float | None = None
 
 
 @dataclass(frozen=True)
@@ -257,8 +260,7 @@ class Answers:
     Attributes
     ----------
     asked : ndarray of int64, shape (q,)
-        Indices of the public points asked, in the order asked. Points never asked
-        (or never reached, once the mechanism stopped) are not in it.
+        Indices of the public points that reached the mechanism, in the order asked.
     labels : ndarray of int64, shape (q,)
         Class codes, `UNANSWERED` where the mechanism gave none.
     noisy_counts : ndarray of float64, shape (q, C), or None
@@ -266,6 +268,8 @@ class Answers:
         Standard deviation of the noise on a count, in votes; None where no counts are released.
     n_teachers : int or None
         K, public; None where there were no teachers.
+    n_chosen : int or None
+        Queries after which an active learner wanted no further point; None where it did not stop by itself.
     """
 
     asked: IntArray
@@ -273,6 +277,7 @@ class Answers:
     noisy_counts: FloatArray | None = field(default=None, repr=False)
     sigma: float | None = None
     n_teachers: int | None = None
+    n_chosen: int | None = None
 
     @property
     def n_asked(self) -> int:
@@ -324,27 +329,21 @@ class LabellingService(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """What many independent runs of a mechanism released for one query. PUBLIC.
+    """What R independent runs of a mechanism released for q queries. PUBLIC.
 
     Attributes
     ----------
-    labels : ndarray of int64, shape (R,)
+    labels : ndarray of int64, shape (q, R)
         Class codes, `UNANSWERED` where none was given.
-    noisy_counts : ndarray of float64, shape (R, C), or None
-    reached : ndarray of bool, shape (R,)
-        Whether the run still took queries.
+    noisy_counts : ndarray of float64, shape (q, R, C), or None
+        In votes; None where the mechanism releases labels only.
+    reached : ndarray of bool, shape (q, R)
+        Whether the run still took queries: of each run, the first so many.
     """
 
     labels: IntArray
     noisy_counts: FloatArray | None
     reached: NDArray[np.bool_]
-
-
-class MechanismRuns(Protocol):
-    """Many independent runs of one mechanism, for auditing: the same code as a single run's."""
-
-    def ask(self, counts: IntArray) -> Released:
-        """Put the same query, votes of shape (C,), to every run."""
 
 
 Unanswered: TypeAlias = Literal["drop", "random"]

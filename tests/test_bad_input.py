@@ -99,6 +99,7 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "calibration": (["mechanism=svt", "mechanism.calibration=loose"], ["mechanism.calibration", "liu2021"]),
     "oracle": (["mechanism=active", "mechanism.oracle=pythia"], ["mechanism.oracle", "gaussian, svt"]),
+    "fill": (["mechanism=active", "mechanism.fill=maybe"], ["mechanism.fill: got 'maybe';", "true, false"]),
     "mellowness": (
         ["mechanism=active", "mechanism.mellowness=-1"],
         ["mechanism.mellowness: got -1;", ">= 0"],

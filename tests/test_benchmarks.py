@@ -20,9 +20,9 @@ from pate_cli.reproduce.composition import Composer
 @pytest.mark.parametrize("active", [False, True])
 def test_without_noise_the_careful_script_gives_our_accuracy(active):
     """Same split, teachers, queries and student: to a few points of the 900 that lie on a boundary."""
-    mechanism = "active" if active else "gaussian"
+    mechanism, fill = ("active", ["mechanism.fill=false"]) if active else ("gaussian", [])
     overrides = ["dataset.n_records=5000", "dataset.n_features=12", "split.public=0.02", "teacher.size=100"]
-    config = parse(Composer().compose([*overrides, f"mechanism={mechanism}", "eps=inf"]))
+    config = parse(Composer().compose([*overrides, f"mechanism={mechanism}", "eps=inf", *fill]))
     data = datasets.load("synthetic", **config.dataset.options)
     data = dataclasses.replace(data, X=sp.csr_matrix(data.X))
     for repeat in range(3):

@@ -64,8 +64,8 @@ def test_nothing_is_changed_on_the_way():
             MechanismConfig("svt", "svt", "passive", "liu2021", 5),
         ),
         (
-            {"name": "active", "oracle": "gaussian", "mellowness": 0},
-            MechanismConfig("active", "gaussian", "active", mellowness=0),
+            {"name": "active", "oracle": "gaussian", "mellowness": 0, "fill": False},
+            MechanismConfig("active", "gaussian", "active", mellowness=0, fill=False),
         ),
         (
             {

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pate_cli.private_learner import LearnerPlan, SampledAttack
+    from pate_cli.private_learner import LearnerPlan
     from pate_cli.types import Setting
 
-__all__ = ["OPTIONS", "attacks", "plan"]
+__all__ = ["OPTIONS", "plan"]
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "soft": {"width": 0.1, "calibration": "tight", "cutoff": "auto"},
@@ -40,21 +40,3 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
 
         return plan_private_cutoff(options, setting)
     raise ConfigError("mechanism.name", name, ", ".join(OPTIONS))
-
-
-def attacks(plan: LearnerPlan) -> list[SampledAttack]:
-    """Worst-case inputs for an audit of a plan made here.
-
-    Parameters
-    ----------
-    plan : LearnerPlan
-        With noise: at eps = inf there is nothing to attack.
-    """
-    from pate_cli.aggregation import cutoff, soft
-    from pate_cli.private_learner import SampledAttack
-
-    if isinstance(plan, soft.SoftPlan):
-        return [SampledAttack(*pair, runs=80_000) for pair in soft.attacks(plan)]
-    if isinstance(plan, cutoff.PrivateCutoffPlan):
-        return [SampledAttack(*pair, runs=100_000) for pair in cutoff.attacks(plan)]
-    raise TypeError(f"{type(plan).__name__} is not a plan of this room")

@@ -15,11 +15,12 @@ import numpy as np
 
 from pate_cli import learners, queries, students, teachers
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import plan_svt
-from pate_cli.mechanisms.plan import auto_cutoff, max_distance
-from pate_cli.mechanisms.svt import SvtRuns
+from pate_cli.mechanisms import LabellingPlan, plan_svt
+from pate_cli.mechanisms.plan import auto_cutoff
+from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.private_learner import Sample, SampledAttack
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -31,9 +32,10 @@ from pate_cli.types import (
     PrivateRecords,
     PublicPoints,
     Setting,
+    Votes,
 )
 
-__all__ = ["PrivateCutoffPlan", "attacks", "choose_cutoff", "plan_private_cutoff"]
+__all__ = ["PrivateCutoffPlan", "choose_cutoff", "plan_private_cutoff"]
 
 _BETA = 0.05
 """Failure probability in BTT18's rule for T."""
@@ -134,7 +136,7 @@ class PrivateCutoffPlan:
         )
         for_estimate, for_labels = noise.spawn(2)
         error = 1 - ensemble.accuracy(private.X[back], private.y[back])
-        service = self.service(self.estimate(error, for_estimate), for_labels)
+        service = self.labelling(float(self.estimate(error, for_estimate)[0])).service(for_labels)
         order = queries.passive_order(public.n_points, rng)
         answers = queries.collect(order, service.answer_all(ensemble.votes(public.X[order])))
         estimator, params = s.student
@@ -155,16 +157,20 @@ class PrivateCutoffPlan:
         """Nothing of its own."""
         return {}
 
-    def estimate(self, error: float, noise: Noise) -> float:
-        """Release the teachers' mean error. PRIVATE in, public out."""
-        return error + float(noise.laplace(self.scale, 1)[0]) if self.scale else error
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case errors and votes for an audit, put to what `learn` runs."""
+        return _attacks(self)
 
-    def service(self, estimate: float, noise: Noise) -> LabellingService:
-        """Make the sparse vector technique with T chosen from the released estimate."""
+    def estimate(self, error: float, noise: Noise, runs: int = 1) -> FloatArray:
+        """Release the teachers' mean error in every run, shape (R,). PRIVATE in, public out."""
+        return error + noise.laplace(self.scale, runs) if self.scale else np.full(runs, error)
+
+    def labelling(self, estimate: float) -> LabellingPlan:
+        """Calibrate the sparse vector technique with T chosen from the released estimate."""
         s = self.setting
         T = choose_cutoff(self, estimate) if self.scale else None
         eps = self.eps_svt if self.scale else math.inf
-        return plan_svt(eps, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T).service(noise)
+        return plan_svt(eps, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T)
 
     def _spent(self, service: LabellingService) -> PrivacyLoss:
         if not self.scale:
@@ -252,20 +258,21 @@ def _feasible(plan: PrivateCutoffPlan, cutoff: int) -> bool:
     return True
 
 
-def attacks(plan: PrivateCutoffPlan) -> list[tuple[str, Any]]:
+def _attacks(plan: PrivateCutoffPlan) -> list[SampledAttack]:
     """Worst-case inputs for an audit: what the two kinds of record can do at most.
 
     Returns
     -------
-    list of (str, callable)
-        ``sample(neighbour, rng, runs)`` gives an array of shape (runs, 1 + m): the released estimate, then
-        for each query its label, -1 for unstable, -2 where the run took no more.
+    list of SampledAttack
+        Samples of shape (runs, 1 + m): the released estimate, then for each query its label, -1 for unstable,
+        -2 where the run took no more. T is chosen from the estimate in steps of 1/20, which is
+        post-processing: fewer T to calibrate.
     """
     K, m = plan.n_teachers, plan.setting.n_public
     half = K // 2
     near = np.full(m, half + 2 + min(max_distance(K) - 1, int(max_distance(K) / 2)))
     critical = np.full(m, (K + 1) // 2)
-    calibrations: dict[float, svt.SvtCalibration] = {}
+    calibrated: dict[float, LabellingPlan] = {}
     s = plan.setting
     expected = svt.calibrate(plan.rule, plan.eps_svt, s.delta, m, choose_cutoff(plan, _ERROR))
     more = half + 2 + min(max_distance(K) - 1, math.floor(expected.threshold))
@@ -277,7 +284,8 @@ def attacks(plan: PrivateCutoffPlan) -> list[tuple[str, Any]]:
         ("the same, at the threshold, more and less in turn", 1 / K, (more - turns, more - 1 + turns)),
     ]
     return [
-        (name, _sampler(plan, (_ERROR, _ERROR + moved), ones, calibrations)) for name, moved, ones in kinds
+        SampledAttack(name, _sampler(plan, (_ERROR, _ERROR + moved), ones, calibrated), runs=100_000)
+        for name, moved, ones in kinds
     ]
 
 
@@ -285,27 +293,25 @@ def _sampler(
     plan: PrivateCutoffPlan,
     errors: Sequence[float],
     ones: Sequence[IntArray],
-    calibrations: dict[float, svt.SvtCalibration],
-) -> Any:
-    K, s = plan.n_teachers, plan.setting
+    calibrated: dict[float, LabellingPlan],
+) -> Sample:
+    K = plan.n_teachers
 
     def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         side = int(neighbour)
-        noise = SeededNoise(np.random.SeedSequence(rng.integers(2**63).item()))
-        estimates = errors[side] + noise.laplace(plan.scale, runs)
-        rounded = np.round(np.clip(estimates, 0.0, 0.5) * 20) / 20  # for speed: fewer T to calibrate
-        out = np.full((runs, 1 + len(ones[side])), -2.0)
+        for_estimate, for_labels = SeededNoise(np.random.SeedSequence(rng.integers(2**63).item())).spawn(2)
+        estimates = plan.estimate(errors[side], for_estimate, runs)
+        rounded = np.round(np.clip(estimates, 0.0, 0.5) * 20) / 20
+        votes = Votes(np.column_stack([K - ones[side], ones[side]]), K)
+        out = np.full((runs, 1 + votes.n_queries), -2.0)
         out[:, 0] = estimates
-        for value in np.unique(rounded).tolist():
-            if value not in calibrations:
-                T = choose_cutoff(plan, value)
-                calibrations[value] = svt.calibrate(plan.rule, plan.eps_svt, s.delta, s.n_public, T)
-            c = calibrations[value]
+        values = np.unique(rounded).tolist()
+        for value, noise in zip(values, for_labels.spawn(len(values)), strict=True):
+            if value not in calibrated:
+                calibrated[value] = plan.labelling(value)
             among = np.flatnonzero(rounded == value)
-            run = SvtRuns(c, noise.spawn(1)[0], len(among))
-            for j, votes in enumerate(ones[side].tolist()):
-                released = run.ask(np.array([K - votes, votes]))
-                out[among, 1 + j] = np.where(released.reached, released.labels, -2)
+            released = calibrated[value].service(noise, len(among)).ask(votes)
+            out[among, 1:] = np.where(released.reached, released.labels, -2).T
         return out
 
     return sample

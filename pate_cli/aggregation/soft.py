@@ -8,20 +8,21 @@ not stable either, the answer is bottom. The student learns from the scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pate_cli import learners, queries, students, teachers
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import StableService
-from pate_cli.mechanisms.plan import auto_cutoff, fewest_teachers, max_distance
-from pate_cli.mechanisms.stable import StableRuns
-from pate_cli.mechanisms.votes import distance_to_instability
+from pate_cli.mechanisms.plan import auto_cutoff, fewest_teachers
+from pate_cli.mechanisms.votes import distance_to_instability, max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.private_learner import Sample, SampledAttack
 from pate_cli.types import (
     UNANSWERED,
     Answers,
@@ -36,7 +37,7 @@ from pate_cli.types import (
     _Private,
 )
 
-__all__ = ["ScoreBins", "SoftPlan", "SoftService", "attacks", "calibration_error", "plan_soft"]
+__all__ = ["ScoreBins", "SoftPlan", "SoftService", "calibration_error", "plan_soft"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -107,29 +108,50 @@ class SoftService:
     calibration : SvtCalibration or None
         With doubled T and ell; None for no privacy.
     noise : Noise
+    runs : int
+        R, independent runs side by side that are asked the same; a learner at work is the case of one.
     """
 
-    def __init__(self, calibration: svt.SvtCalibration | None, noise: Noise) -> None:
-        self._stable: StableService[float] | None = StableService(calibration, noise) if calibration else None
+    def __init__(self, calibration: svt.SvtCalibration | None, noise: Noise, runs: int = 1) -> None:
+        self.runs = runs
+        self._stable: StableService[float] | None = None
+        if calibration is not None:
+            self._stable = StableService(calibration, noise, runs)
 
-    def answer_all(self, bins: ScoreBins) -> list[float | None]:
-        """Answer in order until 2 T refusals; may give fewer than asked.
+    def ask(self, bins: ScoreBins) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Put queries to every run, in order, until 2 T refusals.
 
         A query whose first test is the last refusal there may be is answered with bottom.
+
+        Returns
+        -------
+        scores : ndarray of float64, shape (m, R)
+            NaN for bottom.
+        reached : ndarray of bool, shape (m, R)
+            Whether the run still took queries.
         """
-        answers: list[float | None] = []
+        plain, plain_dist, shifted, shifted_dist = bins.fullest()
+        shape = (len(plain), self.runs)
         stable = self._stable
-        for plain, plain_dist, shifted, shifted_dist in zip(*bins.fullest(), strict=True):
-            if stable is None:
-                answers.append(float(plain))
-                continue
+        if stable is None:
+            return np.repeat(plain[:, None], self.runs, axis=1), np.ones(shape, dtype=bool)
+        scores, reached = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
+        for j in range(len(plain)):
             if stable.exhausted:
                 break
-            answer = stable.release(float(plain), float(plain_dist))
-            if answer is None and not stable.exhausted:
-                answer = stable.release(float(shifted), float(shifted_dist))
-            answers.append(answer)
-        return answers
+            first, asked = stable.test(plain_dist[j : j + 1])
+            second, _ = stable.test(shifted_dist[j : j + 1], among=(asked & ~first)[0])
+            scores[j, second[0]] = shifted[j]
+            scores[j, first[0]] = plain[j]
+            reached[j] = asked[0]
+        return scores, reached
+
+    def answer_all(self, bins: ScoreBins) -> list[float | None]:
+        """Answer in order until 2 T refusals, in one run; may give fewer than asked."""
+        if self.runs != 1:
+            raise ValueError(f"answers are of one run, and there are {self.runs}")
+        scores, reached = self.ask(bins)
+        return [None if math.isnan(score) else score for score in scores[reached].tolist()]
 
     def spent(self) -> PrivacyLoss:
         """Loss after the fact: a report."""
@@ -217,6 +239,10 @@ class SoftPlan:
             "calibration_error": calibration_error(p, test.y),
             "brier": float(np.mean((p - test.y) ** 2)),
         }
+
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case scores for an audit, put to `SoftService` itself."""
+        return _attacks(self)
 
 
 def plan_soft(options: Mapping[str, Any], setting: Setting) -> SoftPlan:
@@ -357,10 +383,7 @@ def calibration_error(p: FloatArray, y: IntArray, n_bins: int = 15) -> float:
     return float(np.abs(np.bincount(bins, weights=p - y, minlength=n_bins)).sum() / len(p))
 
 
-Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
-
-
-def attacks(plan: SoftPlan) -> list[tuple[str, Sample]]:
+def _attacks(plan: SoftPlan) -> list[SampledAttack]:
     """Worst-case scores for an audit: of each, D and a D' in which one teacher's scores differ.
 
     Parameters
@@ -370,9 +393,9 @@ def attacks(plan: SoftPlan) -> list[tuple[str, Sample]]:
 
     Returns
     -------
-    list of (str, callable)
-        ``sample(neighbour, rng, runs)`` gives an array of shape (runs, m): the score released for each
-        query, -1 for bottom, -2 where the run took no more.
+    list of SampledAttack
+        Samples of shape (runs, m): the score released for each query, -1 for bottom, -2 where the run took
+        no more.
     """
     c = plan.calibration
     if c is None:
@@ -393,7 +416,7 @@ def attacks(plan: SoftPlan) -> list[tuple[str, Sample]]:
         ("T failures expected, a score more", [up(c.margin(min(0.5, c.cutoff / c.ell)))] * m),
         ("more and less in turn", [(more, (more[1], more[0]))[j % 2] for j in range(m)]),
     ]
-    return [(name, _sampler(plan, c, steps)) for name, steps in kinds]
+    return [SampledAttack(name, _sampler(plan, c, steps), runs=80_000) for name, steps in kinds]
 
 
 def _sampler(plan: SoftPlan, c: svt.SvtCalibration, steps: list[tuple[int, int]]) -> Sample:
@@ -404,25 +427,7 @@ def _sampler(plan: SoftPlan, c: svt.SvtCalibration, steps: list[tuple[int, int]]
         # a little beside the edges: both partitions see two full bins, and so do both tests
         scores = np.where(np.arange(K)[:, None] < high, 1 - 0.75 / B, 0.75 / B)
         noise = SeededNoise(np.random.SeedSequence(rng.integers(2**63).item()))
-        return SoftRuns(c, noise, runs).answer_all(ScoreBins.of(scores, B))
+        told, reached = SoftService(c, noise, runs).ask(ScoreBins.of(scores, B))
+        return np.where(reached, np.where(np.isnan(told), -1.0, told), -2.0).T
 
     return sample
-
-
-class SoftRuns:
-    """Independent runs of `SoftService` side by side, on the same queries."""
-
-    def __init__(self, calibration: svt.SvtCalibration, noise: Noise, runs: int) -> None:
-        self._stable = StableRuns(calibration, noise, runs)
-        self._runs = runs
-
-    def answer_all(self, bins: ScoreBins) -> FloatArray:
-        """Outputs as `attacks` codes them, shape (R, m)."""
-        out = np.full((self._runs, len(bins.plain)), -2.0)
-        for j, (plain, plain_dist, shifted, shifted_dist) in enumerate(zip(*bins.fullest(), strict=True)):
-            first, reached = self._stable.test(plain_dist)
-            second, _ = self._stable.test(shifted_dist, among=reached & ~first)
-            out[reached, j] = -1.0
-            out[second, j] = shifted
-            out[first, j] = plain
-        return out

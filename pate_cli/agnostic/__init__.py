@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from pate_cli.private_learner import LearnerPlan, SampledAttack
+    from pate_cli.private_learner import LearnerPlan
     from pate_cli.types import Setting
 
-__all__ = ["OPTIONS", "attacks", "plan"]
+__all__ = ["OPTIONS", "plan"]
 
 # copies of what each module says: importing them would load scikit-learn at every start (a test compares)
 _CLASS: dict[str, Any] = {"hypotheses": "stumps", "calibration": "tight"}
@@ -59,17 +58,3 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     """
     made: LearnerPlan = _module(name).plan({**OPTIONS.get(name, {}), **options}, setting)
     return made
-
-
-def attacks(plan: LearnerPlan) -> list[SampledAttack]:
-    """Worst-case inputs for an audit of a plan made here: fixed pairs of tiny private sets.
-
-    Parameters
-    ----------
-    plan : LearnerPlan
-    """
-    module = sys.modules[type(plan).__module__]
-    if not type(plan).__module__.startswith(f"{__name__}."):
-        raise TypeError(f"{type(plan).__name__} is not a plan of this room")
-    found: list[SampledAttack] = module.attacks(plan)
-    return found

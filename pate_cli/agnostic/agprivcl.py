@@ -32,7 +32,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["OPTIONS", "AgPrivClPlan", "attacks", "plan", "published", "records_of_theorem_7"]
+__all__ = ["OPTIONS", "AgPrivClPlan", "plan", "published", "records_of_theorem_7"]
 
 OPTIONS: dict[str, Any] = {
     "hypotheses": "stumps",
@@ -162,6 +162,10 @@ class AgPrivClPlan:
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""
         return best_hypothesis(self.classroom.hypotheses, test)
+
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case pairs of private sets for an audit."""
+        return _attacks(self)
 
 
 def plan(options: Mapping[str, Any], setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
@@ -295,7 +299,7 @@ def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) ->
     )
 
 
-def attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
+def _attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
     """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
 
     Tied labels: all records at one place, half of them labelled 1, and one label changed. Whichever

@@ -31,7 +31,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["OPTIONS", "PredictionPlan", "attacks", "plan", "predict", "teachers_of_lemma"]
+__all__ = ["OPTIONS", "PredictionPlan", "plan", "predict", "teachers_of_lemma"]
 
 OPTIONS: dict[str, Any] = {"hypotheses": "stumps", "calibration": "tight", "queries": 1, "alpha": 0.1}
 
@@ -152,6 +152,10 @@ class PredictionPlan:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""
         return best_hypothesis(self.classroom.hypotheses, test)
 
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case pairs of private sets for an audit."""
+        return _attacks(self)
+
 
 def plan(options: Mapping[str, Any], setting: Setting) -> PredictionPlan:
     """Check the options and calibrate; see `pate_cli.agnostic.plan`."""
@@ -201,7 +205,7 @@ def plan(options: Mapping[str, Any], setting: Setting) -> PredictionPlan:
     )
 
 
-def attacks(plan: PredictionPlan) -> list[SampledAttack]:
+def _attacks(plan: PredictionPlan) -> list[SampledAttack]:
     """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
 
     The lone teacher: one record is sampled and is the only teacher, all others lie at 0 with label 1. The

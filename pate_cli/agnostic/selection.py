@@ -39,12 +39,11 @@ def choose(mistakes: FloatArray, eps: float, noise: Noise, size: int = 1) -> Int
     if math.isinf(eps):
         return np.full(size, int(np.argmin(mistakes)), dtype=np.int64)
     probabilities = exponential_mechanism_probabilities(-mistakes, eps, 1.0)
-    if size == 1:  # a race of exponential clocks: no sum, so no rounding of small probabilities
-        with np.errstate(divide="ignore", over="ignore"):
-            return np.array([np.argmin(noise.exponential(1.0, len(mistakes)) / probabilities)])
-    uniform = np.exp(-noise.exponential(1.0, size))
-    chosen = np.searchsorted(np.cumsum(probabilities), uniform)
-    return np.minimum(chosen, len(mistakes) - 1).astype(np.int64)
+    # a race of exponential clocks: no sum, so no rounding of small probabilities
+    with np.errstate(divide="ignore", over="ignore"):
+        clocks = noise.exponential(1.0, size * len(mistakes)).reshape(size, -1) / probabilities
+    chosen: IntArray = np.argmin(clocks, axis=1).astype(np.int64)
+    return chosen
 
 
 def subset(n: int, size: int, noise: Noise) -> IntArray:

@@ -17,6 +17,7 @@ from pate_cli.types import (
     Answers,
     FloatArray,
     Holdout,
+    IntArray,
     Learnt,
     PrivacyLoss,
     PrivateRecords,
@@ -24,7 +25,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["OPTIONS", "SsppPlan", "attacks", "labels_of", "plan"]
+__all__ = ["OPTIONS", "SsppPlan", "labels_of", "plan"]
 
 OPTIONS: dict[str, Any] = {"hypotheses": "stumps", "calibration": "tight"}
 
@@ -74,18 +75,27 @@ class SsppPlan:
         checks.listable_encoded(self.hypotheses, public.X)
         return self.hypotheses.dichotomies(public.X)
 
+    def chosen(
+        self, candidates: Dichotomies, private: PrivateRecords, noise: Noise, runs: int = 1
+    ) -> IntArray:
+        """Choose among the candidates in each of independent runs; shape (R,)."""
+        return choose(candidates.mistakes(private.X, private.y), self.eps, noise, runs)
+
     def learn(
         self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
     ) -> Learnt:
         """Choose; the answers are the chosen hypothesis's labels of the public points."""
         candidates = self.candidates(public)
-        chosen = int(choose(candidates.mistakes(private.X, private.y), self.eps, noise)[0])
-        model = candidates.hypothesis(chosen)
+        model = candidates.hypothesis(int(self.chosen(candidates, private, noise)[0]))
         return Learnt(model, labels_of(model, public), self.guarantee)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy, on the test split, of the best hypothesis of the class for that split. NOT DP."""
         return best_hypothesis(self.hypotheses, test)
+
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case pairs of private sets for an audit."""
+        return _attacks(self)
 
 
 def best_hypothesis(hypotheses: HypothesisClass, test: Holdout) -> dict[str, float]:
@@ -111,7 +121,7 @@ def plan(options: Mapping[str, Any], setting: Setting) -> SsppPlan:
     return SsppPlan(setting.eps, chosen, setting.n_private, setting.n_public)
 
 
-def attacks(plan: SsppPlan) -> list[SampledAttack]:
+def _attacks(plan: SsppPlan) -> list[SampledAttack]:
     """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
 
     The odd one out: of 21 thresholds one says 0 of the single record and the others say 1. Whether its
@@ -121,10 +131,10 @@ def attacks(plan: SsppPlan) -> list[SampledAttack]:
 
     def odd_one_out(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         points = PublicPoints(np.arange(20.0)[:, None])
-        candidates = SsppPlan(plan.eps, CLASSES["thresholds"], 1, 20).candidates(points)
+        tiny = SsppPlan(plan.eps, CLASSES["thresholds"], 1, 20)
         record = PrivateRecords(np.array([[19.0]]), np.array([1 if neighbour else 0]))
         noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
-        chosen = choose(candidates.mistakes(record.X, record.y), plan.eps, noise, runs)
+        chosen = tiny.chosen(tiny.candidates(points), record, noise, runs)
         return np.asarray(chosen == 20, dtype=float)[:, None]
 
     return [SampledAttack("odd one out", odd_one_out)]

@@ -17,12 +17,13 @@ from pate_cli.agnostic.selection import choose, subset
 from pate_cli.agnostic.sspp import best_hypothesis, labels_of
 from pate_cli.agnostic.voting import Classroom, answer, student
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.hypotheses import HypothesisClass
+from pate_cli.hypotheses import Dichotomies, HypothesisClass
 from pate_cli.hypotheses.stumps import MOST_CUTS, MOST_POINTS
 from pate_cli.mechanisms.plan import fewest_teachers
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.private_learner import SampledAttack
 from pate_cli.types import (
+    Answers,
     FloatArray,
     Holdout,
     IntArray,
@@ -33,7 +34,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["OPTIONS", "Shares", "TransformPlan", "attacks", "most_relabelled", "plan", "shares"]
+__all__ = ["OPTIONS", "Shares", "TransformPlan", "most_relabelled", "plan", "shares"]
 
 OPTIONS: dict[str, Any] = {
     "hypotheses": "stumps",
@@ -241,23 +242,41 @@ class TransformPlan:
         self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
     ) -> Learnt:
         """Sample, relabel, learn."""
-        hypotheses, setting = self.classroom.hypotheses, self.classroom.setting
-        first, second = noise.spawn(2)
-        T, labels = self.division.relabelled(hypotheses, private, first)
         if self.mechanism is None:
-            candidates = hypotheses.dichotomies(public.X)
-            chosen = int(choose(candidates.mistakes(T, labels), self.division.inner_eps, second)[0])
-            model = candidates.hypothesis(chosen)
+            candidates = self.classroom.hypotheses.dichotomies(public.X)
+            model = candidates.hypothesis(self.chosen(candidates, private, noise))
             return Learnt(model, labels_of(model, public), self.guarantee)
+        answers = self.answers(self.mechanism, private, public, noise, rng)
+        return Learnt(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
+
+    def chosen(self, candidates: Dichotomies, private: PrivateRecords, noise: Noise) -> int:
+        """Sample, relabel, and choose a candidate, with `inner=exponential`."""
+        first, second = noise.spawn(2)
+        T, labels = self.division.relabelled(self.classroom.hypotheses, private, first)
+        return int(choose(candidates.mistakes(T, labels), self.division.inner_eps, second)[0])
+
+    def answers(
+        self,
+        mechanism: mechanisms.LabellingPlan,
+        private: PrivateRecords,
+        public: PublicPoints,
+        noise: Noise,
+        rng: np.random.Generator,
+    ) -> Answers:
+        """Sample, relabel, and let teachers answer the public points, with `inner=svt`."""
+        first, second = noise.spawn(2)
+        T, labels = self.division.relabelled(self.classroom.hypotheses, private, first)
         counts = np.ones(len(labels), dtype=np.int64)
         votes = self.classroom.votes(T, labels, counts, self.teachers, public, int(rng.integers(2**31)))
-        order = queries.passive_order(public.n_points, rng)
-        answers = answer(self.mechanism, votes, order, second)
-        return Learnt(student(setting, public, answers, rng), answers, self.guarantee)
+        return answer(mechanism, votes, queries.passive_order(public.n_points, rng), second)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""
         return best_hypothesis(self.classroom.hypotheses, test)
+
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case pairs of private sets for an audit."""
+        return _attacks(self)
 
 
 def plan(options: Mapping[str, Any], setting: Setting) -> TransformPlan:
@@ -299,7 +318,7 @@ def plan(options: Mapping[str, Any], setting: Setting) -> TransformPlan:
     return TransformPlan(setting.eps, setting.delta, kind, division, classroom, mechanism, teachers)
 
 
-def attacks(plan: TransformPlan) -> list[SampledAttack]:
+def _attacks(plan: TransformPlan) -> list[SampledAttack]:
     """Attacks for an audit.
 
     The lone record, with `inner=exponential`: one record is sampled, all others lie at 0 with label 1. The
@@ -314,23 +333,16 @@ def attacks(plan: TransformPlan) -> list[SampledAttack]:
         return [SampledAttack("tied labels", lambda *which: _tied_labels(plan, *which), 1000)]
 
     def lone_record(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-        division, private, public = lone(plan, neighbour)
-        from pate_cli.hypotheses import CLASSES as classes
-
-        candidates = classes["thresholds"].dichotomies(public.X)
+        tiny, private, public = lone(plan, neighbour)
+        candidates = tiny.classroom.hypotheses.dichotomies(public.X)
         noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
-        found = np.empty(runs)
-        for run, source in enumerate(noise.spawn(runs)):
-            T, labels = division.relabelled(classes["thresholds"], private, source)
-            found[run] = choose(candidates.mistakes(T, labels), division.inner_eps, source)[0]
-        return found[:, None]
+        found = [tiny.chosen(candidates, private, source) for source in noise.spawn(runs)]
+        return np.array(found, dtype=float)[:, None]
 
     return [SampledAttack("lone record", lone_record, 20_000)]
 
 
 def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-    from pate_cli.hypotheses import CLASSES as classes
-
     if not isinstance(plan.mechanism, mechanisms.SvtPlan):
         raise TypeError("not with inner=svt")
     d = plan.division
@@ -340,29 +352,29 @@ def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator,
     if neighbour:
         y[0] = 0
     private = PrivateRecords(np.zeros((n, 1)), y)
-    thresholds, once = classes["thresholds"], np.ones(t, dtype=np.int64)
-    tiny = replace(d, n=n, t=t)
-    classroom = replace(plan.classroom, hypotheses=thresholds, own=False)
-    point, order = PublicPoints(np.zeros((1, 1))), np.zeros(1, dtype=np.int64)
+    tiny = replace(plan, division=replace(d, n=n, t=t), classroom=_thresholds(plan), teachers=t)
+    point = PublicPoints(np.zeros((1, 1)))
     noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
-    found = np.empty(runs)
-    for run, source in enumerate(noise.spawn(runs)):
-        first, second = source.spawn(2)
-        T, labels = tiny.relabelled(thresholds, private, first)
-        votes = classroom.votes(T, labels, once, t, point, 0)
-        found[run] = answer(plan.mechanism, votes, order, second).labels[0]
-    return found[:, None]
+    found = [
+        tiny.answers(plan.mechanism, private, point, source, rng).labels[0] for source in noise.spawn(runs)
+    ]
+    return np.array(found, dtype=float)[:, None]
 
 
-def lone(plan: TransformPlan, neighbour: bool) -> tuple[Shares, PrivateRecords, PublicPoints]:
-    """Make the division, the records and the public points of `attacks`."""
+def _thresholds(plan: TransformPlan) -> Classroom:
+    from pate_cli.hypotheses import CLASSES as classes
+
+    return replace(plan.classroom, hypotheses=classes["thresholds"], own=False)
+
+
+def lone(plan: TransformPlan, neighbour: bool) -> tuple[TransformPlan, PrivateRecords, PublicPoints]:
+    """Make the plan, the records and the public points of `attacks`."""
     d = plan.division
     n = max(2, math.ceil(d.n / d.t))
     x = np.zeros((n, 1))
     x[0] = -9.0 if neighbour else 0.0
-    tiny = Shares(n, 1, d.eps_in, d.inner_eps, d.inner_delta, d.eps_proved, d.delta_proved)
     return (
-        tiny,
+        replace(plan, division=replace(d, n=n, t=1), classroom=_thresholds(plan)),
         PrivateRecords(x, np.ones(n, dtype=np.int64)),
         PublicPoints(np.linspace(-9.0, 0.0, 1000)[:, None]),
     )

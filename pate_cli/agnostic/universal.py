@@ -27,7 +27,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["OPTIONS", "UniversalPlan", "attacks", "first_queries", "plan"]
+__all__ = ["OPTIONS", "UniversalPlan", "first_queries", "plan"]
 
 OPTIONS: dict[str, Any] = {**agprivcl.OPTIONS, "share": 0.5, "first": "auto"}
 
@@ -100,6 +100,11 @@ class UniversalPlan:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""
         return self.answering.measure(model, test)
 
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case pairs of private sets for an audit, of each of the two parts."""
+        found = self.answering.attacks()
+        return found if self.learning is None else found + self.learning.attacks()
+
 
 def first_queries(vc: int, alpha: float, beta: float) -> int:
     """m_o of NB20 Algorithm 4, ``32 (d ln(1/alpha) + ln(1/beta))/alpha``, rounded up."""
@@ -134,9 +139,3 @@ def plan(options: Mapping[str, Any], setting: Setting) -> UniversalPlan:
         raise InfeasibleError(f"mechanism.hypotheses={hypotheses.name}: {refusal}; a smaller mechanism.first")
     rest = setting.eps - part.eps
     return UniversalPlan(first, answering, sspp.SsppPlan(rest, hypotheses, setting.n_private, first))
-
-
-def attacks(plan: UniversalPlan) -> list[SampledAttack]:
-    """Attacks for an audit, on each of its two parts; see `agprivcl.attacks` and `sspp.attacks`."""
-    found = agprivcl.attacks(plan.answering)
-    return found if plan.learning is None else found + sspp.attacks(plan.learning)

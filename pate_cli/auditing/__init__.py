@@ -7,39 +7,40 @@ into scores, learnt on an eighth of the runs; the event {score >= t} that tells 
 is chosen on three eighths, and counted on the other half. The counts give a lower bound on eps
 (`pate_cli.privacy.audit`).
 
+What is attacked is the class that runs: a service on votes is the case of one run of a class that
+carries many (`pate_cli.mechanisms.VoteService`), and learners are attacked through the methods that `learn`
+is made of, or through `learn`.
+
 **Statement.** All bounds of one audit hold together with probability at least
 `confidence`: the events are chosen on runs that are not counted, and the miss probability
 is shared equally (Bonferroni) by all pairs in both directions. A bound above the claim
-therefore refutes the claim at that confidence. A bound below it proves nothing: it says
-that these attacks, with so many runs, found no violation.
+therefore refutes the claim at that confidence; where the claim is mu-GDP the bound is on mu,
+and refutes that. A bound below it proves nothing: it says that these attacks, with so many
+runs, found no violation.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from pate_cli import aggregation, agnostic, references
+from pate_cli import references
 from pate_cli.auditing.engine import RUNS, Finding, audit
-from pate_cli.auditing.votes import Attack, attacks, teachers_for
+from pate_cli.auditing.paths import differing_paths
 from pate_cli.private_learner import LearnerPlan, SampledAttack
 
 __all__ = [
     "RUNS",
-    "Attack",
     "Finding",
     "SampledAttack",
-    "attacks",
     "audit",
+    "differing_paths",
     "learner_attacks",
-    "teachers_for",
 ]
 
 
 def learner_attacks(plan: LearnerPlan) -> list[SampledAttack]:
-    """Worst-case neighbours for a private learner, from the room that made the plan."""
-    rooms: tuple[Any, ...] = (agnostic, references, aggregation)
-    for room in rooms:
-        if type(plan).__module__.startswith(f"{room.__name__}."):
-            found: list[SampledAttack] = room.attacks(plan)
-            return found
-    raise TypeError(f"{type(plan).__name__} is not a plan of a room of private learners")
+    """Worst-case neighbours for a private learner: those of the plan, or of the room of references."""
+    if hasattr(plan, "attacks"):
+        found: list[SampledAttack] = plan.attacks()
+        return found
+    if type(plan).__module__.startswith(f"{references.__name__}."):
+        return references.attacks(plan)
+    raise TypeError(f"{type(plan).__name__} offers no attacks")

@@ -9,11 +9,12 @@ from typing import Protocol
 import numpy as np
 
 from pate_cli.auditing.output_scores import OutputTrial
-from pate_cli.auditing.vote_scores import AuditablePlan, VoteTrial
-from pate_cli.auditing.votes import Attack
-from pate_cli.privacy.audit import best_event, eps_lower_bound
+from pate_cli.auditing.vote_scores import VoteTrial
+from pate_cli.mechanisms import LabellingPlan, VoteAttack
+from pate_cli.privacy.audit import best_event, eps_lower_bound, mu_lower_bound
+from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.private_learner import LearnerPlan, SampledAttack
-from pate_cli.types import FloatArray
+from pate_cli.types import FloatArray, PrivacyLoss
 
 __all__ = ["RUNS", "Finding", "audit"]
 
@@ -59,7 +60,9 @@ class Finding:
     runs : int
         Of as many on each.
     bound : float
-        Lower bound on eps.
+        Lower bound on eps, at the claimed delta.
+    mu : float or None
+        Lower bound on mu that `bound` was turned from, where the claim is mu-GDP.
     """
 
     attack: str
@@ -69,11 +72,12 @@ class Finding:
     neighbour_hits: int
     runs: int
     bound: float
+    mu: float | None = None
 
 
 def audit(
-    plan: AuditablePlan | LearnerPlan,
-    pairs: Sequence[Attack] | Sequence[SampledAttack],
+    plan: LabellingPlan | LearnerPlan,
+    pairs: Sequence[VoteAttack | SampledAttack],
     *,
     runs: int | None = None,
     confidence: float = 0.95,
@@ -84,9 +88,10 @@ def audit(
 
     Parameters
     ----------
-    plan : LabellingPlan with `runs`, or LearnerPlan
-        The claim is its `guarantee`.
-    pairs : sequence of Attack, or of SampledAttack
+    plan : LabellingPlan or LearnerPlan
+        The claim is its `guarantee`. Where that is mu-GDP the bound is on mu, turned to eps at the
+        claimed delta; elsewhere it is on eps, from the two probabilities of one event.
+    pairs : sequence of VoteAttack, or of SampledAttack
     runs : int, optional
         On each of the two sides of each pair, at least 8: an eighth to learn what the
         outputs say, three to choose the event, half to count it. Default: 200,000 of a mechanism on votes,
@@ -101,34 +106,31 @@ def audit(
     -------
     list of Finding
         Two a pair, one for each direction.
+
+    Raises
+    ------
+    TypeError
+        If an attack is of votes and the plan takes none.
     """
     each = 1 - (1 - confidence) / (2 * len(pairs))
-    delta = plan.guarantee.delta
     found = []
-    streams = np.random.SeedSequence(seed).spawn(len(pairs))
-    for trial, default, stream in zip(*_trials(plan, pairs), streams, strict=True):
-        found += _audit_one(trial, delta, runs or default, each, stream)
+    for pair, stream in zip(pairs, np.random.SeedSequence(seed).spawn(len(pairs)), strict=True):
+        default = pair.runs if isinstance(pair, SampledAttack) else RUNS
+        found += _audit_one(_trial(plan, pair), plan.guarantee, runs or default, each, stream)
         advance()
     return found
 
 
-def _trials(
-    plan: AuditablePlan | LearnerPlan, pairs: Sequence[Attack] | Sequence[SampledAttack]
-) -> tuple[list[Trial], list[int]]:
-    """Trials, and how many runs of each by default."""
-    trials: list[Trial] = []
-    for pair in pairs:
-        if isinstance(pair, SampledAttack):
-            trials.append(OutputTrial(pair))
-        elif isinstance(plan, LearnerPlan):
-            raise TypeError("votes against a private learner")
-        else:
-            trials.append(VoteTrial(plan, pair))
-    return trials, [pair.runs if isinstance(pair, SampledAttack) else RUNS for pair in pairs]
+def _trial(plan: LabellingPlan | LearnerPlan, pair: VoteAttack | SampledAttack) -> Trial:
+    if isinstance(pair, SampledAttack):
+        return OutputTrial(pair)
+    if isinstance(plan, LearnerPlan):
+        raise TypeError("votes against a private learner")
+    return VoteTrial(plan, pair)
 
 
 def _audit_one(
-    trial: Trial, delta: float, runs: int, confidence: float, stream: np.random.SeedSequence
+    trial: Trial, claim: PrivacyLoss, runs: int, confidence: float, stream: np.random.SeedSequence
 ) -> list[Finding]:
     sizes = (runs // 8, runs // 2 - runs // 8, runs - runs // 2)
     learn, choose, count = stream.spawn(3)
@@ -141,16 +143,22 @@ def _audit_one(
         for size, step in ((sizes[1], choose), (sizes[2], count))
     )
     found = []
+    gdp = claim.mu is not None
     for first, direction in ((0, "D over D'"), (1, "D' over D")):
         sign, second = 1 - 2 * first, 1 - first
         options = [
-            best_event(sign * p, sign * q, delta, confidence)
+            best_event(sign * p, sign * q, claim.delta, confidence, gdp=gdp)
             for p, q in zip(chosen[first], chosen[second], strict=True)
         ]
         i = max(range(len(options)), key=lambda option: options[option][1])
         t = options[i][0]
         hits = [int(np.count_nonzero(sign * scored[i] >= t)) for scored in counted]
-        bound = float(eps_lower_bound(hits[first], sizes[2], hits[second], sizes[2], delta, confidence))
         event = f"{scores.names[i]} {'<=' if first else '>='} {sign * t:.4g}"
-        found.append(Finding(trial.name, direction, event, hits[0], hits[1], sizes[2], bound))
+        sides = (hits[first], sizes[2], hits[second], sizes[2])
+        mu = float(mu_lower_bound(*sides, confidence)) if gdp else None
+        if mu is None:
+            bound = float(eps_lower_bound(*sides, claim.delta, confidence))
+        else:
+            bound = eps_of_mu(mu, claim.delta)
+        found.append(Finding(trial.name, direction, event, hits[0], hits[1], sizes[2], bound, mu))
     return found

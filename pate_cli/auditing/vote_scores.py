@@ -4,37 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from pate_cli.auditing.votes import Attack
-from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.types import UNANSWERED, FloatArray, IntArray, MechanismRuns, PrivacyLoss, Released
+from pate_cli.mechanisms import LabellingPlan, VoteAttack
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.types import UNANSWERED, FloatArray, IntArray, Released, Votes
 
-__all__ = ["AuditablePlan", "VoteTrial"]
+__all__ = ["VoteTrial"]
 
 _CHUNK = 16384
 """Runs side by side: as many as stay in the processor's cache."""
 
 
-class AuditablePlan(Protocol):
-    """A calibrated mechanism that can be run many times side by side."""
-
-    @property
-    def guarantee(self) -> PrivacyLoss:
-        """The claim."""
-
-    def runs(self, noise: Noise, count: int) -> MechanismRuns:
-        """Independent runs."""
-
-
 @dataclass(frozen=True, eq=False)
 class VoteTrial:
-    """An attack on a mechanism on votes."""
+    """An attack on a mechanism on votes, put to the very service that a run puts to work."""
 
-    plan: AuditablePlan
-    attack: Attack
+    plan: LabellingPlan
+    attack: VoteAttack
 
     @property
     def name(self) -> str:
@@ -58,17 +46,17 @@ class VoteTrial:
         starts = range(0, runs, _CHUNK)
         for start, child in zip(starts, stream.spawn(len(starts)), strict=True):
             chunk = slice(start, min(start + _CHUNK, runs))
-            mechanism = self.plan.runs(SeededNoise(child), chunk.stop - start)
-            for query, votes in enumerate(self.attack.neighbour if neighbour else self.attack.counts):
-                released = mechanism.ask(votes)
-                yield query, chunk, released
+            service = self.plan.service(SeededNoise(child), chunk.stop - start)
+            for query, counts in enumerate(self.attack.neighbour if neighbour else self.attack.counts):
+                released = service.ask(Votes(counts[None], int(counts.sum())))
                 if not released.reached.any():
                     break
+                yield query, chunk, released
 
 
 def _outcome(released: Released) -> IntArray:
     """0 where unanswered, 1 + label where answered, -1 where the run took no more queries."""
-    return np.where(released.reached, released.labels - UNANSWERED, -1)
+    return np.where(released.reached[0], released.labels[0] - UNANSWERED, -1)
 
 
 class _Learnt:
@@ -82,7 +70,7 @@ class _Learnt:
         outcomes = np.bincount(_outcome(released) + 1, minlength=self.outcomes.shape[1] + 1)
         self.outcomes[query] += outcomes[1:]
         if released.noisy_counts is not None:
-            noisy = released.noisy_counts[released.reached]
+            noisy = released.noisy_counts[0, released.reached[0]]
             number = np.full(noisy.shape[1], len(noisy))
             self.moments[query] += np.stack([number, noisy.sum(axis=0), np.einsum("rc,rc->c", noisy, noisy)])
 
@@ -119,8 +107,8 @@ class _Scores:
         for row, table in zip(values, self._tables[:, query], strict=False):
             row += table[outcome]
         if self._slopes is not None and self._means is not None and released.noisy_counts is not None:
-            said = released.noisy_counts @ self._slopes[query] - self._means[query]
-            values[len(self._tables) :] += np.where(released.reached[:, None], said, 0.0).T
+            said = released.noisy_counts[0] @ self._slopes[query] - self._means[query]
+            values[len(self._tables) :] += np.where(released.reached[0][:, None], said, 0.0).T
 
 
 def _pooled(values: FloatArray, group: IntArray) -> FloatArray:

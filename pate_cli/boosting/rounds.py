@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,10 @@ import numpy as np
 from pate_cli import learners, mechanisms, teachers
 from pate_cli.boosting.model import BoostedClassifier
 from pate_cli.privacy.noise import Noise
+from pate_cli.private_learner import SampledAttack
 from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares
 from pate_cli.types import (
+    Answer,
     Answers,
     FloatArray,
     Holdout,
@@ -21,6 +25,7 @@ from pate_cli.types import (
     PrivateRecords,
     PublicPoints,
     Setting,
+    Votes,
 )
 
 __all__ = ["BoostingPlan"]
@@ -57,6 +62,9 @@ class BoostingPlan:
         Scores per share of the votes; 4 is Newton's, for the logistic function's slope of 1/4 at 0.
     kernel : {"auto", "linear", "rbf"}
     labelling : GaussianPlan or NoPrivacyPlan
+    fit : callable
+        What turns the noisy counts of a round into the student's step, as `learn_shares` does:
+        post-processing, whatever it is. An audit takes a quicker one.
 
     References
     ----------
@@ -69,6 +77,7 @@ class BoostingPlan:
     step: float
     kernel: str
     labelling: mechanisms.LabellingPlan
+    fit: Callable[..., dict[str, FloatArray]] = field(default=learn_shares, repr=False)
 
     @classmethod
     def of(cls, setting: Setting, *, rounds: int, step: float, kernel: str) -> BoostingPlan:
@@ -117,14 +126,8 @@ class BoostingPlan:
                 sample_weight=weights,
             )
             votes = ensemble.votes(public.X)
-            answers = service.answer_all(votes)
-            if answers[0].noisy_counts is None:  # eps=inf: the votes as they are
-                counts = votes.counts.astype(float)
-            else:
-                counts = np.vstack(
-                    [answer.noisy_counts for answer in answers if answer.noisy_counts is not None]
-                )
-            found = learn_shares(spans, counts, s.n_teachers, sigma)
+            told = _told(service.answer_all(votes), votes if math.isinf(s.eps) else None)
+            found = self.fit(spans, told, s.n_teachers, sigma)
             added = {name: self.step * values for name, values in found.items()}
             for name, values in added.items():
                 coefficients[name] = coefficients.get(name, 0.0) + values
@@ -137,6 +140,19 @@ class BoostingPlan:
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Nothing of its own."""
         return {}
+
+    def attacks(self) -> list[SampledAttack]:
+        """Two private sets that differ in one record, for an audit, put to `learn` itself."""
+        from pate_cli.boosting.attack import attacks
+
+        return attacks(self)
+
+
+def _told(answers: list[Answer], exact: Votes | None) -> FloatArray:
+    """Counts that the student may see, shape (m, C): the noisy ones, or at eps = inf the exact ones."""
+    if exact is not None:
+        return exact.counts.astype(float)
+    return np.vstack([answer.noisy_counts for answer in answers if answer.noisy_counts is not None])
 
 
 def _bounded(X: Any) -> Any:

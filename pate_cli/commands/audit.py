@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import TypeAlias
 
-    from pate_cli.auditing import Attack, Finding, SampledAttack
+    from pate_cli.auditing import Finding
     from pate_cli.config import RunConfig
-    from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
+    from pate_cli.mechanisms import LabellingPlan
     from pate_cli.private_learner import LearnerPlan
+    from pate_cli.types import PrivacyLoss
 
-    Plan: TypeAlias = GaussianPlan | GnmaxPlan | SvtPlan | LearnerPlan
+    Plan: TypeAlias = LabellingPlan | LearnerPlan
 
 __all__ = ["main"]
 
@@ -54,28 +55,33 @@ def main(argv: list[str]) -> int:
     _check(options)
     config = _config(options)
 
-    from pate_cli.auditing import audit
+    from pate_cli.auditing import audit, differing_paths
 
     plan, pairs, setting = _prepare(config, options)
-    runs = options.runs if "records" in setting else setting["runs"]  # each attack on a learner has its own
+    on_votes = "records" not in setting
+    differing = differing_paths(plan, pairs) if on_votes else []
+    runs = setting["runs"] if on_votes else options.runs  # each attack on a learner has its own
     with _progress(len(pairs)) as advance:
         findings = audit(
             plan, pairs, runs=runs, confidence=options.confidence, seed=options.seed, advance=advance
         )
     worst = max(findings, key=lambda finding: finding.bound)
     claim = plan.guarantee
-    violation = worst.bound > claim.eps
-    verdict = _verdict(worst.bound, claim.eps, options.confidence, violation=violation)
+    violation = worst.bound > claim.eps or bool(differing)
+    verdict = _verdict(worst, claim, options.confidence, differing)
     _print(plan, findings, _title(config, setting), verdict, violation=violation)
     if options.output:
         record = {
             "mechanism": config.mechanism.labeller or config.mechanism.name,
-            "claim": {"eps": claim.eps, "delta": claim.delta, "how": claim.how},
+            "claim": {"eps": claim.eps, "delta": claim.delta, "mu": claim.mu, "how": claim.how},
             "plan": plan.describe(),
             **setting,
             "confidence": options.confidence,
             "seed": options.seed,
             "bound": worst.bound,
+            "bound_from": "probabilities" if worst.mu is None else "GDP",
+            "mu": worst.mu,
+            "differing_paths": differing,
             "violation": violation,
             "findings": [vars(finding) for finding in findings],
         }
@@ -143,37 +149,24 @@ def _config(options: argparse.Namespace) -> RunConfig:
     return config.parse(overrides.compose(job, options.config_dir))
 
 
-def _prepare(
-    config: RunConfig, options: argparse.Namespace
-) -> tuple[Plan, Sequence[Attack] | Sequence[SampledAttack], dict[str, Any]]:
+def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Sequence[Any], dict[str, Any]]:
     """What to attack, with what, and the numbers it was calibrated for."""
-    from pate_cli.auditing import RUNS, attacks, learner_attacks, teachers_for
-    from pate_cli.boosting.rounds import BoostingPlan
-    from pate_cli.mechanisms import GaussianPlan
+    from pate_cli.auditing import RUNS, learner_attacks
 
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
     setting: dict[str, Any] = {"queries": options.queries, "classes": options.classes}
     if config.mechanism.labeller is None:
         learner, records = _feasible(config, options, _learner)
-        if isinstance(learner, BoostingPlan) and isinstance(learner.labelling, GaussianPlan):
-            # what it releases are noisy counts, as many as its rounds ask
-            n_teachers, setting["queries"] = learner.n_teachers, learner.labelling.ell
-            setting |= {"n_teachers": n_teachers, "runs": options.runs or RUNS // 2}
-            return learner.labelling, attacks(learner.labelling, n_teachers, options.classes), setting
-        pairs = learner_attacks(learner)
-        runs = options.runs or max(pair.runs for pair in pairs)
+        attacks = learner_attacks(learner)
+        runs = options.runs or max(attack.runs for attack in attacks)
         setting |= {"records": records, "n_teachers": learner.n_teachers, "runs": runs}
-        return learner, pairs, setting
+        return learner, attacks, setting
     plan, n_teachers = _feasible(config, options, _on_votes)
     if not options.teachers and not config.teacher.count:
-        n_teachers = max(n_teachers, teachers_for(plan))
-    runs = options.runs or RUNS
-    return (
-        plan,
-        attacks(plan, n_teachers, options.classes),
-        setting | {"n_teachers": n_teachers, "runs": runs},
-    )
+        n_teachers = max(n_teachers, plan.teachers_to_attack)
+    setting |= {"n_teachers": n_teachers, "runs": options.runs or RUNS}
+    return plan, plan.attacks(n_teachers, options.classes), setting
 
 
 def _feasible(config: RunConfig, options: argparse.Namespace, make: Callable[..., Any]) -> Any:
@@ -192,30 +185,24 @@ def _feasible(config: RunConfig, options: argparse.Namespace, make: Callable[...
     raise first or ConfigError("--teachers", chosen, f"a whole number < {_MOST_TEACHERS}")
 
 
-def _on_votes(
-    config: RunConfig, options: argparse.Namespace, n_teachers: int
-) -> tuple[GaussianPlan | GnmaxPlan | SvtPlan, int]:
+def _on_votes(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[LabellingPlan, int]:
     """A mechanism on votes, and the number of teachers."""
     from pate_cli.mechanisms import plan_gaussian, plan_gnmax, plan_svt
 
-    m, delta = config.mechanism, _DELTA if config.delta is None else config.delta
-    plan: Any
-    if m.labeller == "gaussian":
-        plan = plan_gaussian(config.eps, delta, options.queries, options.classes)
-    elif m.labeller == "svt":
-        plan = plan_svt(config.eps, delta, options.queries, n_teachers, rule=m.calibration, cutoff=m.cutoff)
-    else:
-        plan = plan_gnmax(
-            m.name,
-            m.options,
-            eps=config.eps,
-            delta=delta,
-            ell=options.queries,
-            answers=options.queries,
-            n_teachers=n_teachers,
-            n_classes=options.classes,
-        )
-    return plan, n_teachers
+    m, delta, ell = config.mechanism, _DELTA if config.delta is None else config.delta, options.queries
+
+    def gaussian() -> LabellingPlan:
+        return plan_gaussian(config.eps, delta, ell, options.classes)
+
+    def svt() -> LabellingPlan:
+        return plan_svt(config.eps, delta, ell, n_teachers, rule=m.calibration, cutoff=m.cutoff)
+
+    def gnmax() -> LabellingPlan:
+        sizes = {"ell": ell, "answers": ell, "n_teachers": n_teachers, "n_classes": options.classes}
+        return plan_gnmax(m.name, m.options, eps=config.eps, delta=delta, **sizes)
+
+    make = {"gaussian": gaussian, "svt": svt, "gnmax": gnmax, "confident_gnmax": gnmax}
+    return make[str(m.labeller)](), n_teachers
 
 
 def _learner(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[LearnerPlan, int]:
@@ -272,11 +259,15 @@ def _title(config: RunConfig, setting: dict[str, Any]) -> str:
     return f"{name}: {', '.join(parts)}"
 
 
-def _verdict(bound: float, claim: float, confidence: float, *, violation: bool) -> str:
-    measured = f"measured lower bound {bound:.3g} ({100 * confidence:.8g}% confidence)"
-    if violation:
-        return f"VIOLATION: {measured} exceeds the claim {claim:g}"
-    return f"no violation found: {measured} is {'at' if bound == claim else 'below'} the claim {claim:g}"
+def _verdict(worst: Finding, claim: PrivacyLoss, confidence: float, differing: Sequence[str]) -> str:
+    if differing:
+        ways = " and ".join(differing)
+        return f"VIOLATION: at equal noise {ways} gave other answers than what was attacked"
+    measured = f"measured lower bound {worst.bound:.3g} ({100 * confidence:.8g}% confidence)"
+    if worst.bound > claim.eps:
+        return f"VIOLATION: {measured} exceeds the claim {claim.eps:g}"
+    place = "at" if worst.bound == claim.eps else "below"
+    return f"no violation found: {measured} is {place} the claim {claim.eps:g}"
 
 
 def _print(
@@ -317,8 +308,12 @@ def _print(
         else "event: log-odds of D against D' by the outcomes or the noisy counts,\n"
         "learnt query by query or by kind of query"
     )
+    if claim.mu is None:
+        rule = "bound: from the probabilities of one event on D and on D'"
+    else:
+        rule = f"bound: GDP, as {claim.mu:.4g}-GDP is claimed; a lower limit of mu, turned to eps at delta"
     counted = " or ".join(f"{runs:,}" for runs in sorted({finding.runs for finding in findings}))
-    table.caption = f"{what}\non D, on D': of {counted} other runs each, those in the event"
+    table.caption = f"{what}\n{rule}\non D, on D': of {counted} other runs each, those in the event"
     table.caption_justify = "left"
     out().print(table)
     out().print()

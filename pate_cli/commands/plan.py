@@ -181,7 +181,8 @@ def _described(plan: GnmaxPlan | LearnerPlan) -> Table:
 
 def _svt(plan: SvtPlan, run: CheckedRun) -> Table:
     """The calibration of the run, and the other two beside it."""
-    from pate_cli.mechanisms.plan import fewest_teachers, max_distance
+    from pate_cli.mechanisms.plan import fewest_teachers
+    from pate_cli.mechanisms.votes import max_distance
     from pate_cli.privacy.svt import CALIBRATIONS
 
     used, n_teachers = plan.calibration, run.prepared.n_teachers

@@ -4,6 +4,7 @@ A mechanism is chosen and calibrated from public numbers (`plan`), then put to
 work on votes (`LabellingPlan.service`).
 """
 
+from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.mechanisms.gnmax import GnmaxPlan, plan_gnmax
 from pate_cli.mechanisms.integer import with_integer_noise
@@ -15,6 +16,7 @@ from pate_cli.mechanisms.plan import (
     plan_gaussian,
     plan_svt,
 )
+from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.stable import StableService, aggregate, release_once
 
 __all__ = [
@@ -24,6 +26,8 @@ __all__ = [
     "NoPrivacyPlan",
     "StableService",
     "SvtPlan",
+    "VoteAttack",
+    "VoteService",
     "aggregate",
     "auto_count",
     "plan_gaussian",

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from pate_cli.errors import BudgetSpent
+from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.odometer import gaussian_odometer
-from pate_cli.types import Answer, FloatArray, IntArray, PrivacyLoss, Released, Votes
+from pate_cli.types import FloatArray, IntArray, PrivacyLoss, Released, Votes
 
-__all__ = ["GaussianRuns", "GaussianService", "l2_sensitivity"]
+__all__ = ["GaussianService", "l2_sensitivity", "noisy_counts"]
 
 
 def l2_sensitivity(n_classes: int) -> float:
@@ -50,37 +50,7 @@ def noisy_counts(counts: IntArray, n_teachers: int, sigma: float, noise: Noise) 
     return noisy
 
 
-class GaussianRuns:
-    """Independent runs of the mechanism side by side: what `GaussianService` is one of.
-
-    Parameters
-    ----------
-    sigma : float
-        In votes.
-    ell : int
-        Queries each run answers.
-    noise : Noise
-    runs : int
-        R.
-    """
-
-    def __init__(self, sigma: float, ell: int, noise: Noise, runs: int) -> None:
-        self._sigma = sigma
-        self._ell = ell
-        self._noise = noise
-        self._runs = runs
-        self._asked = 0
-
-    def ask(self, counts: IntArray) -> Released:
-        """Put the same query to every run; see `MechanismRuns`."""
-        reached = np.full(self._runs, self._asked < self._ell)
-        self._asked += 1
-        tiled = np.broadcast_to(counts, (self._runs, len(counts)))
-        noisy = noisy_counts(tiled, int(counts.sum()), self._sigma, self._noise)
-        return Released(majority(noisy), noisy, reached)
-
-
-class GaussianService:
+class GaussianService(VoteService):
     """Noisy majority: release ``counts + N(0, sigma^2)`` and label by the largest.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record
@@ -102,34 +72,42 @@ class GaussianService:
     sensitivity : float
         L2 sensitivity of one query, in votes.
     noise : Noise
+    runs : int
+        Independent runs side by side; see `VoteService`.
     """
 
-    def __init__(self, sigma: float, ell: int, delta: float, sensitivity: float, noise: Noise) -> None:
+    def __init__(
+        self, sigma: float, ell: int, delta: float, sensitivity: float, noise: Noise, runs: int = 1
+    ) -> None:
         self._sigma = sigma
         self._ell = ell
         self._delta = delta
         self._sensitivity = sensitivity
         self._noise = noise
-        self._asked = 0
+        self.runs = runs
+        self._asked = 0  # in every run: nothing that a run releases stops it
 
     @property
     def exhausted(self) -> bool:
         """Whether `ell` queries have been answered."""
         return self._asked >= self._ell
 
-    def answer(self, votes: Votes) -> Answer:
-        """Answer one query; see `LabellingService`."""
-        if self.exhausted:
-            raise BudgetSpent(f"all {self._ell} queries have been answered")
-        return self.answer_all(votes)[0]
+    @property
+    def state(self) -> str:
+        """How many queries have been answered."""
+        return f"{self._asked} of {self._ell} queries have been answered"
 
-    def answer_all(self, votes: Votes) -> list[Answer]:
-        """Answer queries in order until `ell` are answered; see `LabellingService`."""
+    def ask(self, votes: Votes) -> Released:
+        """Put queries to every run; see `VoteService`."""
         counts = votes.counts[: self._ell - self._asked]
         self._asked += len(counts)
-        noisy = noisy_counts(counts, votes.n_teachers, self._sigma, self._noise)
+        shape = (len(counts), self.runs)
+        # a row a query and run, queries first: consecutive draws of one run are consecutive queries
+        rows = np.repeat(counts, self.runs, axis=0)
+        noisy = noisy_counts(rows, votes.n_teachers, self._sigma, self._noise)
         # for two classes: 1 where the noisy count of class 1 is at least K/2
-        return [Answer(int(label), row) for label, row in zip(majority(noisy), noisy, strict=True)]
+        labels = majority(noisy).reshape(shape)
+        return Released(labels, noisy.reshape(*shape, counts.shape[1]), np.ones(shape, dtype=bool))
 
     def spent(self) -> PrivacyLoss:
         """Loss of the queries asked so far (LZCW21's eps_ex_post): a report, not a guarantee."""

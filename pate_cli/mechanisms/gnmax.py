@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.errors import BudgetSpent, ConfigError
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms import attacks
+from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.gaussian import l2_sensitivity, noisy_counts
+from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.gnmax import (
@@ -26,9 +29,9 @@ from pate_cli.privacy.gnmax import (
 )
 from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.roots import root_on_safe_side
-from pate_cli.types import UNANSWERED, Answer, IntArray, PrivacyLoss, Released, Votes
+from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, Released, Votes
 
-__all__ = ["GnmaxPlan", "GnmaxRuns", "GnmaxService", "plan_gnmax"]
+__all__ = ["GnmaxPlan", "GnmaxService", "plan_gnmax"]
 
 _FAILURE = 0.01
 """Share of delta that the sanitised limit may fail with."""
@@ -77,22 +80,29 @@ class GnmaxPlan:
             how += f" and {self.ell} checks"
         if self.sanitiser is not None:
             how = how.replace("exact Gaussian profile", "Renyi composition") + ", and the sanitiser"
-        return PrivacyLoss(self.eps, self.delta, how)
+            return PrivacyLoss(self.eps, self.delta, how)
+        return PrivacyLoss(self.eps, self.delta, how, mu=gaussian.mu_of(self.eps, self.delta))
 
-    def service(self, noise: Noise) -> GnmaxService:
-        """Put it to work."""
-        return GnmaxService(self, noise)
+    def service(self, noise: Noise, runs: int = 1) -> GnmaxService:
+        """Put it to work, in one run or in several side by side."""
+        return GnmaxService(self, noise, runs)
 
-    def runs(self, noise: Noise, count: int) -> GnmaxRuns:
-        """Many independent runs, for auditing."""
-        return GnmaxRuns(self, noise, count)
+    def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+        """Worst-case votes for an audit."""
+        threshold = None if self.threshold is None else math.ceil(self.threshold)
+        return attacks.on_gaussian(self.ell, n_teachers, n_classes, threshold)
+
+    @property
+    def teachers_to_attack(self) -> int:
+        """Fewest teachers whose votes reach all that the attacks want."""
+        return attacks.FEWEST_TEACHERS
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
         return asdict(self)
 
 
-class GnmaxService:
+class GnmaxService(VoteService):
     """Label by the largest noisy count; with a check, only where it says that teachers agree.
 
     Confident-GNMax first compares ``largest count + N(0, sigma_check^2)`` with a threshold, and
@@ -113,6 +123,8 @@ class GnmaxService:
     ----------
     plan : GnmaxPlan
     noise : Noise
+    runs : int
+        Independent runs side by side; see `VoteService`. What is said after the fact is of the first.
 
     References
     ----------
@@ -120,47 +132,47 @@ class GnmaxService:
     learning with PATE. ICLR 2018. Algorithm 1, Theorem 6.
     """
 
-    def __init__(self, plan: GnmaxPlan, noise: Noise) -> None:
+    def __init__(self, plan: GnmaxPlan, noise: Noise, runs: int = 1) -> None:
         self._plan = plan
+        self.runs = runs
         self._check_noise, self._answer_noise, self._sanitiser_noise = noise.spawn(3)
-        self._asked = 0
-        self._answered = 0
-        self._checked: list[IntArray] = []  # private: votes of the queries checked
-        self._labelled: list[IntArray] = []  # private: votes of the queries answered
+        self._asked = np.zeros(runs, dtype=np.int64)
+        self._answered = np.zeros(runs, dtype=np.int64)
+        self._checked: list[IntArray] = []  # private: votes of the queries checked, in the first run
+        self._labelled: list[IntArray] = []  # private: votes of the queries answered, in the first run
         self._limit: float | None = None
 
     @property
     def exhausted(self) -> bool:
-        """Whether all queries were taken, or all answers given."""
-        return self._asked >= self._plan.ell or self._answered >= self._plan.answers
+        """Whether in every run all queries were taken, or all answers given."""
+        return bool(np.all((self._asked >= self._plan.ell) | (self._answered >= self._plan.answers)))
 
-    def answer(self, votes: Votes) -> Answer:
-        """Answer one query; see `LabellingService`."""
-        if self.exhausted:
-            raise BudgetSpent(f"{self._asked} queries taken, {self._answered} answered")
-        return self.answer_all(votes)[0]
+    @property
+    def state(self) -> str:
+        """How many queries were taken and answered, in the first run."""
+        return f"{self._asked[0]} queries taken, {self._answered[0]} answered"
 
-    def answer_all(self, votes: Votes) -> list[Answer]:
-        """Answer queries in order until done or exhausted; see `LabellingService`."""
-        plan = self._plan
-        counts = votes.counts[: plan.ell - self._asked]
-        passed = np.ones(len(counts), dtype=bool)
+    def ask(self, votes: Votes) -> Released:
+        """Put queries to every run; see `VoteService`."""
+        plan, counts = self._plan, votes.counts
+        shape = (len(counts), self.runs)
+        taking = np.arange(len(counts))[:, None] < plan.ell - self._asked
+        passed = taking
         if plan.sigma_check is not None and plan.threshold is not None:
-            largest = counts.max(axis=1) + self._check_noise.gaussian(plan.sigma_check, len(counts))
-            passed = largest >= plan.threshold
-        left = plan.answers - self._answered
-        if passed.sum() >= left:  # it stops with the last answer there is
-            end = int(np.flatnonzero(passed)[left - 1]) + 1 if left else 0
-            counts, passed = counts[:end], passed[:end]
-        labels = np.full(len(counts), UNANSWERED)
-        noisy = noisy_counts(counts[passed], votes.n_teachers, plan.sigma, self._answer_noise)
-        labels[passed] = majority(noisy)
-        self._asked += len(counts)
-        self._answered += int(passed.sum())
+            drawn = self._check_noise.gaussian(plan.sigma_check, len(counts) * self.runs).reshape(shape)
+            passed = taking & (counts.max(axis=1)[:, None] + drawn >= plan.threshold)
+        # a run stops with the last answer there is
+        reached = taking & (np.cumsum(passed, axis=0) - passed < plan.answers - self._answered)
+        passed = passed & reached
+        labels = np.full(shape, UNANSWERED)
+        rows = counts[np.nonzero(passed)[0]]
+        labels[passed] = majority(noisy_counts(rows, votes.n_teachers, plan.sigma, self._answer_noise))
+        self._asked += reached.sum(axis=0)
+        self._answered += passed.sum(axis=0)
         if plan.sigma_check is not None:
-            self._checked.append(counts)
-        self._labelled.append(counts[passed])
-        return [Answer(int(label)) for label in labels]
+            self._checked.append(counts[reached[:, 0]])
+        self._labelled.append(counts[passed[:, 0]])
+        return Released(labels, None, reached)
 
     def spent(self) -> PrivacyLoss:
         """Loss after the fact: of the queries taken and answered, or the sanitised limit if that is lower.
@@ -169,9 +181,9 @@ class GnmaxService:
         """
         plan = self._plan
         if plan.sanitiser is None:
-            square = self._answered * (l2_sensitivity(plan.n_classes) / plan.sigma) ** 2
+            square = int(self._answered[0]) * (l2_sensitivity(plan.n_classes) / plan.sigma) ** 2
             if plan.sigma_check is not None:
-                square += self._asked / plan.sigma_check**2
+                square += int(self._asked[0]) / plan.sigma_check**2
             eps = gaussian.eps_of_mu(math.sqrt(square), plan.delta)
             how = "exact Gaussian profile of the checks and answers given"
             return PrivacyLoss(eps, plan.delta, how, data_dependent=True)
@@ -216,38 +228,6 @@ class GnmaxService:
         limit = sanitiser.limit(self._divergence(), sensitivity, (first, second))
         total = limit + sanitiser.rdp(plan.order)
         return eps_of_rdp(total, plan.order, plan.delta - sanitiser.failure)
-
-
-class GnmaxRuns:
-    """Independent runs side by side: what `GnmaxService` is one of.
-
-    Parameters
-    ----------
-    plan : GnmaxPlan
-    noise : Noise
-    runs : int
-        R.
-    """
-
-    def __init__(self, plan: GnmaxPlan, noise: Noise, runs: int) -> None:
-        self._plan = plan
-        self._noise = noise
-        self._asked = 0
-        self._left = np.full(runs, plan.answers)
-
-    def ask(self, counts: IntArray) -> Released:
-        """Put the same query to every run; see `MechanismRuns`."""
-        plan, runs = self._plan, len(self._left)
-        reached = (self._left > 0) & (self._asked < plan.ell)
-        self._asked += 1
-        passed = reached
-        if plan.sigma_check is not None and plan.threshold is not None:
-            checked = counts.max() + self._noise.gaussian(plan.sigma_check, runs)
-            passed = reached & (checked >= plan.threshold)
-        tiled = np.broadcast_to(counts, (runs, len(counts)))
-        labels = majority(noisy_counts(tiled, int(counts.sum()), plan.sigma, self._noise))
-        self._left = self._left - passed
-        return Released(np.where(passed, labels, UNANSWERED), None, reached)
 
 
 def plan_gnmax(

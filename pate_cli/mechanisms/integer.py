@@ -7,7 +7,9 @@ from typing import Any
 
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.gaussian import GaussianService
-from pate_cli.mechanisms.plan import GaussianPlan, LabellingPlan, SvtPlan, fewest_teachers, max_distance
+from pate_cli.mechanisms.plan import GaussianPlan, LabellingPlan, SvtPlan, fewest_teachers
+from pate_cli.mechanisms.service import VoteService
+from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy.discrete import (
     calibrate_discrete_sigma,
     discrete_calibration,
@@ -15,7 +17,7 @@ from pate_cli.privacy.discrete import (
     unit_shifts,
 )
 from pate_cli.privacy.noise import Noise
-from pate_cli.types import LabellingService, PrivacyLoss
+from pate_cli.types import PrivacyLoss
 
 __all__ = ["IntegerGaussianPlan", "IntegerGaussianService", "IntegerSvtPlan", "with_integer_noise"]
 
@@ -31,9 +33,9 @@ class IntegerGaussianPlan(GaussianPlan):
         """(eps, delta) for all `ell` queries."""
         return PrivacyLoss(self.eps, self.delta, f"integer Gaussian profile of {self.ell} queries")
 
-    def service(self, noise: Noise) -> LabellingService:
-        """Put it to work."""
-        return IntegerGaussianService(self, noise)
+    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+        """Put it to work, in one run or in several side by side."""
+        return IntegerGaussianService(self, noise, runs)
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -47,8 +49,8 @@ class IntegerGaussianService(GaussianService):
     bound of `pate_cli.privacy.discrete.log_discrete_profile`.
     """
 
-    def __init__(self, plan: IntegerGaussianPlan, noise: Noise) -> None:
-        super().__init__(plan.sigma, plan.ell, plan.delta, plan.sensitivity, noise)
+    def __init__(self, plan: IntegerGaussianPlan, noise: Noise, runs: int = 1) -> None:
+        super().__init__(plan.sigma, plan.ell, plan.delta, plan.sensitivity, noise, runs)
         self._plan = plan
 
     def spent(self) -> PrivacyLoss:

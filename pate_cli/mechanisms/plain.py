@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 
-from pate_cli.errors import BudgetSpent
+import numpy as np
+
+from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.votes import majority
-from pate_cli.types import Answer, PrivacyLoss, Votes
+from pate_cli.types import PrivacyLoss, Released, Votes
 
 __all__ = ["NoPrivacyService"]
 
 
-class NoPrivacyService:
+class NoPrivacyService(VoteService):
     """The exact majority of the votes. **Guarantee: none** (eps = inf).
 
     Parameters
@@ -23,23 +25,24 @@ class NoPrivacyService:
     def __init__(self, ell: int) -> None:
         self._ell = ell
         self._asked = 0
+        self.runs = 1
 
     @property
     def exhausted(self) -> bool:
         """Whether `ell` queries have been answered."""
         return self._asked >= self._ell
 
-    def answer(self, votes: Votes) -> Answer:
-        """Answer one query; see `LabellingService`."""
-        if self.exhausted:
-            raise BudgetSpent(f"all {self._ell} queries have been answered")
-        return self.answer_all(votes)[0]
+    @property
+    def state(self) -> str:
+        """How many queries have been answered."""
+        return f"{self._asked} of {self._ell} queries have been answered"
 
-    def answer_all(self, votes: Votes) -> list[Answer]:
-        """Answer queries in order until `ell` are answered; see `LabellingService`."""
+    def ask(self, votes: Votes) -> Released:
+        """Answer with exact majorities, the same in every run; see `VoteService`."""
         counts = votes.counts[: self._ell - self._asked]
         self._asked += len(counts)
-        return [Answer(int(label)) for label in majority(counts)]
+        labels = majority(counts)[:, None]
+        return Released(labels, None, np.ones(labels.shape, dtype=bool))
 
     def spent(self) -> PrivacyLoss:
         """Nothing is guaranteed."""

@@ -8,12 +8,16 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.gaussian import GaussianRuns, GaussianService, l2_sensitivity
+from pate_cli.mechanisms import attacks
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.gaussian import GaussianService, l2_sensitivity
 from pate_cli.mechanisms.plain import NoPrivacyService
-from pate_cli.mechanisms.svt import SvtRuns, SvtService
+from pate_cli.mechanisms.service import VoteService
+from pate_cli.mechanisms.svt import SvtService
+from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import gaussian, svt
 from pate_cli.privacy.noise import Noise
-from pate_cli.types import LabellingService, MechanismRuns, PrivacyLoss
+from pate_cli.types import PrivacyLoss
 
 __all__ = [
     "GaussianPlan",
@@ -37,8 +41,8 @@ class LabellingPlan(Protocol):
     def ell(self) -> int:
         """Most queries that may be asked."""
 
-    def service(self, noise: Noise) -> LabellingService:
-        """Put it to work with a source of noise."""
+    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+        """Put it to work with a source of noise, in one run or in several side by side."""
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers, for people and for `result.json`."""
@@ -55,8 +59,8 @@ class NoPrivacyPlan:
         """None."""
         return PrivacyLoss(math.inf, 0.0, "no noise")
 
-    def service(self, noise: Noise) -> LabellingService:
-        """Exact majorities; the noise is not used."""
+    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+        """Give exact majorities; the noise is not used, and all runs are the same."""
         return NoPrivacyService(self.ell)
 
     def describe(self) -> dict[str, Any]:
@@ -87,15 +91,21 @@ class GaussianPlan:
     @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta) for all `ell` queries."""
-        return PrivacyLoss(self.eps, self.delta, f"exact Gaussian profile of {self.ell} queries")
+        mu = gaussian.mu_of(self.eps, self.delta)
+        return PrivacyLoss(self.eps, self.delta, f"exact Gaussian profile of {self.ell} queries", mu=mu)
 
-    def service(self, noise: Noise) -> LabellingService:
-        """Put it to work."""
-        return GaussianService(self.sigma, self.ell, self.delta, self.sensitivity, noise)
+    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+        """Put it to work, in one run or in several side by side."""
+        return GaussianService(self.sigma, self.ell, self.delta, self.sensitivity, noise, runs)
 
-    def runs(self, noise: Noise, count: int) -> MechanismRuns:
-        """Many independent runs, for auditing."""
-        return GaussianRuns(self.sigma, self.ell, noise, count)
+    def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+        """Worst-case votes for an audit."""
+        return attacks.on_gaussian(self.ell, n_teachers, n_classes)
+
+    @property
+    def teachers_to_attack(self) -> int:
+        """Fewest teachers whose votes reach all that the attacks want."""
+        return attacks.FEWEST_TEACHERS
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -119,13 +129,18 @@ class SvtPlan:
         c = self.calibration
         return PrivacyLoss(c.eps, c.delta, f"sparse vector, {c.rule}: {c.cutoff} unstable answers")
 
-    def service(self, noise: Noise) -> LabellingService:
-        """Put it to work."""
-        return SvtService(self.calibration, noise)
+    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+        """Put it to work, in one run or in several side by side."""
+        return SvtService(self.calibration, noise, runs)
 
-    def runs(self, noise: Noise, count: int) -> MechanismRuns:
-        """Many independent runs, for auditing."""
-        return SvtRuns(self.calibration, noise, count)
+    def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+        """Worst-case votes for an audit."""
+        return attacks.on_svt(self.calibration, n_teachers, n_classes)
+
+    @property
+    def teachers_to_attack(self) -> int:
+        """Fewest teachers whose votes reach every distance the attacks want."""
+        return attacks.teachers_for_svt(self.calibration)
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -189,11 +204,6 @@ def plan_svt(
     if calibration.threshold >= best or calibration.p_unstable(best) > 0.5:
         raise InfeasibleError(_what_would_do(calibration, n_teachers, n_records))
     return SvtPlan(calibration)
-
-
-def max_distance(n_teachers: int) -> int:
-    """Distance to instability of a unanimous vote, in votes."""
-    return max(0, -(-n_teachers // 2) - 1)
 
 
 def fewest_teachers(c: svt.SvtCalibration) -> int:

@@ -21,7 +21,7 @@ from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss
 
-__all__ = ["StableRuns", "StableService", "aggregate", "release_once", "stability_threshold"]
+__all__ = ["StableService", "aggregate", "release_once", "stability_threshold"]
 
 Value = TypeVar("Value", bound=Hashable)
 
@@ -47,6 +47,10 @@ class StableService(Generic[Value]):
     calibration : SvtCalibration
         From `pate_cli.privacy.svt.calibrate`.
     noise : Noise
+        Threshold noise and query noise are drawn from two sources spawned from it.
+    runs : int
+        R, independent runs side by side that are asked the same; all that is drawn, counted and decided is
+        in `test`, and a service at work is the case of one run.
 
     Examples
     --------
@@ -65,23 +69,83 @@ class StableService(Generic[Value]):
     BTT18, long version, Algorithm 3 and Theorem 3.6; A. Smith, A. Thakurta. COLT 2013.
     """
 
-    def __init__(self, calibration: SvtCalibration, noise: Noise) -> None:
+    def __init__(self, calibration: SvtCalibration, noise: Noise, runs: int = 1) -> None:
         self._c = calibration
-        self._run = StableRuns(calibration, noise, 1)
-        self._open = False  # a query was asked since the threshold was drawn
+        self.runs = runs
+        self._threshold_noise, self._query_noise = noise.spawn(2)
+        self._noisy_threshold = self._draw_threshold(runs)
+        self._unstable = np.zeros(runs, dtype=np.int64)
+        self._asked = np.zeros(runs, dtype=np.int64)
+        self._open = np.zeros(runs, dtype=bool)  # a query was asked since the threshold was drawn
+
+    @property
+    def taking(self) -> NDArray[np.bool_]:
+        """Whether each run takes a further query, shape (R,)."""
+        return (self._unstable < self._c.cutoff) & (self._asked < self._c.ell)
 
     @property
     def exhausted(self) -> bool:
-        """Whether T values were refused, or `ell` were asked for."""
-        return self._refused >= self._c.cutoff or self._asked >= self._c.ell
+        """Whether in every run T values were refused, or `ell` were asked for."""
+        return not self.taking.any()
 
     @property
-    def _refused(self) -> int:
-        return int(self._run.unstable[0])
+    def state(self) -> str:
+        """How many values were refused, in the first run."""
+        c = self._c
+        return f"{self._unstable[0]} unstable answers of {c.cutoff}, {self._asked[0]} queries of {c.ell}"
 
-    @property
-    def _asked(self) -> int:
-        return int(self._run.asked[0])
+    def test(
+        self, distances: IntArray | FloatArray, among: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Test consecutive queries in every run, or in some.
+
+        Parameters
+        ----------
+        distances : ndarray of shape (m,)
+            Distance to instability of each query. PRIVATE.
+        among : ndarray of bool, shape (R,), optional
+            Runs that ask.
+
+        Returns
+        -------
+        stable, reached : ndarray of bool, shape (m, R)
+            Whether the value may go, and whether the run asked and still took queries.
+        """
+        c, m = self._c, len(distances)
+        stable, reached = np.zeros((2, m, self.runs), dtype=bool)
+        who = np.flatnonzero(self.taking if among is None else self.taking & among)
+        noisy = distances[:, None] + self._draw_query_noise(m * len(who)).reshape(m, len(who))
+        # each turn takes every run from its next query to its next unstable answer, or to the end
+        at, end, first = np.zeros(len(who), dtype=np.int64), np.minimum(m, c.ell - self._asked[who]), 0
+        while first < m and len(who):
+            index = np.arange(first, m)[:, None]
+            ahead = (index >= at) & (index < end)
+            below = ahead & (noisy[first:] <= self._noisy_threshold[who])
+            failed = below.any(axis=0)
+            stop = np.where(failed, first + below.argmax(axis=0), end)
+            stable[first:, who] |= ahead & (index < stop)
+            reached[first:, who] |= ahead & (index <= stop)
+            self._asked[who] += stop - at + failed
+            self._unstable[who] += failed
+            self._open[who] |= stop > at
+            again = who[failed]
+            self._open[again] = not c.redraw
+            if c.redraw:
+                self._noisy_threshold[again] = self._draw_threshold(len(again))
+            left = failed & (stop + 1 < end) & (self._unstable[who] < c.cutoff)
+            who, noisy, at, end = who[left], noisy[:, left], stop[left] + 1, end[left]
+            first = int(at.min(initial=m))
+        return stable, reached
+
+    def _draw_threshold(self, size: int) -> FloatArray:
+        """Threshold w plus noise, shape (size,)."""
+        c = self._c
+        return c.threshold + _draw(self._threshold_noise, c.threshold_scale, size, c.noise)
+
+    def _draw_query_noise(self, size: int) -> FloatArray:
+        """Noise for the distances of consecutive queries."""
+        c = self._c
+        return _draw(self._query_noise, c.query_scale, size, c.noise)
 
     def release(self, value: Value, distance: float) -> Value | None:
         """Release one value, or refuse it.
@@ -105,45 +169,28 @@ class StableService(Generic[Value]):
             If the value is None or the distance negative.
         """
         if self.exhausted:
-            raise BudgetSpent(f"{self._refused} unstable answers of {self._c.cutoff}")
+            raise BudgetSpent(self.state)
         if value is None or not distance >= 0:
             raise ValueError("a value and a distance of at least 0 are needed")
-        stable = bool(self._run.test(distance)[0][0])
-        self._open = stable or not self._c.redraw
-        return value if stable else None
+        return self.release_all([value], np.array([distance], dtype=float))[0]
 
     def release_all(self, values: Sequence[Value], distances: IntArray | FloatArray) -> list[Value | None]:
-        """Release values in order until the T-th refusal; may give fewer than there are.
-
-        The same run as `release` gives, a segment between refusals at a time.
-        """
-        run, c = self._run, self._c
-        if self.exhausted:
-            return []
-        count = min(len(values), c.ell - self._asked)
-        noisy = distances[:count] + run.draw_query_noise(count)
-        released: list[Value | None] = []
-        while len(released) < count and self._refused < c.cutoff:
-            start = len(released)
-            below = np.flatnonzero(noisy[start:] <= run.noisy_threshold[0])
-            stop = start + int(below[0]) if len(below) else count
-            released += values[start:stop]
-            self._open = self._open or stop > start
-            if stop < count:
-                released.append(None)
-                run.unstable += 1
-                self._open = not c.redraw
-                if c.redraw:
-                    run.noisy_threshold = run.draw_threshold(1)
-        run.asked += len(released)
-        return released
+        """Release values in order until the T-th refusal, in one run; may give fewer than there are."""
+        if self.runs != 1:
+            raise ValueError(f"values are released in one run, and there are {self.runs}")
+        stable, reached = self.test(distances[: len(values)])
+        taken = int(np.count_nonzero(reached))
+        return [
+            value if passed else None
+            for value, passed in zip(values[:taken], stable[:taken, 0].tolist(), strict=True)
+        ]
 
     def spent(self) -> PrivacyLoss:
         """Loss after the fact: the smaller of the budget and the pathwise loss of the pattern seen."""
-        c = self._c
-        pathwise = c.pathwise_eps(self._refused, open_segment=self._open)
+        c, refused = self._c, int(self._unstable[0])
+        pathwise = c.pathwise_eps(refused, open_segment=bool(self._open[0]))
         if pathwise < c.eps:
-            how = f"pathwise loss of {self._refused} unstable answers, delta for stability"
+            how = f"pathwise loss of {refused} unstable answers, delta for stability"
             return PrivacyLoss(pathwise, c.delta, how, data_dependent=True)
         return PrivacyLoss(
             c.eps, c.delta, "the budget (the pathwise loss is no smaller)", data_dependent=True
@@ -151,67 +198,9 @@ class StableService(Generic[Value]):
 
     def odometer(self) -> PrivacyLoss:
         """Pathwise loss, which bounds every output on its own but with probability delta_stab."""
-        c = self._c
-        pathwise = c.pathwise_eps(self._refused, open_segment=self._open)
+        c, refused = self._c, int(self._unstable[0])
+        pathwise = c.pathwise_eps(refused, open_segment=bool(self._open[0]))
         return PrivacyLoss(pathwise, c.delta_stab, "pathwise loss of the pattern", data_dependent=True)
-
-
-class StableRuns:
-    """Independent runs of the mechanism side by side, one query at a time: what `StableService` is one of.
-
-    Parameters
-    ----------
-    calibration : SvtCalibration
-    noise : Noise
-        Threshold noise and query noise are drawn from two sources spawned from it.
-    runs : int
-        R.
-    """
-
-    def __init__(self, calibration: SvtCalibration, noise: Noise, runs: int) -> None:
-        self.calibration = calibration
-        self._threshold_noise, self._query_noise = noise.spawn(2)
-        self.noisy_threshold = self.draw_threshold(runs)
-        self.unstable = np.zeros(runs, dtype=np.int64)
-        self.asked = np.zeros(runs, dtype=np.int64)
-
-    def test(
-        self, distance: float, among: NDArray[np.bool_] | None = None
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Test the same distance in every run, or in some.
-
-        Parameters
-        ----------
-        distance : float
-        among : ndarray of bool, shape (R,), optional
-            Runs that ask.
-
-        Returns
-        -------
-        stable, reached : ndarray of bool, shape (R,)
-            Whether the value may go, and whether the run asked and still took queries.
-        """
-        c = self.calibration
-        reached = (self.unstable < c.cutoff) & (self.asked < c.ell)
-        if among is not None:
-            reached &= among
-        self.asked += 1 if among is None else among
-        stable = reached & (distance + self.draw_query_noise(len(reached)) > self.noisy_threshold)
-        failed = reached & ~stable
-        self.unstable += failed
-        if c.redraw:
-            self.noisy_threshold[failed] = self.draw_threshold(int(failed.sum()))
-        return stable, reached
-
-    def draw_threshold(self, size: int) -> FloatArray:
-        """Threshold w plus noise, shape (size,)."""
-        c = self.calibration
-        return c.threshold + _draw(self._threshold_noise, c.threshold_scale, size, c.noise)
-
-    def draw_query_noise(self, size: int) -> FloatArray:
-        """Noise for the distances of consecutive queries."""
-        c = self.calibration
-        return _draw(self._query_noise, c.query_scale, size, c.noise)
 
 
 def _draw(noise: Noise, scale: float, size: int, kind: str) -> FloatArray:

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from pate_cli.mechanisms.stable import StableRuns, StableService
+from pate_cli.mechanisms.service import VoteService
+from pate_cli.mechanisms.stable import StableService
 from pate_cli.mechanisms.votes import distance_to_instability, majority
-from pate_cli.types import UNANSWERED, Answer, IntArray, Released, Votes
+from pate_cli.types import UNANSWERED, Released, Votes
 
-__all__ = ["SvtRuns", "SvtService"]
-
-
-class SvtRuns(StableRuns):
-    """Independent runs of the mechanism side by side, one query at a time: Algorithm 2 as printed.
-
-    Parameters are those of `StableRuns`.
-    """
-
-    def ask(self, counts: IntArray) -> Released:
-        """Put the same query to every run; see `MechanismRuns`."""
-        answered, reached = self.test(int(distance_to_instability(counts[None])[0]))
-        labels = np.where(answered, majority(counts[None])[0], UNANSWERED)
-        return Released(labels, None, reached)
+__all__ = ["SvtService"]
 
 
-class SvtService(StableService[int]):
+class SvtService(StableService[int], VoteService):
     """Answer the majority where it is stable, say "unstable" elsewhere, stop at T of those.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record
@@ -37,18 +25,12 @@ class SvtService(StableService[int]):
     ----------
     calibration : SvtCalibration
     noise : Noise
+    runs : int
+        Independent runs side by side; see `VoteService`.
     """
 
-    def answer(self, votes: Votes) -> Answer:
-        """Answer one query; see `LabellingService`."""
-        counts = votes.counts[:1]
-        label = self.release(int(majority(counts)[0]), int(distance_to_instability(counts)[0]))
-        return Answer(UNANSWERED if label is None else label)
-
-    def answer_all(self, votes: Votes) -> list[Answer]:
-        """Answer queries in order until the T-th unstable one; see `LabellingService`."""
-        counts = votes.counts[: self._c.ell - self._asked]
-        if self.exhausted or not len(counts):
-            return []
-        labels = self.release_all(majority(counts).tolist(), distance_to_instability(counts))
-        return [Answer(UNANSWERED if label is None else label) for label in labels]
+    def ask(self, votes: Votes) -> Released:
+        """Put queries to every run; see `VoteService`."""
+        stable, reached = self.test(distance_to_instability(votes.counts))
+        labels = np.where(stable, majority(votes.counts)[:, None], UNANSWERED)
+        return Released(labels, None, reached)

@@ -6,7 +6,7 @@ import numpy as np
 
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["distance_to_instability", "majority"]
+__all__ = ["distance_to_instability", "majority", "max_distance"]
 
 
 def majority(counts: IntArray | FloatArray) -> IntArray:
@@ -52,3 +52,8 @@ def distance_to_instability(counts: IntArray) -> IntArray:
     gap = top[:, 1] - top[:, 0]
     dist: IntArray = np.maximum(0, (gap + 1) // 2 - 1)
     return dist
+
+
+def max_distance(n_teachers: int) -> int:
+    """Distance to instability of a unanimous vote, in votes."""
+    return max(0, -(-n_teachers // 2) - 1)

@@ -1,15 +1,24 @@
-"""Disagreement-based active queries (LZCW21 Algorithms 4 and 5).
+"""Disagreement-based active queries (LZCW21 Algorithms 4 and 5), in closed form.
 
-A stream over the public points in random order; a label is asked for only where
-two hypotheses that are both still plausible disagree. The version space is never
-built: a point x is in the region of disagreement exactly if forcing another label
-on it costs little empirical error,
+A stream over the public points in random order; a label is asked for only where two hypotheses that
+are both still plausible disagree. Algorithm 4 keeps the version space
 
-    Err_Q(h_x) - Err_Q(h) <= U(t),    U(t) = c0 (sqrt(Err_Q(h) ln(t+1)/t) + ln(t+1)/t)
+    V = {h : |Q| (Err_Q(h) - min_g Err_Q(g)) <= t U(t)},
+    U(t) = c0 (sqrt(Err_Q(h) ln(t+1)/t) + ln(t+1)/t)
 
-with h the current hypothesis and h_x the best one that labels x differently, each
-found by one call of an ERM oracle, x weighted heavily for h_x. Most of these calls are
-left out: see `screen`.
+after t points, Q of them asked, and asks about x if x is in DIS(V): some h in V gives x another label than
+the current hypothesis. Here hypotheses are half-spaces w, and V is measured on the surrogate loss that the
+current one minimises, the regularised logistic loss L of the asked points, in nats:
+
+    V = {w : L(w) - L(w_hat) <= t U(t)}.
+
+The cheapest w that changes its mind about x has w.x = 0. With H the Hessian of L at w_hat, it costs
+(w_hat.x)^2 / (2 x.H^-1 x), up to third order: x is in DIS(V) if that is at most t U(t). So the oracle's
+err_Q(h_x) - err_Q(h) <= U(t) is kept, with the loss in place of counted mistakes on its left, and no call
+of an oracle for h_x. (Counted mistakes fail where points share much of their features: a heavy x with
+another label turns the asked points over with it, and w.x = 0 turns none, so that one test asks two or three
+points and the other all of them.) As w = 0 is allowed for every x, no point of two classes costs more than
+|Q| ln 2 (|Q| to second order): with so few labels that this is below t U(t), every point is asked.
 
 References
 ----------
@@ -21,57 +30,72 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.special import expit
 
 from pate_cli.queries.passive import collect
-from pate_cli.queries.screen import HEAVY, MOST_ASKED, LogisticScreen, Verdict
-from pate_cli.types import Answer, Answers, Ask, IntArray, PublicPoints
+from pate_cli.types import Answer, Answers, Ask, FloatArray, IntArray, PublicPoints
 
 __all__ = ["ActiveLearner", "ask_actively"]
 
 _BLOCK, _LARGEST_BLOCK = 8, 64
-"""Points screened at once: few after a new label, when the next one wanted is near."""
+"""Points tested at once: few after a new label, when the next one wanted is near."""
+
+_REFIT = 25
+"""The model is fitted anew when it has one more label for each 25: Algorithm 4 itself does so less often."""
+
+_MOST_STEPS, _CLOSE, _LEAST_SHARE = 50, 0.1, 1e-3
+"""Newton's steps end with one that moves no margin by more than 0.1 (they converge quadratically: what is
+left is about a tenth of that); a step that does not lower the loss is halved, down to this share of it."""
+
+_DENSE = 8_000_000
+"""Points of at most so many numbers are kept dense (64 MB)."""
+
+_LARGEST = 1e100
+"""Larger numbers would overflow when squared: all are made smaller then."""
+
+_TINY = np.finfo(float).tiny
 
 
 class ActiveLearner:
     """The learner's side: what it knows is public (points, and labels already released).
+
+    **Guarantee.** Nothing is spent here: which point is asked, and when the learner stops, is post-processing
+    of released answers. The (eps, delta) is that of the mechanism that answers, for the same neighbours, and
+    holds for as many adaptively chosen queries as it was calibrated for (`ell`, the budget). So what is left
+    of them costs nothing more where it is asked of random points (`fill` of `ask_actively`): only
+    eps_ex_post, a report, grows.
 
     Parameters
     ----------
     points : PublicPoints
         m points.
     n_classes : int
-        C.
+        C. For C > 2 there is one half-space a class against the rest, and their losses add up.
     mellowness : float
         c0 >= 0; larger asks more.
-    make_oracle : callable
-        Gives a fresh scikit-learn classifier whose `fit` takes `sample_weight` and
-        which has `decision_function`: the surrogate ERM.
-    screened : bool
-        Whether refits are left out where `LogisticScreen` is sure of the outcome; it
-        takes two classes and scikit-learn's logistic regression by liblinear, other
-        oracles are refitted for each point whatever is said here.
+
+    Notes
+    -----
+    Features are centred by their public mean, with a constant one beside them, and those that spread by more
+    than 1 divided by their standard deviation. Every minimiser is a sum of asked points, so Newton's method
+    runs in Q numbers whatever the dimension: O(Q^3) a step, and O(m Q) numbers are kept. Sparse points stay
+    sparse where a dense copy would be large.
     """
 
-    def __init__(
-        self,
-        points: PublicPoints,
-        n_classes: int,
-        mellowness: float,
-        make_oracle: Callable[[], Any],
-        *,
-        screened: bool = True,
-    ) -> None:
-        self._X = points.X
+    def __init__(self, points: PublicPoints, n_classes: int, mellowness: float) -> None:
+        self._inner = _Centred(points.X)
         self._c0 = mellowness
-        self._make_oracle = make_oracle
-        self._screen = LogisticScreen.of(points.X, n_classes, make_oracle()) if screened else None
+        self._codes = np.arange(n_classes)[:, None] if n_classes > 2 else np.ones((1, 1), dtype=int)
         self._asked: list[int] = []
         self._labels: list[int] = []
         self._seen = 0
-        self._current: Any = None
+        self._k = np.empty((_LARGEST_BLOCK, points.n_points))  # inner products, a row for each asked point
+        self._models: list[_HalfSpace] = []
         self._mistakes = 0
 
     def next_wanted(self, stream: IntArray) -> int | None:
@@ -90,75 +114,174 @@ class ActiveLearner:
         start, block = 0, _BLOCK
         while start < len(stream):
             part = stream[start : start + block]
-            for index, verdict in zip(part.tolist(), self._screened(part).tolist(), strict=True):
-                self._seen += 1
-                if verdict == Verdict.YES or (verdict == Verdict.CLOSE and self._disagree(index)):
-                    return start
-                start += 1
+            wanted = self._disagree(part)
+            if wanted.any():
+                place = int(np.argmax(wanted))
+                self._seen += place + 1
+                return start + place
+            self._seen += len(part)
+            start += len(part)
             block = min(2 * block, _LARGEST_BLOCK)
         return None
 
     def learn(self, index: int, label: int) -> None:
         """Take in a label the service released."""
+        n = len(self._asked)
+        if n == len(self._k):
+            self._k = np.concatenate([self._k, np.empty_like(self._k)])
+        self._k[n] = self._inner.row(index)
         self._asked.append(index)
         self._labels.append(label)
-        self._current = None
-        if len(self._asked) > MOST_ASKED:
-            self._screen = None
-        if self._screen is not None:
-            self._screen.learn(index, label)
 
-    def _screened(self, points: IntArray) -> IntArray:
-        """What can be said of the next points of the stream without a refit."""
+    def _disagree(self, points: IntArray) -> np.ndarray:
+        """Whether the next points of the stream lie in the region of disagreement; shape (B,)."""
         if len(set(self._labels)) < 2:  # no hypothesis is ruled out yet
-            return np.full(len(points), Verdict.YES)
-        if self._screen is None:
-            return np.full(len(points), Verdict.CLOSE)
-        mistakes = self._screen.mistakes
-        if mistakes is None:
-            mistakes = self._fit_current()
+            return np.ones(len(points), dtype=bool)
+        if not self._models or _REFIT * (len(self._asked) - self._n_fitted) >= self._n_fitted:
+            self._fit()
         seen = self._seen + 1 + np.arange(len(points))
-        return self._screen.decide(points, mistakes + self._slack(mistakes, seen))
+        slack: np.ndarray = self._cost(points) <= self._c0 * (
+            np.sqrt(self._mistakes * np.log(seen + 1)) + np.log(seen + 1)
+        )
+        return slack
 
-    def _disagree(self, index: int) -> bool:
-        """Whether a point lies in the region of disagreement, by refits: the test itself."""
-        mistakes = self._fit_current()
-        other = self._runner_up(index)
-        weights = np.ones(len(self._asked) + 1)
-        weights[-1] = HEAVY * len(weights)
-        forced = self._fit([*self._asked, index], [*self._labels, other], weights)
-        return bool(self._count_mistakes(forced) <= mistakes + self._slack(mistakes, self._seen))
+    @property
+    def _n_fitted(self) -> int:
+        return len(self._models[0].a)
 
-    def _slack(self, mistakes: int, seen: Any) -> Any:
-        """Mistakes that a forced hypothesis may make more: t U(t), after t points."""
-        rate = np.log(seen + 1) / seen
-        return self._c0 * seen * (np.sqrt(mistakes / seen * rate) + rate)
-
-    def _fit_current(self) -> int:
-        """Refit h if there are new labels; its mistakes."""
-        if self._current is None:
-            self._current = self._fit(self._asked, self._labels, None)
-            self._mistakes = self._count_mistakes(self._current)
-        return self._mistakes
-
-    def _fit(self, indices: list[int], labels: list[int], weights: np.ndarray | None) -> Any:
-        return self._make_oracle().fit(self._X[indices], labels, sample_weight=weights)
-
-    def _count_mistakes(self, model: Any) -> int:
+    def _fit(self) -> None:
+        """Fit the current hypothesis to all labels so far; count its mistakes."""
+        n = len(self._asked)
+        K = self._k[:n, self._asked]
+        signs = np.where(np.array(self._labels) == self._codes, 1.0, -1.0)
+        before = [model.a for model in self._models] or [np.empty(0)] * len(signs)
+        self._models = [
+            _HalfSpace(K, y, np.pad(a, (0, n - len(a)))) for y, a in zip(signs, before, strict=True)
+        ]
+        z = np.array([K @ model.a for model in self._models])
         # points never asked count as agreeing, so only the asked ones can err
-        return int(np.count_nonzero(model.predict(self._X[self._asked]) != np.asarray(self._labels)))
+        guesses = z.argmax(axis=0) if len(z) > 1 else (z[0] > 0).astype(int)
+        self._mistakes = int(np.count_nonzero(guesses != np.array(self._labels)))
 
-    def _runner_up(self, index: int) -> int:
-        """Label that h likes best after its own: the cheapest one to force."""
-        scores = self._current.decision_function(self._X[[index]])
-        classes = self._current.classes_
-        if len(classes) == 2:
-            return int(classes[0] if scores[0] > 0 else classes[1])
-        return int(classes[np.argsort(scores[0])[-2]])
+    def _cost(self, points: IntArray) -> FloatArray:
+        """Least loss, in nats, that another label costs on each point; shape (B,)."""
+        k, squares = self._k[: self._n_fitted, points], self._inner.squares[points]
+        scores, variances = (
+            np.array(both) for both in zip(*(model.at(k, squares) for model in self._models), strict=True)
+        )
+        if len(scores) == 1:
+            cost: FloatArray = scores[0] ** 2 / (2 * variances[0])
+            return cost
+        # the top class and another meet where the two half-spaces move towards each other
+        top, each = scores.argmax(axis=0), np.arange(len(points))
+        costs = (scores[top, each] - scores) ** 2 / (2 * (variances[top, each] + variances))
+        costs[top, each] = np.inf
+        least: FloatArray = costs.min(axis=0)
+        return least
+
+
+class _HalfSpace:
+    """The minimiser w = sum_i a_i x_i of |w|^2 / 2 + sum_i log(1 + exp(-y_i w.x_i)), and its curvature.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Inner products of the points.
+    y : ndarray of shape (n,)
+        +1 and -1.
+    a : ndarray of shape (n,)
+        Where Newton's method starts.
+    """
+
+    def __init__(self, K: FloatArray, y: FloatArray, a: FloatArray) -> None:
+        def loss(a: FloatArray, z: FloatArray) -> float:
+            return float(a @ z / 2 + np.logaddexp(0.0, -y * z).sum())
+
+        z = K @ a
+        for _ in range(_MOST_STEPS):
+            miss = expit(-y * z)
+            curve = miss * (1.0 - miss)
+            self._root = np.sqrt(curve)
+            # H^-1 = I - X' S (I + S K S)^-1 S X with S^2 the curvature of each point's loss
+            system = self._root[:, None] * K * self._root
+            system.flat[:: len(z) + 1] += 1.0
+            self._factor = cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+            right = curve * z + y * miss
+            inner = cho_solve((self._factor, True), self._root * (K @ right), check_finite=False)
+            ahead = right - self._root * inner - a
+            move, share = K @ ahead, 1.0
+            length = float(np.abs(move).max())
+            if length > 1.0:  # a shorter one changes curvatures at most e-fold, and lowers the loss
+                worst = loss(a, z)
+                while share > _LEAST_SHARE and not loss(a + share * ahead, z + share * move) < worst:
+                    share /= 2
+            a, z = a + share * ahead, z + share * move
+            if length <= _CLOSE:
+                break
+        self.a = a
+
+    def at(self, k: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Give w.x and x.H^-1 x of points whose inner products with the n points and themselves are given.
+
+        Parameters
+        ----------
+        k : ndarray of shape (n, B)
+        squares : ndarray of shape (B,)
+        """
+        pulled = solve_triangular(self._factor, self._root[:, None] * k, lower=True, check_finite=False)
+        return self.a @ k, np.maximum(squares - (pulled * pulled).sum(axis=0), _TINY)
+
+
+class _Centred:
+    """Inner products of points about their mean, plus 1 for the constant feature.
+
+    Columns whose standard deviation exceeds 1 are divided by it: in whatever unit a feature comes, the
+    regulariser is not left without a say, nor 16 digits used up by one column.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix of shape (m, d)
+
+    Attributes
+    ----------
+    squares : ndarray of shape (m,)
+        Of each point with itself.
+    """
+
+    def __init__(self, X: Any) -> None:
+        if not isinstance(X, np.ndarray) and X.shape[0] * X.shape[1] <= _DENSE:
+            X = X.toarray()
+        largest = abs(X).max()
+        X = X * (_LARGEST / largest) if largest > _LARGEST else X
+        mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+        if isinstance(X, np.ndarray):
+            X = X - mean
+            self._X = X / np.maximum(1.0, np.sqrt((X * X).mean(axis=0)))
+            self._shift, self._square = np.zeros(len(X)), 0.0
+            squares = np.vecdot(self._X, self._X)
+        else:
+            spread = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean * mean
+            unit = 1.0 / np.sqrt(np.maximum(1.0, spread))
+            self._X = X.multiply(unit).tocsr()
+            self._shift, self._square = self._X @ (mean * unit), float((mean * unit) @ (mean * unit))
+            squares = np.asarray(self._X.multiply(self._X).sum(axis=1)).ravel()
+        self.squares: FloatArray = squares - 2 * self._shift + self._square + 1.0
+
+    def row(self, index: int) -> FloatArray:
+        """Inner products of one point with all; shape (m,)."""
+        point = self._X[index]
+        products = self._X @ (point if isinstance(point, np.ndarray) else point.toarray()[0])
+        row: FloatArray = products - self._shift - self._shift[index] + self._square + 1.0
+        return row
 
 
 def ask_actively(
-    learner: ActiveLearner, order: IntArray, ask: Ask, budget: int, spent: Callable[[], bool]
+    learner: ActiveLearner,
+    order: IntArray,
+    ask: Ask,
+    budget: int,
+    spent: Callable[[], bool],
+    fill: np.random.Generator | None = None,
 ) -> Answers:
     """Run the stream until the budget, the points or the mechanism are spent.
 
@@ -170,21 +293,25 @@ def ask_actively(
     ask : callable
         Asks the labelling service for one point.
     budget : int
-        Most questions asked.
+        Most questions asked: those the service was calibrated for, whoever chooses them.
     spent : callable
         Whether the service takes no more.
+    fill : numpy.random.Generator, optional
+        Draws points that were passed over, for what the learner left of the budget; without it, that is
+        left unspent. It costs nothing of the guarantee, which holds for `budget` adaptive queries.
 
     Returns
     -------
     Answers
-        In the order asked.
+        In the order asked; `n_chosen` says where the learner stopped, if it did.
     """
     asked: list[int] = []
     answers: list[Answer] = []
-    stream = order
+    stream, n_chosen = order, None
     while len(asked) < budget and not spent():
         place = learner.next_wanted(stream)
         if place is None:
+            n_chosen = len(asked)
             break
         index, stream = int(stream[place]), stream[place + 1 :]
         answer = ask(index)
@@ -192,4 +319,11 @@ def ask_actively(
         answers.append(answer)
         if answer.answered:
             learner.learn(index, answer.label)
-    return collect(asked, answers)
+    if fill is not None and n_chosen is not None:
+        passed_over = order[~np.isin(order, asked)]
+        for index in fill.permutation(passed_over)[: budget - len(asked)].tolist():
+            if spent():
+                break
+            asked.append(index)
+            answers.append(ask(index))
+    return replace(collect(asked, answers), n_chosen=n_chosen)

@@ -12,6 +12,9 @@ from pate_cli.results.record import RunRecord
 
 __all__ = ["RunTable", "TableRow", "run_table"]
 
+_FEW = 0.25
+"""An active learner that wanted a smaller share of its budget is pointed out."""
+
 
 @dataclass(frozen=True)
 class TableRow:
@@ -33,6 +36,8 @@ class TableRow:
         Why the run did not finish, on one line; else empty.
     checksum : str
         SHA-256 (hex) of the data; empty if they were not read.
+    remark : str
+        What the reader should know of the numbers, on one line; else empty.
     """
 
     dataset: str
@@ -52,6 +57,7 @@ class TableRow:
     config_hash: str
     message: str
     checksum: str = ""
+    remark: str = ""
 
     @property
     def queries(self) -> str:
@@ -85,7 +91,7 @@ class RunTable:
         return [run for run in self.runs if run.status != "ok"]
 
     def remarks(self) -> list[str]:
-        """Say what stands below the table: runs left out, and runs that did not finish, with the reason."""
+        """Say what stands below the table: runs left out, runs to be read with care and runs not finished."""
         lines = []
         if self.left_out:
             runs = "1 earlier run" if self.left_out == 1 else f"{self.left_out} earlier runs"
@@ -98,10 +104,8 @@ class RunTable:
                 lines.append(
                     f"{what}: one configuration on different data: SHA-256 {', '.join(sums)}, in this order"
                 )
-        for row in self.unfinished:
-            eps = "" if row.eps is None else f", eps {row.eps:g}"
-            reason = row.message or "no message"
-            lines.append(f"{row.status}: {row.dataset}, {row.mechanism}{eps} ({row.config_hash}): {reason}")
+        lines += [f"warning: {_name(row)}: {row.remark}" for row in self.rows if row.remark]
+        lines += [f"{row.status}: {_name(row)}: {row.message or 'no message'}" for row in self.unfinished]
         return lines
 
 
@@ -128,6 +132,11 @@ def run_table(records: Sequence[RunRecord]) -> RunTable:
     return RunTable(sorted(map(_row, kept), key=_order), len(records) - len(kept))
 
 
+def _name(row: TableRow) -> str:
+    eps = "" if row.eps is None else f", eps {row.eps:g}"
+    return f"{row.dataset}, {row.mechanism}{eps} ({row.config_hash})"
+
+
 def _row(record: RunRecord) -> TableRow:
     accuracy = record.accuracy
     seed = record.provenance.get("seed")
@@ -149,7 +158,24 @@ def _row(record: RunRecord) -> TableRow:
         config_hash=one_line(record.config_hash),
         message=one_line(record.message or ""),
         checksum=one_line(_checksum(record)),
+        remark=_stopped_early(record),
     )
+
+
+def _stopped_early(record: RunRecord) -> str:
+    """Say that an active learner wanted few of the points its noise was calibrated for."""
+    wanted, budget = record.diagnostics.get("queries_wanted"), record.sizes.get("budget")
+    if wanted is None or not budget or wanted >= _FEW * budget:
+        return ""
+    group = record.config.get("mechanism")
+    filled = isinstance(group, dict) and group.get("fill")
+    rest = (
+        "the rest of the budget was asked of random points (mechanism.fill)"
+        if filled
+        else "mechanism.fill=true asks the rest of the budget of random points, at the same guarantee"
+    )
+    more = "a larger mechanism.mellowness wants more"
+    return f"the active learner asked {_mean_count(wanted)} of {budget} points: {rest}; {more}"
 
 
 def _order(row: TableRow) -> tuple[str, str, float, bool]:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from pate_cli import teachers
-from pate_cli.aggregation import attacks
 from pate_cli.aggregation.cutoff import PrivateCutoffPlan, choose_cutoff, plan_private_cutoff
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
@@ -105,9 +104,9 @@ def test_records_are_held_back_from_the_teachers(monkeypatch):
         np.testing.assert_array_equal(y, private.y[X[:, 0].astype(int)])
         return accuracy(self, X, y)
 
-    def watched_estimate(self, error, noise):
+    def watched_estimate(self, error, noise, runs=1):
         seen["error"] = error
-        return estimate(self, error, noise)
+        return estimate(self, error, noise, runs)
 
     monkeypatch.setattr(teachers, "train", watched_train)
     monkeypatch.setattr(teachers.Ensemble, "accuracy", watched_accuracy)
@@ -136,14 +135,14 @@ def test_a_larger_error_gives_a_larger_cutoff_and_every_cutoff_works():
 
 def test_the_service_runs_on_what_is_left_of_eps():
     plan = plan_private_cutoff(OPTIONS, setting())
-    service = plan.service(0.3, noise())
+    service = plan.labelling(0.3).service(noise())
     assert service._c.eps == plan.eps_svt
     assert service._c.cutoff == choose_cutoff(plan, 0.3)
     service.answer_all(Votes(np.tile([1500, 1500], (400, 1)), 3000))
     assert plan._spent(service).eps == pytest.approx(1.0)
     free = plan_private_cutoff(OPTIONS, setting(eps=math.inf))
     assert free.guarantee.eps == math.inf
-    assert free.estimate(0.3, noise()) == 0.3
+    assert free.estimate(0.3, noise()).tolist() == [0.3]
 
 
 @pytest.mark.parametrize(
@@ -184,13 +183,13 @@ def _bound(plan, sample, runs=10_000):
 @pytest.mark.parametrize("holdout", [0.1, 0.001])
 def test_audit(holdout):
     plan = plan_private_cutoff(OPTIONS | {"holdout": holdout}, setting(n_public=20, n_teachers=600))
-    bounds = {name: _bound(plan, sample) for name, sample, _ in attacks(plan)}
+    bounds = {name: _bound(plan, sample) for name, sample, _ in plan.attacks()}
     assert max(bounds.values()) < 1.0  # 48 bounds, false alarm below 1e-6
     if holdout == 0.001:
         assert bounds["a held-back record"] > 0.5  # it pays all of eps for the estimate alone
     # the sensitivity of a fixed classifier's error, 1/n_holdout at the estimate's share: too little noise
     wrong = replace(plan, n_holdout=60_000, scale=1 / 6000)
-    broken = {name: _bound(wrong, sample) for name, sample, _ in attacks(wrong)}
+    broken = {name: _bound(wrong, sample) for name, sample, _ in wrong.attacks()}
     assert max(broken.values()) > 1.0
 
 

@@ -9,11 +9,11 @@ import math
 import numpy as np
 import pytest
 
-from pate_cli.aggregation import attacks, soft
+from pate_cli.aggregation import soft
 from pate_cli.aggregation.soft import ScoreBins, SoftService, calibration_error, plan_soft
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.stable import StableRuns
+from pate_cli.mechanisms import StableService
 from pate_cli.privacy import svt
 from pate_cli.privacy.audit import best_event, eps_lower_bound
 from pate_cli.privacy.noise import SeededNoise
@@ -163,19 +163,19 @@ def _bound(plan, sample, runs=30_000):
 
 def test_audit(monkeypatch):
     plan = plan_soft(OPTIONS, setting())
-    pairs = attacks(plan)
+    pairs = plan.attacks()
     assert sample_shapes(pairs) == {(7, 60)}
     bounds = [_bound(plan, sample, 10_000) for _, sample, _ in pairs]
     assert 0.0 < max(bounds) < 1.0  # 60 bounds, false alarm below 1e-6
 
-    right = StableRuns.test
+    right = StableService.test
 
-    def failures_not_counted(self, distance, among=None):
-        passed = right(self, distance, among)
-        self.unstable[:] = 0
+    def failures_not_counted(self, distances, among=None):
+        passed = right(self, distances, among)
+        self._unstable[:] = 0
         return passed
 
-    monkeypatch.setattr(StableRuns, "test", failures_not_counted)
+    monkeypatch.setattr(StableService, "test", failures_not_counted)
     assert max(_bound(plan, sample, 10_000) for _, sample, _ in pairs) > 1.0
 
 

@@ -50,9 +50,9 @@ def chose_the_odd_one(outputs):
 
 def test_sspp():
     plan = agnostic.plan("sspp", {"hypotheses": "thresholds"}, setting())
-    (attack,) = agnostic.attacks(plan)
+    (attack,) = plan.attacks()
     assert 0.7 < audited(attack, chose_the_odd_one, 0.0, 200_000) <= 1.0  # the claim is nearly met
-    (attack,) = agnostic.attacks(replace(plan, eps=2 * plan.eps))  # half the noise
+    (attack,) = replace(plan, eps=2 * plan.eps).attacks()  # half the noise
     assert audited(attack, chose_the_odd_one, 0.0, 200_000) > 1.0
 
 
@@ -62,16 +62,16 @@ def answered_one(outputs):
 
 def test_agprivcl():
     plan = agnostic.plan("agprivcl", {"hypotheses": "thresholds", "cutoff": 1}, setting())
-    (attack,) = agnostic.attacks(plan)
+    (attack,) = plan.attacks()
     assert audited(attack, answered_one, plan.delta, 400) <= plan.eps
     # sampling forgotten, and the noise of the relabelling
-    (attack,) = agnostic.attacks(replace(plan, n_private=plan.n_sampled, relabel_eps=math.inf))
+    (attack,) = replace(plan, n_private=plan.n_sampled, relabel_eps=math.inf).attacks()
     assert audited(attack, answered_one, plan.delta, 400) > plan.eps
 
 
 def test_universal():
     plan = agnostic.plan("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
-    answering, learning = agnostic.attacks(plan)
+    answering, learning = plan.attacks()
     assert audited(answering, answered_one, plan.guarantee.delta, 200) <= plan.answering.eps
     assert 0.7 < audited(learning, chose_the_odd_one, 0.0, 200_000) <= plan.learning.eps == 1.0
 
@@ -83,11 +83,11 @@ def chose_the_lowest(outputs):
 def test_realizable_to_agnostic():
     name = "realizable_to_agnostic"
     plan = agnostic.plan(name, {"hypotheses": "thresholds"}, setting())
-    (attack,) = agnostic.attacks(plan)
+    (attack,) = plan.attacks()
     assert audited(attack, chose_the_lowest, 0.0, 1_500) <= plan.eps
     # both choices without noise
     broken = replace(plan.division, eps_in=1e6, inner_eps=1e6)
-    (attack,) = agnostic.attacks(replace(plan, division=broken))
+    (attack,) = replace(plan, division=broken).attacks()
     assert audited(attack, chose_the_lowest, 0.0, 1_500) > plan.eps
 
 
@@ -100,9 +100,9 @@ def test_private_prediction(queries):
     name = "private_prediction"
     options = {"hypotheses": "thresholds", "queries": queries}
     plan = agnostic.plan(name, options, setting(n_private=20_000, n_teachers=20_000))
-    (attack,) = agnostic.attacks(plan)
+    (attack,) = plan.attacks()
     assert audited(attack, answered_zero, plan.delta, 1_500) <= plan.eps
     # both choices without noise
     broken = replace(plan, vote_eps=1e6, division=replace(plan.division, eps_in=1e6))
-    (attack,) = agnostic.attacks(broken)
+    (attack,) = broken.attacks()
     assert audited(attack, answered_zero, plan.delta, 1_500) > plan.eps

@@ -34,7 +34,7 @@ def test_a_table_and_one_line_for_the_verdict(capsys):
     verdict = shown.strip().splitlines()[-1]
     assert verdict.startswith("no violation found: measured lower bound ")
     assert verdict.endswith("(99.9999% confidence) is below the claim 1.5")
-    assert len([line for line in shown.splitlines() if line.rstrip().endswith("%")]) == 4  # an attack each
+    assert len([line for line in shown.splitlines() if line.rstrip().endswith("%")]) == 5  # an attack each
 
 
 def test_a_violation_is_exit_code_1(capsys, monkeypatch):
@@ -82,12 +82,41 @@ def test_every_mechanism_can_be_attacked(override, capsys):
     assert name in shown.split(":")[0]
 
 
-def test_boosting_is_audited_for_the_queries_of_all_its_rounds(capsys):
-    code, shown = run(capsys, "mechanism=boosting", "mechanism.rounds=3")
+def test_boosting_is_attacked_through_what_it_learns(capsys, tmp_path):
+    path = tmp_path / "audit.json"
+    argv = ["mechanism=boosting", "mechanism.rounds=1", "--runs", "100", "--output", str(path)]
+    code, shown = run(capsys, *argv)
     assert code == 0
-    assert "gaussian, the oracle of boosting: 30 queries" in shown
-    assert "30 queries" in shown.split("claim:")[1]
+    assert "boosting: 100,000 private records" in shown
+    record = json.loads(path.read_text())
+    assert {finding["attack"] for finding in record["findings"]} == {"a record alone with its teacher"}
+    assert record["bound_from"] == "GDP"
     assert "no violation found" in shown
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "gdp"),
+    [("gaussian", True), ("gnmax", True), ("gnmax mechanism.sanitise=0.2", False), ("svt", False)],
+)
+def test_the_rule_of_the_bound_is_told(mechanism, gdp, capsys, tmp_path):
+    """GDP only where mu-GDP is proved: a bound on mu would refute more than (eps, delta) elsewhere."""
+    path = tmp_path / "audit.json"
+    argv = [
+        *f"mechanism={mechanism}".split(),
+        "eps=2",
+        "--runs",
+        "200",
+        "--queries",
+        "4",
+        "--output",
+        str(path),
+    ]
+    code, shown = run(capsys, *argv)
+    record = json.loads(path.read_text())
+    assert code == 0
+    assert ("bound: GDP" in shown) == gdp == (record["bound_from"] == "GDP")
+    assert ("bound: from the probabilities of one event" in shown) != gdp
+    assert (record["claim"]["mu"] is not None) == (record["mu"] is not None) == gdp
 
 
 def test_a_private_learner_is_attacked_through_its_outputs(capsys, tmp_path, monkeypatch):
@@ -98,7 +127,7 @@ def test_a_private_learner_is_attacked_through_its_outputs(capsys, tmp_path, mon
     assert "sspp: 5,000 private records, 10 public points, 2 classes, 20,000 runs on each" in shown
     record = json.loads(path.read_text())
     assert (record["mechanism"], record["records"], record["queries"]) == ("sspp", 5000, 10)
-    assert record["claim"] == {"eps": 1.0, "delta": 0.0, "how": record["claim"]["how"]}
+    assert record["claim"] == {"eps": 1.0, "delta": 0.0, "mu": None, "how": record["claim"]["how"]}
     assert [finding["attack"] for finding in record["findings"]] == ["odd one out"] * 2
 
     right = sspp.choose

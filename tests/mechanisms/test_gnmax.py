@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli.auditing import attacks, audit
+from pate_cli.auditing import audit
 from pate_cli.cli import main
 from pate_cli.errors import BudgetSpent, ConfigError
 from pate_cli.mechanisms import plan_gnmax
@@ -99,10 +99,10 @@ def test_wrong_options_are_named(name, option, value):
 def test_audit_passes_and_catches_a_ninth_of_the_noise(name):
     plan = _plan(name, answers=M)
     sure = {"runs": 8000, "confidence": 1 - 1e-6, "seed": 1}  # false alarm 1e-6
-    assert max(f.bound for f in audit(plan, attacks(plan, K, 2), **sure)) <= EPS
+    assert max(f.bound for f in audit(plan, plan.attacks(K, 2), **sure)) <= EPS
     check = None if plan.sigma_check is None else plan.sigma_check / 9
     broken = replace(plan, sigma=plan.sigma / 9, sigma_check=check)
-    assert max(f.bound for f in audit(broken, attacks(plan, K, 2), **sure)) > EPS
+    assert max(f.bound for f in audit(broken, plan.attacks(K, 2), **sure)) > EPS
 
 
 @pytest.mark.parametrize("name", ["gnmax", "confident_gnmax"])

@@ -126,12 +126,12 @@ def test_known_bug_majority_of_an_unstable_query_leaks():
 def test_threshold_noise_is_kept_or_redrawn_after_each_unstable_answer_only(redraw, thresholds):
     c = svt.SvtCalibration(1, 1e-3, M, 100, "test", "laplace", redraw, 100.0, 1.0, 1.0, 0, 1e-3)
     service = SvtService(c, SeededNoise(np.random.SeedSequence(2)))
-    seen = {service._run.noisy_threshold[0]}
+    seen = {service._noisy_threshold[0]}
     for _ in range(20):
         assert service.answer(Votes(np.array([[0, K]]), K)).answered  # distance 199: never unstable
-        assert service._run.noisy_threshold[0] in seen
+        assert service._noisy_threshold[0] in seen
         assert not service.answer(Votes(np.array([[K // 2, K // 2]]), K)).answered
-        seen.add(service._run.noisy_threshold[0])
+        seen.add(service._noisy_threshold[0])
     assert len(seen) == thresholds
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from pate_cli.errors import BudgetSpent
 from pate_cli.mechanisms import StableService, aggregate, release_once, stable
-from pate_cli.mechanisms.stable import StableRuns, stability_threshold
+from pate_cli.mechanisms.stable import stability_threshold
 from pate_cli.mechanisms.svt import SvtService
 from pate_cli.privacy import svt
 from pate_cli.privacy.audit import best_event, eps_lower_bound
@@ -101,10 +101,9 @@ def _bound(calibration, distances, neighbour, runs=40_000):
     """Lower bound on eps from the number of refusals, on fixed distances of D and D'."""
     scores = []
     for seed, side in enumerate((distances, neighbour, distances, neighbour)):
-        run = StableRuns(calibration, noise(seed), runs)
-        for distance in side:
-            run.test(distance)
-        scores.append(run.unstable.astype(float))
+        service = StableService(calibration, noise(seed), runs)
+        service.test(np.asarray(side))
+        scores.append(service._unstable.astype(float))
     found = 0.0
     for sign, (first, second) in itertools.product((1, -1), ((0, 1), (1, 0))):
         t, _ = best_event(sign * scores[first], sign * scores[second], calibration.delta, 0.99)

@@ -32,6 +32,8 @@ def test_table4_is_whole():
         assert row.overrides[1] == (
             "mechanism=active" if row.method.startswith("ASQ") else "mechanism=gaussian"
         )
+        # the paper's learner leaves unspent what it does not want
+        assert ("mechanism.fill=false" in row.overrides) == row.method.startswith("ASQ")
         assert set(row.printed) - {"queries_ci"} == {"queries", "eps", "eps_ex_post", "accuracy", "ci"}
 
 

@@ -1,25 +1,24 @@
-"""Worst-case votes: for each mechanism on votes, sequences of queries on which one vote shows most."""
+"""Worst-case votes for an audit: sequences of queries on which one vote shows most."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from pate_cli.mechanisms import GaussianPlan, GnmaxPlan, SvtPlan
-from pate_cli.mechanisms.plan import max_distance
+from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import IntArray
 
-__all__ = ["Attack", "attacks", "teachers_for"]
+__all__ = ["FEWEST_TEACHERS", "VoteAttack", "on_gaussian", "on_svt", "teachers_for_svt"]
 
 
 @dataclass(frozen=True, eq=False)
-class Attack:
+class VoteAttack:
     """Two sequences of votes that differ in at most one vote a query.
 
     Attributes
@@ -40,25 +39,42 @@ class Attack:
             raise ValueError(f"{self.name}: not neighbours")
 
 
-def attacks(plan: GaussianPlan | GnmaxPlan | SvtPlan, n_teachers: int, n_classes: int) -> list[Attack]:
-    """Worst-case sequences of votes for a mechanism.
+FEWEST_TEACHERS = 4
+"""So many can vote all that an attack on noisy counts wants."""
+
+
+def on_gaussian(ell: int, n_teachers: int, n_classes: int, threshold: int | None = None) -> list[VoteAttack]:
+    """Worst-case sequences of votes for noisy counts.
 
     Parameters
     ----------
-    plan : GaussianPlan, GnmaxPlan or SvtPlan
+    ell : int
+        Queries the noise is calibrated for.
     n_teachers : int
         K, at least 4.
     n_classes : int
         C, at least 2; the votes are on the first two.
+    threshold : int, optional
+        Of a check of the largest count: the fewest votes that pass it without noise.
     """
-    build = _Builder(n_teachers)
-    if isinstance(plan, SvtPlan):
-        made = _svt(plan.calibration, build)
-    else:
-        made = _gaussian(plan.ell, build)
-        if isinstance(plan, GnmaxPlan) and plan.threshold is not None:
-            made = itertools.chain(made, _checks(plan.ell, math.floor(plan.threshold), n_teachers))
-    return [Attack(name, *_votes(steps, n_teachers, n_classes)) for name, steps in made]
+    made = _gaussian(ell, _Builder(n_teachers))
+    if threshold is not None:
+        made = itertools.chain(made, _checks(ell, threshold, n_teachers))
+    return _made(made, n_teachers, n_classes)
+
+
+def on_svt(calibration: SvtCalibration, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+    """Worst-case sequences of votes for the sparse vector technique; see `on_gaussian`."""
+    return _made(_svt(calibration, _Builder(n_teachers)), n_teachers, n_classes)
+
+
+def teachers_for_svt(c: SvtCalibration) -> int:
+    """Fewest teachers whose votes reach every distance the attacks want."""
+    return 2 * (math.ceil(max(_pinning(c), c.margin(min(0.5, c.cutoff / c.ell)))) + 3)
+
+
+def _made(steps: Iterable[tuple[str, list[Step]]], n_teachers: int, n_classes: int) -> list[VoteAttack]:
+    return [VoteAttack(name, *_votes(each, n_teachers, n_classes)) for name, each in steps]
 
 
 Step: TypeAlias = tuple[int, int]
@@ -97,13 +113,14 @@ def _gaussian(m: int, build: _Builder) -> Iterator[tuple[str, list[Step]]]:
     yield "one vote more on every query", [up] * m
     yield "one vote more, one less, in turn", [(up, down)[j % 2] for j in range(m)]
     yield "unanimous but for one vote", [build.unanimous] * m
+    yield "every query critical", [build.critical] * m
     yield "twice the queries it was made for", [up] * (2 * m)
 
 
 def _checks(m: int, threshold: int, n_teachers: int) -> Iterator[tuple[str, list[Step]]]:
-    """The largest count at the threshold of a check."""
-    at = min(max(threshold, n_teachers // 2 + 1), n_teachers - 1)
-    yield "at the threshold of the check, a vote more", [(at + 1, at)] * m
+    """The largest count on either side of the threshold of a check, so that without noise one vote tells."""
+    at = min(max(threshold, n_teachers // 2 + 2), n_teachers)
+    yield "at the threshold of the check, a vote more", [(at, at - 1)] * m
 
 
 def _svt(c: SvtCalibration, build: _Builder) -> Iterator[tuple[str, list[Step]]]:
@@ -128,11 +145,3 @@ def _svt(c: SvtCalibration, build: _Builder) -> Iterator[tuple[str, list[Step]]]
 def _pinning(c: SvtCalibration) -> float:
     """Distance at which about one of `ell` queries in `cutoff` falls below a threshold without noise."""
     return c.threshold + c.query_scale * math.log(max(c.ell / c.cutoff, 1.0))
-
-
-def teachers_for(plan: GaussianPlan | GnmaxPlan | SvtPlan) -> int:
-    """Fewest teachers whose votes reach every distance the attacks want."""
-    if not isinstance(plan, SvtPlan):
-        return 4
-    c = plan.calibration
-    return 2 * (math.ceil(max(_pinning(c), c.margin(min(0.5, c.cutoff / c.ell)))) + 3)
