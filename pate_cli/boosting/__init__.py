@@ -11,10 +11,31 @@ if TYPE_CHECKING:
     from pate_cli.private_learner import LearnerPlan
     from pate_cli.types import Setting
 
-__all__ = ["OPTIONS", "plan"]
+__all__ = ["OPTIONS", "auto_count", "plan"]
 
-OPTIONS: dict[str, dict[str, Any]] = {"boosting": {"rounds": 4, "step": 4.0, "kernel": "auto"}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "boosting": {"rounds": 4, "step": 4.0, "kernel": "auto"},
+    "score_boosting": {"rounds": 8, "calibration": 0.15},
+}
 """Options of each learner here (`mechanism.OPTION`), with their defaults."""
+
+
+def auto_count(n_private: int, n_classes: int) -> int:
+    """Choose the number of teachers of `score_boosting` from public numbers: 12 records each, or more.
+
+    Scores are averaged, not counted, so a teacher need not be right, only lean to what is right: many weak
+    ones serve better than few good ones, down to where a part lacks most of the classes.
+
+    Parameters
+    ----------
+    n_private, n_classes : int
+
+    Returns
+    -------
+    int
+        K in [1, n_private].
+    """
+    return max(1, n_private // 12)
 
 
 def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan:
@@ -25,11 +46,20 @@ def plan(name: str, options: Mapping[str, Any], setting: Setting) -> LearnerPlan
     ConfigError
         If an option is not accepted.
     """
-    from pate_cli.boosting.rounds import BoostingPlan
-
-    rounds, step, kernel = options["rounds"], options["step"], options["kernel"]
+    given = {**OPTIONS[name], **options}
+    rounds = given["rounds"]
     if isinstance(rounds, bool) or not isinstance(rounds, int) or not 1 <= rounds <= 100:
         raise ConfigError("mechanism.rounds", rounds, "a whole number from 1 to 100")
+    if name == "score_boosting":
+        from pate_cli.boosting.scores import ScoreBoostingPlan
+
+        share = given["calibration"]
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+            raise ConfigError("mechanism.calibration", share, "a number in (0, 1)")
+        return ScoreBoostingPlan(setting, rounds, float(share))
+    from pate_cli.boosting.rounds import BoostingPlan
+
+    step, kernel = given["step"], given["kernel"]
     if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step <= 100:
         raise ConfigError("mechanism.step", step, "a number in (0, 100]")
     if kernel not in ("auto", "linear", "rbf"):
