@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,9 +40,12 @@ class NewtonStep:
     ----------
     mu : float
         Of one step; inf for no noise.
+    told : callable
+        Is given the noisy gradient of a step, which is what it releases.
     """
 
     mu: float
+    told: Callable[[FloatArray], object]
 
     def clip(self, functions: Sequence[FloatArray], width: int) -> float:
         """Bound on a record's gradient, from the functions' values at public points, each (m, q)."""
@@ -80,7 +83,9 @@ class NewtonStep:
         clip, n = self.clip(public, width), len(y)
         sigma = 2 * clip / self.mu
         gradient = clipped_sum(_gradients(start, private, y, width), clip)
-        gradient = (gradient + noise.gaussian(sigma, len(start))) / n
+        gradient = gradient + noise.gaussian(sigma, len(start))
+        self.told(gradient)
+        gradient = gradient / n
         if width > 1:  # exact ones sum to 0 over classes
             gradient[:width] -= gradient[:width].mean()
         hessian = _hessian(start, public, width)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pate_cli.boosting.calibration import NewtonStep
 from pate_cli.boosting.directions import PublicDirections, direction_weights, enough_points
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.noise import Noise
+from pate_cli.private_learner import SampledAttack
 from pate_cli.references.public_features import UNIT
 from pate_cli.references.public_model import PublicKernelClassifier, probabilities
 from pate_cli.types import (
@@ -35,6 +37,10 @@ _LAST = 3  # steps of the calibration after all rounds
 _AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 _NOTHING = 1e-12  # standard deviation of a function below which it is none
 _ROWS = 4096  # records at a time: a constant
+
+
+def _unheard(released: FloatArray) -> None:
+    """Nobody listens."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,8 @@ class ScoreBoostingPlan:
         T.
     calibration : float
         Share of mu^2 for the intercepts and slopes, in (0, 1).
+    told : callable
+        Is given every noisy sum and every noisy gradient, as it is released; an audit listens.
 
     References
     ----------
@@ -82,6 +90,7 @@ class ScoreBoostingPlan:
     setting: Setting
     rounds: int
     calibration: float
+    told: Callable[[FloatArray], object] = field(default=_unheard, repr=False, compare=False)
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -142,7 +151,7 @@ class ScoreBoostingPlan:
         space = PublicDirections.of(points, rng)
         weights = direction_weights(space, points, s, rng)
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
-        student = _Student(space, private, NewtonStep(self.mu_step), noise, self.width)
+        student = _Student(space, private, NewtonStep(self.mu_step, self.told), noise, self.width)
         for _ in range(self.rounds):
             ensemble = teachers.train(
                 private,
@@ -152,9 +161,10 @@ class ScoreBoostingPlan:
                 n_classes=s.n_classes,
                 sample_weight=student.wrong(),
             )
-            told = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
-            told = told + noise.gaussian(self.sigma, told.size).reshape(told.shape)
-            student.step(shrunk(told / s.n_teachers, self.sigma / s.n_teachers, weights, space.variances))
+            total = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
+            total = total + noise.gaussian(self.sigma, total.size).reshape(total.shape)
+            self.told(total)
+            student.step(shrunk(total / s.n_teachers, self.sigma / s.n_teachers, weights, space.variances))
         for _ in range(_LAST):
             student.step(None)
         found = space.weights(student.coefficients, student.intercepts)
@@ -162,6 +172,12 @@ class ScoreBoostingPlan:
         everything = np.arange(public.n_points, dtype=np.int64)
         answered = Answers(everything, model.predict(public.X), n_teachers=s.n_teachers)
         return Learnt(model, answered, self.guarantee)
+
+    def attacks(self) -> list[SampledAttack]:
+        """Private sets that differ in one record, for an audit, put to `learn` itself."""
+        from pate_cli.boosting.score_attack import attacks
+
+        return attacks(self)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Nothing of its own."""
