@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,23 @@ _LAST = 3  # steps of the calibration after all rounds
 _AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 _NOTHING = 1e-12  # standard deviation of a function below which it is none
 _ROWS = 4096  # records at a time: a constant
+
+
+class PublicSide(NamedTuple):
+    """What is made from public points alone.
+
+    Attributes
+    ----------
+    points : ndarray or csr_matrix of shape (m, d)
+        Those that teachers are asked about.
+    space : PublicDirections
+    weights : ndarray of shape (r,)
+        Of the directions.
+    """
+
+    points: Any
+    space: PublicDirections
+    weights: FloatArray
 
 
 def _unheard(released: FloatArray) -> None:
@@ -146,10 +163,22 @@ class ScoreBoostingPlan:
         self, private: PrivateRecords, public: PublicPoints, noise: Noise, rng: np.random.Generator
     ) -> Learnt:
         """Do the rounds; see `LearnerPlan`."""
-        s = self.setting
+        model = self.fit(private, self.look_at(public, rng), noise, rng)
+        everything = np.arange(public.n_points, dtype=np.int64)
+        answered = Answers(everything, model.predict(public.X), n_teachers=self.n_teachers)
+        return Learnt(model, answered, self.guarantee)
+
+    def look_at(self, public: PublicPoints, rng: np.random.Generator) -> PublicSide:
+        """Make all that is made from public points; no private record is there to be looked at."""
         points = enough_points(public.X, rng)
         space = PublicDirections.of(points, rng)
-        weights = direction_weights(space, points, s, rng)
+        return PublicSide(points, space, direction_weights(space, points, self.setting, rng))
+
+    def fit(
+        self, private: PrivateRecords, side: PublicSide, noise: Noise, rng: np.random.Generator
+    ) -> PublicKernelClassifier:
+        """Do the rounds, all that looks at private records; an audit attacks this."""
+        s, (points, space, weights) = self.setting, side
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
         student = _Student(space, private, NewtonStep(self.mu_step, self.told), noise, self.width)
         for _ in range(self.rounds):
@@ -168,10 +197,7 @@ class ScoreBoostingPlan:
         for _ in range(_LAST):
             student.step(None)
         found = space.weights(student.coefficients, student.intercepts)
-        model = PublicKernelClassifier(space.features, found)
-        everything = np.arange(public.n_points, dtype=np.int64)
-        answered = Answers(everything, model.predict(public.X), n_teachers=s.n_teachers)
-        return Learnt(model, answered, self.guarantee)
+        return PublicKernelClassifier(space.features, found)
 
     def attacks(self) -> list[SampledAttack]:
         """Private sets that differ in one record, for an audit, put to `learn` itself."""
