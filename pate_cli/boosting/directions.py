@@ -54,7 +54,7 @@ class PublicDirections:
     def of(cls, points: Any, rng: np.random.Generator) -> PublicDirections:
         """Find them for public points, ndarray or csr_matrix of shape (m, d)."""
         features = PublicFeatures.of(points, rng)
-        known = features.apply(points)[:, :-1] * float(UNIT)
+        known = features.apply(points)[:, :-1].astype(np.float64) * UNIT
         means = known.mean(axis=0)
         values, sizes, turned = np.linalg.svd(known - means, full_matrices=False)
         kept = sizes > max(_CUT * sizes.max(initial=0.0), 1e-9)
