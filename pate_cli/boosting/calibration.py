@@ -26,8 +26,8 @@ _FINE = 30
 class NewtonStep:
     """A damped Newton step on the logistic loss of scores ``b + sum_i a_i f_i(x)``: b and a_i are fitted.
 
-    b has a number for each column of the scores, one for two classes; each a_i is one number. The gradient
-    is the private records', each one's clipped; the Hessian has no labels in it and is the public points'.
+    b and each a_i are one number; for more than two classes there is no b. The gradient is the private
+    records', each one's clipped; the Hessian has no labels in it and is the public points'.
 
     **Guarantee.** mu-GDP for neighbours that differ in one private record, replaced by another. The
     functions, b and a are public (released before), so a record's gradient depends on that record alone; it
@@ -42,16 +42,25 @@ class NewtonStep:
         Of one step; inf for no noise.
     told : callable
         Is given the noisy gradient of a step, which is what it releases.
+    width : int
+        Columns of the scores, q: 1 for two classes, else C.
     """
 
     mu: float
     told: Callable[[FloatArray], object]
+    width: int
 
-    def clip(self, functions: Sequence[FloatArray], width: int) -> float:
+    @property
+    def intercepts(self) -> int:
+        """How many intercepts are fitted."""
+        return int(self.width == 1)
+
+    def clip(self, functions: Sequence[FloatArray]) -> float:
         """Bound on a record's gradient, from the functions' values at public points, each (m, q)."""
-        sizes = np.sqrt(1.0 + sum((values**2).sum(axis=1) for values in functions))
-        residual = 1.0 if width == 1 else math.sqrt(1 - 1 / width)
-        return _CLIP * residual * (float(np.quantile(sizes, _MOST)) if functions else 1.0)
+        sizes = np.sqrt(self.intercepts + sum((values**2).sum(axis=1) for values in functions))
+        residual = 1.0 if self.width == 1 else math.sqrt(1 - 1 / self.width)
+        most = float(np.quantile(sizes, _MOST)) if functions else 1.0
+        return _CLIP * residual * most
 
     def take(
         self,
@@ -60,39 +69,65 @@ class NewtonStep:
         private: Sequence[FloatArray],
         y: IntArray,
         noise: Noise,
-        width: int,
     ) -> FloatArray:
         """Move from `start` by one step.
 
         Parameters
         ----------
-        start : ndarray of shape (q + number of functions,)
+        start : ndarray of shape (intercepts + number of functions,)
             b, then a.
         public, private : sequences of ndarray
             Values of the functions at public points, of shape (m, q), and at private records, of (n, q).
         y : ndarray of int64, shape (n,)
             Class codes.
         noise : Noise
-        width : int
-            q: 1 for two classes, else C.
 
         Returns
         -------
         ndarray like `start`
         """
-        clip, n = self.clip(public, width), len(y)
+        clip, n = self.clip(public), len(y)
         sigma = 2 * clip / self.mu
-        gradient = clipped_sum(_gradients(start, private, y, width), clip)
+        gradient = clipped_sum(self._gradients(start, private, y), clip)
         gradient = gradient + noise.gaussian(sigma, len(start))
         self.told(gradient)
         gradient = gradient / n
-        if width > 1:  # exact ones sum to 0 over classes
-            gradient[:width] -= gradient[:width].mean()
-        hessian = _hessian(start, public, width)
+        hessian = self._hessian(start, public)
         damping = _DAMPING[0] + _DAMPING[1] * sigma * math.sqrt(len(start)) / n
         step = np.linalg.solve(hessian + damping * np.eye(len(start)), gradient)
-        moved: FloatArray = start + step * min(1.0, _FARTHEST / max(float(np.abs(step).max()), 1e-12))
+        moved: FloatArray = start + step * min(
+            1.0, _FARTHEST / max(float(np.abs(step).max(initial=0)), 1e-12)
+        )
         return moved
+
+    def _scores(self, at: FloatArray, functions: Sequence[FloatArray], rows: int) -> FloatArray:
+        scores = np.full((rows, self.width), at[: self.intercepts].sum())
+        for slope, values in zip(at[self.intercepts :], functions, strict=True):
+            scores += slope * values
+        return scores
+
+    def _gradients(self, at: FloatArray, functions: Sequence[FloatArray], y: IntArray) -> FloatArray:
+        """Gradient of each record's log likelihood, shape (n, intercepts + number of functions)."""
+        residuals = -probabilities(self._scores(at, functions, len(y)))
+        if self.width == 1:
+            residuals[:, 0] += y
+        else:
+            residuals[np.arange(len(y)), y] += 1
+        slopes = [(residuals * values).sum(axis=1) for values in functions]
+        return np.column_stack([residuals[:, : self.intercepts], *slopes])
+
+    def _hessian(self, at: FloatArray, functions: Sequence[FloatArray]) -> FloatArray:
+        """Mean over public points of the Hessian of the loss; of no functions, at one point."""
+        rows = len(functions[0]) if functions else 1
+        shares = probabilities(self._scores(at, functions, rows))
+        ones = [np.ones((rows, self.width))] * self.intercepts
+        slopes = np.stack([*ones, *functions], axis=-1) if len(at) else np.zeros((rows, self.width, 0))
+        if self.width == 1:
+            shares = shares * (1 - shares)
+            return np.asarray(np.einsum("mqi,mq,mqj->ij", slopes, shares, slopes) / rows)
+        mean = np.einsum("mq,mqi->mi", shares, slopes)
+        hessian = np.einsum("mqi,mq,mqj->ij", slopes, shares, slopes, optimize=True) - mean.T @ mean
+        return np.asarray(hessian / rows)
 
 
 def clipped_sum(gradients: FloatArray, clip: float) -> FloatArray:
@@ -102,36 +137,3 @@ def clipped_sum(gradients: FloatArray, clip: float) -> FloatArray:
     factors = (1 - 1e-9) / np.maximum(norms, clip)  # to a norm of at most 1, in multiples of the clip
     total: FloatArray = np.trunc(gradients * (factors / unit)[:, None]).sum(axis=0)
     return total * (unit * clip)
-
-
-def _scores(at: FloatArray, functions: Sequence[FloatArray], rows: int, width: int) -> FloatArray:
-    scores = np.tile(at[:width], (rows, 1))
-    for slope, values in zip(at[width:], functions, strict=True):
-        scores += slope * values
-    return scores
-
-
-def _gradients(at: FloatArray, functions: Sequence[FloatArray], y: IntArray, width: int) -> FloatArray:
-    """Gradient of each record's log likelihood, shape (n, q + number of functions)."""
-    residuals = -probabilities(_scores(at, functions, len(y), width))
-    if width == 1:
-        residuals[:, 0] += y
-    else:
-        residuals[np.arange(len(y)), y] += 1
-    return np.column_stack([residuals, *((residuals * values).sum(axis=1) for values in functions)])
-
-
-def _hessian(at: FloatArray, functions: Sequence[FloatArray], width: int) -> FloatArray:
-    """Mean over public points of the Hessian of the loss; of no functions, at one point."""
-    rows = len(functions[0]) if functions else 1
-    shares = probabilities(_scores(at, functions, rows, width))
-    slopes = np.zeros((rows, width, len(at)))
-    slopes[:, np.arange(width), np.arange(width)] = 1
-    for i, values in enumerate(functions):
-        slopes[:, :, width + i] = values
-    if width == 1:
-        shares = shares * (1 - shares)
-        return np.asarray(np.einsum("mqi,mq,mqj->ij", slopes, shares, slopes) / rows)
-    mean = np.einsum("mq,mqi->mi", shares, slopes)
-    hessian = np.einsum("mqi,mq,mqj->ij", slopes, shares, slopes, optimize=True) - mean.T @ mean
-    return np.asarray(hessian / rows)

@@ -94,7 +94,7 @@ def direction_weights(
 
     Weight ``(e_j v_j)^(-1/4)``: v_j is the prior variance along direction j, and e_j the mean share, along
     it, of what teachers say that were trained on as many public points as a real one has records, with
-    labels drawn from the prior. Nothing private is looked at.
+    labels drawn from the prior. Nothing private is looked at. For two classes.
 
     Parameters
     ----------
@@ -111,15 +111,13 @@ def direction_weights(
     s = setting
     size = min(s.n_private // s.n_teachers, _MOST_RECORDS)
     m, r = directions.values.shape
-    width = 1 if s.n_classes == 2 else s.n_classes
     learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
     energy = np.zeros(r)
     for _ in range(_FUNCTIONS):
-        drawn = directions.values @ (np.sqrt(directions.variances)[:, None] * rng.normal(size=(r, width)))
+        drawn = directions.values @ (np.sqrt(directions.variances)[:, None] * rng.normal(size=(r, 1)))
         drawn *= _STEEPNESS / max(float(drawn.std()), 1e-12)
         rows = rng.integers(0, m, size * _TEACHERS)
-        chances = drawn[rows] if width > 1 else np.hstack([0 * drawn[rows], drawn[rows]])
-        labels = (chances + rng.gumbel(size=chances.shape)).argmax(axis=1).astype(np.int64)
+        labels = (drawn[rows, 0] + rng.logistic(size=len(rows)) > 0).astype(np.int64)
         ensemble = teachers.train(
             PrivateRecords(points[rows], labels),
             n_teachers=_TEACHERS,
@@ -129,7 +127,7 @@ def direction_weights(
             strict=False,
         )
         for _, vectors in teachers.score_vectors(ensemble, points, directions.values):
-            squares = np.einsum("krq,krq->kr", vectors, vectors)
+            squares = vectors**2
             totals = squares.sum(axis=1, keepdims=True)
             energy += (squares / np.where(totals > 0, totals, 1.0)).sum(axis=0)
     if not (np.isfinite(energy).all() and energy.max(initial=0.0) > 0):  # a learner that learns nothing here

@@ -33,6 +33,9 @@ __all__ = ["ScoreBoostingPlan"]
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
 
+_SENSITIVITY_OF_SHARES = math.sqrt(2.0)
+"""The same, where no number of a vector is negative."""
+
 _LAST = 3  # steps of the calibration after all rounds
 _AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 _NOTHING = 1e-12  # standard deviation of a function below which it is none
@@ -134,9 +137,14 @@ class ScoreBoostingPlan:
         return self.mu * math.sqrt(self.calibration / (self.rounds + _LAST))
 
     @property
+    def sensitivity(self) -> float:
+        """L2 sensitivity of one round's sum."""
+        return _SENSITIVITY if self.width == 1 else _SENSITIVITY_OF_SHARES
+
+    @property
     def sigma(self) -> float:
         """Standard deviation of the noise on a coordinate of a sum; 0 for eps = inf."""
-        return _SENSITIVITY / self.mu_sum
+        return self.sensitivity / self.mu_sum
 
     @property
     def n_teachers(self) -> int:
@@ -154,7 +162,7 @@ class ScoreBoostingPlan:
             "rounds": self.rounds,
             "calibration": self.calibration,
             "sigma": self.sigma,
-            "sensitivity": _SENSITIVITY,
+            "sensitivity": self.sensitivity,
             "mu_sum": self.mu_sum,
             "mu_step": self.mu_step,
         }
@@ -170,6 +178,9 @@ class ScoreBoostingPlan:
 
     def look_at(self, public: PublicPoints, rng: np.random.Generator) -> PublicSide:
         """Make all that is made from public points; no private record is there to be looked at."""
+        if self.width > 1:
+            space = PublicDirections.of(public.X, rng)
+            return PublicSide(public.X, space, np.ones(len(space.variances)))
         points = enough_points(public.X, rng)
         space = PublicDirections.of(points, rng)
         return PublicSide(points, space, direction_weights(space, points, self.setting, rng))
@@ -180,7 +191,8 @@ class ScoreBoostingPlan:
         """Do the rounds, all that looks at private records; an audit attacks this."""
         s, (points, space, weights) = self.setting, side
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
-        student = _Student(space, private, NewtonStep(self.mu_step, self.told), noise, self.width)
+        newton = NewtonStep(self.mu_step, self.told, self.width)
+        student = _Student(space, private, newton, noise)
         for _ in range(self.rounds):
             ensemble = teachers.train(
                 private,
@@ -190,14 +202,22 @@ class ScoreBoostingPlan:
                 n_classes=s.n_classes,
                 sample_weight=student.wrong(),
             )
-            total = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
+            if self.width > 1:
+                total = teachers.sum_of_unit_shares(ensemble, points)
+            else:
+                total = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
             total = total + noise.gaussian(self.sigma, total.size).reshape(total.shape)
             self.told(total)
-            student.step(shrunk(total / s.n_teachers, self.sigma / s.n_teachers, weights, space.variances))
+            means, unsure = total / s.n_teachers, self.sigma / s.n_teachers
+            if self.width > 1:
+                constant = shrunk_constant(means, unsure)
+                means = space.values.T @ means
+            else:
+                constant, means = np.zeros(1), means[:, None]
+            student.step(Function(shrunk(means, unsure, weights, space.variances), constant))
         for _ in range(_LAST):
             student.step(None)
-        found = space.weights(student.coefficients, student.intercepts)
-        return PublicKernelClassifier(space.features, found)
+        return PublicKernelClassifier(space.features, space.weights(*student.function))
 
     def attacks(self) -> list[SampledAttack]:
         """Private sets that differ in one record, for an audit, put to `learn` itself."""
@@ -241,29 +261,42 @@ def shrunk(means: FloatArray, noise: float, weights: FloatArray, variances: Floa
     return found
 
 
+def shrunk_constant(means: FloatArray, noise: float) -> FloatArray:
+    """Shrink the mean over points of noisy shares, less that over classes, by what noise makes of it."""
+    n_points, q = means.shape
+    constant = means.mean(axis=0) - means.mean()
+    chance = noise**2 * (1 - 1 / q) / n_points
+    found: FloatArray = constant * max(0.0, 1 - chance / max(float((constant**2).mean()), 1e-300))
+    return found
+
+
+class Function(NamedTuple):
+    """A function: coefficients along directions, of shape (r, q), and a constant, of shape (q,)."""
+
+    coefficients: FloatArray
+    constant: FloatArray
+
+
 class _Student:
-    """The student on its way: what is public of it, and its functions' values at the records. PRIVATE.
+    """The student on its way: what is public of it, and its values at the records. PRIVATE.
 
     Attributes
     ----------
-    coefficients : ndarray of shape (r, q)
-        Of its function along each direction. PUBLIC.
-    intercepts : ndarray of shape (q,)
-        PUBLIC.
+    function : Function
+        Its scores. PUBLIC.
     """
 
     def __init__(
-        self, space: PublicDirections, private: PrivateRecords, newton: NewtonStep, noise: Noise, width: int
+        self, space: PublicDirections, private: PrivateRecords, newton: NewtonStep, noise: Noise
     ) -> None:
-        self.coefficients = np.zeros((len(space.variances), width))
-        self.intercepts = np.zeros(width)
+        self.function = Function(np.zeros((len(space.variances), newton.width)), np.zeros(newton.width))
         self._space, self._newton, self._noise, self._y = space, newton, noise, private.y
         self._features = space.features.apply(private.X)
-        self._values = np.zeros((private.n_records, width))
+        self._values = np.zeros((private.n_records, newton.width))
 
     def wrong(self) -> FloatArray:
         """How wrong it is on each record: 1 for one that guesses; never 0, a teacher needs weight."""
-        shares = probabilities(self._values + self.intercepts)
+        shares = probabilities(self._values)
         if shares.shape[1] == 1:
             shares = np.hstack([1 - shares, shares])
         n_classes = shares.shape[1]
@@ -271,28 +304,41 @@ class _Student:
         weights: FloatArray = np.maximum(missed, 1e-6)
         return weights
 
-    def step(self, found: FloatArray | None) -> None:
-        """Add a function, if any, and fit intercepts and slopes by one step."""
-        width = len(self.intercepts)
-        parts, private, slopes = [], [], []
-        spread = float((self._space.values @ self.coefficients).std())
-        if spread > _NOTHING:
-            parts, private, slopes = [self.coefficients / spread], [self._values / spread], [spread]
-        new = 0.0 if found is None else float((self._space.values @ found).std())
-        if found is not None and new > _NOTHING:
-            parts, private = [*parts, found / new], [*private, self._at_records(found / new)]
-            slopes = [*slopes, 0.0]
-        known = [self._space.values @ part for part in parts]
-        start = np.concatenate([self.intercepts, slopes])
-        at = self._newton.take(start, known, private, self._y, self._noise, width)
-        self.intercepts = at[:width]
-        if parts:
-            self.coefficients = np.tensordot(at[width:], parts, axes=1)
-            self._values = np.tensordot(at[width:], private, axes=1)
+    def step(self, found: Function | None) -> None:
+        """Add a function, if any, and fit intercept and slopes by one step."""
+        fitted = self._newton.intercepts
+        start, parts, known, private = [0.0] * fitted, [], [], []
+        if fitted:  # it has a number of its own
+            start = self.function.constant.tolist()
+            old = Function(self.function.coefficients, np.zeros(1))
+            at_records = self._values - self.function.constant
+        else:
+            old, at_records = self.function, self._values
+        for function, values, slope in ((old, at_records, 1.0), (found, None, 0.0)):
+            if function is None:
+                continue
+            there = self._space.values @ function.coefficients + function.constant
+            spread = float(np.sqrt(np.mean(there**2)))
+            if spread > _NOTHING:
+                parts.append(Function(*(part / spread for part in function)))
+                known.append(there / spread)
+                private.append(self._at_records(function) / spread if values is None else values / spread)
+                start.append(slope * spread)
+        at = self._newton.take(np.array(start), known, private, self._y, self._noise)
+        constant = np.concatenate([at[:fitted], np.zeros(self._newton.width - fitted)])
+        coefficients = np.zeros_like(self.function.coefficients)
+        self._values = np.tile(constant, (len(self._y), 1))
+        for slope, part, values in zip(at[fitted:], parts, private, strict=True):
+            coefficients, constant = (
+                coefficients + slope * part.coefficients,
+                constant + slope * part.constant,
+            )
+            self._values += slope * values
+        self.function = Function(coefficients, constant)
 
-    def _at_records(self, coefficients: FloatArray) -> FloatArray:
+    def _at_records(self, function: Function) -> FloatArray:
         """Values of a function at the records, shape (n, q)."""
-        weights = self._space.weights(coefficients, np.zeros(len(self.intercepts))) * UNIT
+        weights = self._space.weights(*function) * UNIT
         values = np.empty_like(self._values)
         for first in range(0, len(values), _ROWS):
             rows = slice(first, first + _ROWS)

@@ -97,7 +97,11 @@ def spent_by(p, private, neighbour, public, monkeypatch):
     Both are given the same answers, noise alone, so that each round sees the same student on both.
     """
     exact = []
-    for name, module in (("sum_of_unit_vectors", teachers), ("clipped_sum", calibration)):
+    for name, module in (
+        ("sum_of_unit_vectors", teachers),
+        ("sum_of_unit_shares", teachers),
+        ("clipped_sum", calibration),
+    ):
         real = getattr(module, name)
 
         def noted(*args, real=real):
@@ -159,6 +163,12 @@ def test_seeded_bug_sensitivity_1_instead_of_2(monkeypatch):
     assert spent_by(p, *worst(), monkeypatch) > 1.5 * p.mu
 
 
+def test_noise_for_several_classes_is_for_shares():
+    p = plan(setting(1.0, 3))
+    assert p.sigma == math.sqrt(2) / p.mu_sum
+    assert p.describe()["sensitivity"] == math.sqrt(2)
+
+
 def test_seeded_bug_norm_forgotten(monkeypatch):
     """Vectors as they are: a teacher's largest number is 1, its norm is more with more directions."""
     p = plan(setting(1.0, 2, 1, 4, "logistic", C=1e6))
@@ -196,9 +206,7 @@ def _without_noise(right):
         def gaussian(self, scale, size):
             return np.zeros(size)
 
-    return lambda self, start, public, private, y, noise, width: right(
-        self, start, public, private, y, Silent(), width
-    )
+    return lambda self, start, public, private, y, noise: right(self, start, public, private, y, Silent())
 
 
 def test_shares_of_the_budget_add_up():
@@ -243,9 +251,35 @@ def test_one_record_changes_one_teachers_vector_to_the_bit(name, sparse):
         Z, labels = X.copy(), y.copy()
         Z[part[0]], labels[part] = row, np.r_[1 - y[part[0]], y[part[1:]]]
         after, other = vectors(Z, labels)
-        assert set(np.flatnonzero((before != after).any(axis=(1, 2)))) <= {7}
+        assert set(np.flatnonzero((before != after).any(axis=1))) <= {7}
         assert np.linalg.norm(total - other) <= 2
         assert np.linalg.norm(total) <= 24
+
+
+@pytest.mark.parametrize("name", ["tree", "linear_svm", MOODY])
+def test_one_record_changes_one_teachers_shares_to_the_bit(name):
+    """Of a sum of unit vectors that are not negative: by sqrt(2) at most, and by nearly as much at worst."""
+    X, y = data(3, n=240)
+    points = data(n=M, seed=1)[0]
+
+    def total(X, y):
+        learner = make_learner(name, {}, seed=None, n_classes=3)
+        rng = np.random.default_rng(1)
+        options = {"n_teachers": 24, "learner": learner, "rng": rng, "n_classes": 3, "strict": False}
+        return teachers.sum_of_unit_shares(teachers.train(PrivateRecords(X, y), **options), points)
+
+    part = teachers.partition(240, 24, np.random.default_rng(1))[7]
+    y[part] = 1  # a constant teacher
+    before = total(X, y)
+    assert before.min() >= 0
+    moved = []
+    for row, label in ((0.0, 0), (-1e29, 2), (1.7e308, 2), (5e-324, 0)):
+        Z, labels = X.copy(), y.copy()
+        Z[part[0]], labels[part[0]] = row, label
+        moved.append(np.linalg.norm(total(Z, labels) - before))
+    labels[part] = 2  # as many records as it takes
+    assert max(moved) <= math.sqrt(2)
+    assert 1.41 < np.linalg.norm(total(X, labels) - before) <= math.sqrt(2)
 
 
 def test_a_teacher_with_nothing_to_say_says_0():
