@@ -75,6 +75,10 @@ class ScoreBoostingPlan:
     and the student's scores F become ``b + alpha F + beta h``: intercept and slopes fitted to the private
     records by a `NewtonStep` of its own, and by three more after the last round.
 
+    For more than two classes, where a teacher's scores are its probabilities (or its votes) of all classes,
+    these are scaled to norm 1 as they are, so that none is negative and sqrt(2) is the sensitivity, not 2;
+    the mean over points, a function's constant, then comes with them, and slopes alone are fitted.
+
     Why so: many weak teachers agree on a direction long before their votes do, and an intercept that most
     of them share swallows votes but not centred scores. A vector of norm 1 has the sensitivity of one vote
     for all directions at once; the weights share the noise out among them.
@@ -84,7 +88,8 @@ class ScoreBoostingPlan:
     independently of the records and disjoint, and a record's weight depends on it and on what was released
     before; so one replaced record changes one teacher, to the bit (`pate_cli.teachers`). Directions and
     their weights are made from public points and numbers. `teachers.sum_of_unit_vectors` then moves by at
-    most 2 in L2, and its coordinates get N(0, (2/mu_r)^2): mu_r-GDP. *A calibration step:* mu_c-GDP, see
+    most 2 in L2, and its coordinates get N(0, (2/mu_r)^2): mu_r-GDP. (`teachers.sum_of_unit_shares` moves by
+    at most sqrt(2), which then stands in place of 2.) *A calibration step:* mu_c-GDP, see
     `NewtonStep`. *All of it:* T rounds and T + 3 steps, adaptively composed, are mu-GDP with
     ``mu^2 = T mu_r^2 + (T + 3) mu_c^2`` (Dong, Roth, Su 2022, Corollary 2), where mu is the largest with
     which the exact profile (Balle and Wang 2018) gives (eps, delta); `calibration` is the share of

@@ -209,6 +209,14 @@ def _without_noise(right):
     return lambda self, start, public, private, y, noise: right(self, start, public, private, y, Silent())
 
 
+@pytest.mark.parametrize(("n_classes", "rounds"), [(2, 8), (3, 4)])
+def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds):
+    assert plan(setting(n_classes=n_classes)).rounds == rounds
+    assert boosting.auto_count(6499, n_classes) == 541
+    assert boosting.auto_count(16_000, 26) == 615
+    assert boosting.auto_count(5, n_classes) == 1
+
+
 def test_shares_of_the_budget_add_up():
     for eps in (0.1, 1.0, 10.0):
         p = plan(setting(eps), rounds=5, calibration=0.3)
