@@ -139,11 +139,8 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     delta = 1 / sizes.n_private if config.delta is None else config.delta
     ell = sizes.budget if m.queries == "active" else sizes.n_public
     public = (sizes.n_private, ell, dataset.n_features, dataset.n_classes, config.eps, delta)
-    count = t.count
-    if t.auto_count and m.name == "score_boosting":
-        count = boosting.auto_count(sizes.n_private, dataset.n_classes)
-    elif t.auto_count:
-        count = mechanisms.auto_count(*public, rounds=m.rounds)
+    auto_count = boosting.auto_count if m.name == "score_boosting" else mechanisms.auto_count
+    count = auto_count(*public, rounds=m.rounds) if t.auto_count else t.count
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
     sparse = datasets.becomes_sparse(dataset)
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)

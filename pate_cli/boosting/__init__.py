@@ -20,7 +20,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Options of each learner here (`mechanism.OPTION`), with their defaults."""
 
 
-def auto_count(n_private: int, n_classes: int) -> int:
+def auto_count(
+    n_private: int,
+    n_queries: int,
+    n_features: int,
+    n_classes: int,
+    eps: float,
+    delta: float,
+    *,
+    rounds: int = 1,
+) -> int:
     """Choose the number of teachers of `score_boosting` from public numbers: 12 records each, or one a class.
 
     Scores are averaged, not counted, so a teacher need not be right, only lean to what is right: many weak
@@ -30,6 +39,8 @@ def auto_count(n_private: int, n_classes: int) -> int:
     Parameters
     ----------
     n_private, n_classes : int
+    n_queries, n_features, eps, delta, rounds
+        As in `mechanisms.auto_count`; the rule does without.
 
     Returns
     -------

@@ -212,9 +212,9 @@ def _without_noise(right):
 @pytest.mark.parametrize(("n_classes", "rounds"), [(2, 8), (3, 4)])
 def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds):
     assert plan(setting(n_classes=n_classes)).rounds == rounds
-    assert boosting.auto_count(6499, n_classes) == 541
-    assert boosting.auto_count(16_000, 26) == 615
-    assert boosting.auto_count(5, n_classes) == 1
+    assert boosting.auto_count(6499, 163, 112, n_classes, 1.0, 1e-4) == 541
+    assert boosting.auto_count(16_000, 400, 16, 26, 1.0, 1e-4) == 615
+    assert boosting.auto_count(5, 2, 3, n_classes, 1.0, 1e-4) == 1
 
 
 def test_shares_of_the_budget_add_up():
