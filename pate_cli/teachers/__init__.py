@@ -1,7 +1,20 @@
 """Disjoint parts of the private records, a teacher on each, and their votes; knows no privacy."""
 
+from pate_cli.teachers.directions import score_vectors, sum_of_unit_shares, sum_of_unit_vectors
 from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, fit_part, train
 from pate_cli.teachers.parts import n_teachers, partition
 from pate_cli.teachers.progress import watched
 
-__all__ = ["Ensemble", "Failures", "Teacher", "fit_part", "n_teachers", "partition", "train", "watched"]
+__all__ = [
+    "Ensemble",
+    "Failures",
+    "Teacher",
+    "fit_part",
+    "n_teachers",
+    "partition",
+    "score_vectors",
+    "sum_of_unit_shares",
+    "sum_of_unit_vectors",
+    "train",
+    "watched",
+]

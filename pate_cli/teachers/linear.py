@@ -59,6 +59,11 @@ class Together(_Private, Sequence[Any]):
         k = range(len(self))[k]
         return self.alone[k] if k in self.alone else self.made(int(np.searchsorted(self._numbers, k)))
 
+    def rows(self, numbers: range) -> tuple[IntArray, IntArray]:
+        """Rows of those of consecutive teachers that were fitted together, and their places in `numbers`."""
+        first, end = np.searchsorted(self._numbers, [numbers.start, numbers.stop])
+        return np.arange(first, end), self._numbers[first:end] - numbers.start
+
     def made(self, row: int) -> Any:
         """Make the teacher of one row of the coefficients."""
         return self._make(int(self._numbers[row]), self.coefficients[row])

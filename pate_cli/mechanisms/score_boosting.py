@@ -1,0 +1,393 @@
+"""Boosting by scores: teachers of any kind, whose real scores are released in weighted public directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pate_cli import learners, teachers
+from pate_cli.checks import Or, Real, Whole, option
+from pate_cli.mechanisms.baselines.public_features import UNIT
+from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
+from pate_cli.mechanisms.protocol import Plan, SampledAttack
+from pate_cli.mechanisms.score_calibration import NewtonStep
+from pate_cli.mechanisms.score_directions import PublicDirections, direction_weights, enough_points
+from pate_cli.privacy.gaussian import mu_of
+from pate_cli.privacy.noise import Noise
+from pate_cli.types import (
+    Answers,
+    FloatArray,
+    PrivacyLoss,
+    Private,
+    PrivateRecords,
+    PublicPoints,
+    Released,
+    Setting,
+)
+
+__all__ = ["Options", "ScoreBoostingPlan", "auto_count", "plan"]
+
+_SENSITIVITY = 2.0
+"""L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
+
+_SENSITIVITY_OF_SHARES = math.sqrt(2.0)
+"""The same, where no number of a vector is negative."""
+
+_LAST = 3  # steps of the calibration after all rounds
+_AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
+_NOTHING = 1e-12  # standard deviation of a function below which it is none
+_ROWS = 4096  # records at a time: a constant
+
+
+class PublicSide(NamedTuple):
+    """What is made from public points alone.
+
+    Attributes
+    ----------
+    points : ndarray or csr_matrix of shape (m, d)
+        Those that teachers are asked about.
+    space : PublicDirections
+    weights : ndarray of shape (r,)
+        Of the directions.
+    """
+
+    points: Any
+    space: PublicDirections
+    weights: FloatArray
+
+
+def _unheard(released: FloatArray) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=score_boosting`."""
+
+    rounds: int | None = option("auto", Or("auto", Whole(1, 100)))
+    calibration: float = option(0.15, Real(0, 1, open_above=True))
+    """Share of mu^2 for the private intercepts and slopes."""
+
+
+def auto_count(
+    n_private: int,
+    n_queries: int,
+    n_features: int,
+    n_classes: int,
+    eps: float,
+    delta: float,
+    *,
+    rounds: int = 1,
+) -> int:
+    """Choose the number of teachers of `score_boosting` from public numbers: 12 records each, or one a class.
+
+    Scores are averaged, not counted, so a teacher need not be right, only lean to what is right: many weak
+    ones serve better than few good ones, down to where a part lacks most of the classes. Measured on
+    mushroom (8, 12 and 20 records do alike), digits and letter.
+
+    Parameters
+    ----------
+    n_private, n_classes : int
+    n_queries, n_features, eps, delta, rounds
+        As in `mechanisms.auto_count`; the rule does without.
+
+    Returns
+    -------
+    int
+        K in [1, n_private].
+    """
+    return max(1, n_private // max(12, n_classes))
+
+
+def plan(options: Options, setting: Setting) -> Plan:
+    """Share out the budget; the rounds come with the run."""
+    rounds = options.rounds or (8 if setting.n_classes == 2 else 4)
+    return ScoreBoostingPlan(setting, rounds, options.calibration)
+
+
+@dataclass(frozen=True)
+class ScoreBoostingPlan(Plan):
+    r"""Boosting by scores: the student adds, in each round, what teachers say on what it still gets wrong.
+
+    Teachers may be any classifiers. In a round the records, with weights ``(1 - p(y | x)) C/(C-1)`` by how
+    wrong the student is on them, are dealt out to K teachers, and each scores the public points. Of its
+    scores one vector is kept: their mean over the points taken out, projected on orthogonal directions that
+    the public points span in a kernel, weighted by direction, scaled to norm 1. The noisy sum of these
+    vectors is released. Their mean, shrunk by a Gaussian process that knows the noise, is a function h,
+    and the student's scores F become ``b + alpha F + beta h``: intercept and slopes fitted to the private
+    records by a `NewtonStep` of its own, and by three more after the last round.
+
+    For more than two classes, where a teacher's scores are its probabilities (or its votes) of all classes,
+    these are scaled to norm 1 as they are, so that none is negative and sqrt(2) is the sensitivity, not 2;
+    the mean over points, a function's constant, then comes with them, and slopes alone are fitted.
+
+    Why so: many weak teachers agree on a direction long before their votes do, and an intercept that most
+    of them share swallows votes but not centred scores. A vector of norm 1 has the sensitivity of one vote
+    for all directions at once; the weights share the noise out among them.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (replaced by any other
+    of finite numbers; n, K and the part sizes are public). *A round's sum:* parts are dealt out
+    independently of the records and disjoint, and a record's weight depends on it and on what was released
+    before; so one replaced record changes one teacher, to the bit (`pate_cli.teachers`). Directions and
+    their weights are made from public points and numbers. `teachers.sum_of_unit_vectors` then moves by at
+    most 2 in L2, and its coordinates get N(0, (2/mu_r)^2): mu_r-GDP. (`teachers.sum_of_unit_shares` moves by
+    at most sqrt(2), which then stands in place of 2.) *A calibration step:* mu_c-GDP, see
+    `NewtonStep`. *All of it:* T rounds and T + 3 steps, adaptively composed, are mu-GDP with
+    ``mu^2 = T mu_r^2 + (T + 3) mu_c^2`` (Dong, Roth, Su 2022, Corollary 2), where mu is the largest with
+    which the exact profile (Balle and Wang 2018) gives (eps, delta); `calibration` is the share of
+    ``mu^2`` that the steps have. Shrinkage and the model are post-processing. The noise itself is a
+    continuous draw in floating point here, as in every experiment.
+
+    Attributes
+    ----------
+    setting : Setting
+    rounds : int
+        T.
+    calibration : float
+        Share of mu^2 for the intercepts and slopes, in (0, 1).
+    told : callable
+        Is given every noisy sum and every noisy gradient, as it is released; an audit listens.
+
+    References
+    ----------
+    Friedman, Hastie, Tibshirani. Additive logistic regression: a statistical view of boosting. Annals of
+    Statistics 28(2), 2000. Papernot et al. Scalable private learning with PATE. ICLR 2018.
+    """
+
+    setting: Setting
+    rounds: int
+    calibration: float
+    told: Callable[[FloatArray], object] = field(default=_unheard, repr=False, compare=False)
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all rounds."""
+        s = self.setting
+        if math.isinf(s.eps):
+            return PrivacyLoss(math.inf, 0.0, "no noise")
+        how = f"exact Gaussian profile of {self.rounds} sums and {self.rounds + _LAST} gradients"
+        return PrivacyLoss(s.eps, s.delta, how, mu=self.mu)
+
+    @property
+    def mu(self) -> float:
+        """GDP parameter of all that is released."""
+        return math.inf if math.isinf(self.setting.eps) else mu_of(self.setting.eps, self.setting.delta)
+
+    @property
+    def mu_sum(self) -> float:
+        """GDP parameter of one round's sum, mu_r."""
+        return self.mu * math.sqrt((1 - self.calibration) / self.rounds)
+
+    @property
+    def mu_step(self) -> float:
+        """GDP parameter of one calibration step, mu_c."""
+        return self.mu * math.sqrt(self.calibration / (self.rounds + _LAST))
+
+    @property
+    def sensitivity(self) -> float:
+        """L2 sensitivity of one round's sum."""
+        return _SENSITIVITY if self.width == 1 else _SENSITIVITY_OF_SHARES
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise on a coordinate of a sum; 0 for eps = inf."""
+        return self.sensitivity / self.mu_sum
+
+    @property
+    def n_teachers(self) -> int:
+        """K, in each round."""
+        return self.setting.n_teachers
+
+    @property
+    def width(self) -> int:
+        """Columns of the scores, q: 1 for two classes, else one a class."""
+        return 1 if self.setting.n_classes == 2 else self.setting.n_classes
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return {
+            "rounds": self.rounds,
+            "calibration": self.calibration,
+            "sigma": self.sigma,
+            "sensitivity": self.sensitivity,
+            "mu_sum": self.mu_sum,
+            "mu_step": self.mu_step,
+        }
+
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
+        """Do the rounds; see `Plan`."""
+        model = self.fit(private.records, self.look_at(public, rng), noise, rng)
+        everything = np.arange(public.n_points, dtype=np.int64)
+        answered = Answers(everything, model.predict(public.X), n_teachers=self.n_teachers)
+        return Released(model, answered, self.guarantee)
+
+    def look_at(self, public: PublicPoints, rng: np.random.Generator) -> PublicSide:
+        """Make all that is made from public points; no private record is there to be looked at."""
+        if self.width > 1:
+            space = PublicDirections.of(public.X, rng)
+            return PublicSide(public.X, space, np.ones(len(space.variances)))
+        points = enough_points(public.X, rng)
+        space = PublicDirections.of(points, rng)
+        return PublicSide(points, space, direction_weights(space, points, self.setting, rng))
+
+    def fit(
+        self, private: PrivateRecords, side: PublicSide, noise: Noise, rng: np.random.Generator
+    ) -> PublicKernelClassifier:
+        """Do the rounds, all that looks at private records; an audit attacks this."""
+        s, (points, space, weights) = self.setting, side
+        learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
+        newton = NewtonStep(self.mu_step, self.told, self.width)
+        student = _Student(space, private, newton, noise)
+        for _ in range(self.rounds):
+            ensemble = teachers.train(
+                private,
+                n_teachers=s.n_teachers,
+                learner=learner,
+                rng=rng,
+                n_classes=s.n_classes,
+                sample_weight=student.wrong(),
+            )
+            if self.width > 1:
+                total = teachers.sum_of_unit_shares(ensemble, points)
+            else:
+                total = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
+            total = total + noise.gaussian(self.sigma, total.size).reshape(total.shape)
+            self.told(total)
+            means, unsure = total / s.n_teachers, self.sigma / s.n_teachers
+            if self.width > 1:
+                constant = shrunk_constant(means, unsure)
+                means = space.values.T @ means
+            else:
+                constant, means = np.zeros(1), means[:, None]
+            student.step(Function(shrunk(means, unsure, weights, space.variances), constant))
+        for _ in range(_LAST):
+            student.step(None)
+        return PublicKernelClassifier(space.features, space.weights(*student.function))
+
+    def attacks(self) -> list[SampledAttack]:
+        """Private sets that differ in one record, for an audit, put to `learn` itself."""
+        from pate_cli.mechanisms.score_attack import attacks
+
+        return attacks(self)
+
+
+def shrunk(means: FloatArray, noise: float, weights: FloatArray, variances: FloatArray) -> FloatArray:
+    """Turn noisy means of unit vectors into coefficients: the posterior mean of a Gaussian process.
+
+    A coefficient of the function is a mean divided by its direction's weight, with noise of a variance
+    that is known; its prior variance is `variances` times an amplitude, which maximises the evidence.
+
+    Parameters
+    ----------
+    means : ndarray of shape (r, q)
+        For several classes their mean over classes is taken out: exact ones have none.
+    noise : float
+        Standard deviation of the noise on each of them.
+    weights, variances : ndarray of shape (r,)
+
+    Returns
+    -------
+    ndarray of shape (r, q)
+    """
+    q = means.shape[1]
+    if q > 1:
+        means = means - means.mean(axis=1, keepdims=True)
+    seen = means / weights[:, None]
+    known = ((noise / weights) ** 2 * (1.0 if q == 1 else 1 - 1 / q))[:, None]
+    prior = variances[:, None]
+    total = _AMPLITUDES[:, None, None] * prior + known
+    evidence = -0.5 * (seen**2 / total + np.log(total)).sum(axis=(1, 2))
+    prior = prior * _AMPLITUDES[evidence.argmax()]
+    found: FloatArray = seen * prior / (prior + known)
+    return found
+
+
+def shrunk_constant(means: FloatArray, noise: float) -> FloatArray:
+    """Shrink the mean over points of noisy shares, less that over classes, by what noise makes of it."""
+    n_points, q = means.shape
+    constant = means.mean(axis=0) - means.mean()
+    chance = noise**2 * (1 - 1 / q) / n_points
+    found: FloatArray = constant * max(0.0, 1 - chance / max(float((constant**2).mean()), 1e-300))
+    return found
+
+
+class Function(NamedTuple):
+    """A function: coefficients along directions, of shape (r, q), and a constant, of shape (q,)."""
+
+    coefficients: FloatArray
+    constant: FloatArray
+
+
+class _Student:
+    """The student on its way: what is public of it, and its values at the records. PRIVATE.
+
+    Attributes
+    ----------
+    function : Function
+        Its scores. PUBLIC.
+    """
+
+    def __init__(
+        self, space: PublicDirections, private: PrivateRecords, newton: NewtonStep, noise: Noise
+    ) -> None:
+        self.function = Function(np.zeros((len(space.variances), newton.width)), np.zeros(newton.width))
+        self._space, self._newton, self._noise, self._y = space, newton, noise, private.y
+        self._features = space.features.apply(private.X)
+        self._values = np.zeros((private.n_records, newton.width))
+
+    def wrong(self) -> FloatArray:
+        """How wrong it is on each record: 1 for one that guesses; never 0, a teacher needs weight."""
+        shares = probabilities(self._values)
+        if shares.shape[1] == 1:
+            shares = np.hstack([1 - shares, shares])
+        n_classes = shares.shape[1]
+        missed = (1 - shares[np.arange(len(self._y)), self._y]) * n_classes / (n_classes - 1)
+        weights: FloatArray = np.maximum(missed, 1e-6)
+        return weights
+
+    def step(self, found: Function | None) -> None:
+        """Add a function, if any, and fit intercept and slopes by one step."""
+        fitted = self._newton.intercepts
+        start, parts, known, private = [0.0] * fitted, [], [], []
+        if fitted:  # it has a number of its own
+            start = self.function.constant.tolist()
+            old = Function(self.function.coefficients, np.zeros(1))
+            at_records = self._values - self.function.constant
+        else:
+            old, at_records = self.function, self._values
+        for function, values, slope in ((old, at_records, 1.0), (found, None, 0.0)):
+            if function is None:
+                continue
+            there = self._space.values @ function.coefficients + function.constant
+            spread = float(np.sqrt(np.mean(there**2)))
+            if spread > _NOTHING:
+                parts.append(Function(*(part / spread for part in function)))
+                known.append(there / spread)
+                private.append(self._at_records(function) / spread if values is None else values / spread)
+                start.append(slope * spread)
+        at = self._newton.take(np.array(start), known, private, self._y, self._noise)
+        constant = np.concatenate([at[:fitted], np.zeros(self._newton.width - fitted)])
+        coefficients = np.zeros_like(self.function.coefficients)
+        self._values = np.tile(constant, (len(self._y), 1))
+        for slope, part, values in zip(at[fitted:], parts, private, strict=True):
+            coefficients, constant = (
+                coefficients + slope * part.coefficients,
+                constant + slope * part.constant,
+            )
+            self._values += slope * values
+        self.function = Function(coefficients, constant)
+
+    def _at_records(self, function: Function) -> FloatArray:
+        """Values of a function at the records, shape (n, q)."""
+        weights = self._space.weights(*function) * UNIT
+        values = np.empty_like(self._values)
+        for first in range(0, len(values), _ROWS):
+            rows = slice(first, first + _ROWS)
+            values[rows] = self._features[rows] @ weights
+        return values

@@ -1,0 +1,139 @@
+"""Intercepts and slopes of a few known functions, learned from all private records by noisy Newton steps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pate_cli.mechanisms.baselines.public_model import probabilities
+from pate_cli.privacy.noise import Noise
+from pate_cli.types import FloatArray, IntArray
+
+__all__ = ["NewtonStep"]
+
+_CLIP = 0.5  # of the size that most gradients have before anything is learnt
+_MOST = 0.9  # as many of the public points as are taken for most
+_DAMPING = (1e-3, 0.3)  # of the Hessian: at least, and of the noise
+_FARTHEST = 2.0  # most that a number moves in a step
+_BITS = 52
+_FINE = 30
+
+
+@dataclass(frozen=True)
+class NewtonStep:
+    """A damped Newton step on the logistic loss of scores ``b + sum_i a_i f_i(x)``: b and a_i are fitted.
+
+    b and each a_i are one number; for more than two classes there is no b. The gradient is the private
+    records', each one's clipped; the Hessian has no labels in it and is the public points'.
+
+    **Guarantee.** mu-GDP for neighbours that differ in one private record, replaced by another. The
+    functions, b and a are public (released before), so a record's gradient depends on that record alone; it
+    is shrunk to L2 norm `clip` (a public number) less 1e-9 of it and truncated towards 0 to whole multiples
+    of a power of two, whose sum is exact: replacing one record moves the sum by at most ``2 clip``, and
+    each coordinate gets N(0, sigma^2) with ``sigma = 2 clip/mu`` (Dong, Roth, Su 2022, Theorem 2). The rest
+    is post-processing.
+
+    Attributes
+    ----------
+    mu : float
+        Of one step; inf for no noise.
+    told : callable
+        Is given the noisy gradient of a step, which is what it releases.
+    width : int
+        Columns of the scores, q: 1 for two classes, else C.
+    """
+
+    mu: float
+    told: Callable[[FloatArray], object]
+    width: int
+
+    @property
+    def intercepts(self) -> int:
+        """How many intercepts are fitted."""
+        return int(self.width == 1)
+
+    def clip(self, functions: Sequence[FloatArray]) -> float:
+        """Bound on a record's gradient, from the functions' values at public points, each (m, q)."""
+        sizes = np.sqrt(self.intercepts + sum((values**2).sum(axis=1) for values in functions))
+        residual = 1.0 if self.width == 1 else math.sqrt(1 - 1 / self.width)
+        most = float(np.quantile(sizes, _MOST)) if functions else 1.0
+        return _CLIP * residual * most
+
+    def take(
+        self,
+        start: FloatArray,
+        public: Sequence[FloatArray],
+        private: Sequence[FloatArray],
+        y: IntArray,
+        noise: Noise,
+    ) -> FloatArray:
+        """Move from `start` by one step.
+
+        Parameters
+        ----------
+        start : ndarray of shape (intercepts + number of functions,)
+            b, then a.
+        public, private : sequences of ndarray
+            Values of the functions at public points, of shape (m, q), and at private records, of (n, q).
+        y : ndarray of int64, shape (n,)
+            Class codes.
+        noise : Noise
+
+        Returns
+        -------
+        ndarray like `start`
+        """
+        clip, n = self.clip(public), len(y)
+        sigma = 2 * clip / self.mu
+        gradient = clipped_sum(self._gradients(start, private, y), clip)
+        gradient = gradient + noise.gaussian(sigma, len(start))
+        self.told(gradient)
+        gradient = gradient / n
+        hessian = self._hessian(start, public)
+        damping = _DAMPING[0] + _DAMPING[1] * sigma * math.sqrt(len(start)) / n
+        step = np.linalg.solve(hessian + damping * np.eye(len(start)), gradient)
+        moved: FloatArray = start + step * min(
+            1.0, _FARTHEST / max(float(np.abs(step).max(initial=0)), 1e-12)
+        )
+        return moved
+
+    def _scores(self, at: FloatArray, functions: Sequence[FloatArray], rows: int) -> FloatArray:
+        scores = np.full((rows, self.width), at[: self.intercepts].sum())
+        for slope, values in zip(at[self.intercepts :], functions, strict=True):
+            scores += slope * values
+        return scores
+
+    def _gradients(self, at: FloatArray, functions: Sequence[FloatArray], y: IntArray) -> FloatArray:
+        """Gradient of each record's log likelihood, shape (n, intercepts + number of functions)."""
+        residuals = -probabilities(self._scores(at, functions, len(y)))
+        if self.width == 1:
+            residuals[:, 0] += y
+        else:
+            residuals[np.arange(len(y)), y] += 1
+        slopes = [(residuals * values).sum(axis=1) for values in functions]
+        return np.column_stack([residuals[:, : self.intercepts], *slopes])
+
+    def _hessian(self, at: FloatArray, functions: Sequence[FloatArray]) -> FloatArray:
+        """Mean over public points of the Hessian of the loss; of no functions, at one point."""
+        rows = len(functions[0]) if functions else 1
+        shares = probabilities(self._scores(at, functions, rows))
+        ones = [np.ones((rows, self.width))] * self.intercepts
+        slopes = np.stack([*ones, *functions], axis=-1) if len(at) else np.zeros((rows, self.width, 0))
+        if self.width == 1:
+            shares = shares * (1 - shares)
+            return np.asarray(np.einsum("mqi,mq,mqj->ij", slopes, shares, slopes) / rows)
+        mean = np.einsum("mq,mqi->mi", shares, slopes)
+        hessian = np.einsum("mqi,mq,mqj->ij", slopes, shares, slopes, optimize=True) - mean.T @ mean
+        return np.asarray(hessian / rows)
+
+
+def clipped_sum(gradients: FloatArray, clip: float) -> FloatArray:
+    """Add up rows, each shrunk to norm at most `clip`: exact, whatever the order."""
+    unit = 2.0 ** -min(_FINE, _BITS - math.ceil(math.log2(len(gradients) + 1)))  # of the clip
+    norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
+    factors = (1 - 1e-9) / np.maximum(norms, clip)  # to a norm of at most 1, in multiples of the clip
+    total: FloatArray = np.trunc(gradients * (factors / unit)[:, None]).sum(axis=0)
+    return total * (unit * clip)

@@ -1,0 +1,173 @@
+"""What teachers say of points as real scores: one vector of norm 1 a teacher, and their sum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pate_cli.teachers.linear import Together
+from pate_cli.teachers.voting import Ensemble, Teacher, apart, quick
+from pate_cli.types import FloatArray
+
+__all__ = ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors"]
+
+_AT_ONCE = 256  # linear teachers asked at once: a constant, and a teacher's place is its number
+_BITS = 52  # that a sum over teachers may use: whole numbers of so many are exact
+_FINE = 40
+_MARGIN = 1 - 1e-9  # of norm 1: more than all rounding on the way to it
+
+
+def score_vectors(
+    ensemble: Ensemble, points: Any, directions: FloatArray
+) -> Iterator[tuple[range, FloatArray]]:
+    """Give each teacher's scores of the points, projected; a few teachers at a time. PRIVATE.
+
+    For two classes. A score is the decision function, or else the probability of class 1, or else the
+    vote. A teacher that learned
+    nothing, or fails on the points, or gives a number that is not finite has scores of 0. Where numbers are
+    huge or tiny, a teacher's are divided by the largest of them.
+
+    One record changes one teacher, to the bit: a teacher's numbers are made from its own by operations
+    whose shapes follow from the number of points, directions and teachers, in a place that follows from
+    its own number.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    points : ndarray or csr_matrix of shape (m, d)
+    directions : ndarray of shape (m, r)
+        Each orthogonal to the constant vector: what a teacher says of all points alike is left out.
+
+    Yields
+    ------
+    teachers : range
+        Their numbers.
+    vectors : ndarray of shape (len(teachers), r)
+    """
+    together = ensemble.teachers if isinstance(ensemble.teachers, Together) else None
+    slopes = None if together is None else np.asarray(points.T @ directions)  # (d, r)
+    with quick(), np.errstate(all="ignore"):
+        for first in range(0, ensemble.n_teachers, _AT_ONCE):
+            numbers = range(first, min(first + _AT_ONCE, ensemble.n_teachers))
+            found = np.zeros((_AT_ONCE, directions.shape[1]))
+            alone = list(numbers)
+            if together is not None and slopes is not None:
+                rows, places = together.rows(numbers)
+                coefficients = np.zeros((_AT_ONCE, len(slopes)))
+                coefficients[places] = together.coefficients[rows, :-1]
+                found[:] = _over_peak(coefficients) @ slopes
+                alone = [k for k in numbers if k in together.alone]
+            for k in alone:
+                scores = _scores(ensemble.teachers[k], points)
+                if scores is not None:
+                    found[k - first] = directions.T @ scores
+            yield numbers, found[: len(numbers)]
+
+
+def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray) -> FloatArray:
+    """Add up the teachers' projected scores, each scaled to norm 1. PRIVATE.
+
+    A teacher's vector is that of `score_vectors` divided by its L2 norm (0 stays 0), less 1e-9 of it, and
+    truncated towards 0 to whole multiples of a power of two: at most of norm 1. Sums of such multiples are
+    exact in floating point, in whatever order. So if one teacher is replaced by another the sum moves by
+    the difference of two vectors of norm at most 1: by at most 2 in L2.
+
+    Parameters
+    ----------
+    ensemble, points, directions
+        As in `score_vectors`.
+
+    Returns
+    -------
+    ndarray of shape (r,)
+    """
+    unit = _unit(ensemble.n_teachers)
+    total = 0.0
+    for _, vectors in score_vectors(ensemble, points, directions):
+        flat = _over_peak(vectors)
+        norms = np.sqrt(np.einsum("ki,ki->k", flat, flat))
+        flat *= (_MARGIN / unit / np.where(norms > 0, norms, 1.0))[:, None]
+        total = total + np.trunc(flat).sum(axis=0)
+    return np.asarray(total * unit)
+
+
+def sum_of_unit_shares(ensemble: Ensemble, points: Any) -> FloatArray:
+    """Add up the teachers' probabilities of classes, all of a teacher's scaled to norm 1. PRIVATE.
+
+    A teacher's m times C probabilities (or its votes, where it gives none; its majority, where it fails)
+    are divided by their L2 norm, less 1e-9 of it, and truncated as in `sum_of_unit_vectors`. They are not
+    negative: two such vectors a and b have ``|a - b|^2 = |a|^2 + |b|^2 - 2 a.b <= 2``. So if one teacher is
+    replaced by another the sum moves by at most sqrt(2) in L2.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+    points : ndarray or csr_matrix of shape (m, d)
+
+    Returns
+    -------
+    ndarray of shape (m, C)
+    """
+    unit = _unit(ensemble.n_teachers)
+    total = np.zeros((points.shape[0], ensemble.n_classes))
+    with quick(), np.errstate(all="ignore"):
+        for teacher in ensemble.teachers:
+            shares = _shares(teacher, points, ensemble.n_classes)
+            total += np.trunc(shares * (_MARGIN / unit / np.sqrt(np.sum(shares * shares))))
+    return np.asarray(total * unit)
+
+
+def _unit(n_teachers: int) -> float:
+    """Size of the steps of a number of norm 1, such that a sum over teachers is exact."""
+    return float(2.0 ** -min(_FINE, _BITS - math.ceil(math.log2(n_teachers + 1))))
+
+
+def _over_peak(rows: FloatArray) -> FloatArray:
+    """Divide each row by its largest magnitude; rows with a number that is not finite become 0."""
+    peaks = np.abs(rows).max(axis=1, initial=0.0)
+    sound = np.isfinite(peaks) & (peaks > 0)
+    scaled: FloatArray = np.where(sound[:, None], rows / np.where(sound, peaks, 1.0)[:, None], 0.0)
+    return scaled
+
+
+def _scores(teacher: Teacher, points: Any) -> FloatArray | None:
+    """Scores of shape (m,), less that of the first point; None where there is nothing to say."""
+    if len(teacher.classes) == 1:
+        return None
+    model = teacher.estimator
+    try:
+        with apart(teacher.seed):
+            points = points.copy()  # the next teacher gets the same points
+            if hasattr(model, "decision_function"):
+                said = np.asarray(model.decision_function(points), dtype=np.float64)
+            elif hasattr(model, "predict_proba"):
+                said = np.asarray(model.predict_proba(points), dtype=np.float64)[:, 1]
+            else:
+                said = np.asarray(model.predict(points), dtype=np.float64)
+    except (Exception, SystemExit):  # a teacher that cannot say is a constant one
+        return None
+    if said.shape != (points.shape[0],):
+        return None
+    scores: FloatArray = _over_peak(said[None])[0]
+    scores -= scores[0].copy()  # exactly 0 where all are alike
+    return scores
+
+
+def _shares(teacher: Teacher, points: Any, n_classes: int) -> FloatArray:
+    """Probabilities of all classes, shape (m, C), not negative; of each point one is positive."""
+    m = points.shape[0]
+    if len(teacher.classes) > 1 and hasattr(teacher.estimator, "predict_proba"):
+        try:
+            with apart(teacher.seed):
+                said = np.asarray(teacher.estimator.predict_proba(points.copy()), dtype=np.float64)
+            if said.shape == (m, len(teacher.classes)) and (said.max(axis=1) > 0).all():
+                shares = np.zeros((m, n_classes))
+                shares[:, teacher.classes] = np.clip(said, 0.0, 1.0)
+                if not np.isnan(shares).any():
+                    return shares
+        except (Exception, SystemExit):  # it votes for its majority, as in `predict`
+            return np.tile(np.eye(n_classes)[teacher.majority], (m, 1))
+    return np.asarray(np.eye(n_classes)[teacher.predict(points)])

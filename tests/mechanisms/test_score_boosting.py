@@ -1,0 +1,374 @@
+"""Boosting by scores: one record moves what is released by no more than the noise is for, and it learns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from pate_cli import mechanisms, teachers
+from pate_cli.commands.audit import main as audit
+from pate_cli.errors import ConfigError
+from pate_cli.learners import make_learner
+from pate_cli.mechanisms import score_boosting
+from pate_cli.mechanisms import score_calibration as calibration
+from pate_cli.mechanisms import score_directions as directions
+from pate_cli.privacy.gaussian import mu_of
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.students import load_student, save_student
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
+
+M = 64
+
+
+class Moody(ClassifierMixin, BaseEstimator):
+    """Says nothing but what its records' mean says, and fails on large ones."""
+
+    def fit(self, X, y, sample_weight=None):
+        X = X.toarray() if sp.issparse(X) else X
+        if np.abs(X).max() > 1e6:
+            raise ArithmeticError("too large")
+        self.classes_ = np.unique(y)
+        self.w_ = (X * (2 * (y == self.classes_[-1])[:, None] - 1)).sum(axis=0)
+        return self
+
+    def decision_function(self, X):
+        return X @ self.w_ * 1e200 * 1e150 if self.w_[0] > 3 else X @ self.w_
+
+    def predict(self, X):
+        return (X @ self.w_ > 0).astype(int)
+
+
+MOODY = f"{__name__}.Moody"
+
+
+def setting(eps=2.0, n_classes=2, n_teachers=40, n=480, teacher="logistic", **params):
+    return Setting(
+        eps=eps,
+        delta=1e-4,
+        n_private=n,
+        n_public=M,
+        budget=20,
+        n_features=4,
+        n_classes=n_classes,
+        n_teachers=n_teachers,
+        sparse=False,
+        teacher=(teacher, params),
+        student=("logistic", {}),
+        unanswered="drop",
+    )
+
+
+def plan(s, **options):
+    return mechanisms.plan("score_boosting", options, s)
+
+
+def data(n_classes=2, n=480, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, :n_classes] @ np.diag(np.arange(1, n_classes + 1))).argmax(axis=1).astype(np.int64)
+
+
+def learn(s, noise=0, **options):
+    source = SeededNoise(np.random.SeedSequence(noise))
+    private, public = PrivateRecords(*data(s.n_classes, s.n_private)), PublicPoints(data(n=M, seed=1)[0])
+    return plan(s, **options).release(Private(private), public, source, np.random.default_rng(0))
+
+
+# -- what one record moves, against the noise ------------------------------------------------
+
+
+class _Scales(SeededNoise):
+    """Notes the scale of every draw."""
+
+    def __init__(self):
+        super().__init__(np.random.SeedSequence(1))
+        self.scales = []
+
+    def gaussian(self, scale, size):
+        self.scales.append(scale)
+        return super().gaussian(scale, size)
+
+
+def spent_by(p, private, neighbour, public, monkeypatch):
+    """The GDP parameter that telling these two apart takes: each sum's shift over its noise, squared.
+
+    Both are given the same answers, noise alone, so that each round sees the same student on both.
+    """
+    exact = []
+    for name, module in (
+        ("sum_of_unit_vectors", teachers),
+        ("sum_of_unit_shares", teachers),
+        ("clipped_sum", calibration),
+    ):
+        real = getattr(module, name)
+
+        def noted(*args, real=real):
+            value = real(*args)
+            exact[-1].append(value.ravel())
+            return np.zeros_like(value)
+
+        monkeypatch.setattr(module, name, noted)
+    side = p.look_at(public, np.random.default_rng(0))
+    for records in (private, neighbour):
+        exact.append([])
+        noise = _Scales()
+        p.fit(records, side, noise, np.random.default_rng(3))
+    assert len(noise.scales) == len(exact[0]) == len(exact[1]) == p.rounds + p.rounds + 3
+    shifts = [a - b for a, b in zip(*exact, strict=True)]
+    return math.sqrt(sum((x @ x) / s**2 for x, s in zip(shifts, noise.scales, strict=True)))
+
+
+def worst(far=-1e3, kinds=2):
+    """One teacher of two records on a line; one, replaced, makes it say the opposite, from far away."""
+    public = PublicPoints(np.linspace(-1, 1, kinds)[np.arange(M) % kinds, None])
+    pair = [PrivateRecords(np.array([[-0.5], [x]]), np.array([0, 1])) for x in (1.0, far)]
+    return pair[0], pair[1], public
+
+
+def tiny():
+    return plan(setting(1.0, n_teachers=1, n=2))
+
+
+def test_the_worst_record_takes_all_of_the_budget_and_no_more(monkeypatch):
+    """The teacher is turned about: 2 in every sum. What a step takes depends on noise; its share is small."""
+    p = tiny()
+    mu = spent_by(p, *worst(), monkeypatch)
+    assert 0.92 * p.mu < mu <= p.mu
+
+
+@pytest.mark.parametrize(
+    ("teacher", "n_classes"),
+    [("logistic", 2), ("tree", 2), (MOODY, 2), ("sklearn.neighbors.KNeighborsClassifier", 2), ("tree", 3)],
+)
+def test_no_record_takes_more_than_the_budget(teacher, n_classes, monkeypatch):
+    """Random and wild records in place of one; with 4 teachers a changed part is a large share."""
+    p = plan(setting(1.0, n_classes, 4, 24, teacher), rounds=2)
+    X, y = data(n_classes, 24)
+    public = PublicPoints(data(n=M, seed=1)[0])
+    rows = (0 * X[0], -X[5], 1e5 * X[0], 1e9 * X[0], 1e300 * X[0], 1e-310 * X[0])
+    for row in rows:
+        Z, labels = X.copy(), y.copy()
+        Z[5], labels[5] = row, (y[5] + 1) % n_classes
+        with monkeypatch.context() as patch:
+            mu = spent_by(p, PrivateRecords(X, y), PrivateRecords(Z, labels), public, patch)
+        assert 0 < mu <= p.mu
+
+
+def test_seeded_bug_sensitivity_1_instead_of_2(monkeypatch):
+    """Noise for vectors that only leave, where one leaves and another comes."""
+    p = tiny()
+    monkeypatch.setattr("pate_cli.mechanisms.score_boosting._SENSITIVITY", 1.0)
+    assert spent_by(p, *worst(), monkeypatch) > 1.5 * p.mu
+
+
+def test_noise_for_several_classes_is_for_shares():
+    p = plan(setting(1.0, 3))
+    assert p.sigma == math.sqrt(2) / p.mu_sum
+    assert p.describe()["sensitivity"] == math.sqrt(2)
+
+
+def test_seeded_bug_norm_forgotten(monkeypatch):
+    """Vectors as they are: a teacher's largest number is 1, its norm is more with more directions."""
+    p = plan(setting(1.0, 2, 1, 4, "logistic", C=1e6))
+    X = np.eye(4) - 0.5
+    y = np.array([0, 1, 0, 1])
+    private, neighbour = PrivateRecords(X, y), PrivateRecords(-X, y)
+    public = PublicPoints(data(n=M, seed=1)[0])
+    with monkeypatch.context() as patch:
+        assert spent_by(p, private, neighbour, public, patch) <= p.mu * (1 + 1e-9)
+
+    def plain(ensemble, points, found):
+        return sum(vectors.sum(axis=0) for _, vectors in teachers.score_vectors(ensemble, points, found))
+
+    monkeypatch.setattr(teachers, "sum_of_unit_vectors", plain)
+    assert spent_by(p, private, neighbour, public, monkeypatch) > 1.5 * p.mu
+
+
+@pytest.mark.parametrize("bug", ["not clipped", "without noise"])
+def test_seeded_bug_exact_calibration_gradient(bug, monkeypatch):
+    p = tiny()
+    if bug == "not clipped":
+        monkeypatch.setattr(calibration, "_CLIP", 0.02)  # far below most gradients, so that it matters
+        with monkeypatch.context() as patch:
+            assert spent_by(p, *worst(), patch) <= p.mu
+        monkeypatch.setattr(calibration, "clipped_sum", lambda rows, clip: rows.sum(axis=0))
+        assert spent_by(p, *worst(), monkeypatch) > 1.5 * p.mu
+        return
+    monkeypatch.setattr(calibration.NewtonStep, "take", _without_noise(calibration.NewtonStep.take))
+    with pytest.raises(AssertionError):
+        spent_by(p, *worst(), monkeypatch)
+
+
+def _without_noise(right):
+    class Silent:
+        def gaussian(self, scale, size):
+            return np.zeros(size)
+
+    return lambda self, start, public, private, y, noise: right(self, start, public, private, y, Silent())
+
+
+@pytest.mark.parametrize(("n_classes", "rounds"), [(2, 8), (3, 4)])
+def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds):
+    assert plan(setting(n_classes=n_classes)).rounds == rounds
+    assert score_boosting.auto_count(6499, 163, 112, n_classes, 1.0, 1e-4) == 541
+    assert score_boosting.auto_count(16_000, 400, 16, 26, 1.0, 1e-4) == 615
+    assert score_boosting.auto_count(5, 2, 3, n_classes, 1.0, 1e-4) == 1
+
+
+def test_shares_of_the_budget_add_up():
+    for eps in (0.1, 1.0, 10.0):
+        p = plan(setting(eps), rounds=5, calibration=0.3)
+        assert 5 * p.mu_sum**2 + 8 * p.mu_step**2 == pytest.approx(mu_of(eps, 1e-4) ** 2)
+        assert p.sigma == 2 / p.mu_sum
+        assert (p.guarantee.eps, p.guarantee.delta) == (eps, 1e-4)
+
+
+# -- teachers' vectors -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "sparse"),
+    [("logistic", False), ("logistic", True), ("linear_svm", True), ("tree", False), (MOODY, True)],
+)
+def test_one_record_changes_one_teachers_vector_to_the_bit(name, sparse):
+    X, y = data(n=240)
+    X[:, 3] = X[:, 0]  # of low rank
+    points = data(n=M, seed=1)[0]
+    U = np.linalg.qr(np.column_stack([np.ones(M), np.random.default_rng(0).normal(size=(M, 5))]))[0][:, 1:]
+    as_is = sp.csr_matrix if sparse else np.asarray
+
+    def vectors(X, y):
+        ensemble = teachers.train(
+            PrivateRecords(as_is(X), y),
+            n_teachers=24,
+            learner=make_learner(name, {}, seed=None, n_classes=2),
+            rng=np.random.default_rng(1),
+            n_classes=2,
+            strict=False,
+        )
+        found = np.concatenate([v for _, v in teachers.score_vectors(ensemble, as_is(points), U)])
+        return found, teachers.sum_of_unit_vectors(ensemble, as_is(points), U)
+
+    before, total = vectors(X, y)
+    assert np.isfinite(before).all()
+    assert np.abs(before).max() > 0
+    part = teachers.partition(240, 24, np.random.default_rng(1))[7]
+    for row in (0.0, -1e29, 1.7e308, 5e-324):
+        Z, labels = X.copy(), y.copy()
+        Z[part[0]], labels[part] = row, np.r_[1 - y[part[0]], y[part[1:]]]
+        after, other = vectors(Z, labels)
+        assert set(np.flatnonzero((before != after).any(axis=1))) <= {7}
+        assert np.linalg.norm(total - other) <= 2
+        assert np.linalg.norm(total) <= 24
+
+
+@pytest.mark.parametrize("name", ["tree", "linear_svm", MOODY])
+def test_one_record_changes_one_teachers_shares_to_the_bit(name):
+    """Of a sum of unit vectors that are not negative: by sqrt(2) at most, and by nearly as much at worst."""
+    X, y = data(3, n=240)
+    points = data(n=M, seed=1)[0]
+
+    def total(X, y):
+        learner = make_learner(name, {}, seed=None, n_classes=3)
+        rng = np.random.default_rng(1)
+        options = {"n_teachers": 24, "learner": learner, "rng": rng, "n_classes": 3, "strict": False}
+        return teachers.sum_of_unit_shares(teachers.train(PrivateRecords(X, y), **options), points)
+
+    part = teachers.partition(240, 24, np.random.default_rng(1))[7]
+    y[part] = 1  # a constant teacher
+    before = total(X, y)
+    assert before.min() >= 0
+    moved = []
+    for row, label in ((0.0, 0), (-1e29, 2), (1.7e308, 2), (5e-324, 0)):
+        Z, labels = X.copy(), y.copy()
+        Z[part[0]], labels[part[0]] = row, label
+        moved.append(np.linalg.norm(total(Z, labels) - before))
+    labels[part] = 2  # as many records as it takes
+    assert max(moved) <= math.sqrt(2)
+    assert 1.41 < np.linalg.norm(total(X, labels) - before) <= math.sqrt(2)
+
+
+def test_a_teacher_with_nothing_to_say_says_0():
+    X = np.zeros((40, 2))
+    ensemble = teachers.train(
+        PrivateRecords(X, np.zeros(40, dtype=np.int64)),
+        n_teachers=10,
+        learner=make_learner("tree", {}, seed=None, n_classes=2),
+        rng=np.random.default_rng(0),
+        n_classes=2,
+    )
+    U = np.array([[1.0], [-1.0], [0.0]]) / math.sqrt(2)
+    np.testing.assert_array_equal(teachers.sum_of_unit_vectors(ensemble, np.eye(3, 2), U), 0)
+
+
+# -- it learns -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "teacher", "least"),
+    [(2, "logistic", 0.9), (2, "tree", 0.85), (3, "logistic", 0.75), (2, "linear_svm", 0.9)],
+)
+def test_it_learns_and_is_kept(n_classes, teacher, least, tmp_path):
+    learnt = learn(setting(8.0, n_classes, 60, 1200, teacher), rounds=2)
+    X, y = data(n_classes, 1000, 2)
+    assert np.mean(learnt.model.predict(X) == y) > least
+    path = tmp_path / "student.skops"
+    save_student(path, learnt.model, classes=list("abc")[:n_classes], n_features=4, encoder=None, meta={})
+    np.testing.assert_array_equal(load_student(path).student.predict(X), learnt.model.predict(X))
+
+
+def test_without_noise_it_is_exact_and_streams_are_apart():
+    same, again, other = (learn(setting(), noise=k, rounds=2) for k in (0, 0, 1))
+    X = data()[0]
+    np.testing.assert_array_equal(same.model.decision_function(X), again.model.decision_function(X))
+    assert not np.allclose(same.model.decision_function(X), other.model.decision_function(X))
+    plain = [learn(setting(math.inf), noise=k, rounds=2).model.decision_function(X) for k in (0, 1)]
+    np.testing.assert_array_equal(*plain)
+
+
+def test_directions_are_orthonormal_and_the_model_is_what_the_rounds_had():
+    points = data(n=M, seed=1)[0]
+    space = directions.PublicDirections.of(points, np.random.default_rng(0))
+    U = space.values
+    np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-8)
+    np.testing.assert_allclose(U.sum(axis=0), 0, atol=1e-8)
+    assert space.variances.sum() == pytest.approx(M)
+    rng = np.random.default_rng(1)
+    c, b = rng.normal(size=(U.shape[1], 1)), rng.normal(size=1)
+    from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier
+
+    model = PublicKernelClassifier(space.features, space.weights(c, b))
+    np.testing.assert_allclose(model.decision_function(points), (U @ c)[:, 0] + b, atol=1e-6)
+
+
+def test_points_that_are_all_alike_leave_the_intercept():
+    s = setting(8.0)
+    X, y = data(n=480)
+    y = (np.arange(480) % 4 > 0).astype(np.int64)
+    public = PublicPoints(np.zeros((M, 4)))
+    noise = SeededNoise(np.random.SeedSequence(0))
+    model = (
+        plan(s, rounds=4)
+        .release(Private(PrivateRecords(X, y)), public, noise, np.random.default_rng(0))
+        .model
+    )
+    assert model.predict(X).tolist() == [1] * 480
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("rounds", 0), ("rounds", True), ("calibration", 0), ("calibration", 1.0), ("calibration", "auto")],
+)
+def test_options_are_refused_by_name(option, value):
+    with pytest.raises(ConfigError, match=rf"^mechanism\.{option}: got "):
+        plan(setting(), **{option: value})
+
+
+def test_pate_audit_attacks_it(capsys):
+    argv = ["mechanism=score_boosting", "mechanism.rounds=2", "eps=8", "--runs", "100", "--confidence"]
+    assert audit([*argv, str(1 - 1e-6)]) == 0
+    assert "is below the claim 8" in " ".join(capsys.readouterr().out.split())
