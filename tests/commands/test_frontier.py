@@ -106,7 +106,7 @@ def test_yardsticks_are_what_they_say(outside):
         (["teacher.size=0"], "pate: frontier, row 'student on exact votes': teacher.size: got 0"),
         (
             ["--method", "a=mechanism=noisy_gd,mechanism.steps=0"],
-            "pate: row 'a eps=0.25': mechanism.steps: got 0",
+            "pate: frontier, row 'a eps=0.25': mechanism.steps: got 0",
         ),
         (["--output", "file"], "pate: --output file: is a file"),
     ],
