@@ -15,8 +15,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pate_cli import mechanisms
+from pate_cli.checks import known
 from pate_cli.datasets.splitting import MODES
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError
 
 __all__ = [
     "ComputeConfig",
@@ -160,12 +161,12 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     InputError
         Names the first key that does not exist, or whose value is not accepted.
     """
-    _known("", raw, _TOP)
+    known("", raw, _TOP)
     dataset, teacher, student = (_group(raw, key) for key in ("dataset", "teacher", "student"))
     compute, split = _group(raw, "compute"), _group(raw, "split")
-    _known("teacher.", teacher, ("estimator", "params", "size", "count"))
-    _known("student.", student, ("estimator", "params", "unanswered"))
-    _known("split.", split, _SPLIT)
+    known("teacher.", teacher, ("estimator", "params", "size", "count"))
+    known("student.", student, ("estimator", "params", "unanswered"))
+    known("split.", split, _SPLIT)
     options = {key: None if value == "???" else value for key, value in dataset.items() if key != "name"}
     path = options.get("path")
     if path is not None and not isinstance(path, str):
@@ -227,7 +228,7 @@ def _check_release(config: RunConfig) -> None:
 
 def _compute(group: Mapping[str, Any]) -> ComputeConfig:
     name = _choice("compute.name", group.get("name"), tuple(_COMPUTE_KEYS))
-    _known("compute.", group, _COMPUTE_KEYS[name])
+    known("compute.", group, _COMPUTE_KEYS[name])
     workers = _whole("compute.workers", group.get("workers"), low=1, nullable=True)
     address = group.get("address")
     if address is not None and (not isinstance(address, str) or not _ADDRESS.fullmatch(address)):
@@ -240,7 +241,7 @@ def _compute(group: Mapping[str, Any]) -> ComputeConfig:
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
     name = _text("mechanism.name", group.get("name"))
-    _known("mechanism.", group, ("name", *(field.name for field in fields(mechanisms.find(name).Options))))
+    known("mechanism.", group, ("name", *(field.name for field in fields(mechanisms.find(name).Options))))
     options = mechanisms.read(name, {key: value for key, value in group.items() if key != "name"})
     return MechanismConfig(name, options, mechanisms.label(name, options))
 
@@ -252,13 +253,6 @@ def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
             raise ConfigError(key, value, "its keys: " + ", ".join(f"split.{name}" for name in _SPLIT))
         raise ConfigError(key, value, f"the name of an option of the group (conf/{key}/)")
     return value
-
-
-def _known(prefix: str, group: Mapping[str, Any], keys: tuple[str, ...]) -> None:
-    for key in group:
-        if key not in keys:
-            there = ", ".join(prefix + other for other in keys)
-            raise InputError(f"{prefix}{key}: no such key; there are: {there}")
 
 
 def _text(key: str, value: Any) -> str:
