@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
-STATUSES = ("ok", "error", "interrupted", "running")
+STATUSES = ("ok", "error", "interrupted", "running", "infeasible")
 
 DIAGNOSTICS_NOTE = "not differentially private"
 NOTES = {
@@ -91,7 +91,7 @@ class RunRecord(Summary):
 
     Attributes
     ----------
-    status : {"ok", "error", "interrupted", "running"}
+    status : {"ok", "error", "interrupted", "running", "infeasible"}
     dataset, mechanism : str
         Names for tables.
     config : dict
