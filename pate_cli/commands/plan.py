@@ -129,12 +129,12 @@ def _teachers(run: CheckedRun) -> list[tuple[str, Any, str]]:
     if not p.n_teachers:
         return [("teachers", 0, "teachers: it has none")]
     public = p.plan.describe()
-    taught = next((public[key] for key in ("n_sampled", "n_relabelled") if public.get(key)), n)
-    taught -= public.get("n_holdout", 0)
-    least, more = divmod(taught, p.n_teachers)
+    trained_on = next((public[key] for key in ("n_sampled", "n_relabelled") if public.get(key)), n)
+    trained_on -= public.get("n_holdout", 0)
+    least, more = divmod(trained_on, p.n_teachers)
     rows: list[tuple[str, Any, str]] = [("teachers", p.n_teachers, "teachers")]
-    if taught != n:
-        rows.append(("records for teachers", taught, "records, of the private split"))
+    if trained_on != n:
+        rows.append(("records for teachers", trained_on, "records, of the private split"))
     return [*rows, ("records a teacher", f"{least} to {least + 1}" if more else least, "records")]
 
 

@@ -155,6 +155,7 @@ def _show(line: CommandLine, command: Sequence[str]) -> None:
 def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> Finished:
     """Where finished repeats are kept; says how many are there, or removes them if all is to be done anew."""
     store = Finished(beside / PLACE)
+    store.sweep()
     wanted = [(job.identity, repeat) for job in jobs if job.identity for repeat in range(job.repeats)]
     if force:
         for job in jobs:

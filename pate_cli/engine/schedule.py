@@ -197,6 +197,7 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
         If a unit cannot be written.
     """
     store = Finished(work.absolute())
+    store.sweep()
     rows = [row.ready() for row in plan.ready]
     if force:
         for row in rows:
@@ -246,7 +247,6 @@ def do(
     ChildProcessError
         If workers are lost again and again.
     """
-    store.sweep()
     total = sum(row.repeats for row in rows)
     found, tasks = _sorted_out(rows, store)
     advance(len(found), len(found), total)
