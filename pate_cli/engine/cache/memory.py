@@ -25,9 +25,6 @@ class Memory:
         self._size = 0
         self._lock = threading.Lock()
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._kept
-
     def recall(self, key: str) -> KeptVotes | None:
         """Votes of a key, if it is still there."""
         with self._lock:
@@ -47,12 +44,6 @@ class Memory:
             self._size += size
             while self._size > self._limit:
                 self._drop(next(iter(self._kept)))
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._kept.clear()
-            self._size = 0
 
     def _drop(self, key: str) -> None:
         _, size = self._kept.pop(key, (None, 0))

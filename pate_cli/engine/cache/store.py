@@ -70,14 +70,6 @@ class Store:
         self._room: int | None = None  # bytes left, as far as this process knows
         self._broken = False
 
-    def __contains__(self, key: str) -> bool:
-        with self._tolerated(), self.place.opened() as handle:
-            if handle is not None:
-                with contextlib.suppress(FileNotFoundError):
-                    os.stat(_name(key), dir_fd=handle, follow_symlinks=False)
-                    return True
-        return False
-
     def recall(self, key: str) -> KeptVotes | None:
         """Votes of a key; None if there is none that can be relied on."""
         with self._tolerated(), self.place.opened() as handle:
