@@ -42,6 +42,7 @@ SOLVERS = ("gd", "newton")
 
 _STEPS = (20, 100)  # fewest and most steps of gradient descent
 _MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
+_LONGER = 2.0  # times as long, where more steps are asked for than are taken
 _TIME = 0.5  # of steps with momentum, in the rule for their number
 _NEWTON_STEPS = 5
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
@@ -144,7 +145,7 @@ class PublicKernelPlan(Plan):
         Gradient descent: noise of N(0, sigma^2) in each of T steps is worth a signal of
         ``kappa = 2 sqrt(p q)/(mu n)`` in the mean gradient's unit, whatever T; a time of about ``2/kappa``
         in steps of one unit is where what is learnt and what is drowned balance. Momentum goes as far in
-        a quarter of the steps.
+        a quarter of the steps; where these are more than 100, it goes on for longer (`momentum_for`).
         """
         if self.steps is not None:
             return self.steps
@@ -158,6 +159,13 @@ class PublicKernelPlan(Plan):
         one = calibrate_sigma(self.eps, self.delta, 1, 2.0)
         drowned = one * math.sqrt(dimension * self.columns) / self.n
         return _TIME / (_speed(self.n_classes) * drowned) if drowned else math.inf
+
+    def momentum_for(self, dimension: int) -> float:
+        """Share of a step that the next one repeats: a step goes on as far as the steps left out would."""
+        if self.solver == "newton":
+            return 0.0
+        missed = self._time(dimension) / self.steps_for(dimension)
+        return 1 - (1 - _MOMENTUM) / min(max(missed, 1.0), _LONGER)
 
     def sigma_for(self, dimension: int) -> float:
         """Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf."""
@@ -205,7 +213,8 @@ class PublicKernelPlan(Plan):
         total, counted = np.zeros_like(theta), 0
         steps = self.steps_for(features.dimension)
         move = self._descend(known) if self.solver == "gd" else self._newton(known)
-        averaged, momentum = ((steps + 1) // 2, _MOMENTUM) if self.solver == "gd" else (1, 0.0)
+        averaged = (steps + 1) // 2 if self.solver == "gd" else 1
+        momentum = self.momentum_for(features.dimension)
         velocity = np.zeros_like(theta)
         for step in range(steps):
             gradient = records.gradient(theta)
