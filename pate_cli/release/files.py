@@ -113,7 +113,7 @@ def public_config(raw: Mapping[str, Any]) -> dict[str, Any]:
     return config | {"dataset": dataset}
 
 
-def needed_bytes(n_public: int, classes: Sequence[str], n_features: int) -> int:
+def needed_bytes(n_public: int, classes: Sequence[str], n_features: int, model: int = 0) -> int:
     """Room that a release asks for before it is charged: its answers, a linear student, and 1 MiB more.
 
     Parameters
@@ -123,9 +123,11 @@ def needed_bytes(n_public: int, classes: Sequence[str], n_features: int) -> int:
     classes : sequence of str
     n_features : int
         Columns before encoding. A student that is larger, as a forest, may still find the disk full.
+    model : int
+        Bytes of a model that the mechanism makes itself.
     """
     cell = 24 + max(len(label.encode()) for label in classes)
-    return 2**20 + n_public * cell * (2 + len(classes)) + 16 * len(classes) * (n_features + 1)
+    return 2**20 + model + n_public * cell * (2 + len(classes)) + 16 * len(classes) * (n_features + 1)
 
 
 def check_disk(directory: Path, size: int) -> None:

@@ -76,12 +76,15 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     from pate_cli import pipeline
 
     check_room(run)
-    check_disk(directory, needed_bytes(run.sizes.n_public, run.dataset.classes, run.dataset.n_features))
+    n_features = run.dataset.n_features
+    room = (run.sizes.n_public, run.dataset.classes, n_features, run.plan.model_bytes(n_features))
+    check_disk(directory, needed_bytes(*room))
     ledgers = open_ledgers(run.config.ledger)
     fingerprint = ledgers.fingerprint(run.dataset.checksum)
     ledger = ledgers.read(fingerprint)
-    queries = run.plan.describe()["ell"]
-    note = f"{run.config.mechanism.label}, up to {queries} queries, {run.n_teachers} teachers"
+    queries, note = run.plan.describe().get("ell"), run.config.mechanism.label
+    note += f", up to {queries} queries" if queries else ""
+    note += f", {run.n_teachers} teachers" if run.n_teachers else ""
     if ledger.unrecorded:
         _say(f"ledger of {ledger.name}: {ledger.unrecorded_note}")
     streams = pipeline.Streams.fresh()

@@ -13,6 +13,7 @@ import pytest
 
 from pate_cli import cli, pipeline, release
 from pate_cli.commands.predict import main as predict
+from pate_cli.mechanisms.baselines.public_kernel import IntegerPublicKernelPlan
 from pate_cli.mechanisms.labelling import LabelledByVotes
 from pate_cli.release import files, ledger, making, open_ledgers
 from pate_cli.report import read_record
@@ -209,6 +210,59 @@ def test_a_release_from_end_to_end(place, capsys):
     assert "left: eps=0.5, delta=9e-05 (of eps=2, delta=0.0001)" in capsys.readouterr().err
     assert not (place / "again").exists()
     assert len(open_ledgers().ledgers()[0].entries) == 2
+
+
+@pytest.mark.parametrize("mechanism", ["best", "public_kernel mechanism.solver=newton"])
+def test_a_model_learned_without_teachers_is_released_and_reopened(place, capsys, mechanism):
+    path = _write(place, "data", _records())
+    _open(path, "2", "1e-4")
+    overrides = f"mechanism={mechanism}".split()
+    assert _release(path, place / "out", "eps=1.5", *overrides) == 0
+    written = _bytes(place / "out")
+    assert set(written) == set(files.FILES)
+    record = read_record(place / "out" / "result.json")
+    assert (record.status, record.eps, record.delta, record.n_asked) == ("ok", 1.5, 1e-5, 0)
+    assert record.plan["integer_noise"] is True
+    assert written["answers.csv"].decode().split() == ["row,label"]
+    (ledger,) = open_ledgers().ledgers()
+    assert (ledger.entries[1].eps, len(ledger.public.rows)) == (1.5, 40)
+    capsys.readouterr()
+    assert predict([str(place / "out" / "student.skops"), str(path), "--target", "class"]) == 0
+    assert float(capsys.readouterr().err.split()[1]) > 0.8
+    # drawn anew by the system: no two releases are alike
+    assert _release(path, place / "again", "eps=0.5", *overrides) == 0
+    assert _bytes(place / "again")["student.skops"] != written["student.skops"]
+
+
+def test_all_noise_of_such_a_release_is_of_the_exact_kind_and_whole(place, monkeypatch):
+    drawn = []
+
+    class Listening(_FixedNoise):
+        def gaussian(self, scale, size):
+            drawn.append((scale, super().gaussian(scale, size)))
+            return drawn[-1][1]
+
+    monkeypatch.setattr(making, "ExactNoise", Listening)
+    path = _write(place, "data", _records())
+    _open(path)
+    assert _release(path, place / "out", "mechanism=best", "mechanism.steps=30", "eps=1") == 0
+    assert len(drawn) == 30
+    assert min(scale for scale, _ in drawn) > 2**20  # a wide law on whole numbers, not a narrow one
+
+
+def test_what_goes_wrong_in_learning_is_told_by_its_place_alone(place, capsys, monkeypatch):
+    def fails(plan, *given):
+        raise ValueError("record 7 is 3.14159")
+
+    monkeypatch.setattr(IntegerPublicKernelPlan, "fit", fails)
+    path = _write(place, "data", _records())
+    _open(path)
+    with pytest.raises(
+        RuntimeError, match=r"ValueError at test_release\.py:.*; its budget is charged"
+    ) as told:
+        _release(path, place / "out", "mechanism=best")
+    assert "3.14159" not in str(told.value) + "".join(capsys.readouterr())
+    assert not (place / "out" / "result.json").exists()
 
 
 def _answers(directory):

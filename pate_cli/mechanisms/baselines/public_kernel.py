@@ -19,9 +19,17 @@ from typing import Any, Literal
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, Whole, option
-from pate_cli.mechanisms.baselines.public_features import CONSTANT, SHUFFLED, UNIT, PublicFeatures
+from pate_cli.mechanisms.baselines.public_features import (
+    CONSTANT,
+    MOST_DIRECTIONS,
+    MOST_LANDMARKS,
+    SHUFFLED,
+    UNIT,
+    PublicFeatures,
+)
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
+from pate_cli.privacy.discrete import calibrate_vector_sigma
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
@@ -36,7 +44,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["SOLVERS", "Options", "PublicKernelPlan", "plan", "plan_public_kernel"]
+__all__ = ["SOLVERS", "IntegerPublicKernelPlan", "Options", "PublicKernelPlan", "plan", "plan_public_kernel"]
 
 SOLVERS = ("gd", "newton")
 
@@ -49,6 +57,8 @@ _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
 _ROWS = 1024  # records at a time: a constant
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
 _BITS = 52  # that a sum over all records may use: whole numbers of so many are exact
+_FINE = 20  # most bits of a residual
+_REACH = 64.0  # standard deviations of the noise that are below 2^_BITS units, too
 _WIDE = 2**25  # numbers kept as 64-bit floats; more take half of the room and a little longer
 _MARGIN = 1 - 1e-9  # of the clip: more than all rounding on the way to it
 
@@ -91,7 +101,8 @@ class PublicKernelPlan(Plan):
     truncated towards 0 to whole multiples of another. Products and their sums then are whole numbers below
     2^53, exact in floating point in whatever order they are added, so replacing a record takes exactly
     one such term out and puts another in: the sum moves by at most ``2 clip`` in L2, to the bit, with
-    nothing assumed of the records but finite numbers. *All steps.* `steps` adaptive Gaussian
+    nothing assumed of the records but finite numbers. Rounding them to whole units costs no sensitivity, as
+    it is towards 0 and of each record by itself. *All steps.* `steps` adaptive Gaussian
     mechanisms of that sensitivity are mu-GDP with ``mu = 2 clip sqrt(steps) / sigma`` ([3], Corollary 2),
     and (eps, delta)-DP by the exact profile (Balle and Wang 2018). The model is post-processing. The noise
     itself is a continuous draw in floating point here, as in every experiment.
@@ -171,6 +182,22 @@ class PublicKernelPlan(Plan):
         """Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf."""
         return calibrate_sigma(self.eps, self.delta, self.steps_for(dimension), 2 * self.clip)
 
+    @property
+    def grain(self) -> float:
+        """Unit of the sums over records, a power of two: they and their noise are whole, or small, in it."""
+        most = calibrate_sigma(self.eps, self.delta, self.steps or _STEPS[1], 2 * self.clip)
+        largest = max(self.n * self.clip, _REACH * most)
+        return UNIT * float(2.0 ** -min(_FINE, _BITS - 16 - math.ceil(math.log2(largest + 1))))
+
+    def for_release(self, setting: Setting) -> Plan:
+        """Calibrate for integer noise; see `IntegerPublicKernelPlan`."""
+        return IntegerPublicKernelPlan(**vars(self))
+
+    def model_bytes(self, n_features: int) -> int:
+        """Room for the model: landmarks, the way back from them, and weights."""
+        landmarks = min(max(self.n_public, SHUFFLED), MOST_LANDMARKS)
+        return 8 * (landmarks * (n_features + MOST_DIRECTIONS) + (MOST_DIRECTIONS + 1) * self.columns)
+
     def release(
         self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
     ) -> Released:
@@ -208,7 +235,7 @@ class PublicKernelPlan(Plan):
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
         records = _Records(features.apply(private.X), private.y, self)
-        sigma = self.sigma_for(features.dimension)
+        sigma = self.sigma_for(features.dimension) / self.grain
         theta = np.zeros((runs, features.dimension, self.columns))
         total, counted = np.zeros_like(theta), 0
         steps = self.steps_for(features.dimension)
@@ -220,6 +247,7 @@ class PublicKernelPlan(Plan):
             gradient = records.gradient(theta)
             if sigma > 0:
                 gradient += noise.gaussian(sigma, theta.size).reshape(theta.shape)
+            gradient *= self.grain
             if self.columns > 1:  # exact gradients sum to 0 over classes
                 gradient -= gradient.mean(axis=2, keepdims=True)
             velocity = momentum * velocity - move(gradient / self.n, theta)
@@ -263,6 +291,33 @@ class PublicKernelPlan(Plan):
         return {"features": float(dimension), "steps": float(self.steps_for(dimension))}
 
 
+@dataclass(frozen=True)
+class IntegerPublicKernelPlan(PublicKernelPlan):
+    """`PublicKernelPlan` for a release: the noise on a sum is N_Z(0, sigma^2) in units of `grain`.
+
+    **Guarantee.** (eps, delta)-DP under the assumptions of `PublicKernelPlan`. What a step adds up is a
+    vector of integers, in units of `grain`, and replacing a record moves it by at most ``2 clip / grain`` in
+    L2, exactly: each record is rounded by itself, towards 0. Integer noise of that sensitivity on all
+    coordinates of all steps is (eps, delta)-DP by `pate_cli.privacy.discrete` (vectors of integers). Sum and
+    noise are integers below 2^53 and exact; what is computed from their sum is post-processing.
+    """
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all steps."""
+        return PrivacyLoss(self.eps, self.delta, "Gaussian profile of integer noise on gradients")
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return super().describe() | {"integer_noise": True}
+
+    def sigma_for(self, dimension: int) -> float:
+        """Parameter of the noise on a coordinate, in the unit of the gradients."""
+        steps, size = self.steps_for(dimension), dimension * self.columns
+        sensitivity = 2 * self.clip / self.grain
+        return self.grain * calibrate_vector_sigma(self.eps, self.delta, steps, sensitivity, size)
+
+
 class _Records:
     """Private records as the steps see them: features and labels, a block of rows at a time. PRIVATE."""
 
@@ -276,11 +331,10 @@ class _Records:
         ]
         # no row is 0: each ends in the constant
         self._longest = _MARGIN * plan.clip / (UNIT * np.sqrt(np.concatenate([*squares, np.zeros(0)])))
-        # so that n terms, each at most `clip`, stay below 2^_BITS multiples of UNIT and this
-        self._unit = 2.0 ** -min(20, _BITS - 16 - math.ceil(math.log2(max(plan.n, len(y)) * plan.clip + 1)))
+        self._unit = plan.grain / UNIT  # of residuals
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Sum of the clipped gradients, shape (runs, p, q): whole multiples of one unit, so exact."""
+        """Sum of the clipped gradients, shape (runs, p, q), in multiples of `grain`: whole, so exact."""
         runs, p, q = theta.shape
         flat = np.ascontiguousarray(theta.transpose(1, 0, 2).reshape(p, runs * q)) * UNIT
         total = np.zeros((p, runs * q))
@@ -292,7 +346,7 @@ class _Records:
             else:
                 miss[np.arange(len(block)), :, self._y[rows]] -= 1
             total += block.T @ self._clip(miss, self._longest[rows]).reshape(len(block), runs * q)
-        return (total * (UNIT * self._unit)).reshape(p, runs, q).transpose(1, 0, 2)
+        return total.reshape(p, runs, q).transpose(1, 0, 2)
 
     def _clip(self, miss: FloatArray, longest: FloatArray) -> FloatArray:
         """Residuals of shape (rows, runs, q), shrunk to norm `longest`, cut to whole units."""
