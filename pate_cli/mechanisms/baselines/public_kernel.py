@@ -21,6 +21,7 @@ import numpy as np
 from pate_cli.checks import OneOf, Or, Real, Whole, option
 from pate_cli.mechanisms.baselines.public_features import (
     CONSTANT,
+    FEW,
     MOST_DIRECTIONS,
     MOST_LANDMARKS,
     SHUFFLED,
@@ -28,7 +29,7 @@ from pate_cli.mechanisms.baselines.public_features import (
     PublicFeatures,
 )
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
-from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
+from pate_cli.mechanisms.protocol import NumbersTable, Plan, SampledAttack, no_answers
 from pate_cli.privacy.discrete import calibrate_vector_sigma
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.privacy.noise import Noise
@@ -51,6 +52,7 @@ SOLVERS = ("gd", "newton")
 _STEPS = (20, 100)  # fewest and most steps of gradient descent
 _MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
 _LONGER = 2.0  # times as long, where more steps are asked for than are taken
+_ENOUGH = 10  # steps of the rule that pay for landmarks of shuffled columns
 _TIME = 0.5  # of steps with momentum, in the rule for their number
 _NEWTON_STEPS = 5
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
@@ -147,8 +149,57 @@ class PublicKernelPlan(Plan):
         return 1 if self.n_classes == 2 else self.n_classes
 
     def describe(self) -> dict[str, Any]:
-        """Its public numbers."""
-        return {**asdict(self), "steps": self.steps or "auto", "sensitivity": 2 * self.clip}
+        """Its public numbers, and what was chosen by them, in words."""
+        words = {name: f"{value}: {why}" for name, value, why in self.choices()}
+        return {**asdict(self), "steps": self.steps or "auto", "sensitivity": 2 * self.clip, "choices": words}
+
+    def numbers_table(self) -> NumbersTable:
+        """Show what it chose, and why."""
+        rows: list[tuple[Any, ...]] = [("guarantee", self.guarantee.how, ""), *self.choices()]
+        caption = (
+            "Numbers of features are known once the public points are: what depends on them is at most so."
+        )
+        return NumbersTable("What is chosen, from public numbers", ("", "value", "why"), rows, caption)
+
+    def choices(self) -> list[tuple[str, str, str]]:
+        """Say what is chosen from public numbers, and why: name, value and reason of each."""
+        m, few = self.n_public, 1 < self.n_public < FEW
+        if few and self.shuffles:
+            drawn, why = SHUFFLED, f"{m} public points are fewer than {FEW}: columns are shuffled for more"
+        elif few:
+            drawn, why = m, f"all public points; {self.n} records at this eps do not pay for more"
+        else:
+            drawn, why = min(m, MOST_LANDMARKS), f"of {m} public points, at most {MOST_LANDMARKS}"
+        p = min(drawn - 1, MOST_DIRECTIONS) + 1 if drawn > 1 else 1
+        time, steps = self._time(p), self.steps_for(p)
+        gd = self.solver == "gd"
+        if self.steps is not None:
+            counted = "as asked for"
+        elif gd:
+            counted = f"{time:.3g} are where learning and noise balance, between {_STEPS[0]} and {_STEPS[1]}"
+        else:
+            counted = "with the Hessian of the public points, few do"
+        size = f"{8 * _speed(self.n_classes) * min(1.0, time / steps):.3g} / curvature"
+        length = f"momentum {self.momentum_for(p):.3g}, from the time that the steps have to cover"
+        return [
+            (
+                "columns",
+                "ranks, or ranges of flags",
+                f"learned from {m} public points; any record is bounded",
+            ),
+            ("kernel", "Gaussian plus linear", "at the public points' median distance; fits bends and lines"),
+            ("landmarks", str(drawn), why),
+            ("features", f"at most {p}", "directions of the kernel at the landmarks, and a constant"),
+            ("steps", str(steps), counted),
+            ("step size", size if gd else "Newton's", length if gd else "damped by the noise"),
+            ("clip of a gradient", f"{self.clip:.4g}", "a share of its size before anything is learnt"),
+            ("noise on a sum", f"{self.sigma_for(p):.4g}", "what the guarantee needs at so many steps"),
+        ]
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether few public points are made more by shuffling columns: where noise leaves time for it."""
+        return self._time(SHUFFLED) >= _ENOUGH
 
     def steps_for(self, dimension: int) -> int:
         """Steps for so many features, from public numbers.
@@ -231,7 +282,7 @@ class PublicKernelPlan(Plan):
         weights : ndarray of shape (runs, p, q)
             Of features as `PublicFeatures.apply` gives them, times `UNIT`; q is `columns`.
         """
-        features = PublicFeatures.of(public.X, rng, shuffle=self._time(SHUFFLED) >= 10)
+        features = PublicFeatures.of(public.X, rng, shuffle=self.shuffles)
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
         records = _Records(features.apply(private.X), private.y, self)

@@ -256,6 +256,25 @@ def test_the_grain_leaves_room_for_sums_and_noise():
         assert p.sigma_for(301) > 2**20 * p.grain  # rounding is nothing beside the noise
 
 
+def test_it_says_what_it_chose_and_why_from_public_numbers_alone():
+    learner = ("logistic", {})
+    said = {}
+    for m in (1, 40, 100, 5000):
+        setting = Setting(1.0, DELTA, 10_000, m, 30, 2, 2, 10, False, learner, learner, "drop")
+        p = mechanisms.plan("public_kernel", {}, setting)
+        said[m] = {name: value for name, value, _ in p.choices()}
+        assert p.describe()["choices"]["landmarks"].startswith(said[m]["landmarks"] + ": ")
+        # and it is what happens, at public points that span all they can
+        P = np.random.default_rng(m).normal(size=(m, 400))
+        features = PublicFeatures.of(P, np.random.default_rng(0), shuffle=p.shuffles)
+        assert features.landmarks.shape[0] == int(said[m]["landmarks"])
+        assert said[m]["features"] == f"at most {features.dimension}"
+        assert said[m]["steps"] == str(p.steps_for(features.dimension))
+    assert [said[m]["landmarks"] for m in (1, 40, 100, 5000)] == ["1", "300", "100", "500"]
+    few = mechanisms.plan("public_kernel", {}, replace(setting, n_public=40, n_private=300))
+    assert few.describe()["choices"]["landmarks"].startswith("40: all public points")
+
+
 def test_scale_of_the_noise():
     p = made(steps=49)
     assert p.clip == pytest.approx(0.25 * math.sqrt(1.25))
