@@ -17,7 +17,8 @@ from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.schedule import Failure, Results
 from pate_cli.errors import InputError
 from pate_cli.frontier.methods import EXACT
-from pate_cli.reproduce.statistics import Interval, over
+from pate_cli.report.interval import Interval
+from pate_cli.reproduce.rows import over
 
 if TYPE_CHECKING:
     from pate_cli.engine.progress import Advance

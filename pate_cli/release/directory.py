@@ -17,7 +17,6 @@ import os
 import re
 import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,6 +25,7 @@ from pathlib import Path
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.release.ledger import Entry, Ledger, PublicRows, decode, encode, exact, shown
 from pate_cli.types import PrivacyLoss
+from pate_cli.writing import write_file
 
 __all__ = ["LedgerDirectory", "open_ledgers"]
 
@@ -236,28 +236,7 @@ class LedgerDirectory:
         """Write a file whole, to survive a kill or a power cut; only under the lock."""
         for left_over in self.path.glob(".*.tmp"):  # of a process that was killed
             left_over.unlink()
-        try:
-            self._replace_unnamed(path, text)
-        except OSError as error:  # a full disk is told without the name of a file
-            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-
-    def _replace_unnamed(self, path: Path, text: str) -> None:
-        handle, temporary = tempfile.mkstemp(dir=self.path, prefix=".", suffix=".tmp")  # mode 0600
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:  # Ctrl-C too
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-        directory = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        write_file(path, text, permissions=0o600)
 
 
 def open_ledgers(path: str | None = None) -> LedgerDirectory:

@@ -22,6 +22,7 @@ from typing import Any
 
 from pate_cli.errors import ConfigError
 from pate_cli.types import Answers, IntArray, PrivacyLoss
+from pate_cli.writing import write_file
 
 __all__ = [
     "FILES",
@@ -195,7 +196,7 @@ def _write_all(directory: Path, data: Mapping[str, bytes]) -> tuple[list[str], O
     for name, content in data.items():
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            _replace(directory / name, content)
+            write_file(directory / name, content, permissions=0o644)  # it is public
         except OSError as error:
             return written, error
         written.append(name)
@@ -309,25 +310,3 @@ def without_addresses(student: bytes) -> bytes:
             archive.writestr(zipfile.ZipInfo(new), members[old])
         archive.writestr(zipfile.ZipInfo("schema.json"), schema)
     return buffer.getvalue()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    try:
-        _replace_unnamed(path, data)
-    except OSError as error:  # a full disk is told without the name of a file
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-
-
-def _replace_unnamed(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # it is public
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise

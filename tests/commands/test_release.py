@@ -357,14 +357,14 @@ def test_a_ledger_of_an_earlier_version_says_what_it_does_not_know(place, capsys
 
 def _full(monkeypatch, is_full):
     """Fail to write a file of a release where a full disk would."""
-    write = files._replace_unnamed
+    write = files.write_file
 
-    def full(path, data):
+    def full(path, data, **how):
         if is_full(path):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(path, data)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write(path, data, **how)
 
-    monkeypatch.setattr(files, "_replace_unnamed", full)
+    monkeypatch.setattr(files, "write_file", full)
 
 
 def test_a_disk_that_cannot_hold_the_files_is_seen_before_the_charge(place, capsys, monkeypatch):
