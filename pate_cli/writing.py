@@ -24,7 +24,7 @@ _DESCRIPTORS = ("/proc/", "/dev/fd")
 _MOST_LINKS = 40  # as the kernel follows
 
 
-def write_file(path: str | Path, content: str | bytes, *, sync: bool = True) -> Path:
+def write_file(path: str | Path, content: str | bytes, *, sync: bool = True, private: bool = False) -> Path:
     """Write a file; its directory has to be there.
 
     Parameters
@@ -36,6 +36,8 @@ def write_file(path: str | Path, content: str | bytes, *, sync: bool = True) -> 
     sync : bool
         Whether it has to outlast a power cut. Without, a process that is killed still loses nothing, but
         whoever reads the file after a power cut must be able to tell that it is not whole.
+    private : bool
+        Whether a new file is for its owner alone, from its first byte on.
 
     Raises
     ------
@@ -47,7 +49,7 @@ def write_file(path: str | Path, content: str | bytes, *, sync: bool = True) -> 
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
     mode = _mode(path)
     if mode is None or (stat.S_ISREG(mode) and not _is_descriptor(path)):
-        _replace(path, data, mode, sync=sync)
+        _replace(path, data, mode, sync=sync, new=0o600 if private else 0o666)
     elif stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     else:
@@ -153,13 +155,13 @@ def _is_descriptor(path: Path) -> bool:
     return False
 
 
-def _replace(path: Path, data: bytes, mode: int | None, *, sync: bool) -> None:
+def _replace(path: Path, data: bytes, mode: int | None, *, sync: bool, new: int) -> None:
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     real = _real(path)
     temporary = real.parent / f".{secrets.token_hex(8)}.tmp"
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, new)) as file:
             file.write(data)
             if mode is not None:
                 os.chmod(temporary, stat.S_IMODE(mode))
