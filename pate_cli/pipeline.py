@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.streams import Streams
-from pate_cli.teachers.kept import Lesson
+from pate_cli.teachers.kept import KeptVotes
 from pate_cli.types import (
     Answers,
     Dataset,
@@ -38,8 +40,8 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["Outcome", "Prepared", "Publication", "Streams", "Trained"]
-__all__ += ["prepare", "release", "run_repeat", "split_of", "teaching_key", "train"]
+__all__ = ["Outcome", "Part", "Prepared", "Publication", "Streams", "Trained"]
+__all__ += ["join", "prepare", "release", "run_repeat", "split_of", "teaching_key", "train", "train_part"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,25 @@ class Trained:
     votes: Votes
     teacher_accuracy: float
     ceilings: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Part:
+    """What some of the teachers of one repeat say. PRIVATE.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (m, C)
+        Of their votes on the public points.
+    right : int
+        How many of their votes on the test split are right. Not differentially private.
+    failures : Failures
+        Of these teachers: whether the learner failed on every part is for whoever has all of them.
+    """
+
+    counts: IntArray
+    right: int
+    failures: teachers.Failures
 
 
 @dataclass(frozen=True)
@@ -262,7 +283,7 @@ def teaching_key(config: RunConfig) -> Hashable:
     return repr((config.dataset, config.split, t, config.seed, chosen_from))
 
 
-def train(run: Prepared, repeat: int, kept: Lesson | None = None) -> Trained:
+def train(run: Prepared, repeat: int, kept: KeptVotes | None = None) -> Trained:
     """Split, train the teachers and let them vote; only split, with the votes kept from before."""
     streams = Streams.of(run.config.seed, repeat)
     if kept is not None:  # private features are not even put together
@@ -272,11 +293,38 @@ def train(run: Prepared, repeat: int, kept: Lesson | None = None) -> Trained:
     return Trained(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
 
 
+def train_part(run: Prepared, repeat: int, only: range, split: Split | None = None) -> Part:
+    """Train some of the teachers of a repeat, who are what they would be among all; `join` joins parts."""
+    split, ensemble = _train(run, Streams.of(run.config.seed, repeat), split, only, strict=False)
+    on_test, y = ensemble.votes(split.test.X).counts, split.test.y
+    votes, failures = ensemble.votes_and_failures(split.public.X)
+    return Part(votes.counts, int(on_test[np.arange(len(y)), y].sum()), failures)
+
+
+def join(run: Prepared, split: Split, parts: Sequence[Part]) -> Trained:
+    """Give what `train` would, from parts that make up all teachers of a repeat.
+
+    Raises
+    ------
+    ConfigError
+        If the learner failed on every part.
+    """
+    reduce(add, (part.failures for part in parts)).check()
+    counts: IntArray = np.sum([part.counts for part in parts], axis=0)
+    right = sum(part.right for part in parts)
+    return Trained(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)
+
+
 def _train(
-    run: Prepared, streams: Streams, only: range | None = None, *, strict: bool = True
+    run: Prepared,
+    streams: Streams,
+    split: Split | None = None,
+    only: range | None = None,
+    *,
+    strict: bool = True,
 ) -> tuple[Split, teachers.Ensemble]:
     config, n_classes = run.config, run.dataset.n_classes
-    split = split_of(run, streams)
+    split = split_of(run, streams) if split is None else split
     learner = learners.make_learner(
         config.teacher.estimator, config.teacher.params, seed=None, n_classes=n_classes
     )

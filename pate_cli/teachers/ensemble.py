@@ -85,8 +85,9 @@ def train(
     parts = partition(private.n_records, n_teachers, rng)
     check_disjoint(parts, private.n_records)
     seeds = rng.integers(2**31, size=n_teachers)
+    before = 0  # teachers that are trained elsewhere, or were before
     if only is not None:
-        parts, seeds = [parts[k] for k in only], seeds[list(only)]
+        parts, seeds, before = [parts[k] for k in only], seeds[list(only)], only.start
     fresh = _copier(learner)
     solver = _solver(learner, private.X, n_classes) if n_teachers >= _FEWEST else None
     resample = sample_weight is not None and not _takes_weights(learner)
@@ -105,7 +106,7 @@ def train(
                 None if resample else solver, learner, X, y, weights, starts, ends, longest
             )
             done = first + len(at_once)
-            tick(done, n_teachers)
+            tick(before + done, n_teachers)
             for k in np.setdiff1d(np.arange(len(group)), at_once).tolist():
                 rows = slice(starts[k], ends[k])
                 alone[first + k], error = fit_part(
@@ -120,7 +121,7 @@ def train(
                 learned = error is not None or len(alone[first + k].classes) > 1
                 failures += (int(learned), int(error is not None), error)
                 done += 1
-                tick(done, n_teachers)
+                tick(before + done, n_teachers)
             failures += (len(at_once), 0, None)
             numbers.append(first + at_once)
             coefficients.append(theirs)
