@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -142,9 +142,6 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         sizes.n_private, size=t.size, count=_count(config, dataset, sizes, delta)
     )
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
-    if config.release:  # once private records are looked at, it is too late to say that it cannot learn
-        shape = (sizes.n_private // n_teachers, dataset.n_features)
-        learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse, shape=shape)
     students.check_student(s.estimator, s.params, n_classes=dataset.n_classes, sparse=sparse)
     setting = Setting(
         eps=config.eps,
@@ -163,6 +160,9 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     plan: mechanisms.Plan = mechanisms.find(config.mechanism.name).plan(config.mechanism.options, setting)
     if config.release:
         plan = plan.for_release(setting)
+        if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
+            shape, C = (sizes.n_private // n_teachers, dataset.n_features), dataset.n_classes
+            learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
     return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan)
 
 
@@ -250,16 +250,24 @@ def release(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # made from private records
-            split, ensemble = _train(run, streams, strict=False)
-            votes = ensemble.votes(split.public.X)
+            if run.plan.asks_votes:
+                split, ensemble = _train(run, streams, strict=False)
+                votes = ensemble.votes(split.public.X)
+                private = Private(split.private, lambda: votes)
+            else:
+                split = split_of(run, streams)
+                private = Private(split.private)
     except Exception:  # whatever it is, its message may quote a record
         raise RuntimeError("no votes (why may be private)") from None
-    released = _release(run, split, Private(split.private, lambda: votes), noise(), streams)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        released = _release(run, split, private, noise(), streams)
     try:
         student, problem = _student(run, split, released, streams)[0], None
     except ConfigError as error:  # the answers are paid for, and public
         student, problem = None, str(error)
-    return Publication(split.public, released.answers, student, split.encoder, released.spent, problem)
+    spent = replace(released.spent, data_dependent=True)  # a report, be it the budget itself
+    return Publication(split.public, released.answers, student, split.encoder, spent, problem)
 
 
 def _release(run: Prepared, split: Split, private: Private, noise: Noise, streams: Streams) -> Released:

@@ -95,8 +95,7 @@ def _parser(default: str) -> argparse.ArgumentParser:
 
 def _report(findings: Findings) -> None:
     from pate_cli.console import out
-    from pate_cli.report.grid import print_grid
 
-    print_grid(findings.table)
+    findings.table.show()
     for statement in findings.statements:
         out().print(f"- {statement}", markup=False, soft_wrap=True)

@@ -165,7 +165,7 @@ def _table(title: str, *columns: str) -> Table:
     )
     table.caption_justify = "left"
     for column in columns:
-        text = column in ("", "unit")
+        text = column in ("", "unit", "why")
         table.add_column(column, justify="left" if text else "right", no_wrap=not text)
     return table
 

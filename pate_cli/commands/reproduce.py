@@ -132,9 +132,8 @@ def _report(findings: Findings) -> None:
     from collections import Counter
 
     from pate_cli.console import out
-    from pate_cli.report.grid import print_grid
 
-    print_grid(findings.table)
+    findings.table.show()
     counts = Counter(verdict.verdict for verdict in findings.rows)
     if counts:
         out().print("rows: " + ", ".join(f"{count} {word}" for word, count in counts.items()), soft_wrap=True)

@@ -230,7 +230,7 @@ def show_table(directory: Path, *, n_jobs: int = 1) -> int:
     """
     found = report.find_records([directory])
     if found.records:
-        report.to_console(report.run_table(found.records), console.out())
+        report.run_table(found.records, width=console.out().width).show()
     fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
     bad = sum(record.status not in fine for record in found.records) + len(found.unreadable)
     lost = max(0, n_jobs - len(found.records) - len(found.unreadable))

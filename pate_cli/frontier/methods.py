@@ -28,7 +28,19 @@ _DEFAULT = (
     *("noisy_gd", "output_perturbation", "objective_perturbation"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
-_COMMON = ("dataset", "eps", "delta", "repeats", "seed", "split", "compute", "cache", "release", "ledger")
+_COMMON = (
+    "dataset",
+    "eps",
+    "delta",
+    "repeats",
+    "seed",
+    "split",
+    "compute",
+    "cache",
+    "release",
+    "ledger",
+    "purpose",
+)
 """Keys that are the same for all methods: else they are not compared at the same splits and budget."""
 
 

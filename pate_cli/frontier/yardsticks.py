@@ -22,7 +22,8 @@ from pate_cli.engine.schedule import Failure, Results, Row
 from pate_cli.errors import InputError
 from pate_cli.frontier.methods import EXACT
 from pate_cli.pipeline import Prepared, Streams, split_of
-from pate_cli.reproduce.statistics import Interval, over
+from pate_cli.report.interval import Interval
+from pate_cli.reproduce.rows import over
 from pate_cli.students import fit_student
 from pate_cli.types import Answers, PublicPoints
 

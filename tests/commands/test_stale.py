@@ -14,7 +14,7 @@ import pytest
 
 from pate_cli.cli import main
 from pate_cli.engine import finished
-from pate_cli.report import output
+from pate_cli.report import figures
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=20", "compute.workers=1"]
 MINE = "teacher.estimator=ownlearner.Mine"
@@ -50,7 +50,7 @@ def outside(tmp_path, monkeypatch) -> Path:
     """A directory to be in, with a cache and a recipe of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
-    monkeypatch.setattr(output, "_render", lambda draw, salt: (b"", b"", 1.0))  # nothing is looked at here
+    monkeypatch.setattr(figures, "render", lambda draw, salt: (b"", b"", 1.0))  # nothing is looked at here
     Path("small").mkdir()
     Path("small/recipe.yaml").write_text(RECIPE)
     return tmp_path

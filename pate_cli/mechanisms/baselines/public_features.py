@@ -10,7 +10,16 @@ import numpy as np
 from pate_cli.mechanisms.baselines.public_columns import PublicColumns
 from pate_cli.types import FloatArray
 
-__all__ = ["CONSTANT", "LONGEST", "SHUFFLED", "UNIT", "PublicFeatures"]
+__all__ = [
+    "CONSTANT",
+    "FEW",
+    "LONGEST",
+    "MOST_DIRECTIONS",
+    "MOST_LANDMARKS",
+    "SHUFFLED",
+    "UNIT",
+    "PublicFeatures",
+]
 
 UNIT = 2.0**-16
 """Features are whole multiples of it, so that sums over records are exact."""
@@ -24,9 +33,15 @@ LONGEST = 128.0
 SHUFFLED = 300
 """Landmarks made of fewer public points by shuffling columns, and so at most as many directions."""
 
-_MOST_LANDMARKS = 500
-_MOST_DIRECTIONS = 300
-_FEW = 60  # public points below which columns are shuffled to span more
+MOST_LANDMARKS = 500
+"""Landmarks at most."""
+
+MOST_DIRECTIONS = 300
+"""Features at most, the constant one not counted."""
+
+FEW = 60
+"""Public points below which columns are shuffled to span more."""
+
 _CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
 _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
@@ -114,7 +129,7 @@ class PublicFeatures:
         kernel = found._kernel(landmarks)
         means = kernel.mean(axis=0)
         values, vectors = np.linalg.eigh(kernel - means - means[:, None] + means.mean())
-        values, vectors = values[::-1][:_MOST_DIRECTIONS], vectors[:, ::-1][:, :_MOST_DIRECTIONS]
+        values, vectors = values[::-1][:MOST_DIRECTIONS], vectors[:, ::-1][:, :MOST_DIRECTIONS]
         kept = values > max(_CUT * values[0], 1e-12)
         variances = values[kept] / len(squares)
         weights = (variances + _RIDGE * variances.mean()) ** _POWER if kept.any() else variances
@@ -169,13 +184,13 @@ def _landmarks(points: Any, rng: np.random.Generator, *, shuffle: bool) -> Any:
     import scipy.sparse as sp
 
     m, d = points.shape
-    if m > _MOST_LANDMARKS:
-        points = points[np.sort(rng.permutation(m)[:_MOST_LANDMARKS])]
+    if m > MOST_LANDMARKS:
+        points = points[np.sort(rng.permutation(m)[:MOST_LANDMARKS])]
     if sp.issparse(points):
         if max(points.shape[0], SHUFFLED) * d > _DENSE:
             return points
         points = points.toarray()
-    if not (shuffle and 1 < m < _FEW):
+    if not (shuffle and 1 < m < FEW):
         return points
     shuffled = points[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]
     return np.vstack([points, shuffled])
