@@ -18,7 +18,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pate_cli.engine.cache import code_version, learner_version, library_versions
+from pate_cli import mechanisms
+from pate_cli.engine.cache import code_version, learner_version, library_versions, module_version
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.pipeline import Outcome
 from pate_cli.report import config_hash
@@ -32,6 +33,7 @@ PLACE = ".finished"
 """Name of the directory of finished repeats, beside the results they went into."""
 
 _SCHEMA = 2
+_MODULE = "module"  # before the name of one, among the names of learners
 _UNTOLD = "untold"
 _OLD = 3600.0
 """Seconds after which a temporary file is nobody's."""
@@ -52,8 +54,8 @@ class Identity:
     versions : str
         Of the numeric libraries.
     learners : dict of str to str
-        `learner_version` of each learner by its name; for one that has none, a number that this process
-        alone has: what it gave is found again by nobody else.
+        `learner_version` of each learner by its name, and `module_version` of the mechanism's module; for
+        one that has none, a number that this process alone has: what it gave is found again by nobody else.
     """
 
     config: str
@@ -73,8 +75,8 @@ class Identity:
             If this package or a library is.
         """
         for name, version in self.learners.items():
-            if learner_version(name) != version and not version.startswith(_UNTOLD):
-                raise ConfigError("estimator", name, "a learner whose source stays as it is during the work")
+            if _loaded(name) != version and not version.startswith(_UNTOLD):
+                raise ConfigError("estimator", name, "code whose source stays as it is during the work")
         if (self.code, self.versions) != (code_version(), _versions()):
             raise InputError(
                 "the code of pate or a library is another one in a process that was to do a part of the work:"
@@ -249,13 +251,20 @@ def identity(raw: Mapping[str, Any], records: str) -> Identity:
     kept = {key: value for key, value in raw.items() if key != "repeats"}
     student = raw["student"]
     names = [raw["teacher"]["estimator"], student["estimator"], (student.get("params") or {}).get("base")]
+    names.append(f"{_MODULE} {mechanisms.find(raw['mechanism']['name']).__name__}")
     learners = {name: _learner(name) for name in names if isinstance(name, str)}
     return Identity(config_hash(kept), records, code_version(), _versions(), learners)
 
 
 def _learner(name: str) -> str:
-    version = learner_version(name)
+    version = _loaded(name)
     return _nonce() if version is None else version
+
+
+def _loaded(name: str) -> str | None:
+    """Version of a learner, or of a mechanism's module, as this process has loaded it."""
+    kind, _, module = name.rpartition(" ")
+    return module_version(module) if kind == _MODULE else learner_version(name)
 
 
 @cache

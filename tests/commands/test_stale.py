@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pate_cli import mechanisms
 from pate_cli.cli import main
 from pate_cli.engine import finished
 from pate_cli.report import figures
@@ -111,6 +112,28 @@ def test_an_edited_learner_gives_new_numbers(command, learner, fits):
     learner()
     assert command(*SMALL, MINE)["gaussian"] == before
     assert len(fits) == 3  # what that source gave is still there
+
+
+@pytest.mark.parametrize("command", [reproduce, again])
+def test_an_edited_mechanism_gives_new_numbers(command, outside, monkeypatch):
+    """It spends all of eps, or hardly any of it."""
+    monkeypatch.syspath_prepend(outside)
+    more = [*SMALL, "mechanism=gaussian", "mechanism.name=ownmechanism"]
+    accuracies = []
+    for eps in (4, 0.001, 4):
+        Path("ownmechanism.py").write_text(
+            "from dataclasses import replace\n"
+            "from pate_cli.mechanisms import gaussian\n"
+            "Options = gaussian.Options\n"
+            f"def plan(options, setting): return gaussian.plan(options, replace(setting, eps={eps}))\n"
+        )
+        sys.modules.pop("ownmechanism", None)
+        importlib.invalidate_caches()
+        mechanisms.find.cache_clear()
+        accuracies.append(command(*more)["gaussian"])
+    mechanisms.find.cache_clear()
+    sys.modules.pop("ownmechanism")
+    assert accuracies[0] == accuracies[2] > accuracies[1] + 0.05
 
 
 def test_an_edited_student_gives_new_yardsticks(learner):

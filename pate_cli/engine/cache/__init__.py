@@ -14,7 +14,13 @@ package is cheap.
 from pate_cli.engine.cache.memory import Memory
 from pate_cli.engine.cache.place import Place, find_place, size_limit
 from pate_cli.engine.cache.store import Listing, Store
-from pate_cli.engine.cache.versions import code_version, has_changed, learner_version, library_versions
+from pate_cli.engine.cache.versions import (
+    code_version,
+    has_changed,
+    learner_version,
+    library_versions,
+    module_version,
+)
 from pate_cli.teachers.kept import KeptVotes
 
 __all__ = [
@@ -28,5 +34,6 @@ __all__ = [
     "has_changed",
     "learner_version",
     "library_versions",
+    "module_version",
     "size_limit",
 ]
