@@ -25,6 +25,7 @@ from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.streams import Streams
+from pate_cli.students.metrics import measure
 from pate_cli.teachers.kept import KeptVotes
 from pate_cli.types import (
     Answers,
@@ -202,6 +203,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     released = _release(run, split, private, SeededNoise(streams.noise), streams)
     student, fit = _student(run, split, released, streams)
     answers = released.answers
+    accuracy, metrics = measure(student, split.test.X, split.test.y, run.dataset.classes)
     result = RepeatResult(
         repeat=repeat,
         n_teachers=run.n_teachers,
@@ -211,8 +213,9 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         delta=run.delta,
         eps_ex_post=released.spent.eps,
         eps_odometer=(released.odometer or budget.spent).eps,
-        accuracy=_accuracy(student, split),
+        accuracy=accuracy,
         diagnostics=_diagnostics(run, split, trained, answers, fit)
+        | metrics
         | released.not_private
         | run.plan.measure(student, split.test),
         seconds=time.perf_counter() - started,

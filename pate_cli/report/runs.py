@@ -14,12 +14,13 @@ from pate_cli.report.interval import NORMAL, STUDENT, T_NOTE, Interval
 from pate_cli.report.record import RunRecord
 from pate_cli.report.table import ABSENT, Column, Table, number
 
-__all__ = ["GUARANTEE", "Runs", "run_table", "select"]
+__all__ = ["GUARANTEE", "METRICS", "Runs", "run_table", "select"]
 
 GUARANTEE = (
     "eps is the guarantee, of one repeat. eps_ex_post depends on the outputs: a report, not a guarantee. "
     "Accuracy and ceiling are measured on held-out or private data: not differentially private."
 )
+_MAJORITY = "majority is the share of the commonest class among the held-out records"
 _POOLED = (
     "Runs that differ in nothing but the seed are averaged over all their repeats, which are independent "
     "given the data"
@@ -27,7 +28,7 @@ _POOLED = (
 _FEW = 0.25
 """An active learner that wanted a smaller share of its budget is pointed out."""
 
-_ELSEWHERE = ("hydra", "compute", "cache", "release", "ledger")
+_ELSEWHERE = ("hydra", "compute", "cache", "release", "purpose", "ledger")
 """Settings that no number depends on."""
 
 _SAID = ("dataset.name", "mechanism.name", "mechanism.oracle")
@@ -39,12 +40,23 @@ _ALWAYS = ("dataset", "mechanism", "teachers", "eps")
 _SYNONYMS = {"teacher.estimator": "teacher", "student.estimator": "student"}
 _SYNONYMS |= {"dataset.name": "dataset", "mechanism.name": "mechanism"}
 
+METRICS = {
+    "balanced_accuracy": "mean recall of the classes",
+    "roc_auc": "area under the ROC curve, of each class against the rest, averaged",
+    "log_loss": "mean negative log of the probability given to the true class, in nats",
+    "calibration_error": "mean distance of predicted from observed share, over 15 bins of the probability",
+    "brier": "mean squared distance of the probabilities from the class; of two classes, of the second",
+}
+"""Figures beside accuracy that `pate table --metrics` shows, with `recall.CLASS` of each class."""
+
 _SHORT = {
     "answered/asked": "answered\n/asked",
     "eps_ex_post": "eps_ex\n_post",
     "accuracy ± ci95": "accuracy\n± ci95",
     "teachers": "teach-\ners",
     "ceiling": "ceil-\ning",
+    "majority": "major-\nity",
+    **{name: name.replace("_", "_\n", 1) for name in METRICS},
 }
 """Narrow headings, so that the table fits into 80 columns."""
 
@@ -90,7 +102,8 @@ class Runs:
         old = sum(run.accuracy is not None and run.accuracy.law == NORMAL for run in self.rows)
         if any(run.accuracy is not None and run.accuracy.law != NORMAL for run in self.rows) and old:
             lines.append(f"{old} of the runs are of an earlier version: their ± is 1.96 s/sqrt(n)")
-        lines += [f"warning: {_name(run)}: {remark}" for run in self.rows if (remark := _stopped_early(run))]
+        told = [(run, remark) for run in self.rows for remark in (_stopped_early(run), _no_better(run))]
+        lines += [f"warning: {_name(run)}: {remark}" for run, remark in told if remark]
         return lines + [
             f"{run.status}: {_name(run)}: {one_line(run.message or '') or 'no message'}"
             for run in self.unfinished
@@ -125,6 +138,7 @@ def run_table(
     *,
     by: Sequence[str] = (),
     pivot: str | None = None,
+    metrics: bool = False,
     width: int | None = None,
 ) -> Table:
     """Put runs into a table with a column for each setting in which they differ.
@@ -136,6 +150,8 @@ def run_table(
         Settings that make a row; finished runs that agree in them are averaged. Empty: every run is a row.
     pivot : str, optional
         Setting whose values are columns, of accuracy.
+    metrics : bool
+        Whether to show the other figures of the students, and the recall of each class.
     width : int, optional
         Of the terminal: settings that do not fit into it are named below the table instead.
 
@@ -148,7 +164,7 @@ def run_table(
     rows = [_Run(run, _settings(run)) for run in (runs.rows if not by and pivot is None else runs.records)]
     differing = _differing([run.settings for run in rows])
     if not by and pivot is None:
-        return _plain_table(runs, rows, differing, width)
+        return _plain_table(runs, rows, differing, width, metrics=metrics)
     finished = [run for run in rows if run.record.status == "ok" and run.record.accuracy is not None]
     keys = [_known("--by", key, rows) for key in by]
     if pivot is not None:
@@ -262,32 +278,40 @@ def _pivoted(keys: Sequence[str], pivot: str, groups: dict[tuple[str, ...], _Ave
     return columns, cells
 
 
-def _plain_table(runs: Runs, rows: Sequence[_Run], differing: Sequence[str], width: int | None) -> Table:
+def _plain_table(
+    runs: Runs, rows: Sequence[_Run], differing: Sequence[str], width: int | None, *, metrics: bool
+) -> Table:
     extras = _telling(differing, [run.settings for run in rows])
     keys = {id(run): _ranks([run.settings.get(key, "") for key in extras]) for run in rows}
     rows = sorted(rows, key=lambda run: (_order(run.record), keys[id(run)]))
     shown = [run.settings | _measured(run.record) for run in rows]
     heads = ["dataset", "mechanism", *extras, *_MEASURES]
     heads += ["ceiling"] if any(run.record.diagnostics.get("ceiling") is not None for run in rows) else []
+    heads += ["majority"] if any(_majority(run.record) is not None for run in rows) else []
+    figures = _figures(run.record for run in rows) if metrics else []
+    heads += figures
     heads += ["status"] if any(run.record.status != "ok" for run in rows) else []
     cells = [[line.get(head, ABSENT) for head in heads] for line in shown]
     columns = [_column(head, [row[i] for row in cells]) for i, head in enumerate(heads)]
     lines = []
     for run in runs.records:
-        line, settings = _record(run), _settings(run)
+        line, settings = _record(run) | {name: run.diagnostics.get(name) for name in figures}, _settings(run)
         lines.append(line | {key: settings.get(key) for key in extras if key not in line})
-    note = " ".join([GUARANTEE, *_interval_note(run.record.accuracy for run in rows)])
+    said = [GUARANTEE, *([f"{_MAJORITY}."] if "majority" in heads else [])]
+    said += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
+    note = " ".join([*said, *_interval_note(run.record.accuracy for run in rows)])
     table = Table(columns, cells, lines, note, runs.remarks())
-    return table if width is None or not extras else _fitted(table, extras, width)
+    return table if width is None else _fitted(table, extras, width)
 
 
 def _fitted(table: Table, extras: Sequence[str], width: int) -> Table:
     """Choose the columns for a terminal; room is made by leaving out what all rows have in common."""
     heads = [column.header for column in table.columns]
-    always = [index for index, head in enumerate(heads) if head not in extras]
+    optional = [*extras, *(["majority"] if "majority" in heads else [])]
+    always = [index for index, head in enumerate(heads) if head not in optional]
 
     def chosen(shown: list[int]) -> list[int]:
-        for key in extras:
+        for key in optional:
             more = sorted([*shown, heads.index(key)])
             shown = more if table.width(more) <= width else shown
         return shown
@@ -299,12 +323,18 @@ def _fitted(table: Table, extras: Sequence[str], width: int) -> Table:
         if common:
             said = f"In every run: {', '.join(f'{heads[i]} {table.cells[0][i]}' for i in common)}. "
         if hidden := [key for key in extras if heads.index(key) not in brief]:
-            said += f"They differ in these too: {', '.join(hidden)} (--format csv shows them, --by averages)."
+            said += (
+                f"They differ in these too: {', '.join(hidden)} (--format csv shows them, --by averages). "
+            )
+        if "majority" in heads and (last := heads.index("majority")) not in brief:
+            name = heads.index("dataset")
+            shares = dict.fromkeys(f"{row[name]} {row[last]}" for row in table.cells)
+            said += f"Share of the commonest class: {', '.join(shares)}."
     return replace(table, brief=brief, left_out=said.strip())
 
 
 def _column(head: str, cells: Sequence[str]) -> Column:
-    numeric = head in _MEASURES or head == "ceiling" or all(_ranks([c])[0][0] != 1 for c in cells)
+    numeric = head in _MEASURES or all(_ranks([c])[0][0] != 1 for c in cells)
     short = _SHORT.get(head) or head.replace(".", ".\n")
     return Column(head, numeric=numeric, short=short, folds=not numeric)
 
@@ -319,8 +349,30 @@ def _measured(record: RunRecord) -> dict[str, str]:
         "eps_ex_post": number(record.eps_ex_post),
         "accuracy ± ci95": number(record.accuracy),
         "ceiling": number(record.diagnostics.get("ceiling")),
+        "majority": number(_majority(record)),
+        **{name: number(record.diagnostics.get(name)) for name in _figures([record])},
         "status": record.status,
     }
+
+
+def _figures(records: Iterable[RunRecord]) -> list[str]:
+    """Names of the figures that `--metrics` shows."""
+    there = list(dict.fromkeys(name for record in records for name in record.diagnostics))
+    return [name for name in METRICS if name in there] + [
+        name for name in there if name.startswith("recall.")
+    ]
+
+
+def _majority(record: RunRecord) -> float | None:
+    return record.diagnostics.get("majority_class")
+
+
+def _no_better(record: RunRecord) -> str:
+    """Say that a student is no better than one that knows nothing."""
+    share = _majority(record)
+    if record.accuracy is None or share is None or record.accuracy.mean > share:
+        return ""
+    return f"the student is no better than always saying the commonest class ({number(share)} of the records)"
 
 
 def _record(run: RunRecord) -> dict[str, Any]:
@@ -338,13 +390,14 @@ def _record(run: RunRecord) -> dict[str, Any]:
         "accuracy": accuracy.mean if accuracy else None,
         "ci95": accuracy.half_width if accuracy else None,
         "ceiling": run.diagnostics.get("ceiling"),
+        "majority": _majority(run),
         "n_repeats": accuracy.n if accuracy else 0,
         "status": run.status,
         "seed": seed if isinstance(seed, int) else None,
         "config_hash": one_line(run.config_hash),
         "message": one_line(run.message or ""),
         "checksum": one_line(_checksum(run)),
-        "remark": _stopped_early(run),
+        "remark": "; ".join(remark for remark in (_stopped_early(run), _no_better(run)) if remark),
     }
 
 
