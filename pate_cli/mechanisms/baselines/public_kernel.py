@@ -52,7 +52,8 @@ SOLVERS = ("gd", "newton")
 _STEPS = (20, 100)  # fewest and most steps of gradient descent
 _MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
 _LONGER = 2.0  # times as long, where more steps are asked for than are taken
-_ENOUGH = 10  # steps of the rule that pay for landmarks of shuffled columns
+_ENOUGH = 10  # steps of the rule that pay for directions, and for landmarks of shuffled columns
+_FEWEST = 3  # directions at least
 _TIME = 0.5  # of steps with momentum, in the rule for their number
 _NEWTON_STEPS = 5
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
@@ -164,13 +165,21 @@ class PublicKernelPlan(Plan):
     def choices(self) -> list[tuple[str, str, str]]:
         """Say what is chosen from public numbers, and why: name, value and reason of each."""
         m, few = self.n_public, 1 < self.n_public < FEW
+        columns = "ranks, or ranges of flags"
+        kernel = ("kernel", "Gaussian plus linear", "at the public points' median distance; bends and lines")
+        if m < FEW and not self.shuffles:
+            columns = "scaled by two ranks, or ranges of flags"
+            kernel = ("kernel", "linear", f"{m} public points and {self.n} records do not pay for bends")
         if few and self.shuffles:
             drawn, why = SHUFFLED, f"{m} public points are fewer than {FEW}: columns are shuffled for more"
         elif few:
             drawn, why = m, f"all public points; {self.n} records at this eps do not pay for more"
         else:
             drawn, why = min(m, MOST_LANDMARKS), f"of {m} public points, at most {MOST_LANDMARKS}"
-        p = min(drawn - 1, MOST_DIRECTIONS) + 1 if drawn > 1 else 1
+        p = min(drawn - 1, self.most_directions) + 1 if drawn > 1 else 1
+        spanned = "directions of the kernel at the landmarks, and a constant"
+        if self.most_directions < min(drawn - 1, MOST_DIRECTIONS):
+            spanned += "; more would drown in the noise"
         time, steps = self._time(p), self.steps_for(p)
         gd = self.solver == "gd"
         if self.steps is not None:
@@ -182,19 +191,25 @@ class PublicKernelPlan(Plan):
         size = f"{8 * _speed(self.n_classes) * min(1.0, time / steps):.3g} / curvature"
         length = f"momentum {self.momentum_for(p):.3g}, from the time that the steps have to cover"
         return [
-            (
-                "columns",
-                "ranks, or ranges of flags",
-                f"learned from {m} public points; any record is bounded",
-            ),
-            ("kernel", "Gaussian plus linear", "at the public points' median distance; fits bends and lines"),
+            ("columns", columns, f"learned from {m} public points; any record is bounded"),
+            kernel,
             ("landmarks", str(drawn), why),
-            ("features", f"at most {p}", "directions of the kernel at the landmarks, and a constant"),
+            ("features", f"at most {p}", spanned),
             ("steps", str(steps), counted),
             ("step size", size if gd else "Newton's", length if gd else "damped by the noise"),
             ("clip of a gradient", f"{self.clip:.4g}", "a share of its size before anything is learnt"),
             ("noise on a sum", f"{self.sigma_for(p):.4g}", "what the guarantee needs at so many steps"),
         ]
+
+    @property
+    def most_directions(self) -> int:
+        """Directions that the noise leaves time for, those of the largest variance: 10 steps by the rule.
+
+        That many for one column of theta; for several classes, whose noise is shared by their columns, the
+        rule is the same.
+        """
+        alone = self._time(1) * math.sqrt(self.columns) / _ENOUGH
+        return int(min(max(alone**2, _FEWEST), MOST_DIRECTIONS))
 
     @property
     def shuffles(self) -> bool:
@@ -282,7 +297,7 @@ class PublicKernelPlan(Plan):
         weights : ndarray of shape (runs, p, q)
             Of features as `PublicFeatures.apply` gives them, times `UNIT`; q is `columns`.
         """
-        features = PublicFeatures.of(public.X, rng, shuffle=self.shuffles)
+        features = PublicFeatures.of(public.X, rng, shuffle=self.shuffles, directions=self.most_directions)
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
         records = _Records(features.apply(private.X), private.y, self)

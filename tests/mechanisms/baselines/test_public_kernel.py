@@ -273,6 +273,19 @@ def test_it_says_what_it_chose_and_why_from_public_numbers_alone():
     assert [said[m]["landmarks"] for m in (1, 40, 100, 5000)] == ["1", "300", "100", "500"]
     few = mechanisms.plan("public_kernel", {}, replace(setting, n_public=40, n_private=300))
     assert few.describe()["choices"]["landmarks"].startswith("40: all public points")
+    assert few.describe()["choices"]["kernel"].startswith("linear: ")
+    narrow = mechanisms.plan("public_kernel", {}, replace(setting, n_private=1000))
+    assert narrow.describe()["choices"]["features"].endswith("more would drown in the noise")
+
+
+def test_where_noise_leaves_room_for_little_the_model_is_linear_and_of_few_features():
+    rng = np.random.default_rng(0)
+    P, X = np.exp(rng.normal(size=(40, 3))), np.exp(rng.normal(size=(7, 3)) / 2)
+    features = PublicFeatures.of(P, rng, shuffle=False)
+    assert features.dimension == 4
+    ends, middle = features.apply(X[:2]).sum(axis=0), features.apply(X[:2].mean(axis=0, keepdims=True))[0]
+    assert np.abs(ends - 2 * middle).max() <= 4  # columns keep their own scale; units of rounding
+    assert PublicFeatures.of(P, rng, directions=2).dimension == 3
 
 
 def test_scale_of_the_noise():
