@@ -71,8 +71,8 @@ class ReleaseContent:
     classes : sequence of str
         Label behind each code, as in the source.
     rows : ndarray of int64, shape (m,)
-        Number of each public point in the dataset, from 0. The draw of the public split
-        is independent of every record.
+        Number of each public point in the dataset, or in the public file, from 0. The draw of the public
+        split is independent of every record.
     answers : Answers
         What the mechanism gave, with integer noisy counts if any.
     student : bytes or None
@@ -81,6 +81,8 @@ class ReleaseContent:
         Why there is no student.
     versions : mapping of str to (str or None)
         Of the libraries.
+    protects : str
+        What neighbouring data sets differ in.
     """
 
     dataset: str
@@ -98,6 +100,7 @@ class ReleaseContent:
     student: bytes | None = field(repr=False)
     problem: str | None
     versions: Mapping[str, str | None]
+    protects: str = "one record; replaced by any other"
 
     def __post_init__(self) -> None:
         if self.guarantee.data_dependent or not self.ex_post.data_dependent:
@@ -108,8 +111,9 @@ def public_config(raw: Mapping[str, Any]) -> dict[str, Any]:
     """What of a run's configuration is recorded: no seed, no machine, no ledger, of a path only the name."""
     config = {key: raw[key] for key in _CONFIG_KEYS if key in raw}
     dataset = dict(config.get("dataset", {}))
-    if dataset.get("path"):
-        dataset["path"] = Path(dataset["path"]).name
+    for key in ("path", "private", "public", "test", "schema"):
+        if dataset.get(key):
+            dataset[key] = Path(dataset[key]).name
     return config | {"dataset": dataset}
 
 
@@ -245,7 +249,7 @@ def _result(content: ReleaseContent) -> dict[str, Any]:
         "eps_odometer": None,
         "accuracy": None,
         "diagnostics": {},
-        "plan": dict(content.plan),
+        "plan": {"protects": content.protects, **content.plan},
         "provenance": {"versions": dict(content.versions)},
         "message": content.problem and f"the answers are released, a student is not: {content.problem}",
         "config": dict(content.config),

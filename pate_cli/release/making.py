@@ -46,10 +46,12 @@ def check_room(run: Prepared) -> None:
         If OpenDP is not installed, there is no ledger, not enough is left in it, or its public points
         are others.
     """
+    _check_public(run)
     ExactNoise()
     ledgers = open_ledgers(run.config.ledger)
     ledger = ledgers.read(ledgers.fingerprint(run.dataset.checksum))
-    ledger.check_public(run.dataset.n_records, run.sizes.n_public)
+    if run.dataset.public is None:
+        ledger.check_public(run.dataset.n_records, run.sizes.n_public)
     ledger.check_room(run.plan.guarantee)
 
 
@@ -85,8 +87,12 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     if ledger.unrecorded:
         _say(f"ledger of {ledger.name}: {ledger.unrecorded_note}")
     streams = pipeline.Streams.fresh()
-    public = ledger.public or _draw_public(run, streams.split)
-    run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
+    if run.dataset.public is None:
+        public = ledger.public if ledger.public and ledger.public.rows else _draw_public(run, streams.split)
+        run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
+        _say(_what_becomes_public(run))
+    else:  # no row of the private file is open by this
+        public = PublicRows(run.dataset.n_records, ())
     charged = False
 
     def charge(loss: PrivacyLoss) -> None:
@@ -110,6 +116,33 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
         raise RuntimeError(f"the release failed: {problem} (its message may be private)") from None
     if content.problem:
         _say(f"no student: {content.problem}")
+
+
+def _check_public(run: Prepared) -> None:
+    """Refuse a release that would publish something of the private file without the user's word."""
+    dataset = run.dataset
+    if dataset.public is None:
+        if dataset.unit is not None:
+            accepted = f"a file of public points, with release=true and dataset.unit={dataset.unit}"
+            raise ConfigError("dataset.public", None, accepted)
+        if not run.config.split.public_from_private:
+            accepted = (
+                f"true, as {_what_becomes_public(run)}; or dataset.public=FILE, public points of their own"
+            )
+            raise ConfigError("split.public_from_private", False, accepted)
+    elif dataset.classes_from_private:
+        accepted = "the labels there are, as [no,yes]: a release does not read them from the private file"
+        raise ConfigError("dataset.classes", None, accepted)
+    if dataset.test is not None:
+        raise ConfigError("dataset.test", "a file", "null with release=true: nothing is measured")
+
+
+def _what_becomes_public(run: Prepared) -> str:
+    return (
+        f"the features of {run.sizes.n_public:,} of the {run.dataset.n_records:,} records of"
+        f" {run.dataset.name} become public, by their row numbers and in the student (categories,"
+        " means), and so do the names of the classes; eps and delta protect the other records"
+    )
 
 
 def _say(text: str) -> None:
@@ -158,6 +191,7 @@ def _content(
         answers=released.answers,
         student=student,
         problem=problem,
+        protects=run.protects,
         versions=report.versions() | {"opendp": metadata.version("opendp")},
     )
 
