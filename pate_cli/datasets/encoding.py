@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -18,15 +19,17 @@ __all__ = ["DeclaredNumbers", "TableEncoder", "encoder_for"]
 
 
 class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Scale numbers by what is declared of them, and give missing ones a column of their own.
+    """Clip numbers to declared bounds, scale them, and give missing ones a column of their own.
+
+    They are centred and scaled by the mean and the standard deviation of the records it is fitted on, which
+    are public ones, once these are clipped. Missing numbers become 0, the mean.
 
     Parameters
     ----------
     low, high : list of float
-        Bounds of each column: it is clipped to them and scaled to [0, 1]. NaN for none: then it is centred
-        and scaled by the mean and the standard deviation of the records it is fitted on, public ones.
+        Bounds of each column, -inf and inf for none.
     missing : list of bool
-        Whether a column gets a second one, 1 where it is missing and 0 elsewhere; it is 0 itself there.
+        Whether a column gets a second one, 1 where it is missing and 0 elsewhere.
     """
 
     def __init__(self, low: Sequence[float], high: Sequence[float], missing: Sequence[bool]) -> None:
@@ -35,37 +38,34 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.missing = missing
 
     def fit(self, X: Any, y: Any = None) -> DeclaredNumbers:
-        """Take the mean and the deviation of public records, where nothing is declared."""
-        values = np.asarray(X, dtype=np.float64)
-        low, high = np.asarray(self.low, dtype=np.float64), np.asarray(self.high, dtype=np.float64)
-        self.bounded_ = ~np.isnan(low)
-        centre, scale = np.where(self.bounded_, low, 0.0), np.where(self.bounded_, high - low, 1.0)
-        for column in np.flatnonzero(~self.bounded_):
+        """Take the mean and the deviation of public records."""
+        values = self._clipped(X)
+        self.n_features_in_ = values.shape[1]
+        self.mean_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
+        for column in range(self.n_features_in_):
             held = values[~np.isnan(values[:, column]), column]
             if len(held):
-                centre[column], spread = held.mean(), held.std()
-                scale[column] = spread if spread > 0 else 1.0
-        self.centre_, self.scale_ = centre, scale
-        self.n_features_in_ = values.shape[1]
+                self.mean_[column], deviation = held.mean(), held.std()
+                self.scale_[column] = deviation if deviation > 0 else 1.0
         return self
 
     def transform(self, X: Any) -> Any:
         """Give the numbers, then a column for each that may be missing: ndarray of float64."""
-        values = np.asarray(X, dtype=np.float64)
-        absent = np.isnan(values)
-        scaled = (values - self.centre_) / self.scale_
-        scaled[:, self.bounded_] = scaled[:, self.bounded_].clip(0.0, 1.0)
+        scaled = (self._clipped(X) - self.mean_) / self.scale_
+        absent = np.isnan(scaled)
         scaled[absent] = 0.0
-        coded = np.asarray(self.missing, dtype=bool)
-        return np.hstack([scaled, absent[:, coded].astype(np.float64)])
+        return np.hstack([scaled, absent[:, np.asarray(self.missing, dtype=bool)].astype(np.float64)])
+
+    def _clipped(self, X: Any) -> Any:
+        return np.asarray(X, dtype=np.float64).clip(self.low, self.high)
 
 
 @dataclass(frozen=True)
 class TableEncoder:
     """Encoder of a table with a schema, not fitted yet.
 
-    Categories are one column each, and all zeros is the code of one that is not listed. Numbers without
-    bounds and without a code for missing ones have mean 0 and deviation 1 on the public records.
+    Categories are one column each, and all zeros is the code of one that is not listed. Numbers have mean 0
+    and deviation 1 on the public records.
     """
 
     schema: Schema
@@ -87,12 +87,8 @@ class TableEncoder:
         listed = [name for name in categories if name not in set(open_ones)]
         parts: list[tuple[str, Any, list[str]]] = [("numbers", StandardScaler(), plain)]
         if stated:
-            bounds = [
-                [float("nan") if v is None else v for v in (c.low, c.high)]
-                for c in map(numeric.get, stated)
-                if c
-            ]
-            low, high = ([bound[side] for bound in bounds] for side in (0, 1))
+            low = [-math.inf if (v := numeric[name].low) is None else v for name in stated]
+            high = [math.inf if (v := numeric[name].high) is None else v for name in stated]
             parts.append(
                 ("declared", DeclaredNumbers(low, high, [numeric[name].missing for name in stated]), stated)
             )

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from pate_cli.datasets.reading import Table
 
-__all__ = ["Column", "Schema", "infer", "looks_like_unit", "read_schema"]
+__all__ = ["Column", "Schema", "as_yaml", "infer", "labels_of", "looks_like_unit", "numbers", "read_schema"]
+__all__ += ["remarks_on"]
 
 MISSING = ("", "na", "n/a", "nan", "null", "?")
 """Cells that hold no number, in small letters."""
@@ -69,6 +70,15 @@ class Column:
     values: list[str] | None = option(None, Or("null", Listed(Cell())))
     missing: bool = option(False, Flag())
     why: str | None = option(None, Or("null", ColumnName("a few words")))
+
+    @property
+    def about(self) -> str:
+        """Say for people what it holds."""
+        if self.kind == "numeric":
+            return "any number" if self.low is None else f"{self.low:g} to {self.high:g}"
+        if self.kind == "category":
+            return "any text" if self.values is None else _listed(self.values, 8)
+        return self.why or ""
 
     def plain(self) -> dict[str, Any]:
         """Give what a YAML file says of it."""
@@ -209,6 +219,43 @@ def read_schema(path: str | Path) -> Schema:
         raise DataError(f"{where}: {error}") from None
     target = content.get("target")
     return Schema(columns, f"declared in {where.name}", None if target is None else str(target), classes)
+
+
+def as_yaml(schema: Schema) -> str:
+    """Text of a file that `read_schema` reads."""
+    import yaml
+
+    head = (
+        "# Which columns a run uses, and what they hold. Read it, edit it, give it back (dataset.schema=)\n"
+        "# numeric: clipped to low and high; category: any other text has the code of an unseen one;\n"
+        "# missing: whether a missing value has a code; ignored: not used. All that stands here is public.\n"
+    )
+    return head + str(yaml.safe_dump(schema.plain(), sort_keys=False, allow_unicode=True, width=100))
+
+
+def labels_of(table: Table, target: str) -> list[str]:
+    """Labels of a public table."""
+    from pate_cli.datasets.labels import texts_of
+
+    values, found = numbers(table.frame[target], ())
+    if found.first is None:
+        return texts_of(np.unique(values[~np.isnan(values)]))
+    texts = {str(text).strip() for text in table.frame[target].cat.categories}
+    return sorted(text for text in texts if text.lower() not in MISSING)
+
+
+def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> list[str]:
+    """Say which cells of a public table are no numbers, in columns that are taken for numbers."""
+    said = []
+    for name in schema.of_kind("numeric"):
+        _, found = numbers(table.frame[name], words)
+        if found.first is not None:
+            held = str(table.frame[name].iloc[found.first])
+            said.append(
+                f"{table.place(found.first)}: {name!r} has {held!r}, the first of {found.n_others} cells"
+                " that are no numbers; they are missing by this schema"
+            )
+    return said
 
 
 def _read_column(name: str, given: object) -> Column:

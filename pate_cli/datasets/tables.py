@@ -21,6 +21,7 @@ from pate_cli.datasets.schema import (
     not_a_number,
     numbers,
     read_schema,
+    remarks_on,
 )
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray, Part
@@ -106,7 +107,10 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         units=units,
         unit=unit,
         classes_from_private=from_private,
-        remarks=tuple(_remarks(private, public, codes[1] is not None, target, unit, schema)),
+        remarks=(
+            *_remarks(private, public, codes[1] is not None, target, unit, schema),
+            *(text for table in tables if table is not None for text in remarks_on(table, schema, words)),
+        ),
     )
 
 
