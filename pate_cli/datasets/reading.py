@@ -179,8 +179,8 @@ def _as_utf8(raw: bytes, encoding: str | None, path: Path) -> bytes:
 
 def _found_separator(raw: bytes, wanted: str | None) -> str:
     """Separator that cuts the first line into most cells, of those that leave a known column whole."""
-    first = next((line for line in io.BytesIO(raw) if line.strip()), b"")
-    first = next(iter(first.decode("utf-8").splitlines()), "")
+    begin = next((line for line in io.BytesIO(raw) if line.strip()), b"").decode("utf-8")
+    first = next(iter(begin.splitlines()), "")
     cells = {sep: next(csv.reader([first], delimiter=sep, skipinitialspace=True), []) for sep in _SEPARATORS}
     likely = [sep for sep in _SEPARATORS if wanted in cells[sep]] or list(_SEPARATORS)
     return max(likely, key=lambda sep: len(cells[sep]))  # the first of several
