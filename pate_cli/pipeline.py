@@ -60,6 +60,20 @@ class Prepared:
     plan: mechanisms.Plan
     public_rows: IntArray | None = field(default=None, repr=False)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a user should know before it starts; of an experiment also what its private records show."""
+        said = self.dataset.remarks
+        return said if self.config.release else said + datasets.warnings_of(self.dataset, self.n_teachers)
+
+    @property
+    def protects(self) -> str:
+        """What neighbouring data sets differ in."""
+        unit = self.dataset.unit
+        if unit is not None:
+            return f"one {unit}, all of its records; replaced by any others"
+        return self.config.split.protects
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Trained:
@@ -136,7 +150,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         In one line, whatever cannot work: sizes, learners, an infeasible mechanism.
     """
     t, s = config.teacher, config.student
-    sizes = datasets.sizes(dataset.n_records, **vars(config.split))
+    sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
     delta = 1 / sizes.n_private if config.delta is None else config.delta
     sparse = datasets.becomes_sparse(dataset)
     n_teachers = teachers.n_teachers(
@@ -164,6 +178,9 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
             shape, C = (sizes.n_private // n_teachers, dataset.n_features), dataset.n_classes
             learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
+    if dataset.unit is not None and not plan.protects_units:
+        accepted = f"null with mechanism={plan.name}, whose proof is for single records"
+        raise ConfigError("dataset.unit", dataset.unit, f"{accepted}; with a unit: {mechanisms.UNITS}")
     return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan)
 
 
@@ -346,7 +363,8 @@ def _train(
 def split_of(run: Prepared, streams: Streams) -> Split:
     """Split the data of a run, by the stream for it."""
     rows = run.public_rows
-    return datasets.split(run.dataset, rng=streams.split, **vars(run.config.split), public_rows=rows)
+    given = {**run.config.split.shares, "release": run.config.release, "public_rows": rows}
+    return datasets.split(run.dataset, rng=streams.split, **given)
 
 
 def _student(run: Prepared, split: Split, released: Released, streams: Streams) -> tuple[Any, Any]:
@@ -380,7 +398,8 @@ def _diagnostics(
     truth = split.public_labels.y
     given = answers.labels >= 0
     points, labels = answers.asked[given], answers.labels[given]
-    label_accuracy = float(np.mean(labels == truth[points])) if len(points) else float("nan")
+    labelled = bool((truth >= 0).all())
+    label_accuracy = float(np.mean(labels == truth[points])) if len(points) and labelled else float("nan")
     majority_class = float(np.bincount(split.test.y).max() / len(split.test.y))
     if trained is None:
         return {"label_accuracy": label_accuracy, "majority_class": majority_class}
@@ -397,7 +416,7 @@ def _diagnostics(
     return {
         "ceiling": trained.ceilings[student],
         "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),
-        "vote_accuracy": float(np.mean(vote == truth)),
+        "vote_accuracy": float(np.mean(vote == truth)) if labelled else float("nan"),
         "label_accuracy": label_accuracy,
         "label_agreement": float(np.mean(labels == vote[points])) if len(points) else float("nan"),
         "teacher_accuracy": trained.teacher_accuracy,

@@ -167,6 +167,8 @@ def _open(ledger: Ledger, *, all_rows: bool) -> str:
     if ledger.public is None:
         return f"features open: the first release fixes the rows{more}"
     rows, n_records = ledger.public.rows, ledger.public.n_records
+    if not rows:
+        return f"features open: none of {n_records} records: public points came from files of their own{more}"
     shown = rows if all_rows else rows[:_ROWS]
     listed = ", ".join(map(str, shown))
     if len(shown) < len(rows):

@@ -99,12 +99,13 @@ def _run(run: CheckedRun) -> Table:
     """Sizes and budget, which every run has."""
     p, config = run.prepared, run.config
     sizes = p.sizes
-    what, assumed = config.split.protects.split("; ")
-    source = "probability: 1 / private records" if config.delta is None else "probability"
+    what, assumed = p.protects.split("; ")
+    counted = "records" if p.dataset.unit is None else f"of {p.dataset.unit}"
+    source = f"probability: 1 / private {counted}" if config.delta is None else "probability"
     table = _table(f"{run.label}, eps {config.eps:g}", "", "value", "unit")
     rows: list[tuple[str, Any, str]] = [
         ("data set", p.dataset.n_records, "records"),
-        ("private split", sizes.n_private, "records"),
+        ("private split", sizes.n_private, counted),
         ("public split", sizes.n_public, "points"),
         ("test split", sizes.n_test, "records"),
         ("features", p.dataset.n_features, "columns"),

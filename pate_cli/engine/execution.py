@@ -193,7 +193,7 @@ class _Files:
             mechanism=run.config.mechanism.label if run else str(raw.get("mechanism", {}).get("name")),
             config=raw,
             sizes=_sizes(run.prepared) if run else {},
-            plan={"protects": run.config.split.protects, **run.prepared.plan.describe()} if run else {},
+            plan={"protects": run.prepared.protects, **run.prepared.plan.describe()} if run else {},
             provenance=report.collect_provenance(
                 seed=seed if isinstance(seed, int) else 0,
                 dataset_checksum=run.prepared.dataset.checksum if run else "",
@@ -249,14 +249,15 @@ def _dataset(config: DatasetConfig) -> Dataset:
 
 def _state(config: DatasetConfig) -> tuple[int, ...]:
     """What a file of the user's shows of itself without being read: a change of it is seen."""
-    path = config.options.get("path")
-    if not isinstance(path, str):
-        return ()
-    try:
-        status = Path(path).expanduser().stat()
-    except OSError:  # which the loader will say better
-        return ()
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    from pate_cli.datasets import FILES
+
+    found: list[int] = []
+    for path in map(config.options.get, FILES):
+        if isinstance(path, str):
+            with contextlib.suppress(OSError):  # which the loader will say better
+                status = Path(path).expanduser().stat()
+                found += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+    return tuple(found)
 
 
 @lru_cache(maxsize=2)

@@ -91,13 +91,15 @@ def facts(content: Any) -> dict[str, Any]:
         },
         "sizes": dict(sizes),
         "public": [
-            f"the features of the {sizes['n_public']} public points, and which records they are",
-            "the numbers of records, columns and teachers; the names of columns and classes",
+            f"the {sizes['n_public']} public points, which have a file of their own"
+            if content.public_file
+            else f"the features of the {sizes['n_public']} public points, and which records they are",
+            "the numbers of private records (or persons), columns and teachers; the names of columns and classes",
             "the configuration: mechanism, learners, split, eps and delta",
             "the answers in answers.csv, and the student, which is fitted on them alone",
         ],
         "not_covered": [
-            "records that are public points: their features are open",
+            *([] if content.public_file else ["records that are public points: their features are open"]),
             "whatever was learnt from these records elsewhere, in another ledger or without one, as by"
             " experiments whose figures were looked at before this configuration was chosen",
             f"more than {unit}: of k that belong together, eps is k times as large at least",

@@ -297,8 +297,10 @@ def open_ledgers(path: str | None = None) -> LedgerDirectory:
 
 def _with_public(ledger: Ledger, public: PublicRows) -> Ledger:
     """Fix the public rows of a ledger that has none; refuse others than it has."""
-    if ledger.public is None:
+    if ledger.public is None or not ledger.public.rows:
         return replace(ledger, public=replace(public, unrecorded=ledger.unrecorded))
+    if not public.rows:  # points of a file of their own open no row
+        return ledger
     ledger.check_public(public.n_records, len(public.rows))
     if ledger.public.rows != public.rows:
         raise InputError(

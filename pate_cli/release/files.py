@@ -73,8 +73,8 @@ class ReleaseContent:
     classes : sequence of str
         Label behind each code, as in the source.
     rows : ndarray of int64, shape (m,)
-        Number of each public point in the dataset, from 0. The draw of the public split
-        is independent of every record.
+        Number of each public point in the dataset, or in the public file, from 0. The draw of the public
+        split is independent of every record.
     answers : Answers
         What the mechanism gave, with integer noisy counts if any.
     student : bytes or None
@@ -89,13 +89,15 @@ class ReleaseContent:
         What neighbouring data sets differ in, and the protected unit.
     columns : sequence of str or None
         Names of the columns; None where they are numbered.
+    public_file : bool
+        Whether the public points have a file of their own: no record of the private file is among them.
     """
 
     dataset: str
     mechanism: str
     config: Mapping[str, Any]
     config_hash: str
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int | None]
     n_teachers: int
     plan: Mapping[str, Any]
     guarantee: PrivacyLoss
@@ -109,6 +111,7 @@ class ReleaseContent:
     charge: Charge
     protects: tuple[str, str]
     columns: Sequence[str] | None
+    public_file: bool
 
     def __post_init__(self) -> None:
         if self.guarantee.data_dependent or not self.ex_post.data_dependent:
@@ -119,8 +122,9 @@ def public_config(raw: Mapping[str, Any]) -> dict[str, Any]:
     """What of a run's configuration is recorded: no seed, no machine, no ledger, of a path only the name."""
     config = {key: raw[key] for key in _CONFIG_KEYS if key in raw}
     dataset = dict(config.get("dataset", {}))
-    if dataset.get("path"):
-        dataset["path"] = Path(dataset["path"]).name
+    for key in ("path", "private", "public", "test", "schema"):
+        if dataset.get(key):
+            dataset[key] = Path(dataset[key]).name
     return config | {"dataset": dataset}
 
 
@@ -272,7 +276,7 @@ def _result(content: ReleaseContent) -> dict[str, Any]:
         "eps_odometer": None,
         "accuracy": None,
         "diagnostics": {},
-        "plan": dict(content.plan),
+        "plan": {"protects": content.protects[0], **content.plan},
         "provenance": {"versions": dict(content.versions)},
         "message": content.problem and f"the answers are released, a student is not: {content.problem}",
         "config": dict(content.config),

@@ -83,6 +83,7 @@ class PublicRows:
         Records of the dataset, private, public and test.
     rows : tuple of int
         Numbers of the public records, from 0, ascending. Drawn at random, before any record was looked at.
+        None where all public points so far came from files of their own.
     unrecorded : int
         Releases that were charged before public rows were kept, each with rows of its own.
     """
@@ -93,7 +94,8 @@ class PublicRows:
 
     def __post_init__(self) -> None:
         ascending = all(first < second for first, second in pairwise(self.rows))
-        if not (ascending and self.rows and self.rows[0] >= 0 and self.rows[-1] < self.n_records):
+        inside = not self.rows or (self.rows[0] >= 0 and self.rows[-1] < self.n_records)
+        if not (ascending and inside and self.n_records > 0):
             raise ValueError("not the rows of a dataset")
 
 
@@ -175,7 +177,7 @@ class Ledger:
         InputError
             Says what was fixed.
         """
-        if self.public is None:
+        if self.public is None or not self.public.rows:
             return
         if n_records != self.public.n_records:
             raise InputError(

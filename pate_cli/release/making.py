@@ -48,10 +48,12 @@ def check_room(run: Prepared) -> None:
         If OpenDP is not installed, there is no ledger, not enough is left in it, or its public points
         are others.
     """
+    _check_public(run)
     ExactNoise()
     ledgers = open_ledgers(run.config.ledger)
     ledger = ledgers.read(ledgers.fingerprint(run.dataset.checksum))
-    ledger.check_public(run.dataset.n_records, run.sizes.n_public)
+    if run.dataset.public is None:
+        ledger.check_public(run.dataset.n_records, run.sizes.n_public)
     ledger.check_room(run.plan.guarantee)
 
 
@@ -90,8 +92,12 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     if ledger.unrecorded:
         _say(f"ledger of {ledger.name}: {ledger.unrecorded_note}")
     streams = pipeline.Streams.fresh()
-    public = ledger.public or _draw_public(run, streams.split)
-    run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
+    if run.dataset.public is None:
+        public = ledger.public if ledger.public and ledger.public.rows else _draw_public(run, streams.split)
+        run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
+        _say(_what_becomes_public(run))
+    else:  # no row of the private file is open by this
+        public = PublicRows(run.dataset.n_records, ())
     paid: list[Entry] = []
 
     def charge(loss: PrivacyLoss) -> None:
@@ -124,6 +130,33 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
         _say(f"no student: {content.problem}")
 
 
+def _check_public(run: Prepared) -> None:
+    """Refuse a release that would publish something of the private file without the user's word."""
+    dataset = run.dataset
+    if dataset.public is None:
+        if dataset.unit is not None:
+            accepted = f"a file of public points, with release=true and dataset.unit={dataset.unit}"
+            raise ConfigError("dataset.public", None, accepted)
+        if not run.config.split.public_from_private:
+            accepted = (
+                f"true, as {_what_becomes_public(run)}; or dataset.public=FILE, public points of their own"
+            )
+            raise ConfigError("split.public_from_private", False, accepted)
+    elif dataset.classes_from_private:
+        accepted = "the labels there are, as [no,yes]: a release does not read them from the private file"
+        raise ConfigError("dataset.classes", None, accepted)
+    if dataset.test is not None:
+        raise ConfigError("dataset.test", "a file", "null with release=true: nothing is measured")
+
+
+def _what_becomes_public(run: Prepared) -> str:
+    return (
+        f"the features of {run.sizes.n_public:,} of the {run.dataset.n_records:,} records of"
+        f" {run.dataset.name} become public, by their row numbers and in the student (categories,"
+        " means), and so do the names of the classes; eps and delta protect the other records"
+    )
+
+
 def _say(text: str) -> None:
     console.err().print(f"pate: {text}", markup=False, soft_wrap=True)
 
@@ -142,14 +175,14 @@ def _content(
     config = public_config(raw)
     if released.public.rows is None:
         raise RuntimeError("a split that does not know its rows")
-    neighbours = run.config.split.protects
+    n_records = run.dataset.n_records if run.dataset.unit is None else None  # of persons, it is private
     content = ReleaseContent(
         dataset=run.dataset.name,
         mechanism=run.config.mechanism.label,
         config=report.plain(config),
         config_hash=report.config_hash(config),
         sizes={
-            "n_records": run.dataset.n_records,
+            "n_records": n_records,
             "n_private": run.sizes.n_private,
             "n_public": run.sizes.n_public,
             "n_test": run.sizes.n_test,
@@ -168,10 +201,11 @@ def _content(
         problem=released.problem,
         versions=report.versions() | {"opendp": metadata.version("opendp")},
         charge=charge,
-        protects=(neighbours, neighbours.partition(";")[0]),
+        protects=(run.protects, run.protects.partition(";")[0]),
         columns=[str(name) for name in columns]
         if (columns := getattr(run.dataset.X, "columns", None)) is not None
         else None,
+        public_file=run.dataset.public is not None,
     )
     if released.student is None:
         return content

@@ -94,7 +94,7 @@ def _count(config: RunConfig) -> tuple[dict[str, int], str]:
     else:
         dataset = datasets.load(name, **config.dataset.options)
         n_records, n_features, checksum = dataset.n_records, dataset.n_features, dataset.checksum
-    parts = datasets.sizes(n_records, **vars(config.split))
+    parts = datasets.sizes(n_records, **config.split.shares)
     counts = {"n_records": n_records, **vars(parts), "n_features": n_features}
     return {key: counts[key] for key in _HEADS}, checksum
 

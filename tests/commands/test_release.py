@@ -24,7 +24,7 @@ from pate_cli.types import PrivacyLoss
 pytest.importorskip("opendp")
 
 N = 1500
-SPLIT = ["teacher.size=30", "split.public=40", "delta=1e-5"]
+SPLIT = ["teacher.size=30", "split.public=40", "split.public_from_private=true", "delta=1e-5"]
 
 
 @pytest.fixture(autouse=True)
