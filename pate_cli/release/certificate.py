@@ -94,7 +94,7 @@ def facts(content: Any) -> dict[str, Any]:
             f"the {sizes['n_public']} public points, which have a file of their own"
             if content.public_file
             else f"the features of the {sizes['n_public']} public points, and which records they are",
-            "the numbers of private records (or persons), columns and teachers; the names of columns and classes",
+            "the numbers of private records (or persons), columns and teachers; names of columns and classes",
             "the configuration: mechanism, learners, split, eps and delta",
             "the answers in answers.csv, and the student, which is fitted on them alone",
         ],

@@ -20,7 +20,14 @@ N = 900
 
 def _release(place, target, *overrides):
     data = ["dataset=csv", f"dataset.path={place / 'people.csv'}", "dataset.target=class"]
-    sizes = ["split.public=20", "teacher.size=30", "delta=1e-5", "eps=1", "release=true"]
+    sizes = [
+        "split.public=20",
+        "teacher.size=30",
+        "delta=1e-5",
+        "eps=1",
+        "release=true",
+        "split.public_from_private=true",
+    ]
     return cli.main(["run", *data, *sizes, f"hydra.run.dir={place / target}", *overrides])
 
 
