@@ -141,8 +141,15 @@ class Publication:
     problem: str | None
 
 
-def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
+def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepared:
     """Check a run against its data and calibrate the mechanism, before any training.
+
+    Parameters
+    ----------
+    config : RunConfig
+    dataset : Dataset
+    exact : bool
+        Whether a release is calibrated for exact noise, as one has to be; not where it is only tried out.
 
     Raises
     ------
@@ -174,7 +181,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     )
     plan: mechanisms.Plan = mechanisms.find(config.mechanism.name).plan(config.mechanism.options, setting)
     if config.release:
-        plan = plan.for_release(setting)
+        plan = plan.for_release(setting) if exact else plan
         if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
             shape, C = (sizes.n_private // n_teachers, dataset.n_features), dataset.n_classes
             learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["calibration_error", "measure"]
+__all__ = ["by_class", "calibration_error", "measure"]
 
 
 def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[float, dict[str, float]]:
@@ -41,7 +41,7 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
     hits = np.bincount(y[right], minlength=len(classes))
     there = np.flatnonzero(n)
     found = {"balanced_accuracy": float(np.mean(hits[there] / n[there]))}
-    probabilities = _by_class(student, "predict_proba", X, len(classes))
+    probabilities = by_class(student, "predict_proba", X, len(classes))
     scores = probabilities if probabilities is not None else _scores(student, X, len(classes))
     if scores is not None and len(there) > 1:
         found["roc_auc"] = float(np.mean([roc_auc_score(y == code, scores[:, code]) for code in there]))
@@ -78,12 +78,12 @@ def calibration_error(p: FloatArray, y: Any, n_bins: int = 15) -> float:
 
 
 def _scores(student: Any, X: Any, n_classes: int) -> FloatArray | None:
-    scores = _by_class(student, "decision_function", X, n_classes)
+    scores = by_class(student, "decision_function", X, n_classes)
     # a class that the student has never seen comes last
     return None if scores is None else np.nan_to_num(scores, nan=-np.inf, neginf=-1e300, posinf=1e300)
 
 
-def _by_class(student: Any, name: str, X: Any, n_classes: int) -> FloatArray | None:
+def by_class(student: Any, name: str, X: Any, n_classes: int) -> FloatArray | None:
     """Call a method that gives a column a class the student knows; give a column for each of all classes."""
     if not hasattr(student, name):
         return None

@@ -1,0 +1,395 @@
+"""`pate` from Python: a classifier with scikit-learn's conventions, runs, and results as a DataFrame.
+
+>>> import numpy as np
+>>> from pate_cli import PateClassifier
+>>> rng = np.random.default_rng(0)
+>>> y = rng.integers(2, size=4000)
+>>> X = rng.normal(size=(4000, 5)) + y[:, None]
+>>> model = PateClassifier(eps=1.0, delta=1e-5, random_state=0).fit(X[:3500], y[:3500], X[3500:3600])
+>>> bool(model.score(X[3600:], y[3600:]) > 0.8)
+True
+>>> model.privacy_.eps, model.privacy_.delta, model.privacy_.exact
+(1.0, 1e-05, False)
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from pate_cli import pipeline, report
+from pate_cli.config import DatasetConfig, composition, parse
+from pate_cli.engine.execution import execute
+from pate_cli.engine.finished import PLACE, Finished
+from pate_cli.errors import InputError
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.release import ExactNoise
+from pate_cli.streams import Streams
+from pate_cli.students.metrics import by_class
+from pate_cli.types import Dataset, IntArray, Part, PrivacyLoss
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PateClassifier", "Privacy", "results", "run"]
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What the training of a classifier cost.
+
+    Attributes
+    ----------
+    eps, delta : float
+        The guarantee of one call of `fit`; calls on the same records add up, and no ledger counts them.
+    how : str
+        How it is proved.
+    neighbours : str
+        What neighbouring data sets differ in.
+    exact : bool
+        Whether noise came from exact samplers and the system's entropy. If not, it is floating-point noise
+        from a seed: for experiments, not for publication.
+    """
+
+    eps: float
+    delta: float
+    how: str
+    neighbours: str
+    exact: bool
+
+
+def _has_probabilities(model: PateClassifier) -> bool:
+    return hasattr(model.student_, "predict_proba")
+
+
+class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn from private records, with the help of public points without labels.
+
+    What is learnt is differentially private: neighbours are two sets of private records of one size in which
+    one record (or all records of one group) is replaced by any other. Taken as public: `X_public`, the
+    parameters, the numbers of records and columns, and the labels there are.
+
+    Parameters
+    ----------
+    mechanism : str
+        As in ``pate run mechanism=NAME``.
+    eps : float
+        Privacy budget of `fit`, > 0.
+    delta : float, optional
+        In (0, 1); default 1 / (number of private records, or groups).
+    teacher, student : str or scikit-learn classifier
+        As in ``teacher=NAME``, an import path, or a classifier whose class and parameters are taken.
+        Not used by mechanisms that learn from the records themselves, as `best`.
+    n_teachers : int, optional
+        Default: one teacher for each 100 records, or what the mechanism chooses.
+    settings : mapping of str to value, optional
+        Further keys of a run, as ``{"mechanism.cutoff": 5}``.
+    public_share : float, optional
+        Share in (0, 1) of the records that `fit` may make public where it is given no `X_public`: their
+        features are open then.
+    classes : sequence, optional
+        Labels there are, where private records must not tell; default: those in y.
+    random_state : int, RandomState or None
+        None: exact noise and fresh entropy of the system, as in a release; needs the extra `release`. Else
+        seeded floating-point noise, for experiments.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+    privacy_ : Privacy
+    eps_ex_post_ : float
+        From the answers, so data-dependent: a report, not a guarantee.
+    student_ : fitted scikit-learn classifier
+        Predicts codes 0 .. C-1.
+    n_features_in_ : int
+
+    References
+    ----------
+    .. [1] N. Papernot et al. Semi-supervised knowledge transfer for deep learning from private training
+       data. ICLR 2017.
+    .. [2] R. Bassily, O. Thakkar, A. Thakurta. Model-agnostic private learning. NeurIPS 2018.
+    """
+
+    def __init__(
+        self,
+        mechanism: str = "best",
+        eps: float = 1.0,
+        delta: float | None = None,
+        *,
+        teacher: Any = "logistic",
+        student: Any = "logistic",
+        n_teachers: int | None = None,
+        settings: Mapping[str, Any] | None = None,
+        public_share: float | None = None,
+        classes: Sequence[Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.mechanism = mechanism
+        self.eps = eps
+        self.delta = delta
+        self.teacher = teacher
+        self.student = student
+        self.n_teachers = n_teachers
+        self.settings = settings
+        self.public_share = public_share
+        self.classes = classes
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, X_public: Any = None, *, groups: Any = None) -> PateClassifier:
+        """Learn.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Features of the private records, finite numbers. PRIVATE. Scale and encode by what is fitted on
+            public points: a scaler fitted on X is part of no guarantee.
+        y : array-like of shape (n,)
+            Labels. PRIVATE.
+        X_public : array-like or sparse matrix of shape (m, d), optional
+            Public points, without labels; needed unless `public_share` is given.
+        groups : array-like of shape (n,), optional
+            Whose each record is; all records of one are protected together.
+
+        Returns
+        -------
+        PateClassifier
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If something cannot be used, or the mechanism cannot work with these numbers; before training.
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        exact = self.random_state is None
+        seed = None if exact else int(check_random_state(self.random_state).randint(2**31))
+        streams = Streams.fresh() if seed is None else Streams.of(seed, 0)
+        self.classes_, codes = self._codes(y)
+        units = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
+        if units is not None and units.shape != (len(y),):
+            raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
+        if X_public is None:
+            X, codes, X_public, units = self._shared(X, codes, units, streams.split)
+        else:
+            X_public = validate_data(self, X_public, accept_sparse="csr", dtype=np.float64, reset=False)
+        if hasattr(X_public, "tocsr") != hasattr(X, "tocsr"):  # as the private ones are
+            X_public = X_public.toarray() if hasattr(X_public, "tocsr") else type(X)(X_public)
+        dataset = Dataset(
+            name="python",
+            X=X,
+            y=codes,
+            classes=tuple(map(str, self.classes_.tolist())),
+            checksum="",
+            source="Python",
+            public=Part(X_public, None),
+            units=units,
+            unit=None if units is None else "group",
+        )
+        try:
+            ready = pipeline.prepare(self._config(), dataset, exact=exact)
+            noise: Callable[[], Noise] = ExactNoise if exact else lambda: SeededNoise(streams.noise)
+            if exact:
+                noise()  # says what to install, before anything is looked at
+            spent: list[PrivacyLoss] = []
+            published = pipeline.release(ready, streams, noise, spent.append)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        if published.student is None:
+            raise ValueError(f"nothing was learnt, and the budget is spent: {published.problem}")
+        (loss,) = spent
+        self.student_ = published.student
+        self.privacy_ = Privacy(loss.eps, loss.delta, loss.how, ready.protects, exact)
+        self.eps_ex_post_ = published.ex_post.eps
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """Give the label of each record.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        points = self._points(X)
+        return self.classes_[np.asarray(self.student_.predict(points)).astype(np.int64)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Any:
+        """Give the probability of each label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        ndarray of float64, shape (n, C)
+            Rows add up to 1.
+        """
+        return by_class(self.student_, "predict_proba", self._points(X), len(self.classes_))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
+        tags.classifier_tags.poor_score = True  # noise may be larger than what can be learnt
+        return tags
+
+    def _codes(self, y: Any) -> tuple[Any, IntArray]:
+        if self.classes is None:
+            known, codes = np.unique(y, return_inverse=True)
+        else:
+            known = np.unique(np.asarray(self.classes))
+            codes = np.searchsorted(known, y).clip(max=len(known) - 1)
+            if not (known[codes] == y).all():
+                raise ValueError("y: a label that is not among `classes`")
+        if len(known) < 2:
+            raise ValueError(
+                f"y: needs samples of at least 2 classes in the data; got one class: {known[0]!r}"
+            )
+        return known, codes.astype(np.int64)
+
+    def _shared(
+        self, X: Any, codes: IntArray, units: IntArray | None, rng: np.random.Generator
+    ) -> tuple[Any, IntArray, Any, IntArray | None]:
+        """Take public points from the private records: all of a group, or single records."""
+        share = self.public_share
+        if share is None:
+            raise ValueError(
+                "X_public: missing; or public_share=0.02, which makes the features of that share of X public"
+            )
+        if not 0 < share < 1:
+            raise ValueError(f"public_share: got {share!r}; accepted: a number in (0, 1)")
+        owner = np.arange(len(codes)) if units is None else units
+        n = int(owner.max()) + 1
+        chosen = rng.permutation(n)[: math.ceil(share * n)]
+        theirs = np.isin(owner, chosen)
+        left = None if units is None else np.unique(units[~theirs], return_inverse=True)[1]
+        if theirs.all():
+            raise ValueError(f"X: {len(codes)} sample(s) are too few to share with public_share={share}")
+        return X[~theirs], codes[~theirs], X[theirs], left
+
+    def _config(self) -> Any:
+        names = {"teacher": self.teacher, "student": self.student}
+        groups = [
+            f"{key}={value}" for key, value in names.items() if isinstance(value, str) and "." not in value
+        ]
+        raw = composition.compose(
+            ["dataset=npz", "dataset.path=none", f"mechanism={self.mechanism}", *groups]
+        )
+        for key, value in names.items():
+            if not isinstance(value, str):
+                raw[key] |= {"estimator": _path(value), "params": _changed(value)}
+            elif "." in value:
+                raw[key] |= {"estimator": value, "params": {}}
+        raw |= {"eps": self.eps, "delta": self.delta}
+        raw["teacher"]["count"] = self.n_teachers
+        for key, value in (self.settings or {}).items():
+            node, *path = key.split(".")
+            place = raw
+            for part in path:
+                if not isinstance(place.get(node), dict):
+                    raise InputError(f"settings: {key}: no such key")
+                place, node = place[node], part
+            place[node] = value
+        config = parse(raw)
+        return replace(config, dataset=DatasetConfig("python", {}), release=True)
+
+    def _points(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+
+def run(*overrides: str, directory: str | Path | None = None, force: bool = False) -> report.RunRecord:
+    """Do a run, as ``pate run`` does.
+
+    Parameters
+    ----------
+    *overrides : str
+        As typed: ``run("dataset=mushroom", "mechanism=svt", "eps=1.0")``. Not a release.
+    directory : path-like, optional
+        Where its files go; default: a temporary directory.
+    force : bool
+        Whether repeats that were done before, and kept in `directory`, are done anew.
+
+    Returns
+    -------
+    RunRecord
+        What ``result.json`` holds.
+
+    Raises
+    ------
+    InputError
+        If the configuration cannot be used, in one line.
+    """
+    raw = composition.compose(composition.parse_argv(list(overrides)).overrides)
+    if raw["release"]:
+        raise InputError("release: got True; accepted: false from Python; `pate run release=true` makes one")
+    if directory is None:
+        with tempfile.TemporaryDirectory() as place:
+            return run(*overrides, directory=place)
+    target = Path(directory).absolute()
+    target.mkdir(parents=True, exist_ok=True)
+    # an empty store is a new one
+    store = Finished(target / PLACE)
+    if force:
+        for path in store.directory.glob("*"):
+            path.unlink()
+    execute(raw, target, store, sweep=False, command=["pate", "run", *overrides])
+    return report.read_record(target / "result.json")
+
+
+def results(*paths: str | Path) -> pd.DataFrame:
+    """Collect runs, as ``pate table`` does.
+
+    Parameters
+    ----------
+    *paths : path-like
+        Directories that are searched, or files; default: ``outputs``.
+
+    Returns
+    -------
+    DataFrame
+        A row a run, every number in full.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    """
+    import pandas as pd
+
+    found = report.find_records(paths or ("outputs",))
+    if found.unreadable:
+        path, reason = found.unreadable[0]
+        raise InputError(f"{path}: {reason}")
+    return pd.DataFrame(report.run_table(found.records, metrics=True).records)
+
+
+def _path(learner: Any) -> str:
+    return f"{type(learner).__module__}.{type(learner).__qualname__}"
+
+
+def _changed(learner: Any) -> dict[str, Any]:
+    """Parameters of a classifier that are not those it has by itself; the seed is the run's."""
+    default = type(learner)().get_params(deep=False)
+    given = clone(learner).get_params(deep=False)
+    return {
+        name: value
+        for name, value in given.items()
+        if name != "random_state" and repr(value) != repr(default[name])
+    }

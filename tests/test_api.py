@@ -1,0 +1,130 @@
+"""From Python: scikit-learn's own checks, and what a user would do."""
+
+import doctest
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import pate_cli
+from pate_cli import PateClassifier, api
+
+PLAIN = {"mechanism": "gaussian", "eps": math.inf, "public_share": 0.3, "n_teachers": 2, "random_state": 0}
+
+
+@parametrize_with_checks([PateClassifier(**PLAIN)])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def _data(n=3000, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=n)
+    return rng.normal(size=(n, 5)) + 1.5 * np.eye(5)[y], np.array(["no", "so-so", "yes"])[y]
+
+
+def test_the_examples_in_the_module():
+    assert doctest.testmod(api).failed == 0
+
+
+@pytest.mark.parametrize("mechanism", ["best", "gaussian", "svt", "boosting", "noisy_gd"])
+def test_mechanisms_learn_and_say_what_it_cost(mechanism):
+    X, y = _data()
+    model = PateClassifier(mechanism, eps=4.0, delta=1e-4, random_state=0)
+    model.fit(X[:2500], y[:2500], X[2500:2600])
+    assert model.score(X[2600:], y[2600:]) > 0.7
+    assert 0 < model.privacy_.eps <= 4.0
+    assert 0 <= model.privacy_.delta <= 1e-4
+    assert model.privacy_.neighbours.startswith("one record")
+    assert not model.privacy_.exact
+    p = model.predict_proba(X)
+    assert p.shape == (3000, 2)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+
+
+def test_the_same_seed_gives_the_same_and_no_seed_exact_noise():
+    pytest.importorskip("opendp")
+    X, y = _data()
+    given = X[:2500], y[:2500], X[2500:2600]
+    model = PateClassifier(eps=4.0, delta=1e-4, random_state=3)
+    first, again = (clone(model).fit(*given).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    real, other = (PateClassifier(eps=4.0, delta=1e-4).fit(*given) for _ in range(2))
+    assert real.privacy_.exact
+    assert real.score(X[2600:], y[2600:]) > 0.7
+    assert (real.predict_proba(X) != other.predict_proba(X)).any()
+
+
+def test_a_teacher_may_be_a_classifier_or_its_name():
+    X, y = _data(n_classes=3)
+    forest = RandomForestClassifier(n_estimators=5, max_depth=4)
+    for teacher in (forest, "tree", "sklearn.tree.DecisionTreeClassifier"):
+        model = PateClassifier("gaussian", eps=8.0, teacher=teacher, student="tree", random_state=0)
+        model.fit(X[:2500], y[:2500], X[2500:2700])
+        assert model.score(X[2700:], y[2700:]) > 0.55
+        assert isinstance(model.student_, DecisionTreeClassifier)
+    model = PateClassifier("gaussian", teacher=forest)
+    assert model._config().teacher.params == {"n_estimators": 5, "max_depth": 4}
+
+
+def test_all_records_of_a_group_are_protected_together():
+    X, y = _data()
+    groups = np.arange(2500) // 5
+    model = PateClassifier("gaussian", eps=4.0, n_teachers=50, random_state=0)
+    model.fit(X[:2500], y[:2500], X[2500:2600], groups=groups)
+    assert model.privacy_.neighbours.startswith("one group, all of its records")
+    assert model.privacy_.delta == pytest.approx(1 / 500)
+    with pytest.raises(
+        ValueError, match=r"dataset\.unit: .* accepted: null with mechanism=output_perturbation"
+    ):
+        PateClassifier("output_perturbation", random_state=0).fit(X[:2500], y[:2500], X[2500:], groups=groups)
+
+
+def test_sparse_records_and_pipelines():
+    X, y = _data()
+    X = sparse.csr_matrix(np.where(np.abs(X) > 1, X, 0))
+    model = make_pipeline(
+        MaxAbsScaler(), PateClassifier("gaussian", eps=4.0, public_share=0.1, random_state=0)
+    )
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"mechanism": "gausian"}, "gaussian"),
+        ({"eps": -1.0}, "eps: got -1.0; accepted: a number from 1e-06"),
+        ({"settings": {"mechanism.nothing": 1}}, "mechanism.nothing: no such key"),
+        ({"public_share": 2}, r"public_share: got 2; accepted: a number in \(0, 1\)"),
+        ({"public_share": None}, "X_public: missing; or public_share=0.02"),
+        ({"classes": ["no", "maybe"]}, "y: a label that is not among `classes`"),
+        ({"mechanism": "svt", "eps": 0.001}, "cannot answer"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(parameters, said):
+    X, y = _data(500)
+    model = PateClassifier(**{"mechanism": "gaussian", "public_share": 0.1, "random_state": 0} | parameters)
+    with pytest.raises(ValueError, match=said) as caught:
+        model.fit(X, y)
+    assert "\n" not in str(caught.value)
+
+
+def test_runs_and_results_from_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = ["dataset.n_records=3000", "split.private=2000", "split.public=50", "teacher.size=20"]
+    record = pate_cli.run(*small, "mechanism=gaussian", "eps=2", directory="out")
+    assert record.status == "ok"
+    frame = pate_cli.results("out")
+    assert frame.loc[0, "accuracy"] == record.accuracy.mean
+    assert frame.loc[0, "eps"] == record.eps
+    assert "roc_auc" in frame
+    with pytest.raises(pate_cli.errors.InputError, match="release: got True"):
+        pate_cli.run("release=true")
