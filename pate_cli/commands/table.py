@@ -37,7 +37,9 @@ def main(argv: list[str]) -> int:
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
     terminal = not outputs and options.format in (None, "console")
     width = out().width if terminal else _WIDTH if "console" in (form for _, form in outputs) else None
-    table = run_table(_collect(options.paths), by=by, pivot=options.pivot, width=width)
+    table = run_table(
+        _collect(options.paths), by=by, pivot=options.pivot, metrics=options.metrics, width=width
+    )
     if terminal:
         table.show()
     elif not outputs:
@@ -77,6 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--pivot", metavar="KEY", help="a column for each value of this setting, as in --pivot eps"
+    )
+    parser.add_argument(
+        "--metrics",
+        action="store_true",
+        help="balanced accuracy, ROC AUC, log loss, calibration and the recall of each class, too",
     )
     parser.add_argument(
         "--output",

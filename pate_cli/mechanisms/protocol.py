@@ -37,6 +37,7 @@ from pate_cli.types import (
 
 __all__ = [
     "EXACT",
+    "UNITS",
     "LabellingPlan",
     "Mechanism",
     "NumbersTable",
@@ -47,8 +48,11 @@ __all__ = [
     "no_answers",
 ]
 
-EXACT = "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active"
+EXACT = "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active, public_kernel"
 """What a release accepts."""
+
+UNITS = "a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax, active"
+"""What protects persons with several records."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
 """``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""
@@ -114,6 +118,14 @@ class Plan(ABC):
         return False
 
     @property
+    def protects_units(self) -> bool:
+        """Whether its guarantee holds for persons with several records, all of them in one teacher's part.
+
+        It does where nothing but votes is used: changing all records of one person changes one teacher.
+        """
+        return self.asks_votes
+
+    @property
     def on_votes(self) -> LabellingPlan | None:
         """The mechanism on votes in it, which an audit attacks; None for others, which have `attacks`."""
         return None
@@ -145,6 +157,10 @@ class Plan(ABC):
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Measure figures of its own for `diagnostics`: NOT differentially private."""
         return {}
+
+    def model_bytes(self, n_features: int) -> int:
+        """Room that a model of its own takes in a file, about; 0 for none."""
+        return 0
 
     def attacks(self) -> list[SampledAttack]:
         """Make worst-case neighbours for an audit.

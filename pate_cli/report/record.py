@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
-STATUSES = ("ok", "error", "interrupted", "running")
+STATUSES = ("ok", "error", "interrupted", "running", "infeasible")
 
 _WIDEST = 6.36
 """Half the 95% interval of 0 and 1, by Student's t with one degree of freedom: 12.706 / 2."""
@@ -76,7 +76,7 @@ class RunRecord(Summary):
 
     Attributes
     ----------
-    status : {"ok", "error", "interrupted", "running"}
+    status : {"ok", "error", "interrupted", "running", "infeasible"}
     dataset, mechanism : str
         Names for tables.
     config : dict

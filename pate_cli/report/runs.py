@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pate_cli.errors import one_line
 from pate_cli.report.interval import NORMAL
 from pate_cli.report.record import RunRecord
-from pate_cli.report.table import ABSENT
+from pate_cli.report.table import ABSENT, number
 
-__all__ = ["Runs", "checksum", "count", "order", "select", "stopped_early"]
+__all__ = ["Runs", "checksum", "count", "majority", "no_better", "order", "select", "stopped_early"]
 
 _FEW = 0.25
 """An active learner that wanted a smaller share of its budget is pointed out."""
@@ -59,7 +59,8 @@ class Runs:
         old = sum(run.accuracy is not None and run.accuracy.law == NORMAL for run in self.rows)
         if any(run.accuracy is not None and run.accuracy.law != NORMAL for run in self.rows) and old:
             lines.append(f"{old} of the runs are of an earlier version: their ± is 1.96 s/sqrt(n)")
-        lines += [f"warning: {_name(run)}: {remark}" for run in self.rows if (remark := stopped_early(run))]
+        told = [(run, remark) for run in self.rows for remark in (stopped_early(run), no_better(run))]
+        lines += [f"warning: {_name(run)}: {remark}" for run, remark in told if remark]
         return lines + [
             f"{run.status}: {_name(run)}: {one_line(run.message or '') or 'no message'}"
             for run in self.unfinished
@@ -108,6 +109,19 @@ def stopped_early(record: RunRecord) -> str:
     )
     more = "a larger mechanism.mellowness wants more"
     return f"the active learner asked {count(wanted)} of {budget} points: {rest}; {more}"
+
+
+def majority(record: RunRecord) -> float | None:
+    """Share of the commonest class among the held-out records. Not differentially private."""
+    return record.diagnostics.get("majority_class")
+
+
+def no_better(record: RunRecord) -> str:
+    """Say that a student is no better than one that knows nothing."""
+    share = majority(record)
+    if record.accuracy is None or share is None or record.accuracy.mean > share:
+        return ""
+    return f"the student is no better than always saying the commonest class ({number(share)} of the records)"
 
 
 def order(run: RunRecord) -> tuple[str, str, float, bool]:

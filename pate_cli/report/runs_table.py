@@ -10,26 +10,38 @@ from typing import Any, NamedTuple
 from pate_cli.errors import InputError, one_line
 from pate_cli.report.interval import STUDENT, T_NOTE, Interval
 from pate_cli.report.record import RunRecord
-from pate_cli.report.runs import Runs, checksum, count, order, select, stopped_early
+from pate_cli.report.runs import Runs, checksum, count, majority, no_better, order, select, stopped_early
 from pate_cli.report.settings import ALWAYS, SYNONYMS, differing, ranks, settings, telling
 from pate_cli.report.table import ABSENT, Column, Table, number
 
-__all__ = ["run_table"]
+__all__ = ["METRICS", "run_table"]
 
 GUARANTEE = (
     "eps is the guarantee, of one repeat. eps_ex_post depends on the outputs: a report, not a guarantee. "
     "Accuracy and ceiling are measured on held-out or private data: not differentially private."
 )
+_MAJORITY = "majority is the share of the commonest class among the held-out records"
 _POOLED = (
     "Runs that differ in nothing but the seed are averaged over all their repeats, which are independent "
     "given the data"
 )
+METRICS = {
+    "balanced_accuracy": "mean recall of the classes",
+    "roc_auc": "area under the ROC curve, of each class against the rest, averaged",
+    "log_loss": "mean negative log of the probability given to the true class, in nats",
+    "calibration_error": "mean distance of predicted from observed share, over 15 bins of the probability",
+    "brier": "mean squared distance of the probabilities from the class; of two classes, of the second",
+}
+"""Figures beside accuracy that `pate table --metrics` shows, with `recall.CLASS` of each class."""
+
 _SHORT = {
     "answered/asked": "answered\n/asked",
     "eps_ex_post": "eps_ex\n_post",
     "accuracy ± ci95": "accuracy\n± ci95",
     "teachers": "teach-\ners",
     "ceiling": "ceil-\ning",
+    "majority": "major-\nity",
+    **{name: name.replace("_", "_\n", 1) for name in METRICS},
 }
 """Narrow headings, so that the table fits into 80 columns."""
 
@@ -39,6 +51,7 @@ def run_table(
     *,
     by: Sequence[str] = (),
     pivot: str | None = None,
+    metrics: bool = False,
     width: int | None = None,
 ) -> Table:
     """Put runs into a table with a column for each setting in which they differ.
@@ -50,6 +63,8 @@ def run_table(
         Settings that make a row; finished runs that agree in them are averaged. Empty: every run is a row.
     pivot : str, optional
         Setting whose values are columns, of accuracy.
+    metrics : bool
+        Whether to show the other figures of the students, and the recall of each class.
     width : int, optional
         Of the terminal: settings that do not fit into it are named below the table instead.
 
@@ -62,7 +77,7 @@ def run_table(
     rows = [_Run(run, settings(run)) for run in (runs.rows if not by and pivot is None else runs.records)]
     apart = differing([run.settings for run in rows])
     if not by and pivot is None:
-        return _plain_table(runs, rows, apart, width)
+        return _plain_table(runs, rows, apart, width, metrics=metrics)
     finished = [run for run in rows if run.record.status == "ok" and run.record.accuracy is not None]
     keys = [_known("--by", key, rows) for key in by]
     if pivot is not None:
@@ -176,32 +191,40 @@ def _pivoted(keys: Sequence[str], pivot: str, groups: dict[tuple[str, ...], _Ave
     return columns, cells
 
 
-def _plain_table(runs: Runs, rows: Sequence[_Run], apart: Sequence[str], width: int | None) -> Table:
+def _plain_table(
+    runs: Runs, rows: Sequence[_Run], apart: Sequence[str], width: int | None, *, metrics: bool
+) -> Table:
     extras = telling(apart, [run.settings for run in rows])
     keys = {id(run): ranks([run.settings.get(key, "") for key in extras]) for run in rows}
     rows = sorted(rows, key=lambda run: (order(run.record), keys[id(run)]))
     shown = [run.settings | _measured(run.record) for run in rows]
     heads = ["dataset", "mechanism", *extras, *_MEASURES]
     heads += ["ceiling"] if any(run.record.diagnostics.get("ceiling") is not None for run in rows) else []
+    heads += ["majority"] if any(majority(run.record) is not None for run in rows) else []
+    figures = _figures(run.record for run in rows) if metrics else []
+    heads += figures
     heads += ["status"] if any(run.record.status != "ok" for run in rows) else []
     cells = [[line.get(head, ABSENT) for head in heads] for line in shown]
     columns = [_column(head, [row[i] for row in cells]) for i, head in enumerate(heads)]
     lines = []
     for run in runs.records:
-        line, found = _record(run), settings(run)
+        line, found = _record(run) | {name: run.diagnostics.get(name) for name in figures}, settings(run)
         lines.append(line | {key: found.get(key) for key in extras if key not in line})
-    note = " ".join([GUARANTEE, *_interval_note(run.record.accuracy for run in rows)])
+    said = [GUARANTEE, *([f"{_MAJORITY}."] if "majority" in heads else [])]
+    said += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
+    note = " ".join([*said, *_interval_note(run.record.accuracy for run in rows)])
     table = Table(columns, cells, lines, note, runs.remarks())
-    return table if width is None or not extras else _fitted(table, extras, width)
+    return table if width is None else _fitted(table, extras, width)
 
 
 def _fitted(table: Table, extras: Sequence[str], width: int) -> Table:
     """Choose the columns for a terminal; room is made by leaving out what all rows have in common."""
     heads = [column.header for column in table.columns]
-    always = [index for index, head in enumerate(heads) if head not in extras]
+    optional = [*extras, *(["majority"] if "majority" in heads else [])]
+    always = [index for index, head in enumerate(heads) if head not in optional]
 
     def chosen(shown: list[int]) -> list[int]:
-        for key in extras:
+        for key in optional:
             more = sorted([*shown, heads.index(key)])
             shown = more if table.width(more) <= width else shown
         return shown
@@ -213,12 +236,18 @@ def _fitted(table: Table, extras: Sequence[str], width: int) -> Table:
         if common:
             said = f"In every run: {', '.join(f'{heads[i]} {table.cells[0][i]}' for i in common)}. "
         if hidden := [key for key in extras if heads.index(key) not in brief]:
-            said += f"They differ in these too: {', '.join(hidden)} (--format csv shows them, --by averages)."
+            said += (
+                f"They differ in these too: {', '.join(hidden)} (--format csv shows them, --by averages). "
+            )
+        if "majority" in heads and (last := heads.index("majority")) not in brief:
+            name = heads.index("dataset")
+            shares = dict.fromkeys(f"{row[name]} {row[last]}" for row in table.cells)
+            said += f"Share of the commonest class: {', '.join(shares)}."
     return replace(table, brief=brief, left_out=said.strip())
 
 
 def _column(head: str, cells: Sequence[str]) -> Column:
-    numeric = head in _MEASURES or head == "ceiling" or all(ranks([c])[0][0] != 1 for c in cells)
+    numeric = head in _MEASURES or all(ranks([c])[0][0] != 1 for c in cells)
     short = _SHORT.get(head) or head.replace(".", ".\n")
     return Column(head, numeric=numeric, short=short, folds=not numeric)
 
@@ -233,8 +262,18 @@ def _measured(record: RunRecord) -> dict[str, str]:
         "eps_ex_post": number(record.eps_ex_post),
         "accuracy ± ci95": number(record.accuracy),
         "ceiling": number(record.diagnostics.get("ceiling")),
+        "majority": number(majority(record)),
+        **{name: number(record.diagnostics.get(name)) for name in _figures([record])},
         "status": record.status,
     }
+
+
+def _figures(records: Iterable[RunRecord]) -> list[str]:
+    """Names of the figures that `--metrics` shows."""
+    there = list(dict.fromkeys(name for record in records for name in record.diagnostics))
+    return [name for name in METRICS if name in there] + [
+        name for name in there if name.startswith("recall.")
+    ]
 
 
 def _record(run: RunRecord) -> dict[str, Any]:
@@ -252,13 +291,14 @@ def _record(run: RunRecord) -> dict[str, Any]:
         "accuracy": accuracy.mean if accuracy else None,
         "ci95": accuracy.half_width if accuracy else None,
         "ceiling": run.diagnostics.get("ceiling"),
+        "majority": majority(run),
         "n_repeats": accuracy.n if accuracy else 0,
         "status": run.status,
         "seed": seed if isinstance(seed, int) else None,
         "config_hash": one_line(run.config_hash),
         "message": one_line(run.message or ""),
         "checksum": one_line(checksum(run)),
-        "remark": stopped_early(run),
+        "remark": "; ".join(remark for remark in (stopped_early(run), no_better(run)) if remark),
     }
 
 

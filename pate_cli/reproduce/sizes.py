@@ -9,10 +9,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from pate_cli.config import RunConfig, parse
+from pate_cli.config.composition import refuse_unused
 from pate_cli.config.recipes import Recipe
 from pate_cli.config.rows import Composer, checked, choices, last_wins
 from pate_cli.engine.plan import missing_data
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError
 from pate_cli.report.figures import new_figure
 from pate_cli.report.findings import Findings
 from pate_cli.report.table import Column, Table
@@ -21,6 +22,10 @@ from pate_cli.reproduce.assemble import sources
 
 __all__ = ["find_sizes"]
 
+_UNUSED = (
+    *("teacher", "student", "mechanism", "compute", "cache", "eps", "delta", "repeats", "seed"),
+    *("release", "ledger", "hydra"),
+)
 _HEADS = {
     "n_records": "all",
     "n_private": "private",
@@ -42,9 +47,7 @@ def find_sizes(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Findings
         As `plan.make_plan`.
     """
     chosen, typed = choices(given)
-    for text in typed:
-        if text.startswith(("cache", "compute")):
-            raise InputError(f"{text}: not with {recipe.name}, which counts records and trains nothing")
+    refuse_unused(typed, dict.fromkeys(_UNUSED, f"not with {recipe.name}, which counts records alone"))
     asked = chosen.get("dataset")
     composer = Composer()
     rows, verdicts, notes, data = [], [], [], {}
@@ -91,7 +94,7 @@ def _count(config: RunConfig) -> tuple[dict[str, int], str]:
     else:
         dataset = datasets.load(name, **config.dataset.options)
         n_records, n_features, checksum = dataset.n_records, dataset.n_features, dataset.checksum
-    parts = datasets.sizes(n_records, **vars(config.split))
+    parts = datasets.sizes(n_records, **config.split.shares)
     counts = {"n_records": n_records, **vars(parts), "n_features": n_features}
     return {key: counts[key] for key in _HEADS}, checksum
 

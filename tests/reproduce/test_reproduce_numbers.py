@@ -17,7 +17,19 @@ from pate_cli.reproduce.verdicts import check_claim, claim_verdicts, eps_ex_post
 
 def unit(repeat, accuracy=0.9, answered=10, ex_post=0.5, **changes):
     base = Unit(
-        repeat, 5, answered, answered, 0.5, 0.1, ex_post, accuracy, 0.0, {}, list(range(answered)), []
+        repeat,
+        5,
+        answered,
+        answered,
+        0.5,
+        0.1,
+        ex_post,
+        ex_post,
+        accuracy,
+        0.0,
+        {},
+        list(range(answered)),
+        [],
     )
     return dataclasses.replace(base, **changes)
 

@@ -71,12 +71,12 @@ def test_erm_is_the_brute_force_minimum():
 
 
 def test_votes_and_their_threshold():
-    taught = np.array([0.5, -0.2, 0.1, 0.3, -0.9])
+    trained = np.array([0.5, -0.2, 0.1, 0.3, -0.9])
     x = np.array([-1.0, -0.2, 0.0, 0.1, 0.9])
-    votes = thresholds.votes(taught, x)
-    assert votes.counts[:, 1].tolist() == [int(np.sum(point >= taught)) for point in x]
+    votes = thresholds.votes(trained, x)
+    assert votes.counts[:, 1].tolist() == [int(np.sum(point >= trained)) for point in x]
     assert votes.counts.sum(axis=1).tolist() == [5] * 5
-    for some in (taught, taught[:4]):
+    for some in (trained, trained[:4]):
         t = thresholds.vote_threshold(some)
         grid = np.linspace(-1, 1, 2001)
         counts = thresholds.votes(some, grid).counts[:, 1]
