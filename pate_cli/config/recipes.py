@@ -15,10 +15,13 @@ from pate_cli.errors import InputError
 __all__ = ["FILE", "Recipe", "RowSpec", "find_recipe", "names", "read_recipe"]
 
 FILE = "recipe.yaml"
+MARGIN = 0.02
+"""Accuracies closer than this count as the same, where a recipe states no `margin` of its own."""
+
 KINDS = ("runs", "study", "sizes")
 _KEYS = {
     "title", "source", "shows", "kind", "rows", "quick", "repeats", "figure", "pairs", "claims", "overlap",
-    "study", "params", "printed", "notes",
+    "study", "params", "printed", "notes", "margin",
 }  # fmt: skip
 _ROW_KEYS = {"name", "method", "panel", "overrides", "printed", "note", "for"}
 _NEEDED = {"runs": "rows", "sizes": "rows", "study": "study"}
@@ -71,7 +74,9 @@ class Recipe:
     pairs : tuple of (str, str)
         Methods compared at the same splits: (of, minus).
     claims : tuple of dict
-        See `pate_cli.reproduce.claims`.
+        See `pate_cli.reproduce.verdicts.claim_verdicts`.
+    margin : float
+        By how much an accuracy may be off the printed one and count as the same.
     overlap : dict of str to str
         See `pate_cli.reproduce.overlap`; empty for none.
     study : str
@@ -94,6 +99,7 @@ class Recipe:
     figures: tuple[dict[str, Any], ...] = ()
     pairs: tuple[tuple[str, str], ...] = ()
     claims: tuple[dict[str, Any], ...] = ()
+    margin: float = MARGIN
     overlap: dict[str, str] = field(default_factory=dict)
     study: str = ""
     params: dict[str, Any] = field(default_factory=dict)
@@ -152,6 +158,9 @@ def read_recipe(directory: Path) -> Recipe:
     repeats = content.get("repeats", 30)
     if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
         raise InputError(f"{path}: repeats: got {repeats!r}; accepted: a whole number >= 1")
+    margin = content.get("margin", MARGIN)
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < 1:
+        raise InputError(f"{path}: margin: got {margin!r}; accepted: a number in (0, 1)")
     figure = content.get("figure") or []
     return Recipe(
         name=directory.resolve().name,
@@ -163,6 +172,7 @@ def read_recipe(directory: Path) -> Recipe:
         figures=tuple(figure if isinstance(figure, list) else [figure]),
         pairs=tuple((str(of), str(minus)) for of, minus in content.get("pairs") or []),
         claims=tuple(content.get("claims") or []),
+        margin=float(margin),
         overlap=dict(content.get("overlap") or {}),
         study=str(content.get("study") or ""),
         params=dict(content.get("params") or {}),

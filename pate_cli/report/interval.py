@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 __all__ = ["LEVEL", "NORMAL", "STUDENT", "T_NOTE"]
-__all__ += ["Interval", "family_reach", "mean_ci", "paired", "simultaneous"]
+__all__ += ["Interval", "mean_ci", "paired", "simultaneous"]
 
 LEVEL = 0.95
 STUDENT = "Student's t"
@@ -117,6 +117,14 @@ class Interval:
         half = None if self.half_width is None else _quantile(level, self.n) * self.standard_error
         return replace(self, half_width=half, level=level, law=STUDENT)
 
+    def less(self, value: float) -> Interval:
+        """The same less a constant."""
+        return replace(self, mean=self.mean - value)
+
+    def __neg__(self) -> Interval:
+        """The same of the negated values."""
+        return replace(self, mean=-self.mean)
+
     def text(self, digits: int = 4, *, sign: bool = False) -> str:
         """Write it as "0.9252 ± 0.0031", a difference with its sign."""
         text = f"{self.mean:{'+' if sign else ''}.{digits}f}"
@@ -140,14 +148,6 @@ def paired(of: Mapping[int, float], minus: Mapping[int, float]) -> Interval | No
     both = [(of[repeat], minus[repeat]) for repeat in of if repeat in minus]
     gaps = [one - other for one, other in both if math.isfinite(one) and math.isfinite(other)]
     return Interval.of(gaps) if gaps else None
-
-
-def family_reach(rows: int, repeats: int) -> float:
-    """Half widths within which `rows` true means all lie together with probability 99% (Bonferroni).
-
-    One row in twenty leaves its own 95% interval by chance; a verdict on a whole table needs this instead.
-    """
-    return _quantile(simultaneous(rows, 0.99), repeats) / _quantile(LEVEL, repeats)
 
 
 def simultaneous(rows: int, level: float = LEVEL) -> float:

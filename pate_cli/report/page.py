@@ -48,9 +48,9 @@ figcaption { font-size: .9rem; color: #555; margin: .2rem 0 1.6rem; }
 figure img { display: block; max-width: 100%; height: auto; }
 .tag { display: inline-block; padding: .05rem .5rem; border: 1px solid #999; border-radius: .7rem;
   font-size: .8rem; font-weight: 600; white-space: nowrap; }
-.reproduces, .better { background: #e3f1e5; border-color: #4b8b56; }
-.worse, .refuted { background: #fbe5e1; border-color: #b5533f; }
-.cannot { background: #f1f1f1; }
+.reproduces { background: #e3f1e5; border-color: #4b8b56; }
+.differs { background: #fbe5e1; border-color: #b5533f; }
+.undecided, .missing, .printed, .no { background: #f1f1f1; }
 .quick { background: #fff3cf; border-color: #b58a00; }
 dl { margin: .6rem 0; }
 dt { margin-top: .9rem; font-weight: 600; }

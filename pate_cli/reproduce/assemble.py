@@ -13,17 +13,17 @@ from pate_cli.engine.schedule import Results
 from pate_cli.report.findings import Findings
 from pate_cli.report.interval import T_NOTE, Interval
 from pate_cli.report.table import Column, Table, number
+from pate_cli.report.verdict import CLAIMS_RULE, Verdict, rule, unjudged
 from pate_cli.reproduce import overlap
 from pate_cli.reproduce.figures import overlap_figure, run_figures
 from pate_cli.reproduce.rows import DoneRow, Pair, done_rows, pairs
 from pate_cli.reproduce.verdicts import (
-    claim_verdict,
+    claim_verdicts,
     digits_of,
     eps_ex_post_verdict,
-    row_verdict,
+    row_verdicts,
     signed,
 )
-from pate_cli.studies import Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,17 +51,13 @@ def assemble(plan: Plan, results: Results) -> Findings:
     recipe = plan.recipe
     rows = done_rows(plan, results)
     instead = _shown(recipe.quick) if plan.quick else []
-    verdicts = {
-        row.planned.spec.name: verdict
-        for row in rows
-        if (verdict := row_verdict(row, instead=instead, typed=plan.typed)) is not None
-    }
-    claims = [claim_verdict(claim, rows) for claim in recipe.claims]
+    verdicts = row_verdicts(rows, recipe.margin, instead=instead, typed=plan.typed)
+    claims = claim_verdicts(recipe.claims, rows)
     if plan.quick:
-        claims = [_of_quick(claim) for claim in claims]
+        claims = [unjudged(claim, "quick run") for claim in claims]
     elif (ex_post := eps_ex_post_verdict(rows)) is not None:
         claims.insert(0, ex_post)
-    main, more = _table(rows, verdicts), {}
+    main, more = _table(rows, verdicts, recipe.margin), {}
     drawn: dict[str, Callable[[], Figure]] = run_figures(recipe.figures, rows)
     if recipe.overlap:
         asked, paid = recipe.overlap["asked"], recipe.overlap["paid"]
@@ -82,7 +78,7 @@ def assemble(plan: Plan, results: Results) -> Findings:
         rows=list(verdicts.values()),
         claims=claims,
         absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
-        notes=[*recipe.notes, *_remarks(rows)],
+        notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_remarks(rows)],
         quick=plan.quick,
         sources=sources() | _data(rows),
         commands={row.planned.spec.name: ["pate", "run", *_shown(row.planned.overrides)] for row in rows},
@@ -93,10 +89,6 @@ def assemble(plan: Plan, results: Results) -> Findings:
 def _shown(given: Sequence[str]) -> list[str]:
     """Leave out what only says where the work is done, or kept: nothing written depends on it."""
     return [text for text in given if not text.startswith(("compute", "cache"))]
-
-
-def _of_quick(claim: Verdict) -> Verdict:
-    return Verdict(claim.name, "cannot be compared", f"quick run. {claim.reason}")
 
 
 def sources() -> dict[str, str]:
@@ -113,7 +105,7 @@ def _data(rows: Sequence[DoneRow]) -> dict[str, str]:
     return found
 
 
-def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict]) -> Table:
+def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict], margin: float) -> Table:
     printed = bool(verdicts)
     several = {
         "panel": any(row.planned.spec.panel for row in rows),
@@ -158,8 +150,9 @@ def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict]) -> Table:
         cells.append(line)
     narrow = ("teachers", "n", "paper (queries answered)", "at the paper's queries (eps_ex_post)")
     brief = [index for index, column in enumerate(columns) if column.full not in narrow]
+    note = f"{NOTE} {rule(len(verdicts), margin)}" if printed else NOTE
     records = [_record(row, verdicts.get(row.planned.spec.name)) for row in rows]
-    return Table(columns, cells, records, NOTE, brief=brief)
+    return Table(columns, cells, records, note, brief=brief)
 
 
 def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:

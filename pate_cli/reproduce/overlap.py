@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pate_cli.engine.finished import Unit
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import Column, Table, number
+from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.rows import DoneRow, Pair, pairs
-from pate_cli.studies import Verdict
 
 __all__ = ["MEASURES", "Compared", "Overlap", "compare", "overlap_grid", "overlap_verdicts", "overlaps"]
 
@@ -181,7 +181,7 @@ def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
         verdicts.append(
             Verdict(
                 f"Remark 25 on {dataset}",
-                "cannot be compared",
+                "no verdict",
                 "an open question in the paper. Measured: the overlap of unstable and asked points is above"
                 f" chance at {above} of {len(gaps)} budgets and below it at {below};"
                 f" the largest mean Jaccard index is {largest:.2f}",

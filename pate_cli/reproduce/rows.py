@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.schedule import Failure, Results
 from pate_cli.report.interval import Interval, paired
 
-__all__ = ["DoneRow", "Pair", "apart", "done_rows", "measured", "over", "pairs"]
+__all__ = ["DoneRow", "Pair", "apart", "done_rows", "matches", "measured", "over", "pairs"]
 
 _OWN = {"answered": "n_answered", "asked": "n_asked"}
 
@@ -124,7 +124,7 @@ class DoneRow:
         ours = self.over("accuracy")
         if ours is None or "accuracy" not in self.printed:
             return None
-        return replace(ours, mean=ours.mean - self.printed["accuracy"])
+        return ours.less(self.printed["accuracy"])
 
     @property
     def eps_ex_post_at_printed(self) -> float | None:
@@ -184,6 +184,11 @@ class Pair:
         cutoffs = [str(row.cutoff) for row in (self.of, self.minus) if row.cutoff is not None]
         return f"eps={eps}" + (f" T={'/'.join(dict.fromkeys(cutoffs))}" if cutoffs else "")
 
+    @property
+    def missing(self) -> str:
+        """What became of the row without numbers."""
+        return next((row.status for row in (self.of, self.minus) if not row.units), "not measured")
+
     def over(self, name: str) -> Interval | None:
         """Mean difference of a measure."""
         return apart(self.of.units, self.minus.units, name)
@@ -203,12 +208,16 @@ def done_rows(plan: Plan, results: Results) -> list[DoneRow]:
 
 def pairs(rows: Sequence[DoneRow], of: str, minus: str) -> list[Pair]:
     """Rows of two methods with the same panel, teachers and budget, where both have numbers."""
-    found = []
-    for other in rows:
-        for row in rows:
-            same = row.planned.spec.panel == other.planned.spec.panel and row.eps == other.eps
-            methods = (row.planned.method, other.planned.method) == (of, minus)
-            both = methods and same and row.units and other.units
-            if both and row.planned.teaching == other.planned.teaching:
-                found.append(Pair(row, other))
-    return found
+    return [pair for pair in matches(rows, of, minus) if pair.of.units and pair.minus.units]
+
+
+def matches(rows: Sequence[DoneRow], of: str, minus: str) -> list[Pair]:
+    """Rows of two methods with the same panel, teachers and budget, those without numbers too."""
+    return [
+        Pair(row, other)
+        for other in rows
+        for row in rows
+        if (row.planned.method, other.planned.method) == (of, minus)
+        and (row.planned.spec.panel, row.eps) == (other.planned.spec.panel, other.eps)
+        and row.planned.teaching == other.planned.teaching
+    ]

@@ -17,8 +17,8 @@ from pate_cli.errors import ConfigError
 from pate_cli.report.figures import new_figure
 from pate_cli.report.findings import Findings
 from pate_cli.report.table import Column, Table
+from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.assemble import sources
-from pate_cli.studies import Verdict
 
 __all__ = ["find_sizes"]
 
@@ -70,7 +70,7 @@ def find_sizes(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Findings
         if status != "counted":
             notes.append(f"{name}: {status}")
             reason += " (by its published sizes: the file is not here)"
-        verdicts.append(Verdict(name, "refuted" if wrong else "reproduces", reason))
+        verdicts.append(Verdict(name, "differs" if wrong else "reproduces", reason))
     only = [f"dataset=[{','.join(asked)}]"] if asked else []
     return Findings(
         recipe=recipe,

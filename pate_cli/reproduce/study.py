@@ -11,6 +11,7 @@ from pate_cli.engine.progress import Advance
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.report.findings import Findings
 from pate_cli.report.table import from_frame
+from pate_cli.report.verdict import unjudged
 from pate_cli.reproduce.assemble import sources
 
 __all__ = ["parameters", "run_study"]
@@ -65,7 +66,7 @@ def run_study(recipe: Recipe, given: Sequence[str], *, quick: bool, advance: Adv
         command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],
         table=from_frame(result.table),
         figures=dict(result.figures),
-        claims=list(result.verdicts),
+        claims=[unjudged(one, "quick run") if quick else one for one in result.verdicts],
         notes=[*recipe.notes, *result.notes],
         quick=quick,
         sources=sources() | {"parameters": ", ".join(f"{key}={value}" for key, value in params.items())},

@@ -1,65 +1,80 @@
-"""Plain verdicts: does a row reproduce the printed number, and do the paper's observations hold."""
+"""Plain verdicts: does a row reproduce the printed number, and do the paper's observations hold.
+
+What is said follows `pate_cli.report.verdict`: intervals of Student's t, paired where both sides are ours,
+corrected for the number of rows of the table, or of cases of all claims, and a margin that the recipe states.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from pate_cli.errors import InputError
-from pate_cli.report.interval import Interval
-from pate_cli.reproduce.rows import DoneRow, Pair, pairs
-from pate_cli.studies import Verdict
+from pate_cli.report.interval import Interval, simultaneous
+from pate_cli.report.verdict import FEWEST, Verdict, VerdictWord, at_least, combined, compare
+from pate_cli.reproduce.rows import DoneRow, Pair, matches
 
-__all__ = ["check_claim", "claim_verdict", "digits_of", "eps_ex_post_verdict", "row_verdict", "signed"]
+__all__ = ["check_claim", "claim_verdicts", "digits_of", "eps_ex_post_verdict", "row_verdicts", "signed"]
 
 _EX_POST_TOLERANCE = 0.01
 _CLAIM_KEYS = {
-    "greater": ("name", "claim", "measure", "of", "than", "where", "need"),
-    "increases": ("name", "claim", "measure", "methods", "where", "need"),
+    "greater": ("name", "claim", "measure", "of", "than", "where", "need", "margin"),
+    "increases": ("name", "claim", "measure", "methods", "where", "need", "margin"),
     "unspent": ("name", "claim", "methods", "where", "need"),
     "spent": ("name", "claim", "methods", "where", "need"),
 }
+_OPTIONAL = ("where", "need", "margin")
 
 
-def row_verdict(row: DoneRow, *, instead: Sequence[str], typed: Sequence[str]) -> Verdict | None:
-    """Compare a row with the printed accuracy; None where nothing is printed.
+def row_verdicts(
+    rows: Sequence[DoneRow], margin: float, *, instead: Sequence[str], typed: Sequence[str]
+) -> dict[str, Verdict]:
+    """Compare rows with the printed accuracies, where there are any, by the names of the rows.
 
     Parameters
     ----------
-    row : DoneRow
+    rows : sequence of DoneRow
+    margin : float
+        Accuracies closer than this count as the same.
     instead : sequence of str
         Overrides of a quick run, which make it another experiment than the paper's.
     typed : sequence of str
         Overrides of the user; the verdict says them.
     """
-    name = row.planned.spec.name
-    if "accuracy" not in row.printed:
-        return None
+    printed = [row for row in rows if "accuracy" in row.printed]
     but = f" (with {' '.join(typed)})" if typed else ""
+    verdicts = {}
+    for row in printed:
+        word, reason = _row(row, margin, len(printed), instead)
+        name = row.planned.spec.name
+        verdicts[name] = Verdict(name, word, reason + but * bool(row.units))
+    return verdicts
+
+
+def _row(row: DoneRow, margin: float, n_rows: int, instead: Sequence[str]) -> tuple[VerdictWord, str]:
+    gap, eps = row.difference, row.printed.get("eps", row.eps)
     if row.status != "ok":
-        return Verdict(name, "cannot be compared", f"{row.status}: {row.message}")
-    gap = row.difference
+        return "missing", f"{row.status}: {row.message}"
     if gap is None:
-        return Verdict(name, "cannot be compared", "nothing was measured")
-    by = f"ours {signed(gap)} against the printed value"
-    eps = row.printed.get("eps", row.eps)
+        return "missing", "nothing was measured"
     if eps != row.eps:
-        return Verdict(name, "cannot be compared", f"eps is {row.eps:g} here and {eps:g} in the paper")
+        return "no verdict", f"eps is {row.eps:g} here and {eps:g} in the paper"
     if instead:
-        return Verdict(name, "cannot be compared", f"quick run, {' '.join(instead)}: not the paper's sizes")
-    if gap.half_width is None:
-        return Verdict(name, "cannot be compared", f"{by}; a single repeat has no confidence interval{but}")
+        return "no verdict", f"quick run, {' '.join(instead)}: not the paper's sizes"
+    by = f"ours {signed(gap.at(simultaneous(n_rows)))} against the printed value"
     if row.majority is not None and row.printed["accuracy"] < row.majority:
-        return Verdict(
-            name,
-            "cannot be compared",
-            f"the printed accuracy lies under {row.majority:.3f}, what a constant answer gets; {by}{but}",
-        )
-    if gap.sign == 0:
-        return Verdict(name, "reproduces", f"{by}: within both intervals{but}")
-    return Verdict(name, "better" if gap.sign > 0 else "worse", f"{by}: outside both intervals{but}")
+        word: VerdictWord = "printed number unusable"
+        return word, f"the printed accuracy lies under {row.majority:.3f}, what a constant answer gets; {by}"
+    word = compare(gap, margin, n_rows)
+    where = {
+        "reproduces": f"wholly within {margin:g}",
+        "undecided": f"neither wholly within {margin:g} nor wholly beyond",
+        "no verdict": f"{gap.n} repeats are fewer than {FEWEST}",
+    }
+    return word, f"{by}: {where.get(word, f'wholly beyond {margin:g}')}"
 
 
 def eps_ex_post_verdict(rows: Sequence[DoneRow]) -> Verdict | None:
@@ -74,17 +89,21 @@ def eps_ex_post_verdict(rows: Sequence[DoneRow]) -> Verdict | None:
     worst = max(gaps, key=lambda name: gaps[name])
     return Verdict(
         "eps_ex_post at the paper's mean number of queries",
-        "reproduces" if gaps[worst] <= _EX_POST_TOLERANCE else "refuted",
+        "reproduces" if gaps[worst] <= _EX_POST_TOLERANCE else "differs",
         f"our calibration gives the printed eps_ex_post within {gaps[worst]:.4f} in {len(gaps)} rows"
         f" (the largest gap: {worst}); {_EX_POST_TOLERANCE:g} is accepted",
     )
 
 
-class _Case(NamedTuple):
-    """One place where a claim holds (1), does not (-1), or cannot be told (0)."""
+@dataclass(frozen=True)
+class _Case:
+    """One place where a claim is looked at: what is claimed to be above 0, or None where it is missing."""
 
-    outcome: int
+    gap: Interval | None
     text: str
+
+    def word(self, margin: float, n_cases: int) -> VerdictWord:
+        return "missing" if self.gap is None else at_least(self.gap, margin, n_cases)
 
 
 def check_claim(claim: dict[str, Any], recipe: str) -> None:
@@ -98,92 +117,99 @@ def check_claim(claim: dict[str, Any], recipe: str) -> None:
     form = claim.get("claim")
     if form not in _CLAIM_KEYS:
         raise InputError(f"{recipe}: claims: claim: got {form!r}; accepted: {', '.join(_CLAIM_KEYS)}")
-    optional = ("where", "need")
     for key in _CLAIM_KEYS[form]:
-        if key not in claim and key not in optional:
+        if key not in claim and key not in _OPTIONAL:
             raise InputError(f"{recipe}: claims: {claim.get('name')}: {key} is missing")
     if unknown := sorted(claim.keys() - set(_CLAIM_KEYS[form])):
         there = ", ".join(_CLAIM_KEYS[form])
         raise InputError(f"{recipe}: claims: {unknown[0]}: no such key; there are: {there}")
+    margin = claim.get("margin", 0)
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < math.inf:
+        raise InputError(f"{recipe}: claims: margin: got {margin!r}; accepted: a number >= 0")
 
 
-def claim_verdict(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Verdict:
-    """Check one observation of the paper in every case it speaks of.
+def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[DoneRow]) -> list[Verdict]:
+    """Check the observations of the paper in every case they speak of.
 
     Parameters
     ----------
-    claim : dict
+    claims : sequence of dict
         `name`; `claim`, one of greater (`of` has more of `measure` than `than`, at the same splits),
-        increases (`measure` grows with eps), unspent and spent (queries are left of the budget, or none
-        are); `methods`; `where`, to choose rows; `need`, all (the default) or most of the cases.
+        increases (`measure` grows with eps), unspent and spent (queries are left of the budget in more than
+        half of the repeats, or in fewer); `methods`; `where`, to choose rows; `need`, all (the default) or
+        most of the cases; `margin`, by which less still counts as no less (default 0).
+    rows : sequence of DoneRow
     """
-    chosen = [row for row in rows if row.chosen(claim.get("where") or {})]
-    cases = _CASES[claim["claim"]](claim, [row for row in chosen if row.units])
-    name = str(claim["name"])
-    if not cases:
-        absent = ", ".join(dict.fromkeys(f"{row.planned.dataset} is {row.status}" for row in chosen))
-        return Verdict(name, "cannot be compared", f"no row to see it in{': ' + absent if absent else ''}")
-    holds, fails = (sum(case.outcome == sign for case in cases) for sign in (1, -1))
-    if claim.get("need") == "most":
-        reproduced, refuted = 2 * holds > len(cases), 2 * fails >= len(cases)
-    else:
-        reproduced, refuted = holds == len(cases), fails > 0
-    word = "reproduces" if reproduced else "refuted" if refuted else "cannot be compared"
-    groups = [(1, "holds"), (-1, "does not hold"), (0, "cannot be told")]
-    parts = [
-        f"{said} in {len(those)} of {len(cases)}: {'; '.join(case.text for case in those)}"
-        for sign, said in groups
-        if (those := [case for case in cases if case.outcome == sign])
-    ]
-    return Verdict(name, word, ". ".join(parts))  # type: ignore[arg-type]
-
-
-def _greater(claim: dict[str, Any], rows: Sequence[DoneRow]) -> list[_Case]:
     cases = []
+    for claim in claims:
+        chosen = [row for row in rows if row.chosen(claim.get("where") or {})]
+        cases.append(list(_CASES[claim["claim"]](claim, chosen)))
+    together = sum(case.gap is not None for those in cases for case in those)
+    return [_claim_verdict(claim, those, together) for claim, those in zip(claims, cases, strict=True)]
+
+
+def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int) -> Verdict:
+    name, margin = str(claim["name"]), float(claim.get("margin", 0))
+    if not cases:
+        return Verdict(name, "missing", "no row to see it in")
+    words = [case.word(margin, together) for case in cases]
+    said = {
+        "reproduces": "holds",
+        "differs (below)": "does not hold",
+        "undecided": "undecided",
+        "missing": "missing",
+        "no verdict": f"fewer than {FEWEST} repeats",
+    }
+    parts = [
+        f"{text} in {len(those)} of {len(cases)}: {'; '.join(those)}"
+        for word, text in said.items()
+        if (those := [case.text for case, found in zip(cases, words, strict=True) if found == word])
+    ]
+    return Verdict(name, combined(words, most=claim.get("need") == "most"), ". ".join(parts))
+
+
+def _greater(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
+    digits = digits_of(claim["measure"])
     for of in _list(claim["of"]):
         for than in _list(claim["than"]):
-            for pair in pairs(rows, of, than):
+            for pair in matches(rows, of, than):
                 gap = pair.over(claim["measure"])
-                if gap is not None:
-                    cases.append(
-                        _Case(_outcome(gap), f"{pair.case} {signed(gap, digits_of(claim['measure']))}")
-                    )
-    return cases
+                text = pair.missing if gap is None else signed(gap, digits)
+                yield _Case(gap, f"{pair.case} {text}")
 
 
-def _increases(claim: dict[str, Any], rows: Sequence[DoneRow]) -> list[_Case]:
-    cases = []
+def _increases(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
     series: dict[Any, list[DoneRow]] = {}
     for row in rows:
         if row.planned.method in _list(claim["methods"]):
-            series.setdefault((row.planned.method, row.planned.teaching, row.planned.spec.panel), []).append(
-                row
-            )
+            key = (row.planned.method, row.planned.teaching, row.planned.spec.panel)
+            series.setdefault(key, []).append(row)
     for line in series.values():
         for less, more in pairwise(sorted(line, key=lambda row: row.eps)):
-            gap = Pair(more, less).over(claim["measure"])
-            if gap is not None:
-                text = f"{more.planned.dataset} {more.planned.method} eps {less.eps:g} to {more.eps:g}"
-                cases.append(_Case(_outcome(gap), f"{text} {signed(gap, digits_of(claim['measure']))}"))
-    return cases
+            pair = Pair(more, less)
+            gap = pair.over(claim["measure"])
+            text = f"{more.planned.dataset} {more.planned.method} eps {less.eps:g} to {more.eps:g} "
+            yield _Case(
+                gap, text + (pair.missing if gap is None else signed(gap, digits_of(claim["measure"])))
+            )
 
 
-def _unspent(claim: dict[str, Any], rows: Sequence[DoneRow], wanted: bool = True) -> list[_Case]:
-    cases = []
+def _unspent(claim: dict[str, Any], rows: Sequence[DoneRow], wanted: bool = True) -> Iterator[_Case]:
     for row in rows:
-        answered, budget = row.over("answered"), row.budget
-        if row.planned.method not in _list(claim["methods"]) or answered is None or budget is None:
+        if row.planned.method not in _list(claim["methods"]):
             continue
-        left = sum(unit.n_answered < budget for unit in row.units)
         eps = "inf" if math.isinf(row.eps) else f"{row.eps:g}"
-        text = f"{row.planned.dataset} eps={eps} {answered.text(1)} of {budget}"
-        text += f", budget left in {left} of {answered.n} repeats"
-        outcome = 1 if 2 * left > answered.n else -1
-        cases.append(_Case(outcome if wanted else -outcome, text))
-    return cases
+        answered, budget, where = row.over("answered"), row.budget, f"{row.planned.dataset} eps={eps}"
+        if answered is None or budget is None:
+            yield _Case(None, f"{where} {row.status}")
+            continue
+        left = [unit.n_answered < budget for unit in row.units]
+        share = Interval.of((1 if one == wanted else -1) for one in left)
+        text = f"{answered.text(1)} of {budget}, budget left in {sum(left)} of {len(left)} repeats"
+        yield _Case(share, f"{where} {text}")
 
 
-def _spent(claim: dict[str, Any], rows: Sequence[DoneRow]) -> list[_Case]:
+def _spent(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
     return _unspent(claim, rows, wanted=False)
 
 
@@ -198,11 +224,6 @@ def digits_of(measure: str) -> int:
 def signed(gap: Interval, digits: int = 4) -> str:
     """Write a difference with its sign and its interval."""
     return gap.text(digits, sign=True)
-
-
-def _outcome(gap: Interval) -> int:
-    """1 above 0, -1 below it or exactly equal in every repeat, 0 where the interval holds 0."""
-    return -1 if gap.mean == 0 and gap.half_width == 0 else gap.sign
 
 
 def _list(value: Any) -> list[str]:

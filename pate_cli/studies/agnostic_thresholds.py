@@ -25,12 +25,13 @@ from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.protocol import Plan
 from pate_cli.report.figures import STYLES, band, new_figure
-from pate_cli.report.interval import mean_ci
+from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.report.verdict import at_least, combined, compare
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies import agnostic_methods as methods
 from pate_cli.studies.agnostic_instances import HYPOTHESES, WORST, Instance
 from pate_cli.studies.agnostic_methods import Sizes
-from pate_cli.studies.statistics import fit_slope
+from pate_cli.studies.statistics import fit_slope, judged
 from pate_cli.studies.thresholds import Family
 from pate_cli.types import UNANSWERED
 
@@ -58,6 +59,8 @@ _CHECKS: dict[str, Check] = {
 }
 _BLOWUP = ("BTT18", "AgPrivCl", "Universal", "SSPP", "LWY25")
 _EXCESS = ("AgPrivCl", "LWY25", "SSPP")
+_NEAR = 1.2
+"""A factor that still counts as 1."""
 Row = dict[str, Any]
 
 
@@ -221,11 +224,14 @@ def _bound(last: pd.DataFrame, p: dict[str, Any]) -> Verdict:
     some = last[last["method"] == "BTT18"]
     name = "BTT18, Theorem 3.2: its answers are wrong, or none, on at most T of m points"
     if some.empty:
-        return Verdict(name, "cannot be compared", "too few records for its teachers at every n")
+        return Verdict(name, "missing", "too few records for its teachers at every n")
     most = {g: methods.theorem_cutoff(g, p["alpha"], p["points"], p["failure"]) for g in p["gammas"]}
-    share = some["factor"] * some["gamma"] / (some["gamma"].map(most) / p["points"])
+    to_share = some["gamma"] / (some["gamma"].map(most) / p["points"])
+    share = some["factor"] * to_share
     told = f"at the largest n {share.min():.2f} to {share.max():.2f} of T/m"
-    return Verdict(name, "reproduces" if bool((share <= 1).all()) else "refuted", told)
+    return Verdict(
+        name, combined(judged(at_least, 1 - share, some["ci95"] * to_share, some["repeats"])), told
+    )
 
 
 def _shows(some: pd.DataFrame, name: str) -> Verdict:
@@ -234,62 +240,59 @@ def _shows(some: pd.DataFrame, name: str) -> Verdict:
     if name == "noise":
         claim = "BTT18: the 3 gamma shows on benign label noise, at the largest n"
     if some.empty:
-        return Verdict(claim, "cannot be compared", "too few records for its teachers")
-    low, high = some["factor"] - some["ci95"], some["factor"] + some["ci95"]
+        return Verdict(claim, "missing", "too few records for its teachers")
     told = "; ".join(
         f"{row['factor']:.2f} ± {row['ci95']:.2f} gamma at gamma = {row['gamma']:g}"
         for _, row in some.iterrows()
     )
     middle = (1 + max(WORST[name], 2.0)) / 2
-    if (low > middle).all():
-        return Verdict(claim, "reproduces", told)
-    return Verdict(claim, "refuted" if (high < middle).any() else "cannot be compared", told)
+    words = judged(at_least, some["factor"] - middle, some["ci95"], some["repeats"])
+    return Verdict(
+        claim, combined(words), f"{told}; the worst case is {WORST[name]:g}, {middle:g} is halfway"
+    )
 
 
 def _optimal(some: pd.DataFrame, name: str) -> Verdict:
     who = "LWY25" if name == "LWY25" else f"NB20, {name}"
-    claim = f"{who}: error gamma + alpha at the largest n, on all of the data"
+    claim = f"{who}: error gamma + alpha at the largest n, at most {_NEAR:g} gamma, on all of the data"
     if some.empty:
-        return Verdict(claim, "cannot be compared", "infeasible at this n")
+        return Verdict(claim, "missing", "infeasible at this n")
     excess = (some["factor"] - 1) * some["gamma"]
     told = (
         f"{some['factor'].min():.2f} to {some['factor'].max():.2f} gamma; alpha is {excess.max():.3f} or less"
     )
-    near = some["factor"] - some["ci95"] <= 1.2
-    return Verdict(claim, "reproduces" if bool(near.all()) else "refuted", told)
+    return Verdict(
+        claim, combined(judged(at_least, _NEAR - some["factor"], some["ci95"], some["repeats"])), told
+    )
 
 
 def _eps_verdicts(rows: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
     small, large = p["excess_eps"][0], p["excess_eps"][-1]
     apart = (large / small) ** (1 / (2 - p["tau"]))
-    verdicts = []
+    verdicts, tests = [], 2 * len(_EXCESS)
     for name in _EXCESS:
         some = rows[(rows["method"] == name) & (rows["eps"] == small) & rows["over largest eps"].notna()]
         if name == "AgPrivCl":
             claim = f"NB20, AgPrivCl: the excess errors at eps = {small:g} and {large:g} stay apart by 1/eps"
         else:
-            claim = f"{'LWY25' if name == 'LWY25' else 'NB20, SSPP'}: they come together as n grows"
+            who = "LWY25" if name == "LWY25" else "NB20, SSPP"
+            claim = f"{who}: they come together as n grows, or are within a factor {_NEAR:g}"
         if some.empty:
-            verdicts.append(Verdict(claim, "cannot be compared", f"infeasible at eps = {small:g}"))
+            verdicts.append(Verdict(claim, "missing", f"infeasible at eps = {small:g}"))
             continue
         first, last = some.iloc[0], some.iloc[-1]
         ratio, half = float(last["over largest eps"]), float(last["its ci95"])
+        n = int(some["repeats"].min())
         told = f"ratio {ratio:.2f} ± {half:.2f} at n = {last['n']:,}"
         if name == "AgPrivCl":
-            reached = ratio + half >= apart
-            word: Any = "reproduces" if ratio - half > 1 and reached else "cannot be compared"
-            if ratio + half < apart / 2:
-                word = "refuted"
-            told += f"; 1/eps in the place of 1/n gives {apart:.1f}"
+            word = compare(Interval(math.log(ratio / apart), half / ratio, n), math.log(2), tests)
+            told += f"; 1/eps in the place of 1/n gives {apart:.1f}, and a factor of 2 is accepted"
         else:
-            slope = fit_slope(
-                some["n"], some["over largest eps"], some["its ci95"], int(some["repeats"].min())
-            )
-            word = "reproduces" if ratio + half < apart or slope.high < 0 else "cannot be compared"
-            if slope.low > 0:
-                word = "refuted"
+            slope = fit_slope(some["n"], some["over largest eps"], some["its ci95"], n)
+            near = compare(Interval(math.log(ratio), half / ratio, n), math.log(_NEAR), tests)
+            word = near if near == "reproduces" else at_least(-slope, rows=tests)
             told += f" ({first['over largest eps']:.1f} ± {first['its ci95']:.1f} at n = {first['n']:,}), "
-            told += f"as n^{slope.mean:.2f} ± {slope.half_width:.2f}; "
+            told += f"as n^{slope.text(2)}; "
             told += f"1/eps in the place of 1/n would be {apart:.1f}"
         verdicts.append(Verdict(claim, word, told))
     return verdicts

@@ -19,8 +19,10 @@ from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.report.figures import STYLES, band, new_figure
-from pate_cli.report.interval import family_reach, mean_ci
+from pate_cli.report.interval import mean_ci
+from pate_cli.report.verdict import combined, compare
 from pate_cli.studies import Progress, StudyResult, Verdict
+from pate_cli.studies.statistics import AGREES, judged
 from pate_cli.types import FloatArray
 
 __all__ = ["bound", "exact_error", "run", "simulate"]
@@ -95,18 +97,17 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
 
 def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     holds = table["vote, exact"] <= table["vote, bound"]
-    observed = (
-        table["vote, simulated"] - family_reach(len(table), table["repeats"].iloc[0]) * table["ci95"]
-        <= table["vote, bound"]
-    )
+    off = table["vote, simulated"] - table["vote, exact"]
+    words = judged(compare, off, table["ci95"], table["repeats"], AGREES)
     worst = table.iloc[int(np.argmax(table["vote, exact"] / table["vote, bound"]))]
     verdicts = [
         Verdict(
             "P(vote errs) <= exp(-2 K xi^2)",
-            "reproduces" if bool(holds.all() and observed.all()) else "refuted",
+            combined(words) if bool(holds.all()) else "differs",
             f"holds exactly in {int(holds.sum())} of {len(table)} rows, closest at "
             f"K = {worst['teachers']:.0f}, xi = {worst['edge']:g}: {worst['vote, exact']:.4g} of "
-            f"{worst['vote, bound']:.4g}; simulation agrees in {int(observed.sum())}",
+            f"{worst['vote, bound']:.4g}; the simulation is within {AGREES:g} "
+            f"of the exact in {words.count('reproduces')}",
         )
     ]
     for edge in table["edge"].unique():
@@ -118,7 +119,7 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
         verdicts.append(
             Verdict(
                 f"the error falls exponentially, xi = {edge:g}",
-                "reproduces" if fall >= 2 * edge**2 else "worse",
+                "reproduces" if fall >= 2 * edge**2 else "differs (below)",
                 f"exponent {fall:.5f} a teacher over the upper half of K; bound {2 * edge**2:.5f}, "
                 f"exact limit {limit:.5f}",
             )

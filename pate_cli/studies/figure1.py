@@ -24,8 +24,10 @@ from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Whole, read
 from pate_cli.report.figures import STYLES, band, new_figure, reference
-from pate_cli.report.interval import family_reach, mean_ci
+from pate_cli.report.interval import mean_ci
+from pate_cli.report.verdict import combined, compare
 from pate_cli.studies import Progress, StudyResult, Verdict
+from pate_cli.studies.statistics import AGREES, judged
 from pate_cli.types import FloatArray
 
 __all__ = ["RATE", "exact_error", "run", "simulate"]
@@ -112,7 +114,8 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
 
 _NOTES = [
     "Exact: 3/4 P(Bin(K, 1/3) < K/2), a closed form; bands are 95% CI over simulated private sets.",
-    "Agreement of simulated and exact rows is judged at the 1% level of the whole table (Bonferroni).",
+    "Simulated and exact rows agree if the whole interval of their difference, corrected for the rows of "
+    f"the table (Bonferroni), lies within {AGREES:g} of 0.",
     "A vote of exactly K/2 counts as class 1 (Algorithm 1), so even K does better than odd K: 1/3 at K = 2.",
     "In this example a student restricted to H still has error 1/2, as every hypothesis of H has; "
     "the loss is that of the vote, and of a student in the voting class.",
@@ -123,29 +126,28 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     growing = table[table["growing"] == "teachers"]
     last = growing.iloc[-1]
     exact, simulated, half = last["error, exact"], last["error, simulated"], last["ci95"]
-    # near 3/4 a simulation may show no spread at all, hence the last term
-    reach = family_reach(len(table), table["repeats"].iloc[0]) * table["ci95"] + 1 / table["repeats"]
-    close = (table["error, simulated"] - table["error, exact"]).abs() <= reach
+    off = table["error, simulated"] - table["error, exact"]
+    words = judged(compare, off, table["ci95"], table["repeats"], AGREES)
     below = bool((growing["error, exact"] >= growing["3/4 - Chernoff"] - 1e-12).all())
     converges = exact > 0.74 and below
     flat = table[table["growing"] == "records"]
     return [
         Verdict(
             "the vote converges to error 0.75, exponentially quickly in K",
-            "reproduces" if converges else "cannot be compared",
+            "reproduces" if converges else "undecided" if below else "differs",
             f"exact {exact:.4f} at K = {last['teachers']} (printed limit 0.75; the best hypothesis has 0.5), "
             + (f"never below 3/4 (1 - exp(-{RATE:.4f} K))" if below else "below Chernoff's bound")
             + ("" if converges else ": K is too small to see the limit"),
         ),
         Verdict(
             "trained teachers behave like uniform picks from h1, h2, h3",
-            "reproduces" if bool(close.all()) else "refuted",
+            combined(words),
             f"simulated {simulated:.4f} +- {half:.4f} against exact {exact:.4f} at the largest K; "
-            f"{int(close.sum())} of {len(table)} rows agree at the 1% level of the whole table",
+            f"{words.count('reproduces')} of {len(table)} rows agree to {AGREES:g}",
         ),
         Verdict(
             "more records do not help",
-            "reproduces" if bool(close[flat.index].all()) else "refuted",
+            combined([words[index] for index in flat.index]),
             f"from {flat['records'].min():,} to {flat['records'].max():,} records at "
             f"K = {flat['teachers'].iloc[0]} the error stays at {flat['error, exact'].iloc[0]:.4f}",
         ),

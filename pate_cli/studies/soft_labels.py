@@ -29,7 +29,8 @@ from pate_cli.mechanisms.soft import SoftPlan, SoftService, fit_on_scores, score
 from pate_cli.mechanisms.svt import plan_svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.report.figures import STYLES, band, new_figure
-from pate_cli.report.interval import mean_ci
+from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.report.verdict import VerdictWord, at_least, combined
 from pate_cli.students.metrics import calibration_error
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Setting
@@ -215,34 +216,32 @@ def _compare(
     found: FloatArray, levels: list[float], k: int, claim: str, *, more: bool, slack: float = 0.0
 ) -> Verdict:
     """Soft against hard in paired repeats, for each finite eps at which both have a student."""
-    told, held, failed = [], 0, 0
+    told: list[str] = []
+    words: list[VerdictWord] = []
     for i, eps in enumerate(levels[:-1]):
         change = (found[:, i, 1, k] - found[:, i, 0, k]) * (1 if more else -1)
         change = change[~np.isnan(change)]
         if len(change) < 2:
             told.append(f"eps = {eps:g}: too few answers")
+            words.append("missing")
             continue
-        mean, half = mean_ci(change)
-        held += mean - half > -slack
-        failed += mean + half < -slack
+        words.append(at_least(Interval.of(change), slack, len(levels) - 1))
         hard, soft = np.nanmean(found[:, i, 0, k]), np.nanmean(found[:, i, 1, k])
         told.append(f"eps = {eps:g}: {soft:.3f} against {hard:.3f}")
-    if held and not failed:
-        return Verdict(claim, "reproduces", "; ".join(told))
-    return Verdict(claim, "refuted" if failed else "cannot be compared", "; ".join(told))
+    return Verdict(claim, combined(words), "; ".join(told))
 
 
 def _within(found: FloatArray, levels: list[float], width: float) -> Verdict:
-    errors = [
-        float(np.nanmean(found[:, i, 1, 4])) for i in range(len(levels)) if (found[:, i, 1, 3] > 0).any()
-    ]
+    some = (found[~np.isnan(found[:, i, 1, 4]), i, 1, 4] for i in range(len(levels)))
+    errors = [Interval.of(values) for values in some if len(values)]
     claim = "a released score is within a bin's width of p on average"
     if not errors:
-        return Verdict(claim, "cannot be compared", "no scores were released")
+        return Verdict(claim, "missing", "no scores were released")
     return Verdict(
         claim,
-        "reproduces" if max(errors) <= width else "refuted",
-        f"mean distance {min(errors):.3f} to {max(errors):.3f}, bins of {width:g}",
+        combined([at_least(-one.less(width), rows=len(errors)) for one in errors]),
+        f"mean distance {min(one.mean for one in errors):.3f} to {max(one.mean for one in errors):.3f}, "
+        f"bins of {width:g}",
     )
 
 

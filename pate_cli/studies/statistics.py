@@ -1,15 +1,46 @@
-"""Slopes on log axes with their confidence intervals."""
+"""Slopes on log axes with their confidence intervals, and verdicts on the rows of a study's table."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pate_cli.report.interval import Interval
+from pate_cli.report.verdict import VerdictWord
 from pate_cli.types import FloatArray
 
-__all__ = ["fit_slope", "slope_weights"]
+__all__ = ["AGREES", "fit_slope", "judged", "slope_weights"]
+
+AGREES = 0.01
+"""A simulated error rate closer than this to the exact one agrees with it."""
+
+
+def judged(
+    judge: Callable[[Interval, float, int], VerdictWord],
+    gaps: Any,
+    half_widths: Any,
+    repeats: Any,
+    margin: float = 0.0,
+) -> list[VerdictWord]:
+    """Judge the rows of a table together.
+
+    Parameters
+    ----------
+    judge : function
+        `compare` or `at_least` of `pate_cli.report.verdict`.
+    gaps, half_widths, repeats : array of shape (R,) or number
+        Differences with the half widths of their 95% intervals, and of how many repeats these are.
+    margin : float
+    """
+    rows = [
+        Interval(float(gap), float(half), int(n))
+        for gap, half, n in zip(
+            *np.broadcast_arrays(*map(np.atleast_1d, (gaps, half_widths, repeats))), strict=True
+        )
+    ]
+    return [judge(row, margin, len(rows)) for row in rows]
 
 
 def slope_weights(x: Any, means: Any, half_widths: Any) -> FloatArray:

@@ -8,20 +8,17 @@ from typing import Any
 import numpy as np
 
 from pate_cli.report.interval import Interval
-from pate_cli.studies import Verdict
+from pate_cli.report.verdict import Verdict, compare
 from pate_cli.studies.statistics import fit_slope, slope_weights
 from pate_cli.types import FloatArray
 
 __all__ = ["SLACK", "Curve", "judge", "row", "verdict"]
 
 SLACK = 0.05
-"""A slope is close if its 95% CI comes this near to the predicted one: room for curvature at finite n."""
+"""A slope this near to the predicted one counts as the same: room for curvature at finite n."""
 
 _WIDEST = 0.15
 """A slope with a wider half interval decides nothing."""
-
-_FEWEST_REPEATS = 20
-"""With fewer, nothing is decided."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,23 +106,23 @@ def row(curve: Curve) -> dict[str, Any]:
     }
 
 
-def verdict(curve: Curve) -> Verdict:
-    """Judge by the exponent predicted in range, and say how the printed one fares."""
+def verdict(curve: Curve, rows: int) -> Verdict:
+    """Judge by the exponent predicted in range, to `SLACK`, and say how the printed one fares.
+
+    Parameters
+    ----------
+    curve : Curve
+    rows : int
+        Curves judged together.
+    """
     slope, predicted = curve.slope, curve.in_range
     found = judge(slope, predicted)
     says = (
-        f"slope {slope.mean:.3f} +- {slope.half_width:.3f}, predicted {predicted:.3f} in range ({found}), "
+        f"slope {slope.mean:.3f} ± {slope.half_width:.3f}, predicted {predicted:.3f} in range ({found}), "
         f"{curve.asymptotic:.3f} without logarithms ({judge(slope, curve.asymptotic)})"
     )
     name = f"{curve.claim}: {curve.quantity}, {curve.learner}, tau = {curve.tau:g}"
-    if curve.facts["repeats"] < _FEWEST_REPEATS:
-        return Verdict(name, "cannot be compared", f"{says}; from {curve.facts['repeats']} repeats only")
-    if found in ("matched", "close"):
-        return Verdict(name, "reproduces", says)
-    if found == "faster":
-        if (sharp := judge(slope, curve.sharp)) != "faster":
-            says += f"; the bound is not tight: the family's own exponent is {curve.sharp:.3f} ({sharp})"
-        return Verdict(name, "better", says)
-    if found == "slower":
-        return Verdict(name, "worse", says)
-    return Verdict(name, "cannot be compared", f"{says}; its CI is wider than {_WIDEST}")
+    word = compare(slope.less(predicted), SLACK, rows)
+    if word == "differs (below)" and (sharp := judge(slope, curve.sharp)) != "faster":
+        says += f"; the bound is not tight: the family's own exponent is {curve.sharp:.3f} ({sharp})"
+    return Verdict(name, word, says)

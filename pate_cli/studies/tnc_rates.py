@@ -98,7 +98,7 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
         "learner": lambda: _draw_learner(curves),
     }
     notes = _notes(p, answered)
-    return StudyResult(table, figures, [tnc_curves.verdict(curve) for curve in curves], notes)
+    return StudyResult(table, figures, [tnc_curves.verdict(curve, len(curves)) for curve in curves], notes)
 
 
 def _notes(p: dict[str, Any], answered: list[str]) -> list[str]:
@@ -110,7 +110,8 @@ def _notes(p: dict[str, Any], answered: list[str]) -> list[str]:
         f"eps = {p['eps']:g}, delta = {p['delta']:g}, calibration of SVT: {p['calibration']}.",
         "Matched: the exponent predicted in range, which has the logarithms of K in it, lies inside the 95% "
         f"CI of the slope; close: within {SLACK} of it. The CI is of sampling error only, not of curvature: "
-        "where it is narrow, teachers of few records at the smallest n show.",
+        "where it is narrow, teachers of few records at the smallest n show. A verdict needs the whole "
+        f"interval, corrected for the curves, within {SLACK} of the exponent in range, or wholly beyond.",
         f"m = {p['points']} times (n/K)^(tau/(2 - tau)) for tau = {p['taus']}; T = 3 B from the teachers' "
         f"disagreement with h*, measured beforehand as {p['mistakes']} times (K/n)^(tau/(2 - tau)).",
         "Share of queries answered at the largest n: " + "; ".join(answered) + ".",

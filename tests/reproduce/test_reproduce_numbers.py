@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from pate_cli.engine.finished import Unit
+from pate_cli.errors import InputError
 from pate_cli.privacy import gaussian
 from pate_cli.report import Interval
 from pate_cli.reproduce import overlap
 from pate_cli.reproduce.rows import DoneRow, apart, pairs
-from pate_cli.reproduce.verdicts import claim_verdict, eps_ex_post_verdict, row_verdict
+from pate_cli.reproduce.verdicts import check_claim, claim_verdicts, eps_ex_post_verdict, row_verdicts
 
 
 def unit(repeat, accuracy=0.9, answered=10, ex_post=0.5, **changes):
@@ -44,15 +45,12 @@ def test_paired_differences_use_the_repeats_both_have():
 @pytest.fixture
 def rows(plan_of):
     """The rows of the small recipe with made-up repeats."""
-    plan = plan_of("repeats=2")
+    plan = plan_of("repeats=12")
 
     def make(**accuracies):
-        return [
-            DoneRow(
-                row, [unit(i, a) for i, a in enumerate(accuracies.get(row.spec.name[:7].strip(), []))], []
-            )
-            for row in plan.rows
-        ]
+        """Accuracies by method, all of them six times over."""
+        units = {name: [unit(i, a) for i, a in enumerate(6 * given)] for name, given in accuracies.items()}
+        return [DoneRow(row, units.get(row.spec.name[:7].strip(), []), []) for row in plan.rows]
 
     return make
 
@@ -60,32 +58,62 @@ def rows(plan_of):
 @pytest.mark.parametrize(
     ("accuracies", "word"),
     [
-        ([0.69, 0.71], "reproduces"),
-        ([0.72, 0.721], "better"),
-        ([0.68, 0.681], "worse"),
-        ([0.9], "cannot be compared"),
-        ([], "cannot be compared"),
+        ([0.699, 0.701], "reproduces"),
+        ([0.709, 0.711], "reproduces"),  # not 0.7, but no further from it than the margin
+        ([0.739, 0.741], "differs (above)"),
+        ([0.659, 0.661], "differs (below)"),
+        ([0.719, 0.721], "undecided"),  # the margin lies inside the interval
+        ([0.5, 0.9], "undecided"),  # a wide interval is no agreement
+        ([], "missing"),
     ],
 )
 def test_verdicts(rows, accuracies, word):
-    row = rows(passive=accuracies)[0]
-    verdict = row_verdict(row, instead=[], typed=[])
-    assert verdict.verdict == word
-    assert "with a=b" in row_verdict(row, instead=[], typed=["a=b"]).reason or not accuracies
+    done = rows(passive=accuracies)
+    name = done[0].planned.spec.name
+    assert row_verdicts(done, 0.02, instead=[], typed=[])[name].verdict == word
+    assert "with a=b" in row_verdicts(done, 0.02, instead=[], typed=["a=b"])[name].reason or not accuracies
 
 
-def test_rows_that_cannot_be_compared_say_why(rows):
+def test_few_repeats_have_no_verdict(rows):
+    done = rows(passive=[0.7, 0.7])
+    few = dataclasses.replace(done[0], units=done[0].units[:9])
+    (verdict,) = row_verdicts([few], 0.02, instead=[], typed=[]).values()
+    assert (verdict.verdict, verdict.reason) == (
+        "no verdict",
+        "ours +0.0000 ± 0.0000 against the printed value: 9 repeats are fewer than 10",
+    )
+    claim = {"name": "x", "claim": "increases", "measure": "accuracy", "methods": ["passive"]}
+    more = [dataclasses.replace(row, units=row.units[:9]) for row in done]
+    assert claim_verdicts([claim], more)[0].verdict == "no verdict"
+
+
+def test_more_rows_need_more(rows):
+    """An interval that is inside the margin by itself is not enough among several."""
+    done = rows(passive=[0.69, 0.717])
+    alone, among = ([done[0]], [done[0]] * 30)
+    words = []
+    for those in (alone, among):
+        named = [dataclasses.replace(row) for row in those]
+        words.append(row_verdicts(named, 0.0125, instead=[], typed=[])[done[0].planned.spec.name].verdict)
+    assert words == ["reproduces", "undecided"]
+
+
+def test_rows_without_a_verdict_say_why(rows):
     done = rows(passive=[0.9, 0.9], active=[0.7, 0.7])
-    assert "quick run" in row_verdict(done[0], instead=["repeats=2"], typed=[]).reason
-    assert row_verdict(done[1], instead=[], typed=[]).reason == "eps is 4 here and 0.5 in the paper"
-    assert row_verdict(done[4], instead=[], typed=[]) is None  # nothing is printed
-    missing = row_verdict(done[5], instead=[], typed=[])
-    assert missing.verdict == "cannot be compared"
-    assert missing.reason.startswith("missing: real-sim.bz2")
+    verdicts = row_verdicts(done, 0.02, instead=[], typed=[])
+    names = [row.planned.spec.name for row in done]
+    assert verdicts[names[1]].reason == "eps is 4 here and 0.5 in the paper"
+    assert verdicts[names[1]].verdict == "no verdict"
+    assert names[4] not in verdicts  # nothing is printed
+    assert verdicts[names[5]].verdict == "missing"
+    assert verdicts[names[5]].reason.startswith("missing: real-sim.bz2")
+    quick = row_verdicts(done, 0.02, instead=["repeats=2"], typed=[])[names[0]]
+    assert quick.verdict == "no verdict"
+    assert "quick run" in quick.reason
     under = dataclasses.replace(done[0].planned.spec, printed={"accuracy": 0.4, "ci": 0.01, "eps": 0.5})
     row = dataclasses.replace(done[0], planned=dataclasses.replace(done[0].planned, spec=under))
-    verdict = row_verdict(row, instead=[], typed=[])
-    assert verdict.verdict == "cannot be compared"
+    (verdict,) = row_verdicts([row], 0.02, instead=[], typed=[]).values()
+    assert verdict.verdict == "printed number unusable"
     assert f"lies under {row.majority:.3f}" in verdict.reason
     assert 0.5 <= row.majority < 0.53
 
@@ -99,7 +127,7 @@ def test_eps_ex_post_at_the_papers_queries(rows):
     sigma = gaussian.calibrate_sigma(4, 1 / 2400, 18)
     assert half.eps_ex_post_at_printed == pytest.approx(gaussian.eps_of_mu(3 / sigma, 1 / 2400))
     assert eps_ex_post_verdict(done[:1]).verdict == "reproduces"
-    assert eps_ex_post_verdict([half]).verdict == "refuted"
+    assert eps_ex_post_verdict([half]).verdict == "differs"
     assert eps_ex_post_verdict(done[4:]) is None
 
 
@@ -108,7 +136,7 @@ def test_pairs_are_of_the_same_splits_and_budget(rows, plan_of):
     (pair,) = pairs(done, "active", "passive")
     assert (pair.of.planned.spec.name, pair.minus.planned.spec.name) == ("active 4", "passive 4")
     assert pair.over("accuracy").mean == pytest.approx(-0.2)
-    other = dataclasses.replace(done[3], planned=plan_of("repeats=2", "teacher.size=30").rows[3])
+    other = dataclasses.replace(done[3], planned=plan_of("repeats=12", "teacher.size=30").rows[3])
     assert pairs([*done[:3], other], "active", "passive") == []
 
 
@@ -116,31 +144,53 @@ def test_pairs_are_of_the_same_splits_and_budget(rows, plan_of):
     ("passive", "active", "need", "word"),
     [
         ([0.9, 0.9], [0.8, 0.8], "all", "reproduces"),
-        ([0.8, 0.8], [0.9, 0.9], "all", "refuted"),
-        ([0.8, 0.8], [0.8, 0.8], "most", "refuted"),  # equal is not greater
-        ([0.9, 0.7], [0.8, 0.8], "all", "cannot be compared"),
-        ([], [0.8], "all", "cannot be compared"),
+        ([0.8, 0.8], [0.9, 0.9], "all", "differs (below)"),
+        ([0.8, 0.8], [0.8, 0.8], "most", "differs (below)"),  # equal is not greater
+        ([0.9, 0.7], [0.8, 0.8], "all", "undecided"),
+        ([], [0.8], "all", "missing"),
     ],
 )
 def test_claims(rows, passive, active, need, word):
     claim = {"name": "x", "claim": "greater", "of": "passive", "than": "active", "need": need}
-    verdict = claim_verdict({**claim, "measure": "accuracy"}, rows(passive=passive, active=active))
+    (verdict,) = claim_verdicts([{**claim, "measure": "accuracy"}], rows(passive=passive, active=active))
     assert verdict.verdict == word
     assert verdict.reason
 
 
+def test_a_margin_makes_a_little_less_no_less(rows):
+    claim = {"name": "x", "claim": "greater", "of": "passive", "than": "active", "measure": "accuracy"}
+    done = rows(passive=[0.795, 0.795], active=[0.8, 0.8])
+    words = [claim_verdicts([claim | {"margin": margin}], done)[0].verdict for margin in (0, 0.01)]
+    assert words == ["differs (below)", "reproduces"]
+    with pytest.raises(InputError, match="margin: got -1; accepted: a number >= 0"):
+        check_claim(claim | {"margin": -1}, "r")
+
+
+def test_missing_cases_count(rows):
+    done = rows(passive=[0.8, 0.8])
+    done[2] = dataclasses.replace(done[2], units=[])
+    grows = {"name": "x", "claim": "increases", "measure": "accuracy", "methods": ["passive"]}
+    done[1] = dataclasses.replace(done[1], units=[unit(i, 0.9) for i in range(12)])
+    (verdict,) = claim_verdicts([grows], done)
+    assert verdict.verdict == "missing"
+    assert "holds in 1 of 2: synthetic passive eps 0.5 to 4 +0.1000" in verdict.reason
+    assert "missing in 1 of 2: synthetic passive eps 4 to inf failed" in verdict.reason
+    (most,) = claim_verdicts([grows | {"need": "most"}], done)
+    assert most.verdict == "undecided"  # one of two is not most
+
+
 def test_claims_of_growth_and_of_budget(rows):
     done = rows(passive=[0.8, 0.8], active=[0.7, 0.7])
-    done[1] = dataclasses.replace(done[1], units=[unit(0, 0.9), unit(1, 0.91)])
+    done[1] = dataclasses.replace(done[1], units=[unit(i, 0.9 + i / 1000) for i in range(12)])
     grows = {"name": "x", "claim": "increases", "measure": "accuracy", "methods": ["passive"]}
-    verdict = claim_verdict(grows, done)
-    assert verdict.verdict == "refuted"  # up from 0.5 to 4, and down to inf
-    assert "holds in 1 of 2: synthetic passive eps 0.5 to 4 +0.1050" in verdict.reason
+    (verdict,) = claim_verdicts([grows], done)
+    assert verdict.verdict == "differs (below)"  # up from 0.5 to 4, and down to inf
+    assert "holds in 1 of 2: synthetic passive eps 0.5 to 4 +0.1055" in verdict.reason
     left = {"name": "x", "claim": "unspent", "methods": ["active"]}
-    assert claim_verdict(left, done).verdict == "reproduces"  # 10 of 18
-    assert claim_verdict({**left, "claim": "spent"}, done).verdict == "refuted"
+    assert claim_verdicts([left], done)[0].verdict == "reproduces"  # 10 of 18
+    assert claim_verdicts([{**left, "claim": "spent"}], done)[0].verdict == "differs (below)"
     most = {**grows, "need": "most"}
-    assert claim_verdict(most, done).verdict == "refuted"  # one of two is not most
+    assert claim_verdicts([most], done)[0].verdict == "differs (below)"  # one of two is not most
 
 
 def test_overlap_on_the_points_both_reached():

@@ -135,7 +135,7 @@ def test_the_table_has_ours_beside_the_printed(written, tmp_path):
     assert first["n"] == "2"
     assert float(first["difference"]) == pytest.approx(float(first["accuracy"]) - 0.7)
     assert float(first["eps_ex_post_at_printed_queries"]) == pytest.approx(0.5)
-    assert first["verdict"] in ("better", "worse", "reproduces")
+    assert first["verdict"] == "no verdict"  # of two repeats
     assert by_name["passive inf"]["eps"] == "inf"
     assert by_name["nowhere"]["status"] == "missing"
     assert by_name["nowhere"]["accuracy"] == ""

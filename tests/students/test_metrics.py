@@ -10,7 +10,7 @@ from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss,
 from sklearn.svm import LinearSVC
 
 from pate_cli import cli
-from pate_cli.report.runs import METRICS
+from pate_cli.report.runs_table import METRICS
 from pate_cli.students.metrics import measure
 
 NAMES = ("a", "b", "c")

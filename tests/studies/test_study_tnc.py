@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import quad
 
 from pate_cli.errors import ConfigError
-from pate_cli.report.interval import Interval, family_reach, mean_ci
+from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.studies import thresholds, tnc_curves
 from pate_cli.studies.statistics import fit_slope
 from pate_cli.studies.thresholds import Family
@@ -138,12 +138,6 @@ def test_slope_of_a_power_law():
         slope = fit_slope(n, *np.array(found).T, 50)
         misses += not slope.low <= -0.4 <= slope.high
     assert 6 <= misses <= 40  # 5% of 400 is 20
-
-
-def test_family_reach_by_hand():
-    assert family_reach(1, 10**6) == pytest.approx(2.5758 / 1.96, rel=1e-4)  # 99% of one
-    assert family_reach(10, 10**6) == pytest.approx(3.2905 / 1.96, rel=1e-4)  # 99.9% of each of ten
-    assert family_reach(1, 5) == pytest.approx(4.6041 / 2.7764, rel=1e-4)  # Student's t, four degrees
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,317 @@
+"""The table of runs: a column for each setting in which they differ, averages, and a setting over columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from pate_cli.errors import InputError, one_line
+from pate_cli.report.interval import STUDENT, T_NOTE, Interval
+from pate_cli.report.record import RunRecord
+from pate_cli.report.runs import Runs, checksum, count, majority, no_better, order, select, stopped_early
+from pate_cli.report.settings import ALWAYS, SYNONYMS, differing, ranks, settings, telling
+from pate_cli.report.table import ABSENT, Column, Table, number
+
+__all__ = ["METRICS", "run_table"]
+
+GUARANTEE = (
+    "eps is the guarantee, of one repeat. eps_ex_post depends on the outputs: a report, not a guarantee. "
+    "Accuracy and ceiling are measured on held-out or private data: not differentially private."
+)
+_MAJORITY = "majority is the share of the commonest class among the held-out records"
+_POOLED = (
+    "Runs that differ in nothing but the seed are averaged over all their repeats, which are independent "
+    "given the data"
+)
+METRICS = {
+    "balanced_accuracy": "mean recall of the classes",
+    "roc_auc": "area under the ROC curve, of each class against the rest, averaged",
+    "log_loss": "mean negative log of the probability given to the true class, in nats",
+    "calibration_error": "mean distance of predicted from observed share, over 15 bins of the probability",
+    "brier": "mean squared distance of the probabilities from the class; of two classes, of the second",
+}
+"""Figures beside accuracy that `pate table --metrics` shows, with `recall.CLASS` of each class."""
+
+_SHORT = {
+    "answered/asked": "answered\n/asked",
+    "eps_ex_post": "eps_ex\n_post",
+    "accuracy ± ci95": "accuracy\n± ci95",
+    "teachers": "teach-\ners",
+    "ceiling": "ceil-\ning",
+    "majority": "major-\nity",
+    **{name: name.replace("_", "_\n", 1) for name in METRICS},
+}
+"""Narrow headings, so that the table fits into 80 columns."""
+
+
+def run_table(
+    records: Sequence[RunRecord],
+    *,
+    by: Sequence[str] = (),
+    pivot: str | None = None,
+    metrics: bool = False,
+    width: int | None = None,
+) -> Table:
+    """Put runs into a table with a column for each setting in which they differ.
+
+    Parameters
+    ----------
+    records : sequence of RunRecord
+    by : sequence of str
+        Settings that make a row; finished runs that agree in them are averaged. Empty: every run is a row.
+    pivot : str, optional
+        Setting whose values are columns, of accuracy.
+    metrics : bool
+        Whether to show the other figures of the students, and the recall of each class.
+    width : int, optional
+        Of the terminal: settings that do not fit into it are named below the table instead.
+
+    Raises
+    ------
+    InputError
+        If no run has a setting of that name; names those there are.
+    """
+    runs = select(records)
+    rows = [_Run(run, settings(run)) for run in (runs.rows if not by and pivot is None else runs.records)]
+    apart = differing([run.settings for run in rows])
+    if not by and pivot is None:
+        return _plain_table(runs, rows, apart, width, metrics=metrics)
+    finished = [run for run in rows if run.record.status == "ok" and run.record.accuracy is not None]
+    keys = [_known("--by", key, rows) for key in by]
+    if pivot is not None:
+        pivot = _known("--pivot", pivot, rows)
+        if pivot in keys:
+            raise InputError(f"--pivot {pivot}: is among --by; its values cannot be rows and columns")
+        keys = keys or [key for key in (*ALWAYS[:2], "eps", *apart) if key != pivot]
+    chosen = [*keys, *([] if pivot is None else [pivot])]
+    groups: dict[tuple[str, ...], list[_Run]] = {}
+    for run in finished:
+        groups.setdefault(tuple(run.settings.get(key, ABSENT) for key in chosen), []).append(run)
+    averaged = {
+        key: _average(group) for key, group in sorted(groups.items(), key=lambda item: ranks(item[0]))
+    }
+    mixed = list(dict.fromkeys(key for one in averaged.values() for key in one.mixed))
+    said = [
+        *([f"Accuracy by {pivot}."] if pivot else []),
+        GUARANTEE,
+        *_interval_note(one.accuracy for one in averaged.values()),
+    ]
+    if any(len(one.runs) > 1 and not one.mixed for one in averaged.values()):
+        said.append(f"{_POOLED}.")
+    if mixed:
+        said.append(
+            f"Runs that differ in {', '.join(mixed)} are averaged by their means, without an interval: they "
+            "are no sample of anything."
+        )
+    lines = [dict(zip(chosen, key, strict=True)) | one.record() for key, one in averaged.items()]
+    columns, cells = _averaged(keys, averaged) if pivot is None else _pivoted(keys, pivot, averaged)
+    return Table(columns, cells, lines, " ".join(said), runs.remarks())
+
+
+class _Run(NamedTuple):
+    record: RunRecord
+    settings: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Average:
+    """Runs as one: their mean, and the settings besides the seed in which they differ."""
+
+    runs: list[RunRecord]
+    accuracy: Interval
+    mixed: list[str]
+
+    def mean(self, of: Callable[[RunRecord], float | None]) -> float | None:
+        """Mean of the runs' means, where they have one."""
+        values = [value for run in self.runs if (value := of(run)) is not None]
+        return math.fsum(values) / len(values) if values else None
+
+    def record(self) -> dict[str, Any]:
+        """Every number, for CSV."""
+        return {
+            "runs": len(self.runs),
+            "n_repeats": self.accuracy.n,
+            "largest_eps": max((run.eps for run in self.runs if run.eps is not None), default=None),
+            **{name: self.mean(lambda run, name=name: getattr(run, name)) for name in _MEANS},  # type: ignore[misc]
+            "accuracy": self.accuracy.mean,
+            "ci95": self.accuracy.half_width,
+            "ceiling": self.mean(lambda run: run.diagnostics.get("ceiling")),
+        }
+
+
+_MEANS = ("n_teachers", "n_answered", "n_asked", "eps_ex_post")
+
+
+def _average(group: Sequence[_Run]) -> _Average:
+    """Average over all repeats where only seeds differ: then they are independent given the data."""
+    runs = [run.record for run in group]
+    intervals = [run.accuracy for run in runs if run.accuracy is not None]
+    mixed = [
+        key
+        for key in differing([run.settings for run in group], always=True)
+        if key not in ("seed", "repeats")
+    ]
+    if mixed:
+        mean = math.fsum(one.mean for one in intervals) / len(intervals)
+        return _Average(runs, Interval(mean, None, sum(one.n for one in intervals)), mixed)
+    return _Average(runs, intervals[0] if len(intervals) == 1 else Interval.pooled(intervals), [])
+
+
+def _averaged(keys: Sequence[str], groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
+    heads = [*keys, "runs", "n", "answered/asked", *(["eps"] if "eps" not in keys else [])]
+    heads += ["eps_ex_post", "accuracy ± ci95", "ceiling"]
+    cells = []
+    for key, one in groups.items():
+        found, spent = one.record(), [run.eps for run in one.runs if run.eps is not None]
+        measured = {
+            "runs": str(found["runs"]),
+            "n": str(found["n_repeats"]),
+            "answered/asked": f"{count(found['n_answered'])}/{count(found['n_asked'])}",
+            "eps": " to ".join(dict.fromkeys(number(pick(spent), "g") for pick in (min, max) if spent)),
+            "eps_ex_post": number(found["eps_ex_post"]),
+            "accuracy ± ci95": number(one.accuracy),
+            "ceiling": number(found["ceiling"]),
+        }
+        cells.append([*key, *(measured[head] for head in heads[len(keys) :])])
+    return [_column(head, [row[i] for row in cells]) for i, head in enumerate(heads)], cells
+
+
+def _pivoted(keys: Sequence[str], pivot: str, groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
+    heads = sorted({group[-1] for group in groups}, key=lambda text: ranks([text]))
+    rows = list(dict.fromkeys(group[:-1] for group in groups))
+    columns = [_column(key, [row[i] for row in rows]) for i, key in enumerate(keys)]
+    columns += [Column(head, pivot, short=f"{pivot}\n{head}") for head in heads]
+    found = [[groups.get((*row, head)) for head in heads] for row in rows]
+    cells = [
+        [*row, *(number(None if one is None else one.accuracy) for one in those)]
+        for row, those in zip(rows, found, strict=True)
+    ]
+    return columns, cells
+
+
+def _plain_table(
+    runs: Runs, rows: Sequence[_Run], apart: Sequence[str], width: int | None, *, metrics: bool
+) -> Table:
+    extras = telling(apart, [run.settings for run in rows])
+    keys = {id(run): ranks([run.settings.get(key, "") for key in extras]) for run in rows}
+    rows = sorted(rows, key=lambda run: (order(run.record), keys[id(run)]))
+    shown = [run.settings | _measured(run.record) for run in rows]
+    heads = ["dataset", "mechanism", *extras, *_MEASURES]
+    heads += ["ceiling"] if any(run.record.diagnostics.get("ceiling") is not None for run in rows) else []
+    heads += ["majority"] if any(majority(run.record) is not None for run in rows) else []
+    figures = _figures(run.record for run in rows) if metrics else []
+    heads += figures
+    heads += ["status"] if any(run.record.status != "ok" for run in rows) else []
+    cells = [[line.get(head, ABSENT) for head in heads] for line in shown]
+    columns = [_column(head, [row[i] for row in cells]) for i, head in enumerate(heads)]
+    lines = []
+    for run in runs.records:
+        line, found = _record(run) | {name: run.diagnostics.get(name) for name in figures}, settings(run)
+        lines.append(line | {key: found.get(key) for key in extras if key not in line})
+    said = [GUARANTEE, *([f"{_MAJORITY}."] if "majority" in heads else [])]
+    said += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
+    note = " ".join([*said, *_interval_note(run.record.accuracy for run in rows)])
+    table = Table(columns, cells, lines, note, runs.remarks())
+    return table if width is None else _fitted(table, extras, width)
+
+
+def _fitted(table: Table, extras: Sequence[str], width: int) -> Table:
+    """Choose the columns for a terminal; room is made by leaving out what all rows have in common."""
+    heads = [column.header for column in table.columns]
+    optional = [*extras, *(["majority"] if "majority" in heads else [])]
+    always = [index for index, head in enumerate(heads) if head not in optional]
+
+    def chosen(shown: list[int]) -> list[int]:
+        for key in optional:
+            more = sorted([*shown, heads.index(key)])
+            shown = more if table.width(more) <= width else shown
+        return shown
+
+    brief, said = chosen(always), ""
+    if len(brief) < len(heads):
+        common = [i for i in always if heads[i] in ALWAYS[:3] and table.constant(i)]
+        brief = chosen([index for index in always if index not in common])
+        if common:
+            said = f"In every run: {', '.join(f'{heads[i]} {table.cells[0][i]}' for i in common)}. "
+        if hidden := [key for key in extras if heads.index(key) not in brief]:
+            said += (
+                f"They differ in these too: {', '.join(hidden)} (--format csv shows them, --by averages). "
+            )
+        if "majority" in heads and (last := heads.index("majority")) not in brief:
+            name = heads.index("dataset")
+            shares = dict.fromkeys(f"{row[name]} {row[last]}" for row in table.cells)
+            said += f"Share of the commonest class: {', '.join(shares)}."
+    return replace(table, brief=brief, left_out=said.strip())
+
+
+def _column(head: str, cells: Sequence[str]) -> Column:
+    numeric = head in _MEASURES or all(ranks([c])[0][0] != 1 for c in cells)
+    short = _SHORT.get(head) or head.replace(".", ".\n")
+    return Column(head, numeric=numeric, short=short, folds=not numeric)
+
+
+_MEASURES = ("teachers", "answered/asked", "eps", "eps_ex_post", "accuracy ± ci95")
+
+
+def _measured(record: RunRecord) -> dict[str, str]:
+    """Cells of a run, besides its settings."""
+    return {
+        "answered/asked": f"{count(record.n_answered)}/{count(record.n_asked)}",
+        "eps_ex_post": number(record.eps_ex_post),
+        "accuracy ± ci95": number(record.accuracy),
+        "ceiling": number(record.diagnostics.get("ceiling")),
+        "majority": number(majority(record)),
+        **{name: number(record.diagnostics.get(name)) for name in _figures([record])},
+        "status": record.status,
+    }
+
+
+def _figures(records: Iterable[RunRecord]) -> list[str]:
+    """Names of the figures that `--metrics` shows."""
+    there = list(dict.fromkeys(name for record in records for name in record.diagnostics))
+    return [name for name in METRICS if name in there] + [
+        name for name in there if name.startswith("recall.")
+    ]
+
+
+def _record(run: RunRecord) -> dict[str, Any]:
+    """Make a row for CSV: everything of a run, nothing rounded."""
+    accuracy, seed = run.accuracy, run.provenance.get("seed")
+    return {
+        "dataset": one_line(run.dataset),
+        "mechanism": one_line(run.mechanism),
+        "n_teachers": run.n_teachers,
+        "n_answered": run.n_answered,
+        "n_asked": run.n_asked,
+        "eps": run.eps,
+        "delta": run.delta,
+        "eps_ex_post": run.eps_ex_post,
+        "accuracy": accuracy.mean if accuracy else None,
+        "ci95": accuracy.half_width if accuracy else None,
+        "ceiling": run.diagnostics.get("ceiling"),
+        "majority": majority(run),
+        "n_repeats": accuracy.n if accuracy else 0,
+        "status": run.status,
+        "seed": seed if isinstance(seed, int) else None,
+        "config_hash": one_line(run.config_hash),
+        "message": one_line(run.message or ""),
+        "checksum": one_line(checksum(run)),
+        "remark": "; ".join(remark for remark in (stopped_early(run), no_better(run)) if remark),
+    }
+
+
+def _known(option: str, key: str, rows: Sequence[_Run]) -> str:
+    """Give the name a setting goes by here."""
+    there = list(dict.fromkeys((*ALWAYS, *(name for run in rows for name in run.settings))))
+    name = SYNONYMS.get(key, key)
+    if name not in there:
+        raise InputError(f"{option}: {key!r}: no such setting of these runs; there are: {', '.join(there)}")
+    return name
+
+
+def _interval_note(accuracies: Iterable[Interval | None]) -> list[str]:
+    """Say what ± is, where there is one."""
+    laws = {found.law for found in accuracies if found is not None and found.half_width is not None}
+    return [f"{T_NOTE}."] if STUDENT in laws else ["± is 1.96 s/sqrt(n) over n repeats."] if laws else []

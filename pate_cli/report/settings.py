@@ -1,0 +1,105 @@
+"""What runs were set to, as text, and which of it tells them apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pate_cli.errors import one_line
+from pate_cli.report.record import RunRecord
+from pate_cli.report.table import ABSENT, number
+
+__all__ = ["ALWAYS", "SYNONYMS", "differing", "ranks", "settings", "telling"]
+
+_ELSEWHERE = ("hydra", "compute", "cache", "release", "purpose", "ledger")
+"""Settings that no number depends on."""
+
+_SAID = ("dataset.name", "mechanism.name", "mechanism.oracle")
+"""Settings that the names of the dataset and the mechanism say."""
+
+ALWAYS = ("dataset", "mechanism", "teachers", "eps")
+"""Keys that have a column in any case."""
+
+SYNONYMS = {"teacher.estimator": "teacher", "student.estimator": "student"}
+SYNONYMS |= {"dataset.name": "dataset", "mechanism.name": "mechanism"}
+
+
+def settings(record: RunRecord) -> dict[str, str]:
+    """Everything a run was set to, by its dotted name, and what it was run on: as text."""
+    found: dict[str, str] = {}
+
+    def walk(name: str, value: Any) -> None:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                walk(f"{name}.{key}" if name else str(key), item)
+        elif name not in _SAID:
+            text = value if isinstance(value, str) else json.dumps(value)
+            text = f"{value:g}" if isinstance(value, float) else text
+            found[one_line(SYNONYMS.get(name, name))] = one_line(text)
+
+    walk("", {key: value for key, value in record.config.items() if key not in _ELSEWHERE})
+    found |= {"dataset": one_line(record.dataset), "mechanism": one_line(record.mechanism)}
+    seed, checksum = record.provenance.get("seed"), str(record.provenance.get("dataset_checksum") or "")
+    known = {
+        "eps": record.eps,
+        "teachers": record.n_teachers,
+        "seed": seed if isinstance(seed, int) else None,
+    }
+    found |= {
+        key: number(value, "g" if key == "eps" else "d") for key, value in known.items() if value is not None
+    }
+    return found | ({"data": one_line(checksum[:12])} if checksum else {})
+
+
+def differing(given: Sequence[dict[str, str]], *, always: bool = False) -> list[str]:
+    """Name the settings in which runs differ.
+
+    A setting that some runs do not have tells those apart that could have it: `mechanism.cutoff` is
+    compared among runs of one mechanism, `teacher.params.C` among those of one teacher.
+
+    Parameters
+    ----------
+    given : sequence of dict of str to str
+        Of `settings`.
+    always : bool
+        Whether to name those, too, that have a column in any case.
+    """
+    found = []
+    for key in dict.fromkeys(key for one in given for key in one):
+        owner = key.partition(".")[0]
+        alike: dict[str, set[str | None]] = {}
+        for one in given:
+            # files differ from dataset to dataset: only another content under the same settings counts
+            of = [v for k, v in one.items() if k.partition(".")[0] == "dataset"] if key == "data" else []
+            alike.setdefault(json.dumps([of, "" if key == owner else one.get(owner)]), set()).add(
+                one.get(key)
+            )
+        values = {one[key] for one in given if key in one}
+        if (len(values) > 1 and key != "data") or any(len(those) > 1 for those in alike.values()):
+            found.append(key)
+    return [key for key in found if always or key not in ALWAYS]
+
+
+def telling(keys: Sequence[str], given: Sequence[dict[str, str]]) -> list[str]:
+    """Sort settings: first the one that tells most runs apart, then that which tells most of the rest."""
+    left, told = list(keys), [tuple(one.get(key) for key in ALWAYS) for one in given]
+    found = []
+    while left:
+        counts = {key: len({(*t, one.get(key)) for t, one in zip(told, given, strict=True)}) for key in left}
+        best = max(left, key=lambda key: counts[key])
+        told = [(*t, one.get(best)) for t, one in zip(told, given, strict=True)]
+        found.append(best)
+        left.remove(best)
+    return found
+
+
+def ranks(texts: Sequence[str]) -> list[tuple[int, float, str]]:
+    """Sort key: numbers by their size, then other texts; what is absent is no text."""
+    ranks = []
+    for text in texts:
+        try:
+            ranks.append((0, float(text.replace("∞", "inf")), text))
+        except ValueError:
+            ranks.append((2 if text == ABSENT else 1, 0.0, text))
+    return ranks
