@@ -47,7 +47,10 @@ __all__ = [
     "no_answers",
 ]
 
-EXACT = "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active, public_kernel"
+EXACT = (
+    "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active, public_kernel,"
+    " score_boosting"
+)
 """What a release accepts."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
