@@ -84,7 +84,14 @@ def runs() -> dict[str, list[str]]:
     found["run dask"] = [*found["run 2 workers"][:-2], "compute=dask", "compute.workers=2", "repeats=4"]
     found["sweep"] = ["run", "-m", *SMALL, "mechanism=gaussian,svt,best", "eps=1,2", "teacher.size=20"]
     found["sweep cached"] = [*found["sweep"], "cache=true"]
-    found["release"] = ["run", "release=true", "dataset=mushroom", "mechanism=gaussian", "eps=1.0"]
+    found["release"] = [
+        "run",
+        "release=true",
+        "split.public_from_private=true",
+        "dataset=mushroom",
+        "mechanism=gaussian",
+        "eps=1.0",
+    ]
     found["plan theory"] = ["plan", "--theory", "dataset=mushroom", "mechanism=svt", "eps=1.0"]
     common = ["dataset.n_records=6000", "split.private=5000", "split.public=100"]
     found["frontier"] = ["frontier", *common, "--eps", "1,4", "--repeats", "2"]

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,8 @@ from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.streams import Streams
-from pate_cli.teachers.kept import Lesson
+from pate_cli.students.metrics import measure
+from pate_cli.teachers.kept import KeptVotes
 from pate_cli.types import (
     Answers,
     Dataset,
@@ -38,8 +41,8 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["Outcome", "Prepared", "Publication", "Streams", "Trained"]
-__all__ += ["prepare", "release", "run_repeat", "split_of", "teaching_key", "train"]
+__all__ = ["Outcome", "Part", "Prepared", "Publication", "Streams", "Trained"]
+__all__ += ["join", "prepare", "release", "run_repeat", "split_of", "teaching_key", "train", "train_part"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,20 @@ class Prepared:
     plan: mechanisms.Plan
     public_rows: IntArray | None = field(default=None, repr=False)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a user should know before it starts; of an experiment also what its private records show."""
+        said = self.dataset.remarks
+        return said if self.config.release else said + datasets.warnings_of(self.dataset, self.n_teachers)
+
+    @property
+    def protects(self) -> str:
+        """What neighbouring data sets differ in."""
+        unit = self.dataset.unit
+        if unit is not None:
+            return f"one {unit}, all of its records; replaced by any others"
+        return self.config.split.protects
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Trained:
@@ -69,6 +86,25 @@ class Trained:
     votes: Votes
     teacher_accuracy: float
     ceilings: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Part:
+    """What some of the teachers of one repeat say. PRIVATE.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (m, C)
+        Of their votes on the public points.
+    right : int
+        How many of their votes on the test split are right. Not differentially private.
+    failures : Failures
+        Of these teachers: whether the learner failed on every part is for whoever has all of them.
+    """
+
+    counts: IntArray
+    right: int
+    failures: teachers.Failures
 
 
 @dataclass(frozen=True)
@@ -114,7 +150,7 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         In one line, whatever cannot work: sizes, learners, an infeasible mechanism.
     """
     t, s = config.teacher, config.student
-    sizes = datasets.sizes(dataset.n_records, **vars(config.split))
+    sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
     delta = 1 / sizes.n_private if config.delta is None else config.delta
     sparse = datasets.becomes_sparse(dataset)
     n_teachers = teachers.n_teachers(
@@ -142,6 +178,9 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
             shape, C = (sizes.n_private // n_teachers, dataset.n_features), dataset.n_classes
             learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
+    if dataset.unit is not None and not plan.protects_units:
+        accepted = f"null with mechanism={plan.name}, whose proof is for single records"
+        raise ConfigError("dataset.unit", dataset.unit, f"{accepted}; with a unit: {mechanisms.UNITS}")
     return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan)
 
 
@@ -181,6 +220,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     released = _release(run, split, private, SeededNoise(streams.noise), streams)
     student, fit = _student(run, split, released, streams)
     answers = released.answers
+    accuracy, metrics = measure(student, split.test.X, split.test.y, run.dataset.classes)
     result = RepeatResult(
         repeat=repeat,
         n_teachers=run.n_teachers,
@@ -190,8 +230,9 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         delta=run.delta,
         eps_ex_post=released.spent.eps,
         eps_odometer=(released.odometer or budget.spent).eps,
-        accuracy=_accuracy(student, split),
+        accuracy=accuracy,
         diagnostics=_diagnostics(run, split, trained, answers, fit)
+        | metrics
         | released.not_private
         | run.plan.measure(student, split.test),
         seconds=time.perf_counter() - started,
@@ -262,7 +303,7 @@ def teaching_key(config: RunConfig) -> Hashable:
     return repr((config.dataset, config.split, t, config.seed, chosen_from))
 
 
-def train(run: Prepared, repeat: int, kept: Lesson | None = None) -> Trained:
+def train(run: Prepared, repeat: int, kept: KeptVotes | None = None) -> Trained:
     """Split, train the teachers and let them vote; only split, with the votes kept from before."""
     streams = Streams.of(run.config.seed, repeat)
     if kept is not None:  # private features are not even put together
@@ -272,11 +313,38 @@ def train(run: Prepared, repeat: int, kept: Lesson | None = None) -> Trained:
     return Trained(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
 
 
+def train_part(run: Prepared, repeat: int, only: range, split: Split | None = None) -> Part:
+    """Train some of the teachers of a repeat, who are what they would be among all; `join` joins parts."""
+    split, ensemble = _train(run, Streams.of(run.config.seed, repeat), split, only, strict=False)
+    on_test, y = ensemble.votes(split.test.X).counts, split.test.y
+    votes, failures = ensemble.votes_and_failures(split.public.X)
+    return Part(votes.counts, int(on_test[np.arange(len(y)), y].sum()), failures)
+
+
+def join(run: Prepared, split: Split, parts: Sequence[Part]) -> Trained:
+    """Give what `train` would, from parts that make up all teachers of a repeat.
+
+    Raises
+    ------
+    ConfigError
+        If the learner failed on every part.
+    """
+    reduce(add, (part.failures for part in parts)).check()
+    counts: IntArray = np.sum([part.counts for part in parts], axis=0)
+    right = sum(part.right for part in parts)
+    return Trained(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)
+
+
 def _train(
-    run: Prepared, streams: Streams, only: range | None = None, *, strict: bool = True
+    run: Prepared,
+    streams: Streams,
+    split: Split | None = None,
+    only: range | None = None,
+    *,
+    strict: bool = True,
 ) -> tuple[Split, teachers.Ensemble]:
     config, n_classes = run.config, run.dataset.n_classes
-    split = split_of(run, streams)
+    split = split_of(run, streams) if split is None else split
     learner = learners.make_learner(
         config.teacher.estimator, config.teacher.params, seed=None, n_classes=n_classes
     )
@@ -295,7 +363,8 @@ def _train(
 def split_of(run: Prepared, streams: Streams) -> Split:
     """Split the data of a run, by the stream for it."""
     rows = run.public_rows
-    return datasets.split(run.dataset, rng=streams.split, **vars(run.config.split), public_rows=rows)
+    given = {**run.config.split.shares, "release": run.config.release, "public_rows": rows}
+    return datasets.split(run.dataset, rng=streams.split, **given)
 
 
 def _student(run: Prepared, split: Split, released: Released, streams: Streams) -> tuple[Any, Any]:
@@ -329,7 +398,8 @@ def _diagnostics(
     truth = split.public_labels.y
     given = answers.labels >= 0
     points, labels = answers.asked[given], answers.labels[given]
-    label_accuracy = float(np.mean(labels == truth[points])) if len(points) else float("nan")
+    labelled = bool((truth >= 0).all())
+    label_accuracy = float(np.mean(labels == truth[points])) if len(points) and labelled else float("nan")
     majority_class = float(np.bincount(split.test.y).max() / len(split.test.y))
     if trained is None:
         return {"label_accuracy": label_accuracy, "majority_class": majority_class}
@@ -346,7 +416,7 @@ def _diagnostics(
     return {
         "ceiling": trained.ceilings[student],
         "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),
-        "vote_accuracy": float(np.mean(vote == truth)),
+        "vote_accuracy": float(np.mean(vote == truth)) if labelled else float("nan"),
         "label_accuracy": label_accuracy,
         "label_agreement": float(np.mean(labels == vote[points])) if len(points) else float("nan"),
         "teacher_accuracy": trained.teacher_accuracy,

@@ -30,6 +30,30 @@ UNANSWERED = -1
 
 
 @dataclass(frozen=True)
+class Part:
+    """Records of a file of their own: public points, or records for the test.
+
+    Attributes
+    ----------
+    X : ndarray, csr_matrix or DataFrame of n rows
+        With the columns of the private records.
+    y : ndarray of int64, shape (n,), or None
+        Class codes; None where the file has no labels.
+    checksum : str
+        SHA-256 (hex) of the file's bytes.
+    """
+
+    X: Features = field(repr=False)
+    y: IntArray | None = field(repr=False)
+    checksum: str = ""
+
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return int(self.X.shape[0])
+
+
+@dataclass(frozen=True)
 class Dataset:
     """Labelled records as they come from a loader, before any split.
 
@@ -48,8 +72,19 @@ class Dataset:
         SHA-256 (hex) of the source files' bytes, or of the generator's parameters.
     source : str
         Where the records came from, for people.
-    encoder : scikit-learn transformer or None
-        Unfitted; None where X is numeric already.
+    encoder : scikit-learn transformer, `TableEncoder` or None
+        Unfitted: its `fit` on public rows gives the fitted transformer. None where X is numeric already.
+    public, test : Part or None
+        Where they have files of their own; then X, y and `checksum` are of the private file. None for a
+        share of the records in X.
+    units : ndarray of int64, shape (n,), or None
+        Whose each record of X is, from 0, where several are one person's; None for each by itself.
+    unit : str or None
+        What to call one of them: the column that says it.
+    classes_from_private : bool
+        Whether `classes` were read from private records: neither declared nor in the public file.
+    remarks : tuple of str
+        What a user should know of the data as it was read, each a line; of public facts.
     """
 
     name: str
@@ -59,11 +94,22 @@ class Dataset:
     checksum: str
     source: str
     encoder: Any = field(default=None, repr=False)
+    public: Part | None = field(default=None, repr=False)
+    test: Part | None = field(default=None, repr=False)
+    units: IntArray | None = field(default=None, repr=False)
+    unit: str | None = None
+    classes_from_private: bool = True
+    remarks: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def n_records(self) -> int:
         """Number of records."""
         return int(self.X.shape[0])
+
+    @property
+    def n_units(self) -> int:
+        """Number of those whom the guarantee protects: of persons where a column says whose a record is."""
+        return self.n_records if self.units is None else int(self.units.max()) + 1
 
     @property
     def n_features(self) -> int:
@@ -92,15 +138,23 @@ class PrivateRecords(_Private):
     X : ndarray or csr_matrix of shape (n_private, d)
     y : ndarray of int64, shape (n_private,)
         Class codes.
+    units : ndarray of int64, shape (n_private,), or None
+        Whose each record is, ascending from 0 without gaps; None for each by itself.
     """
 
     X: Any
     y: IntArray
+    units: IntArray | None = None
 
     @property
     def n_records(self) -> int:
-        """Number of private records; public by assumption."""
+        """Number of private records; public by assumption where there are no units."""
         return len(self.y)
+
+    @property
+    def n_units(self) -> int:
+        """Number of those whom the guarantee protects: records, or persons; public by assumption."""
+        return len(self.y) if self.units is None else int(self.units[-1]) + 1
 
     def __repr__(self) -> str:
         return f"PrivateRecords(n_records={self.n_records})"
@@ -154,7 +208,7 @@ class Split:
     public : PublicPoints
         What the student may ask about.
     public_labels : Holdout
-        The public points with their true labels: for diagnostics only.
+        The public points with their true labels, -1 where they have none: for diagnostics only.
     test : Holdout
         Held out for accuracy.
     budget : int

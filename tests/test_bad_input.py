@@ -198,7 +198,10 @@ UNKNOWN: dict[str, tuple[list[str], list[str]]] = {
     ),
     "compute key": (["compute.oops=3"], ["compute.oops: no such key;", "compute.workers"]),
     "dataset key": (["dataset.oops=3"], ["dataset.oops: no such key;", "dataset.n_records"]),
-    "dataset key appended": (["+dataset.oops=3"], ["dataset.oops: got 3;", "dataset.n_records"]),
+    "dataset key appended": (
+        ["+dataset.oops=3"],
+        ["dataset.oops: no such key; there are: dataset.n_records"],
+    ),
     "key below a value": (
         ["split.public.oops=3"],
         ["split.public.oops: no such key; split.public is a value"],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,8 +32,10 @@ def main(argv: list[str]) -> int:
     InputError
         If a name is unknown, a file is not the official one, or it cannot be fetched.
     """
-    parser = argparse.ArgumentParser(prog="pate data", description="List, fetch and check datasets.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="list|fetch|verify")
+    parser = argparse.ArgumentParser(
+        prog="pate data", description="List, fetch and check datasets; describe your own."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="list|fetch|verify|describe")
     commands.add_parser("list", help="every dataset, its sizes, and where its files are")
     fetch = commands.add_parser("fetch", help="download what is missing, check what is there")
     fetch.add_argument("names", nargs="+", metavar="NAME", help="a dataset, or all")
@@ -39,9 +43,25 @@ def main(argv: list[str]) -> int:
         "verify", help="re-check the files that are there; exit code 2 if one is wrong"
     )
     verify.add_argument("names", nargs="*", metavar="NAME", help="a dataset, or all (the default)")
+    describe = commands.add_parser(
+        "describe",
+        help="propose a schema for a public CSV or Parquet file, to be read, edited and given back",
+    )
+    describe.add_argument("file", type=Path, metavar="FILE", help="public records: a schema is public")
+    describe.add_argument("--target", metavar="COLUMN", help="the column that holds the class")
+    describe.add_argument("--output", type=Path, metavar="FILE.yaml", help="write it here (dataset.schema=)")
+    describe.add_argument(
+        "--missing", action="append", default=[], metavar="TEXT", help="a cell that stands for no value"
+    )
+    describe.add_argument("--sep", help="what stands between two cells (default: found in the first line)")
+    describe.add_argument("--encoding", help="of the file (default: UTF-8, or its byte order mark)")
+    describe.add_argument("--decimal", default=".", choices=[".", ","], help="before decimals (default: .)")
+    describe.add_argument("--no-header", action="store_true", help="the first line is a record")
     options = parser.parse_args(argv)
     if options.command == "list":
         return _list()
+    if options.command == "describe":
+        return _describe(options)
     if options.command == "fetch":
         return _fetch(_entries(options.names, "fetch"))
     return _verify(_entries(options.names or ["all"], "verify"), named=bool(options.names))
@@ -95,6 +115,55 @@ def _list() -> int:
         out().print(f"in {directory}: {', '.join(names)}", soft_wrap=True, markup=False)
     where = download_directory().resolve()
     out().print(f"pate data fetch NAME downloads to {where}", soft_wrap=True, markup=False)
+    return 0
+
+
+def _describe(options: argparse.Namespace) -> int:
+    """Print the schema proposed for a file, and write it where it was asked for."""
+    from rich.markup import escape
+    from rich.table import Table as Shown
+
+    from pate_cli.checks import take
+    from pate_cli.console import out
+    from pate_cli.datasets import schema
+    from pate_cli.datasets.options import Encoding, Separator
+    from pate_cli.datasets.parquet import read_parquet
+    from pate_cli.datasets.reading import CsvFormat, Table, read_csv
+    from pate_cli.errors import ConfigError, one_line
+    from pate_cli.writing import check_file, write_output
+
+    if options.output is not None:
+        check_file(options.output)
+    if options.file.suffix in (".parquet", ".pq"):
+        table = read_parquet(options.file)
+    else:
+        sep = None if options.sep is None else take("--sep", options.sep, Separator())
+        encoding = None if options.encoding is None else take("--encoding", options.encoding, Encoding())
+        form = CsvFormat(sep, encoding, options.decimal, not options.no_header)
+        table = Table(read_csv(options.file, form, wanted=options.target), options.file, "")
+    columns = [str(column) for column in table.frame.columns]
+    if options.target is not None and options.target not in columns:
+        raise ConfigError("--target", options.target, f"a column of {options.file}: {', '.join(columns)}")
+    words = [word.strip() for word in options.missing]
+    found = schema.infer(table, target=options.target, words=words, source=str(options.file))
+    if options.target is not None:
+        found = dataclasses.replace(found, classes=schema.labels_of(table, options.target))
+    shown = Shown("column", "kind", "", "missing", box=None, pad_edge=False)
+    for name, column in found.columns.items():
+        missing = "" if column.kind == "ignored" else "has a code" if column.missing else "none"
+        shown.add_row(escape(one_line(name)), column.kind, escape(one_line(column.about)), missing)
+    if found.classes is not None:
+        shown.add_row(escape(options.target), "target", escape(one_line(", ".join(found.classes))), "")
+    out().print(shown)
+    for remark in schema.remarks_on(table, found, words):
+        out().print(remark, soft_wrap=True, markup=False)
+    if options.output is None:
+        out().print(
+            "--output FILE.yaml writes it, for dataset.schema=FILE.yaml", soft_wrap=True, markup=False
+        )
+    else:
+        write_output(options.output, schema.as_yaml(found))
+        out().print(f"written to {options.output}", soft_wrap=True, markup=False)
     return 0
 
 

@@ -84,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--output", metavar="FILE", type=Path, help="write the labels here, not to stdout")
     parser.add_argument("--target", metavar="COLUMN", help="column of the CSV file that holds the labels")
-    parser.add_argument("--sep", default=",", help="separator of the CSV file (default: a comma)")
+    parser.add_argument("--sep", help="separator of the CSV file (default: found in its first line)")
     parser.add_argument(
         "--trust",
         metavar="TYPE",
@@ -107,7 +107,9 @@ def _numbered(path: Path, model: SavedStudent, target: str | None) -> tuple[Any,
     return X, [_plain(value) for value in y.tolist()]
 
 
-def _table(path: Path, model: SavedStudent, target: str | None, sep: str) -> tuple[Any, list[str] | None]:
+def _table(
+    path: Path, model: SavedStudent, target: str | None, sep: str | None
+) -> tuple[Any, list[str] | None]:
     """Features and labels (None if there are none) of a CSV file."""
     if ".csv" not in path.suffixes:
         raise DataError(f"{path}: this model was trained on a table; accepted: a .csv file with a header")
@@ -131,9 +133,8 @@ def _table(path: Path, model: SavedStudent, target: str | None, sep: str) -> tup
 
 def _columns(encoder: Any) -> tuple[list[str], set[str]]:
     """Columns the encoder was fitted on, and those of them it scales; the others hold categories."""
-    scaled = {
-        str(column) for name, _, columns in encoder.transformers_ if name == "numbers" for column in columns
-    }
+    named = {name: list(map(str, columns)) for name, _, columns in encoder.transformers_}
+    scaled = {*named.get("numbers", []), *named.get("declared", [])}
     return [str(column) for column in encoder.feature_names_in_], scaled
 
 

@@ -32,14 +32,15 @@ __all__ = [
 
 _TOP = (
     *("dataset", "teacher", "student", "mechanism", "compute"),
-    *("eps", "delta", "repeats", "seed", "split", "release", "ledger", "cache"),
+    *("eps", "delta", "repeats", "seed", "split", "release", "purpose", "ledger", "cache"),
 )
-_SPLIT = ("private", "public", "budget", "mode")
+_SPLIT = ("private", "public", "budget", "mode", "public_from_private")
 _COMPUTE_KEYS = {"local": ("name", "workers"), "dask": ("name", "workers", "address")}
 _EPS = 1e-6, 500.0
 """Between these every calibration is exact to the last digits: e^eps and its square are floats."""
 
 _REPEATS = 1_000_000
+_PURPOSE = 200
 _SEED = 2**128 - 1
 """NumPy's `SeedSequence` mixes 128 bits; a longer seed is a mistake."""
 
@@ -104,12 +105,21 @@ class MechanismConfig:
 
 @dataclass(frozen=True)
 class SplitConfig:
-    """`split`: fractions in (0, 1) or whole numbers; checked with the number of records at hand."""
+    """`split`: fractions in (0, 1) or whole numbers; checked with the number of records at hand.
 
-    private: float
-    public: float
+    `public_from_private` says that a release may draw its public points from the private file.
+    """
+
+    private: float | None
+    public: float | None
     budget: float
     mode: str = "records"
+    public_from_private: bool = False
+
+    @property
+    def shares(self) -> dict[str, Any]:
+        """What `datasets.sizes` and `datasets.split` take."""
+        return {key: getattr(self, key) for key in ("private", "public", "budget", "mode")}
 
     @property
     def protects(self) -> str:
@@ -143,6 +153,7 @@ class RunConfig:
     repeats: int
     seed: int
     release: bool = False
+    purpose: str | None = None
     ledger: str | None = None
     cache: bool = False
 
@@ -167,11 +178,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     known("teacher.", teacher, ("estimator", "params", "size", "count"))
     known("student.", student, ("estimator", "params", "unanswered"))
     known("split.", split, _SPLIT)
-    options = {key: None if value == "???" else value for key, value in dataset.items() if key != "name"}
-    path = options.get("path")
-    if path is not None and not isinstance(path, str):
-        hint = f"""a path; in quotes where it looks like something else: 'dataset.path="{path}"'"""
-        raise ConfigError("dataset.path", path, hint)
+    options = {key: value for key, value in dataset.items() if key != "name" and value != "???"}
     config = RunConfig(
         dataset=DatasetConfig(_text("dataset.name", dataset.get("name")), options),
         teacher=TeacherConfig(
@@ -193,19 +200,24 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         mechanism=_mechanism(_group(raw, "mechanism")),
         compute=_compute(compute),
         split=SplitConfig(
-            **{key: _number(f"split.{key}", split.get(key)) for key in ("private", "public", "budget")},
+            **{key: _share(f"split.{key}", split.get(key)) for key in ("private", "public")},
+            budget=_number("split.budget", split.get("budget")),
             mode=_choice("split.mode", split.get("mode", "records"), MODES),
+            public_from_private=_flag("split.public_from_private", split.get("public_from_private", False)),
         ),
         eps=_eps(raw.get("eps")),
         delta=_delta(raw.get("delta")),
         repeats=_required("repeats", raw.get("repeats"), low=1, high=_REPEATS),
         seed=_required("seed", raw.get("seed"), low=0, high=_SEED),
         release=_flag("release", raw.get("release", False)),
+        purpose=_purpose(raw.get("purpose")),
         ledger=_directory("ledger", raw.get("ledger")),
         cache=_flag("cache", raw.get("cache", False)),
     )
     if config.release:
         _check_release(config)
+    elif config.purpose is not None:
+        raise ConfigError("purpose", config.purpose, "null without release=true: only a release has one")
     return config
 
 
@@ -281,6 +293,16 @@ def _directory(key: str, value: Any) -> str | None:
     return value
 
 
+def _purpose(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or len(value) > _PURPOSE or not value.isprintable():
+        raise ConfigError(
+            "purpose", value, f"what a release is for, one line of at most {_PURPOSE} characters"
+        )
+    return value
+
+
 def _choice(key: str, value: Any, accepted: tuple[str, ...]) -> Any:
     if value not in accepted:
         raise ConfigError(key, value, ", ".join(accepted))
@@ -297,6 +319,10 @@ def _number(key: str, value: Any, low: float = 0, *, zero: bool = False) -> floa
     return value
 
 
+def _share(key: str, value: Any) -> float | None:
+    return None if value is None else _number(key, value)
+
+
 def _eps(value: Any) -> float:
     low, high = _EPS
     known = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -310,7 +336,11 @@ def _delta(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise ConfigError("delta", value, "a number in (0, 1), or null for 1 / (number of private records)")
+        raise ConfigError(
+            "delta",
+            value,
+            "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
+        )
     return float(value)
 
 

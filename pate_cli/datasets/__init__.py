@@ -1,49 +1,91 @@
 """A name becomes a `Dataset`; a `Dataset` becomes a `Split`.
 
-Importing this package is cheap: scikit-learn, pandas and pooch are imported
-when a dataset is loaded or fetched.
+A dataset is one module: ``Options``, a frozen dataclass whose fields are declared with their checks
+(`pate_cli.checks.option`), and ``load(name, options) -> Dataset``. Importing this package is cheap:
+scikit-learn, pandas and pooch are imported when a dataset is loaded or fetched.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+import importlib
+import importlib.metadata
+import importlib.util
+import os
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.datasets.splitting import SplitSizes, sizes, split
+from pate_cli.checks import read_options
+from pate_cli.datasets.splitting import SplitSizes, sizes, sizes_of, split
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
 
-__all__ = ["NAMES", "OPTIONS", "SplitSizes", "becomes_sparse", "load", "sizes", "split"]
+__all__ = ["FILES", "GROUP", "NAMES", "SplitSizes", "becomes_sparse", "find", "load", "names", "sizes"]
+__all__ += ["sizes_of", "split", "warnings_of"]
 
-OPTIONS: dict[str, dict[str, Any]] = {
-    "synthetic": {"n_records": 75_000, "n_features": 5, "gap": 0.3, "flip": 0.05, "seed": 0},
-    "mushroom": {},
-    "a9a": {},
-    "real-sim": {},
-    "adult": {},
-    "libsvm": {"path": None, "n_features": None},
-    "csv": {"path": None, "target": None, "sep": ","},
-    "digits": {},
-    "thresholds": {"n_records": 75_000, "noise": 0.1, "threshold": 0.5, "seed": 0},
+GROUP = "pate.datasets"
+"""Entry points of datasets of other packages: a name, and the module that has it."""
+
+FILES = ("path", "private", "public", "test", "schema")
+"""Options that name a file of the user's."""
+
+_MANY = 50
+"""Classes above which a run is warned."""
+
+_MODULES = {
+    "synthetic": "synthetic",
+    "mushroom": "known",
+    "a9a": "known",
+    "real-sim": "known",
+    "adult": "adult",
+    "libsvm": "libsvm",
+    "csv": "tabular",
+    "parquet": "parquet",
+    "npz": "arrays",
+    "digits": "digits",
+    "thresholds": "thresholds",
 }
-"""The options each dataset takes (`dataset.OPTION`), with their defaults."""
 
-NAMES: tuple[str, ...] = tuple(OPTIONS)
-"""Every name `load` knows."""
+NAMES: tuple[str, ...] = tuple(_MODULES)
+"""Every name of this room."""
 
-_LOADERS = {
-    "synthetic": ("synthetic", "load_synthetic"),
-    "mushroom": ("libsvm", "load_known"),
-    "a9a": ("libsvm", "load_known"),
-    "real-sim": ("libsvm", "load_known"),
-    "adult": ("adult", "load_adult"),
-    "libsvm": ("libsvm", "load_file"),
-    "csv": ("tabular", "load_csv"),
-    "digits": ("digits", "load_digits"),
-    "thresholds": ("thresholds", "load_thresholds"),
-}
+
+def names() -> list[str]:
+    """List the datasets of this room and of installed packages."""
+    return [*NAMES, *(point.name for point in importlib.metadata.entry_points(group=GROUP))]
+
+
+@cache
+def find(name: str) -> Any:
+    """Get the module of a dataset: one of this room, of an installed package, or an import path.
+
+    Raises
+    ------
+    ConfigError
+        Naming `dataset` and the datasets there are.
+    """
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    for point in importlib.metadata.entry_points(group=GROUP, name=name):
+        return point.load()
+    module = _imported(name)
+    if module is None:
+        raise ConfigError("dataset", name, f"one of {', '.join(names())}")
+    if not (hasattr(module, "Options") and hasattr(module, "load")):
+        raise ConfigError("dataset.name", name, "a module with Options and load; see docs/extending.md")
+    return module
+
+
+def _imported(name: str) -> Any:
+    """Module of an import path, as package.module; None if there is none."""
+    parts = name.split(".")
+    try:
+        if not all(part.isidentifier() for part in parts) or not importlib.util.find_spec(name):
+            return None
+    except ImportError:  # of a package above it
+        return None
+    return importlib.import_module(name)
 
 
 def load(name: str, **options: Any) -> Dataset:
@@ -52,9 +94,9 @@ def load(name: str, **options: Any) -> Dataset:
     Parameters
     ----------
     name : str
-        One of `NAMES`.
+        One of `names()`, or the import path of a module that is one.
     **options
-        What the dataset takes, see `OPTIONS`; what is left out, or None, keeps its default.
+        What the dataset takes, see `Options` of its module; what is left out keeps its default.
 
     Returns
     -------
@@ -63,21 +105,44 @@ def load(name: str, **options: Any) -> Dataset:
     Raises
     ------
     ConfigError
-        If the name or an option is unknown, or an option's value is not accepted.
+        If the name is unknown, or an option's value is not accepted.
+    InputError
+        If there is no such option.
     DataError
         If a file is missing and cannot be downloaded, has a wrong checksum, or is malformed.
     """
-    if name not in _LOADERS:
-        raise ConfigError("dataset", name, f"one of {', '.join(NAMES)}")
-    given = {key: value for key, value in options.items() if value is not None}
-    for key in given:
-        if key not in OPTIONS[name]:
-            known = ", ".join(f"dataset.{option}" for option in OPTIONS[name]) or "no options"
-            raise ConfigError(f"dataset.{key}", given[key], f"{known} (dataset={name})")
-    module, function = _LOADERS[name]
-    loader = getattr(import_module(f"{__name__}.{module}"), function)
-    dataset: Dataset = loader(name, **(OPTIONS[name] | given))
+    module = find(name)
+    given = {key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in options.items()}
+    dataset: Dataset = module.load(name, read_options(module.Options, given, "dataset."))
     return dataset
+
+
+def warnings_of(dataset: Dataset, n_teachers: int) -> tuple[str, ...]:
+    """Say of an experiment's records what makes a mechanism of little use: NOT differentially private.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    n_teachers : int
+        0 for none.
+    """
+    import numpy as np
+
+    said = []
+    counts = np.bincount(dataset.y, minlength=dataset.n_classes)
+    if dataset.n_classes > _MANY:
+        said.append(
+            f"{dataset.n_classes} classes: votes are spread over them, and few points get a clear majority;"
+            " classes that are put together ask for less"
+        )
+    rare = int(counts.argmin())
+    if n_teachers and 2 * counts[rare] < n_teachers:
+        said.append(
+            f"class {dataset.classes[rare]!r} has {counts[rare]:,} of {dataset.n_records:,} records, so most"
+            f" of the {n_teachers:,} teachers never see it: its points will get other labels (teacher.count=,"
+            " teacher.size= set how many there are)"
+        )
+    return tuple(said)
 
 
 def becomes_sparse(dataset: Dataset) -> bool:

@@ -14,6 +14,7 @@ over its range and clipped to it. Nothing is computed from the records.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from pate_cli.types import Dataset
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CATEGORIES", "NUMBERS", "load_adult"]
+__all__ = ["CATEGORIES", "NUMBERS", "Options", "load"]
 
 _COLUMNS = (
     "age workclass fnlwgt education education-num marital-status occupation relationship race sex"
@@ -82,7 +83,12 @@ CATEGORIES: dict[str, list[str]] = {
 _LABELS = {"<=50K": "<=50K", ">50K": ">50K", "<=50K.": "<=50K", ">50K.": ">50K"}  # adult.test adds a point
 
 
-def load_adult(name: str) -> Dataset:
+@dataclass(frozen=True)
+class Options:
+    """No options."""
+
+
+def load(name: str, options: Options) -> Dataset:
     """Load `adult.data` and `adult.test`, joined.
 
     Returns

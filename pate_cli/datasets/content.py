@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.types import Dataset
+from pate_cli.types import Dataset, Part
 
 __all__ = ["fingerprint"]
 
@@ -27,7 +27,15 @@ def fingerprint(dataset: Dataset) -> str:
 def _digest(dataset: Dataset) -> str:
     encoder = dataset.encoder and sorted((key, repr(v)) for key, v in dataset.encoder.get_params().items())
     digest = hashlib.sha256(repr((dataset.X.shape, dataset.classes, encoder)).encode())
-    for part in (dataset.y, *_parts(dataset.X)):
+    held = [dataset.y, *_parts(dataset.X)]
+    if dataset.units is not None:
+        held.append(dataset.units)
+    for name in ("public", "test"):
+        file: Part | None = getattr(dataset, name)
+        if file is not None:
+            digest.update(f"{name} {file.X.shape} {file.y is None}".encode())
+            held += [*_parts(file.X), *([] if file.y is None else [file.y])]
+    for part in held:
         if isinstance(part, bytes):
             digest.update(f"text {len(part)} ".encode() + part)
         else:
@@ -48,5 +56,8 @@ def _parts(X: Any) -> Iterator[Any]:
             yield repr(name).encode("utf-8", "backslashreplace")
             if column.dtype.kind in "biuf":
                 yield column.to_numpy()
+            elif hasattr(column, "cat"):
+                yield repr(column.cat.categories.tolist()).encode("utf-8", "backslashreplace")
+                yield column.cat.codes.to_numpy()
             else:
                 yield repr(column.tolist()).encode("utf-8", "backslashreplace")

@@ -18,10 +18,10 @@ class DeferredRecords(PrivateRecords):
     """
 
     @classmethod
-    def of(cls, features: Callable[[], Any], y: IntArray) -> DeferredRecords:
-        """Records with labels `y` and the features that `features()` gives."""
+    def of(cls, features: Callable[[], Any], y: IntArray, units: IntArray | None) -> DeferredRecords:
+        """Records with labels `y`, of `units`, and the features that `features()` gives."""
         records = object.__new__(cls)
-        vars(records).update(_features=features, y=y)
+        vars(records).update(_features=features, y=y, units=units)
         return records
 
     @cached_property

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 import numpy as np
 
 from pate_cli.types import Dataset
 
-__all__ = ["load_digits"]
+__all__ = ["Options", "load"]
 
 
-def load_digits(name: str) -> Dataset:
+@dataclass(frozen=True)
+class Options:
+    """No options."""
+
+
+def load(name: str, options: Options) -> Dataset:
     """Load the 8 x 8 images, pixels from 0 to 16 divided by 16.
 
     =======  ======  ========  =======
@@ -21,10 +27,6 @@ def load_digits(name: str) -> Dataset:
     =======  ======  ========  =======
 
     The divisor is the format's largest pixel, not one computed from these records.
-
-    Parameters
-    ----------
-    name : str
     """
     from sklearn.datasets import load_digits as bundled
 

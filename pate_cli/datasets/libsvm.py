@@ -8,25 +8,27 @@ import hashlib
 import io
 import lzma
 import math
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets import files
-from pate_cli.datasets.labels import encode_labels
-from pate_cli.datasets.options import is_whole
-from pate_cli.datasets.registry import ENTRIES
-from pate_cli.errors import ConfigError, DataError
-from pate_cli.types import Dataset, FloatArray
+from pate_cli.checks import Or, Whole, option
+from pate_cli.datasets.labels import encode_parts
+from pate_cli.datasets.options import FileOptions
+from pate_cli.errors import DataError
+from pate_cli.types import Dataset, FloatArray, Part
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["load_file", "load_known", "open_bytes", "read_libsvm"]
+__all__ = ["Options", "load", "open_bytes", "read_libsvm"]
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 _MAX_INDEX = 2**31 - 1
@@ -57,7 +59,7 @@ class _Tapped(io.RawIOBase):
 
 @contextmanager
 def open_bytes(path: Path, digest: Any = None) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressing .bz2, .gz and .xz.
+    """Open a file for reading, decompressing .bz2, .gz and .xz, and .zip with one file in it.
 
     Parameters
     ----------
@@ -73,6 +75,9 @@ def open_bytes(path: Path, digest: Any = None) -> Iterator[IO[bytes]]:
         also when that only shows while reading.
     """
     try:
+        if path.suffix == ".zip":
+            yield _unzipped(path, digest)
+            return
         if digest is None:
             with _OPENERS.get(path.suffix, open)(path, "rb") as stream:
                 yield stream
@@ -85,12 +90,24 @@ def open_bytes(path: Path, digest: Any = None) -> Iterator[IO[bytes]]:
                 pass
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (EOFError, lzma.LZMAError, zlib.error):
+    except (EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile):
         raise DataError(f"{path}: the compressed file is cut short or damaged") from None
     except OSError as error:
         if error.strerror is None:  # not from the system: gzip and bz2 say "not my format" so
             raise DataError(f"{path}: not a {path.suffix} file, or damaged") from None
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _unzipped(path: Path, digest: Any) -> IO[bytes]:
+    """Give the one file of an archive."""
+    data = path.read_bytes()
+    if digest is not None:
+        digest.update(data)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [member for member in archive.namelist() if not member.endswith("/")]
+        if len(members) != 1:
+            raise DataError(f"{path}: holds {len(members)} files; accepted: an archive of one")
+        return io.BytesIO(archive.read(members[0]))
 
 
 def read_libsvm(
@@ -137,63 +154,85 @@ def read_libsvm(
     return sp.csr_matrix(X), y
 
 
-def load_known(name: str) -> Dataset:
-    """Load `mushroom`, `a9a` (training and test file joined) or `real-sim`.
+@dataclass(frozen=True)
+class Options(FileOptions):
+    """Options of `dataset=libsvm`.
 
-    Their sizes are in `pate_cli.datasets.registry.ENTRIES`.
-
-    Raises
-    ------
-    DataError
-        If a file is not the official one, missing and cannot be downloaded, or changes while it is read.
-    """
-    import scipy.sparse as sp
-
-    entry = ENTRIES[name]
-    found = files.require(entry)
-    parts = []
-    for file in found:
-        digest = hashlib.sha256()
-        parts.append(read_libsvm(file.path, entry.n_features, digest))
-        file.check(digest.hexdigest())
-    y, classes = encode_labels(np.concatenate([y for _, y in parts]), name)
-    return Dataset(
-        name=name,
-        X=sp.vstack([X for X, _ in parts], format="csr") if len(parts) > 1 else parts[0][0],
-        y=y,
-        classes=classes,
-        checksum=files.joint_digest([file.sha256 for file in found]),
-        source=f"{entry.source}: {', '.join(str(file.path) for file in found)}",
-    )
-
-
-def load_file(name: str, *, path: str | Path | None, n_features: int | None) -> Dataset:
-    """Load any file in LIBSVM's format.
-
-    Parameters
+    Attributes
     ----------
-    name : str
-    path : str or Path
-        May end in .bz2, .gz or .xz.
     n_features : int or None
-        Number of columns; None for the largest index in the file, up to 2^24.
+        Number of columns; None for the largest index in the file, in the public one if there is one.
+    """
+
+    n_features: int | None = option(None, Or("null", Whole(1, _MAX_INDEX)))
+
+
+def load(name: str, options: Options) -> Dataset:
+    """Load any file in LIBSVM's format, or three.
+
+    Labels of a public file that are none of the classes are placeholders: it is taken as unlabelled.
 
     Raises
     ------
     ConfigError
-        If `path` or `n_features` is not accepted.
+        If no file is named.
     DataError
-        If the file is missing, empty, malformed, or holds one class; names file and line.
+        If a file is missing, empty, malformed, or holds one class; names file and line.
     """
-    if not path:
-        raise ConfigError("dataset.path", path, "the path of a LIBSVM file")
-    if n_features is not None and (not is_whole(n_features) or not 1 <= n_features <= _MAX_INDEX):
-        raise ConfigError("dataset.n_features", n_features, "a whole number of at least 1, or null")
-    where = Path(path).expanduser()
-    digest = hashlib.sha256()
+    where = options.private_path("a LIBSVM file")
+    n_features, public = options.n_features, None
+    if options.public is not None:
+        public = _read(options.public, n_features)
+        n_features = public.X.shape[1]
+    try:
+        private = _read(where, n_features)
+    except DataError as error:
+        if public is None or options.n_features is not None or "features accepted" not in str(error):
+            raise
+        raise DataError(f"{error}; the public file has so many, dataset.n_features says how many") from None
+    test = None if options.test is None else _read(options.test, private.X.shape[1])
+    if public is not None and not np.isin(public.labels, private.labels).any():
+        public = replace(public, labels=None)
+    y, classes, from_private = encode_parts(
+        [file.labels if file else None for file in (private, public, test)],
+        [str(where), options.public, options.test],
+        options.classes,
+        lambda part, row: _label_place((private, public, test)[part], row),
+    )
+    return Dataset(
+        name=name,
+        X=private.X,
+        y=y[0],
+        classes=classes,
+        checksum=private.checksum,
+        source=str(where),
+        public=None if public is None else Part(public.X, y[1], public.checksum),
+        test=None if test is None else Part(test.X, y[2], test.checksum),
+        classes_from_private=from_private,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _File:
+    path: Path
+    X: Any
+    labels: Any
+    checksum: str
+
+
+def _read(path: str | Path, n_features: int | None) -> _File:
+    where, digest = Path(path).expanduser(), hashlib.sha256()
     X, labels = read_libsvm(where, n_features, digest)
-    y, classes = encode_labels(labels, str(where))
-    return Dataset(name, X, y, classes, checksum=digest.hexdigest(), source=str(where))
+    return _File(where, X, labels, digest.hexdigest())
+
+
+def _label_place(file: _File | None, row: int) -> str:
+    """Name the line of a record: lines without one are not counted as records."""
+    if file is None:
+        raise RuntimeError("a label of no file")
+    with open_bytes(file.path) as stream:
+        lines = (number for number, raw in enumerate(stream, start=1) if raw.split(b"#", 1)[0].strip())
+        return f"{file.path}, line {next(islice(lines, row, None), 0)}"
 
 
 def _explain(path: Path, n_features: int | None) -> str:

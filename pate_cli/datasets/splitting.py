@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.datasets.options import is_real
+from pate_cli.checks import Real
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MODES", "SplitSizes", "sizes", "split"]
 
+_PRIVATE, _PUBLIC = 0.8, 0.02
 MODES = ("records", "label_private")
 """What `split.mode` may be; see `sizes`."""
 
@@ -35,7 +36,8 @@ class SplitSizes:
     Attributes
     ----------
     n_private, n_public, n_test : int
-        All at least 1; they sum to the number of records.
+        Of records, or of persons where a column says whose a record is. All at least 1, but for the test of
+        a release with a public file, which has none.
     budget : int
         In [1, n_public].
     """
@@ -48,21 +50,21 @@ class SplitSizes:
 
 def sizes(
     n_records: int,
-    private: float | int = 0.8,
-    public: float | int = 0.02,
+    private: float | int | None = None,
+    public: float | int | None = None,
     budget: float | int = 0.3,
     mode: str = "records",
 ) -> SplitSizes:
-    """Sizes of a split.
+    """Sizes of a split of one file.
 
     Parameters
     ----------
     n_records : int
         N.
-    private : float or int
-        A fraction f in (0, 1) for floor(f * N) records, or a number of records.
-    public : float or int
-        A fraction f in (0, 1) for ceil(f * N) points, or a number of points.
+    private : float, int or None
+        A fraction f in (0, 1) for floor(f * N) records, or a number of records; None for 0.8.
+    public : float, int or None
+        A fraction f in (0, 1) for ceil(f * N) points, or a number of points; None for 0.02.
     budget : float or int
         A fraction f in (0, 1) for round(f * n_public) labels, at least 1; or a number of labels.
     mode : {"records", "label_private"}
@@ -91,6 +93,8 @@ def sizes(
     >>> sizes(8124)
     SplitSizes(n_private=6499, n_public=163, n_test=1462, budget=49)
     """
+    private = _PRIVATE if private is None else private
+    public = _PUBLIC if public is None else public
     n_private = _part("split.private", private, n_records, math.floor)
     n_public = _part("split.public", public, n_records, math.ceil)
     if mode == "label_private":
@@ -109,6 +113,66 @@ def sizes(
         # The larger part is the one to mend.
         key, got = ("split.private", private) if n_private >= n_public else ("split.public", public)
         raise ConfigError(key, got, problem)
+    return SplitSizes(n_private, n_public, n_test, _budget(budget, n_public))
+
+
+def sizes_of(
+    dataset: Dataset,
+    *,
+    private: float | int | None = None,
+    public: float | int | None = None,
+    budget: float | int = 0.3,
+    mode: str = "records",
+    release: bool = False,
+) -> SplitSizes:
+    """Sizes of the split of a dataset, whose public points or test may have files of their own.
+
+    With a public file, `public` is a part of its rows, all of them if None; with a test file all of its
+    records are the test. `private` is a part of the private file: None for all of it, but for the public
+    share (0.02) where there is no public file, and the test share (0.2) where there is no test file. A
+    release with a public file has no test: nothing is held back that nothing is measured on. Where a
+    column says whose a record is, records of the private file are counted by person.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    private, public, budget, mode
+        See `sizes`, which it is where there is one file.
+    release : bool
+
+    Raises
+    ------
+    ConfigError
+        If a part would be empty, or the parts need more than there is.
+    """
+    n = dataset.n_units
+    if dataset.units is not None and mode != "records":
+        raise ConfigError("split.mode", mode, f"records with dataset.unit={dataset.unit}")
+    if dataset.public is None and dataset.test is None:
+        return sizes(n, private, public, budget, mode)
+    if mode != "records":
+        raise ConfigError("split.mode", mode, "records with files of their own for public points or the test")
+    if dataset.public is None:
+        n_public = _part("split.public", _PUBLIC if public is None else public, n, math.ceil)
+        left = n - n_public
+    else:
+        rows, left = dataset.public.n_records, n
+        n_public = rows if public is None else _part("split.public", public, rows, math.ceil)
+        if n_public > rows:
+            raise ConfigError("split.public", public, f"at most {rows}, the rows of the public file")
+    measured = dataset.test is None and not release
+    if private is not None:
+        n_private = _part("split.private", private, n, math.floor)
+    else:
+        n_private = math.floor(_PRIVATE * n) if measured else left
+    if n_private < 1 or n_private > left - measured:
+        accepted = f"1 to {left - measured} of the {n} in the private file"
+        raise ConfigError("split.private", private, accepted + (", less a test share" if measured else ""))
+    n_test = left - n_private if measured else 0 if dataset.test is None else dataset.test.n_records
+    return SplitSizes(n_private, n_public, n_test, _budget(budget, n_public))
+
+
+def _budget(budget: float | int, n_public: int) -> int:
     n_budget = _part("split.budget", budget, n_public, lambda labels: max(1, round(labels)))
     if n_budget > n_public:
         raise ConfigError(
@@ -116,13 +180,15 @@ def sizes(
             budget,
             f"at most {n_public}, for the public split has {n_public} points: not enough for the budget",
         )
-    return SplitSizes(n_private, n_public, n_test, n_budget)
+    return n_budget
 
 
 def _part(key: str, value: Any, whole: int, rounding: Any) -> int:
     accepted = "a fraction in (0, 1), or a whole number of at least 1"
-    if not is_real(value):
-        raise ConfigError(key, value, accepted)
+    try:
+        Real().take(value)
+    except (ValueError, OverflowError):
+        raise ConfigError(key, value, accepted) from None
     if 0 < value < 1:
         # repr() gives the decimal that was typed; in binary, floor(0.29 * 100) is 28.
         part = int(rounding(Fraction(repr(float(value))) * whole))
@@ -140,30 +206,31 @@ def _part(key: str, value: Any, whole: int, rounding: Any) -> int:
 def split(
     dataset: Dataset,
     *,
-    private: float | int,
-    public: float | int,
-    budget: float | int,
+    private: float | int | None = None,
+    public: float | int | None = None,
+    budget: float | int = 0.3,
     rng: np.random.Generator,
     mode: str = "records",
+    release: bool = False,
     public_rows: IntArray | None = None,
 ) -> Split:
     """Split a dataset at random.
 
     An encoder, where the dataset has one, is fitted on the features of the public
     split alone, then applied to every part: nothing is learned from private records.
+    All records of one person, where a column says whose they are, are on one side; where the public points
+    are a share of the private file, one record each of the public persons is a point, drawn at random.
 
     Parameters
     ----------
     dataset : Dataset
-    private, public, budget : float or int
-        See `sizes`.
+    private, public, budget, mode, release
+        See `sizes_of`.
     rng : numpy.random.Generator
-        Used for one permutation of the records.
-    mode : {"records", "label_private"}
-        See `sizes`.
+        Used for one permutation of the records, or of the persons.
     public_rows : ndarray of int64, shape (n_public,), optional
         Numbers of the records that are the public split; drawn too if left out. The other parts are drawn
-        from the other records.
+        from the other records. Only where there is one file, and each record is by itself.
 
     Returns
     -------
@@ -172,55 +239,88 @@ def split(
     Raises
     ------
     ConfigError
-        As `sizes`.
+        As `sizes_of`.
     ValueError
         If `public_rows` are not as many as `public` says.
     """
+    import copy
+
     import numpy as np
 
     from pate_cli.datasets.deferred import DeferredRecords
     from pate_cli.types import Holdout, PublicPoints, Split
 
-    parts = sizes(dataset.n_records, private, public, budget, mode)
-    order = rng.permutation(dataset.n_records)
+    parts = sizes_of(dataset, private=private, public=public, budget=budget, mode=mode, release=release)
+    order = rng.permutation(dataset.n_units)
+    n_shared = parts.n_public if dataset.public is None else 0
     if public_rows is not None:
-        if len(public_rows) != parts.n_public:
-            raise ValueError(f"{len(public_rows)} public rows, {parts.n_public} expected")
+        if len(public_rows) != n_shared or dataset.units is not None:
+            raise ValueError(f"{len(public_rows)} public rows, {n_shared} expected")
         others = order[~np.isin(order, public_rows)]
         order = np.concatenate([others[: parts.n_private], public_rows, others[parts.n_private :]])
-    ours, theirs, rest = (
-        order[: parts.n_private],
-        order[parts.n_private : parts.n_private + parts.n_public],
-        order[parts.n_private + parts.n_public :],
-    )
+    ours, theirs, rest = np.split(order, [parts.n_private, parts.n_private + n_shared])
+    units = None
+    if dataset.units is not None:
+        by_unit = np.argsort(dataset.units, kind="stable")
+        counts = np.bincount(dataset.units)
+        starts = np.cumsum(counts) - counts
+        units = np.repeat(np.arange(len(ours)), counts[ours])
+        theirs = by_unit[starts[theirs] + rng.integers(counts[theirs])]
+        ours, rest = (
+            np.concatenate([by_unit[starts[u] : starts[u] + counts[u]] for u in side] or [side])
+            for side in (ours, rest)
+        )
+    points: Any = dataset.X
+    points_y: IntArray | None = dataset.y
+    at = theirs
+    if dataset.public is not None:
+        rows = dataset.public.n_records
+        at = (
+            np.arange(rows, dtype=np.int64)
+            if parts.n_public == rows
+            else np.sort(rng.permutation(rows)[: parts.n_public])
+        )
+        points, points_y = dataset.public.X, dataset.public.y
     encoder = None
     if dataset.encoder is not None:
-        from sklearn.base import clone
+        encoder = copy.deepcopy(dataset.encoder).fit(_rows(points, at))
 
-        encoder = clone(dataset.encoder).fit(_rows(dataset.X, theirs))
-
-    def features(index: Any) -> Any:
-        rows = _rows(dataset.X, index)
+    def features(X: Any, index: Any) -> Any:
+        rows = _rows(X, index)
         return rows if encoder is None else _numbers(encoder.transform(rows))
 
-    X_public = features(theirs)
+    X_public = features(points, at)
+    test: Any = dataset.X
+    test_y: Any = dataset.y
+    if dataset.test is not None:
+        test, test_y, rest = dataset.test.X, dataset.test.y, np.arange(dataset.test.n_records)
+    elif not parts.n_test:
+        rest = rest[:0]
+    unlabelled = np.full(len(at), -1, dtype=np.int64)
     return Split(
-        private=DeferredRecords.of(lambda: features(ours), dataset.y[ours]),
-        public=PublicPoints(X_public, theirs),
-        public_labels=Holdout(X_public, dataset.y[theirs]),
-        test=Holdout(features(rest), dataset.y[rest]),
+        private=DeferredRecords.of(lambda: features(dataset.X, ours), dataset.y[ours], units),
+        public=PublicPoints(X_public, at),
+        public_labels=Holdout(X_public, unlabelled if points_y is None else points_y[at]),
+        test=Holdout(features(test, rest) if len(rest) else X_public[:0], test_y[rest]),
         budget=parts.budget,
         encoder=encoder,
     )
 
 
 def _rows(X: Any, index: Any) -> Any:
-    """Take rows out of an array, a sparse matrix or a table; numbers of a table are cut off at 1e100."""
+    """Take rows out of an array, a sparse matrix or a table; numbers of a table are cut off at 1e100.
+
+    Categories of a table become plain text: a column of pandas would list those of all rows, private ones
+    among them.
+    """
     if not hasattr(X, "iloc"):
         return X[index]
     import numpy as np
 
     rows = X.iloc[index].copy()
+    for name, dtype in rows.dtypes.items():
+        if dtype.name == "category":
+            rows[name] = rows[name].astype(object)
     numbers = rows.select_dtypes(np.number).columns
     rows[numbers] = rows[numbers].clip(-_LARGEST, _LARGEST)
     return rows

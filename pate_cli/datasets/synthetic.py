@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.options import real_option as _real
-from pate_cli.datasets.options import whole_option as _whole
+from pate_cli.checks import Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset
 
-__all__ = ["load_synthetic"]
+__all__ = ["Options", "load"]
 
 _ROWS = 2**16
 
 
-def load_synthetic(
-    name: str, *, n_records: int, n_features: int, gap: float, flip: float, seed: int
-) -> Dataset:
-    """Draw points on both sides of a plane through the origin and flip some of their labels.
+@dataclass(frozen=True)
+class Options:
+    """Options of `dataset=synthetic`.
 
-    Points are standard Gaussian given that they keep the distance `gap` from the
-    plane, whose unit normal is drawn uniformly. A label is the side of the plane,
-    flipped with probability `flip`; so no classifier does better than `1 - flip`.
-
-    Parameters
+    Attributes
     ----------
-    name : str
     n_records : int
         At least 10.
     n_features : int
@@ -40,22 +34,31 @@ def load_synthetic(
         Probability that a label is wrong, in [0, 0.5).
     seed : int
         Of the data, not of the run; at least 0.
+    """
+
+    n_records: int = option(75_000, Whole(10))
+    n_features: int = option(5, Whole(1))
+    gap: float = option(0.3, Real(0, 10, closed_below=True))
+    flip: float = option(0.05, Real(0, 0.5, closed_below=True, open_above=True))
+    seed: int = option(0, Whole(0))
+
+
+def load(name: str, options: Options) -> Dataset:
+    """Draw points on both sides of a plane through the origin and flip some of their labels.
+
+    Points are standard Gaussian given that they keep the distance `gap` from the
+    plane, whose unit normal is drawn uniformly. A label is the side of the plane,
+    flipped with probability `flip`; so no classifier does better than `1 - flip`.
 
     Raises
     ------
     ConfigError
-        If a value is out of its range.
+        If only one class occurs.
     """
-    parameters: dict[str, Any] = {
-        "n_records": _whole("n_records", n_records, 10),
-        "n_features": _whole("n_features", n_features, 1),
-        "gap": _real("gap", gap, lambda v: 0 <= v <= 10, "a number in [0, 10]"),
-        "flip": _real("flip", flip, lambda v: 0 <= v < 0.5, "a probability in [0, 0.5)"),
-        "seed": _whole("seed", seed, 0),
-    }
+    parameters = asdict(options)
     X, y = _draw(**parameters)
     if len(np.unique(y)) < 2:
-        raise ConfigError("dataset.n_records", n_records, "enough records for both classes to occur")
+        raise ConfigError("dataset.n_records", options.n_records, "enough records for both classes to occur")
     return Dataset(
         name=name,
         X=X,

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from pate_cli.datasets.options import real_option, whole_option
+from pate_cli.checks import Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset, FloatArray, IntArray
 
-__all__ = ["load_thresholds"]
+__all__ = ["Options", "load"]
 
 
-def load_thresholds(name: str, *, n_records: int, noise: float, threshold: float, seed: int) -> Dataset:
-    """Draw x uniformly on [0, 1] and label it ``1(x >= threshold)``, flipped with probability `noise`.
+@dataclass(frozen=True)
+class Options:
+    """Options of `dataset=thresholds`.
 
-    The best hypothesis of the class, and of all, is the threshold itself; its error is `noise`.
-
-    Parameters
+    Attributes
     ----------
-    name : str
     n_records : int
         At least 10; ten million take about half a second and 160 MB.
     noise : float
@@ -31,21 +29,28 @@ def load_thresholds(name: str, *, n_records: int, noise: float, threshold: float
         Where the label changes, in [0, 1].
     seed : int
         Of the data, not of the run; at least 0.
+    """
+
+    n_records: int = option(75_000, Whole(10))
+    noise: float = option(0.1, Real(0, 0.5, closed_below=True, open_above=True))
+    threshold: float = option(0.5, Real(0, 1, closed_below=True))
+    seed: int = option(0, Whole(0))
+
+
+def load(name: str, options: Options) -> Dataset:
+    """Draw x uniformly on [0, 1] and label it ``1(x >= threshold)``, flipped with probability `noise`.
+
+    The best hypothesis of the class, and of all, is the threshold itself; its error is `noise`.
 
     Raises
     ------
     ConfigError
-        If a value is out of its range, or only one class occurs.
+        If only one class occurs.
     """
-    parameters: dict[str, Any] = {
-        "n_records": whole_option("n_records", n_records, 10),
-        "noise": real_option("noise", noise, lambda v: 0 <= v < 0.5, "a probability in [0, 0.5)"),
-        "threshold": real_option("threshold", threshold, lambda v: 0 <= v <= 1, "a number in [0, 1]"),
-        "seed": whole_option("seed", seed, 0),
-    }
+    parameters = asdict(options)
     X, y = _draw(**parameters)
     if not 0 < np.count_nonzero(y) < len(y):
-        raise ConfigError("dataset.threshold", threshold, "a number at which both classes occur")
+        raise ConfigError("dataset.threshold", options.threshold, "a number at which both classes occur")
     return Dataset(
         name=name,
         X=X,

@@ -12,10 +12,21 @@ from typing import Any
 
 from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
+from pate_cli.mechanisms.protocol import UNITS, LabellingPlan, Plan, SampledAttack
 from pate_cli.types import Setting
 
-__all__ = ["GROUP", "LabellingPlan", "Plan", "SampledAttack", "find", "label", "names", "plan", "read"]
+__all__ = [
+    "GROUP",
+    "UNITS",
+    "LabellingPlan",
+    "Plan",
+    "SampledAttack",
+    "find",
+    "label",
+    "names",
+    "plan",
+    "read",
+]
 
 GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name, and the module that has it."""

@@ -37,6 +37,7 @@ from pate_cli.types import (
 
 __all__ = [
     "EXACT",
+    "UNITS",
     "LabellingPlan",
     "Mechanism",
     "NumbersTable",
@@ -52,6 +53,9 @@ EXACT = (
     " score_boosting"
 )
 """What a release accepts."""
+
+UNITS = "a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax, active"
+"""What protects persons with several records."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
 """``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""
@@ -115,6 +119,14 @@ class Plan(ABC):
     def asks_votes(self) -> bool:
         """Whether it asks for `Private.votes`, the votes of the teachers that rows of a table share."""
         return False
+
+    @property
+    def protects_units(self) -> bool:
+        """Whether its guarantee holds for persons with several records, all of them in one teacher's part.
+
+        It does where nothing but votes is used: changing all records of one person changes one teacher.
+        """
+        return self.asks_votes
 
     @property
     def on_votes(self) -> LabellingPlan | None:

@@ -18,6 +18,7 @@ __all__ = ["WRITTEN", "Refused", "foreign_types"]
 
 # of pate: `student=` by name, what mechanisms make themselves, and their parts
 _OURS = (
+    "datasets.encoding.DeclaredNumbers",
     "learners.hypotheses.classifiers.PointClassifier",
     "learners.hypotheses.classifiers.RectangleClassifier",
     "learners.hypotheses.classifiers.StumpClassifier",

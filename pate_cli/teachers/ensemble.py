@@ -43,10 +43,11 @@ def train(
 ) -> Ensemble:
     """Train one teacher on each of `n_teachers` disjoint parts of the private records.
 
-    Changing one record changes one teacher, to the bit: parts and seeds depend on `rng` and sizes alone,
-    and no number of a fit depends on another part. A part with one class gives a constant teacher. So does
-    one that the learner fails on, and one with a feature that is not finite or beyond 1e30: its vote is
-    the class most of its own records have (the lowest code of several).
+    Changing one record (where there are units, all records of one) changes one teacher, to the bit: parts
+    and seeds depend on `rng` and sizes alone, and no number of a fit depends on another part. A part with
+    one class gives a constant teacher. So does one that the learner fails on, and one with a feature that
+    is not finite or beyond 1e30: its vote is the class most of its own records have (the lowest code of
+    several).
 
     Parameters
     ----------
@@ -82,13 +83,20 @@ def train(
     Warnings of the fits (as of a teacher that did not converge) are not shown: they would be computed
     from private records, and there may be thousands.
     """
-    parts = partition(private.n_records, n_teachers, rng)
-    check_disjoint(parts, private.n_records)
+    parts = partition(private.n_units, n_teachers, rng)
+    check_disjoint(parts, private.n_units)
+    if private.units is not None:  # all records of one person go to one teacher
+        starts = np.searchsorted(private.units, np.arange(private.n_units + 1))
+        parts = [np.concatenate([np.arange(starts[u], starts[u + 1]) for u in part]) for part in parts]
+        check_disjoint(parts, private.n_records)
     seeds = rng.integers(2**31, size=n_teachers)
+    before = 0  # teachers that are trained elsewhere, or were before
     if only is not None:
-        parts, seeds = [parts[k] for k in only], seeds[list(only)]
+        parts, seeds, before = [parts[k] for k in only], seeds[list(only)], only.start
     fresh = _copier(learner)
-    solver = _solver(learner, private.X, n_classes) if n_teachers >= _FEWEST else None
+    # at once, parts are padded to one length, which the records of one person would change for all
+    at_once = n_teachers >= _FEWEST and private.units is None
+    solver = _solver(learner, private.X, n_classes) if at_once else None
     resample = sample_weight is not None and not _takes_weights(learner)
     longest = -(-private.n_records // n_teachers)
     numbers, coefficients, alone = [], [], {}
@@ -101,12 +109,12 @@ def train(
             weights = None if sample_weight is None else sample_weight[order]
             ends = np.cumsum([len(part) for part in group])
             starts = ends - np.diff(ends, prepend=0)
-            at_once, theirs = _fit_at_once(
+            fitted, theirs = _fit_at_once(
                 None if resample else solver, learner, X, y, weights, starts, ends, longest
             )
-            done = first + len(at_once)
-            tick(done, n_teachers)
-            for k in np.setdiff1d(np.arange(len(group)), at_once).tolist():
+            done = first + len(fitted)
+            tick(before + done, n_teachers)
+            for k in np.setdiff1d(np.arange(len(group)), fitted).tolist():
                 rows = slice(starts[k], ends[k])
                 alone[first + k], error = fit_part(
                     fresh,
@@ -120,9 +128,9 @@ def train(
                 learned = error is not None or len(alone[first + k].classes) > 1
                 failures += (int(learned), int(error is not None), error)
                 done += 1
-                tick(done, n_teachers)
-            failures += (len(at_once), 0, None)
-            numbers.append(first + at_once)
+                tick(before + done, n_teachers)
+            failures += (len(fitted), 0, None)
+            numbers.append(first + fitted)
             coefficients.append(theirs)
 
     def make(k: int, row: FloatArray) -> Teacher:

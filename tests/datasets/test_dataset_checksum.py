@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pate_cli.datasets import adult, files, libsvm, load, tabular
+from pate_cli.datasets import adult, files, libsvm, load, tables
 
 OLD = {"csv": b"a,b,y\n1,x,no\n2,z,yes\n", "libsvm": b"1 1:1 2:2\n-1 1:3\n"}
 NEW = {"csv": b"a,b,y\n9,x,no\n9,z,yes\n", "libsvm": b"1 1:9 2:9\n-1 1:9\n"}
@@ -34,14 +34,14 @@ def test_it_is_of_the_file_as_it_stands(name, suffix, tmp_path):
 def test_a_file_that_changes_once_it_is_read_keeps_its_checksum(name, tmp_path, monkeypatch):
     path = tmp_path / "f"
     path.write_bytes(OLD[name])
-    module = {"csv": tabular, "libsvm": libsvm}[name]
-    encode = module.encode_labels
+    module = {"csv": tables, "libsvm": libsvm}[name]
+    encode = module.encode_parts
 
     def later(*args):
         path.write_bytes(NEW[name])
         return encode(*args)
 
-    monkeypatch.setattr(module, "encode_labels", later)
+    monkeypatch.setattr(module, "encode_parts", later)
     found = loaded(name, path)
     assert (found.X.toarray() if name == "libsvm" else found.X["a"].to_numpy()).max() < 9
     assert found.checksum == hashlib.sha256(OLD[name]).hexdigest()

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.datasets import SplitSizes, sizes, split
-from pate_cli.datasets.tabular import encoder_for
+from pate_cli.datasets.encoding import encoder_for
 from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset
 
@@ -35,7 +35,7 @@ def test_counts_are_taken_as_they_are():
     assert sizes(1_000, 0.5, 400.0, np.int64(1)) == SplitSizes(500, 400, 100, 1)
 
 
-BAD = [0, 0.0, 1.0, -1, -0.2, 1.5, float("nan"), float("inf"), True, "0.8", None]
+BAD = [0, 0.0, 1.0, -1, -0.2, 1.5, float("nan"), float("inf"), True, "0.8"]
 
 
 @pytest.mark.parametrize("key", ["private", "public", "budget"])

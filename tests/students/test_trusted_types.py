@@ -19,7 +19,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from pate_cli.cli import main
-from pate_cli.datasets.tabular import encoder_for
+from pate_cli.datasets.encoding import encoder_for
 from pate_cli.learners import TWO_CLASSES
 from pate_cli.students import STUDENTS, fit_student, load_student, save_student
 from pate_cli.students.boosted import BoostedClassifier

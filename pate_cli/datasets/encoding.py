@@ -1,0 +1,115 @@
+"""From the columns of a table to the numbers that models see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from pate_cli.datasets.schema import Column, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["DeclaredNumbers", "TableEncoder", "encoder_for"]
+
+
+class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Clip numbers to declared bounds, scale them, and give missing ones a column of their own.
+
+    They are centred and scaled by the mean and the standard deviation of the records it is fitted on, which
+    are public ones, once these are clipped. Missing numbers become 0, the mean.
+
+    Parameters
+    ----------
+    low, high : list of float
+        Bounds of each column, -inf and inf for none.
+    missing : list of bool
+        Whether a column gets a second one, 1 where it is missing and 0 elsewhere.
+    """
+
+    def __init__(self, low: Sequence[float], high: Sequence[float], missing: Sequence[bool]) -> None:
+        self.low = low
+        self.high = high
+        self.missing = missing
+
+    def fit(self, X: Any, y: Any = None) -> DeclaredNumbers:
+        """Take the mean and the deviation of public records."""
+        values = self._clipped(X)
+        self.n_features_in_ = values.shape[1]
+        self.mean_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
+        for column in range(self.n_features_in_):
+            held = values[~np.isnan(values[:, column]), column]
+            if len(held):
+                self.mean_[column], deviation = held.mean(), held.std()
+                self.scale_[column] = deviation if deviation > 0 else 1.0
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Give the numbers, then a column for each that may be missing: ndarray of float64."""
+        scaled = (self._clipped(X) - self.mean_) / self.scale_
+        absent = np.isnan(scaled)
+        scaled[absent] = 0.0
+        return np.hstack([scaled, absent[:, np.asarray(self.missing, dtype=bool)].astype(np.float64)])
+
+    def _clipped(self, X: Any) -> Any:
+        return np.asarray(X, dtype=np.float64).clip(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """Encoder of a table with a schema, not fitted yet.
+
+    Categories are one column each, and all zeros is the code of one that is not listed. Numbers have mean 0
+    and deviation 1 on the public records.
+    """
+
+    schema: Schema
+
+    def get_params(self) -> dict[str, Any]:
+        """What it depends on."""
+        return {"columns": self.schema.plain()["columns"]}
+
+    def fit(self, X: pd.DataFrame) -> Any:
+        """Give a fitted ColumnTransformer: on public rows, of which it takes what is not declared."""
+        from sklearn.compose import ColumnTransformer
+        from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+        numeric = self._of("numeric")
+        plain = [name for name, c in numeric.items() if c.low is None and not c.missing]
+        stated = [name for name in numeric if name not in set(plain)]
+        categories = self._of("category")
+        open_ones = [name for name, c in categories.items() if c.values is None]
+        listed = [name for name in categories if name not in set(open_ones)]
+        parts: list[tuple[str, Any, list[str]]] = [("numbers", StandardScaler(), plain)]
+        if stated:
+            low = [-math.inf if (v := numeric[name].low) is None else v for name in stated]
+            high = [math.inf if (v := numeric[name].high) is None else v for name in stated]
+            parts.append(
+                ("declared", DeclaredNumbers(low, high, [numeric[name].missing for name in stated]), stated)
+            )
+        parts.append(("categories", OneHotEncoder(handle_unknown="ignore"), open_ones))
+        if listed:
+            lists = [np.array(_values(categories[name]), dtype=object) for name in listed]
+            parts.append(("listed", OneHotEncoder(categories=lists, handle_unknown="ignore"), listed))
+        return ColumnTransformer(parts, sparse_threshold=1.0).fit(X)
+
+    def _of(self, kind: str) -> dict[str, Column]:
+        return {name: self.schema.columns[name] for name in self.schema.of_kind(kind)}
+
+
+def encoder_for(X: pd.DataFrame) -> TableEncoder:
+    """Unfitted encoder of a table whose columns have their types and nothing declared."""
+    kinds = {
+        str(name): Column("numeric" if X[name].dtype == np.float64 else "category") for name in X.columns
+    }
+    return TableEncoder(Schema(kinds, "its types"))
+
+
+def _values(column: Column) -> list[str]:
+    values = list(column.values or [])
+    return [*values, ""] if column.missing and "" not in values else values

@@ -1,0 +1,51 @@
+"""The datasets of LIBSVM's site that are known by name: `mushroom`, `a9a` and `real-sim`."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from pate_cli.datasets import files
+from pate_cli.datasets.labels import encode_labels
+from pate_cli.datasets.libsvm import read_libsvm
+from pate_cli.datasets.registry import ENTRIES
+from pate_cli.types import Dataset
+
+__all__ = ["Options", "load"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """No options."""
+
+
+def load(name: str, options: Options) -> Dataset:
+    """Load `mushroom`, `a9a` (training and test file joined) or `real-sim`.
+
+    Their sizes are in `pate_cli.datasets.registry.ENTRIES`.
+
+    Raises
+    ------
+    DataError
+        If a file is not the official one, missing and cannot be downloaded, or changes while it is read.
+    """
+    import scipy.sparse as sp
+
+    entry = ENTRIES[name]
+    found = files.require(entry)
+    parts = []
+    for file in found:
+        digest = hashlib.sha256()
+        parts.append(read_libsvm(file.path, entry.n_features, digest))
+        file.check(digest.hexdigest())
+    y, classes = encode_labels(np.concatenate([y for _, y in parts]), name)
+    return Dataset(
+        name=name,
+        X=sp.vstack([X for X, _ in parts], format="csr") if len(parts) > 1 else parts[0][0],
+        y=y,
+        classes=classes,
+        checksum=files.joint_digest([file.sha256 for file in found]),
+        source=f"{entry.source}: {', '.join(str(file.path) for file in found)}",
+    )

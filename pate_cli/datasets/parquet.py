@@ -1,0 +1,99 @@
+"""Parquet files with a named target column: one, or three. Needs pyarrow: pip install 'pate-cli[parquet]'."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pate_cli.datasets.libsvm import open_bytes
+from pate_cli.datasets.options import TableOptions
+from pate_cli.datasets.reading import Table, as_text
+from pate_cli.datasets.tables import make_dataset
+from pate_cli.errors import DataError, InputError
+from pate_cli.types import Dataset
+
+__all__ = ["Options", "load", "read_parquet"]
+
+
+@dataclass(frozen=True)
+class Options(TableOptions):
+    """Options of `dataset=parquet`; see `TableOptions`."""
+
+
+def load(name: str, options: Options) -> Dataset:
+    """Load a Parquet file, or three; see `make_dataset`.
+
+    Raises
+    ------
+    InputError
+        If pyarrow is not installed, an option is not accepted, or a file cannot be used.
+    """
+    return make_dataset(name, options, read_parquet, "a Parquet file")
+
+
+def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = None) -> Table:
+    """Read a file; texts, true and false are categories, dates stay dates. See `Table`.
+
+    Raises
+    ------
+    InputError
+        If pyarrow is not installed.
+    DataError
+        If the file is missing or no Parquet file, has no records, or a column of lists or structures.
+    """
+    try:
+        import pyarrow.parquet as pq
+        from pyarrow import ArrowException, types
+    except ImportError:
+        raise InputError(
+            "dataset=parquet: pyarrow is not installed; pip install 'pate-cli[parquet]'"
+        ) from None
+    import pandas as pd
+
+    digest = hashlib.sha256()
+    with open_bytes(path, digest) as stream:
+        raw = stream.read()
+    try:
+        held = pq.read_table(io.BytesIO(raw))
+    except ArrowException as error:
+        raise DataError(f"{path}: not a Parquet file ({error})") from None
+    names = held.column_names
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise DataError(f"{path}: the column {twice[0]!r} occurs twice")
+    if not held.num_rows:
+        raise DataError(f"{path}: no records in it")
+    columns: dict[str, Any] = {}
+    dates = set()
+    for field in held.schema:
+        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+        if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
+            raise DataError(
+                f"{path}: column {field.name!r} holds {field.type}; accepted: numbers, texts, dates,"
+                " true and false"
+            )
+        column = held.column(field.name).to_pandas()
+        number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+        if field.name in text or not (number or types.is_temporal(kind)):
+            columns[field.name] = as_text(_whole(column).astype(object).where(column.notna(), "").map(str))
+        elif number:
+            values = column.astype(np.float64).to_numpy()
+            columns[field.name] = values if not np.isnan(values).all() else as_text(column.map(lambda _: ""))
+        else:
+            dates.add(field.name)
+            columns[field.name] = as_text(column.astype(str).where(column.notna(), ""))
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1))
+    return Table(frame, path, digest.hexdigest(), "row", frozenset(dates))
+
+
+def _whole(column: Any) -> Any:
+    """Whole numbers as such, where a missing one has made them floats: 7.0 is a name 7."""
+    if column.dtype.kind == "f" and (column.dropna() == column.dropna().round()).all():
+        return column.astype("Int64")
+    return column

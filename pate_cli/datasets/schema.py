@@ -1,0 +1,442 @@
+"""What the columns of a table hold: declared in a YAML file, or inferred from public records.
+
+A schema is public. It says which columns hold numbers, between which bounds, which hold categories, and
+which are not used; whatever is made of private records is made by it alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options
+from pate_cli.datasets.options import Cell, ColumnName
+from pate_cli.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pate_cli.datasets.reading import Table
+
+__all__ = ["Column", "Schema", "as_yaml", "infer", "labels_of", "looks_like_unit", "numbers", "read_schema"]
+__all__ += ["remarks_on"]
+
+MISSING = ("", "na", "n/a", "nan", "null", "?")
+"""Cells that hold no number, in small letters."""
+
+NEARLY_ALL = 0.9
+"""Share of the cells of a column: as many numbers, and the others are taken for slips."""
+
+_FEWEST = 20
+"""Records from which on it is told whether values are all different."""
+
+_LONG, _WORDS = 40, 4
+_ID = re.compile(
+    r"(^|_)(id|ids|uid|uuid|guid|ssn|mrn|identifier|key|patient|person|customer|client|subject|member|user"
+    r"|account|household)(_?(id|no|nr|num|number|key|code))?$"
+)
+_DATE = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([ T].*)?|\d{4}/\d\d?/\d\d?.*"
+)
+_KINDS = ("numeric", "category", "ignored")
+
+
+@dataclass(frozen=True)
+class Column:
+    """What one column holds.
+
+    Attributes
+    ----------
+    kind : {"numeric", "category", "ignored"}
+    low, high : float or None
+        Bounds of numbers: what is beyond is clipped. None for none; then public records scale it.
+    values : list of str or None
+        Categories; any other cell has the code of an unseen one. None for those of the public records.
+    missing : bool
+        Whether a missing value has a code of its own.
+    why : str or None
+        Why a column is not used, for people.
+    """
+
+    kind: str = option("numeric", OneOf(_KINDS))
+    low: float | None = option(None, Or("null", Real(-math.inf)))
+    high: float | None = option(None, Or("null", Real(-math.inf)))
+    values: list[str] | None = option(None, Or("null", Listed(Cell())))
+    missing: bool = option(False, Flag())
+    why: str | None = option(None, Or("null", ColumnName("a few words")))
+
+    @property
+    def about(self) -> str:
+        """Say for people what it holds."""
+        if self.kind == "numeric":
+            return "any number" if self.low is None else f"{self.low:g} to {self.high:g}"
+        if self.kind == "category":
+            return "any text" if self.values is None else _listed(self.values, 8)
+        return self.why or ""
+
+    def plain(self) -> dict[str, Any]:
+        """Give what a YAML file says of it."""
+        fields = {"kind": self.kind}
+        keys = {"numeric": ("low", "high", "missing"), "category": ("values", "missing"), "ignored": ("why",)}
+        return fields | {key: getattr(self, key) for key in keys[self.kind]}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the columns of a table hold. PUBLIC.
+
+    Attributes
+    ----------
+    columns : dict of str to Column
+    source : str
+        Where it is from, for people.
+    target : str or None
+    classes : list of str or None
+        Labels, if it declares them.
+    """
+
+    columns: Mapping[str, Column]
+    source: str
+    target: str | None = None
+    classes: list[str] | None = None
+
+    def of_kind(self, kind: str) -> list[str]:
+        """Names of the columns of a kind, in order."""
+        return [name for name, column in self.columns.items() if column.kind == kind]
+
+    def plain(self) -> dict[str, Any]:
+        """Give its content as a YAML file holds it."""
+        return {
+            "target": self.target,
+            "classes": self.classes,
+            "columns": {name: column.plain() for name, column in self.columns.items()},
+        }
+
+    def with_choices(
+        self, *, numeric: Sequence[str], categories: Sequence[str], drop: Collection[str], coded: bool
+    ) -> Schema:
+        """Change it by what was chosen on the command line; `coded` gives every number a code for missing."""
+        columns = dict(self.columns)
+        for name in numeric:
+            was = columns[name]
+            columns[name] = replace(was if was.kind == "numeric" else Column("numeric"), missing=True)
+        for name in categories:
+            columns[name] = columns[name] if columns[name].kind == "category" else Column("category")
+        for name in drop:
+            columns[name] = Column("ignored", why="left out")
+        if coded:
+            for name, column in columns.items():
+                columns[name] = replace(column, missing=column.missing or column.kind == "numeric")
+        return replace(self, columns=columns)
+
+    def apply(self, table: Table, words: Collection[str]) -> pd.DataFrame:
+        """Bring the columns that are used into their types.
+
+        Parameters
+        ----------
+        table : Table
+        words : collection of str
+            Cells that stand for a missing value, beside those of `MISSING` in columns of numbers.
+
+        Returns
+        -------
+        DataFrame
+            float64 for numbers, NaN where missing; a category of texts else.
+
+        Raises
+        ------
+        DataError
+            Naming a column that is not there, or the first cell that its column does not take.
+        """
+        import pandas as pd
+
+        used = [name for name, column in self.columns.items() if column.kind != "ignored"]
+        absent = [name for name in used if name not in table.frame.columns]
+        if absent:
+            shown = ", ".join(map(repr, absent))
+            raise DataError(f"{table.path}: no column {shown}, which the schema has ({self.source})")
+        cells = {name: _typed(table, name, self.columns[name], words) for name in used}
+        return pd.DataFrame(cells, index=table.frame.index)
+
+    def brief(self) -> str:
+        """Say in one line what there is."""
+        parts = []
+        for kind, word in (("numeric", "numbers"), ("category", "categories")):
+            names = self.of_kind(kind)
+            if names:
+                parts.append(f"{len(names)} {word} ({_listed([self._shown(name) for name in names])})")
+        ignored = [f"{name}: {self.columns[name].why}" for name in self.of_kind("ignored")]
+        if ignored:
+            parts.append(f"not used {_listed(ignored)}")
+        return f"schema ({self.source}): " + "; ".join(parts)
+
+    def _shown(self, name: str) -> str:
+        column = self.columns[name]
+        bounds = "" if column.low is None else f" {column.low:g} to {column.high:g}"
+        values = "" if column.values is None else f" {len(column.values)}"
+        return name + bounds + values + (" or missing" if column.missing else "")
+
+
+def read_schema(path: str | Path) -> Schema:
+    """Read a YAML file that declares a schema.
+
+    Raises
+    ------
+    DataError
+        If it is missing, not YAML, or not a schema; names the file and the key.
+    """
+    import yaml
+
+    where = Path(path).expanduser()
+    try:
+        content = yaml.safe_load(where.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"{where}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{where}: cannot be read ({error})") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        at = f", line {mark.line + 1}" if mark else ""
+        raise DataError(f"{where}{at}: not YAML ({getattr(error, 'problem', None) or 'malformed'})") from None
+    if not isinstance(content, dict) or not isinstance(content.get("columns"), dict):
+        raise DataError(f"{where}: not a schema; accepted: columns, as `pate data describe` writes them")
+    try:
+        known("", content, ("columns", "target", "classes"))
+        columns = {str(name): _read_column(str(name), given) for name, given in content["columns"].items()}
+        classes = content.get("classes")
+        if classes is not None:
+            try:
+                classes = Listed(ColumnName("a label"), 2).take(classes)
+            except ValueError:
+                raise ConfigError("classes", classes, "a list of 2 or more labels") from None
+    except Exception as error:
+        raise DataError(f"{where}: {error}") from None
+    target = content.get("target")
+    return Schema(columns, f"declared in {where.name}", None if target is None else str(target), classes)
+
+
+def as_yaml(schema: Schema) -> str:
+    """Text of a file that `read_schema` reads."""
+    import yaml
+
+    head = (
+        "# Which columns a run uses, and what they hold. Read it, edit it, give it back (dataset.schema=)\n"
+        "# numeric: clipped to low and high; category: any other text has the code of an unseen one;\n"
+        "# missing: whether a missing value has a code; ignored: not used. All that stands here is public.\n"
+    )
+    return head + str(yaml.safe_dump(schema.plain(), sort_keys=False, allow_unicode=True, width=100))
+
+
+def labels_of(table: Table, target: str) -> list[str]:
+    """Labels of a public table."""
+    from pate_cli.datasets.labels import texts_of
+
+    values, found = numbers(table.frame[target], ())
+    if found.first is None:
+        return texts_of(np.unique(values[~np.isnan(values)]))
+    texts = {str(text).strip() for text in table.frame[target].cat.categories}
+    return sorted(text for text in texts if text.lower() not in MISSING)
+
+
+def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> list[str]:
+    """Say which cells of a public table are no numbers, in columns that are taken for numbers."""
+    said = []
+    for name in schema.of_kind("numeric"):
+        _, found = numbers(table.frame[name], words)
+        if found.first is not None:
+            held = str(table.frame[name].iloc[found.first])
+            said.append(
+                f"{table.place(found.first)}: {name!r} has {held!r}, the first of {found.n_others} cells"
+                " that are no numbers; they are missing by this schema"
+            )
+    return said
+
+
+def _read_column(name: str, given: object) -> Column:
+    prefix = f"columns.{name}."
+    if not isinstance(given, dict):
+        raise ConfigError(f"columns.{name}", given, "a mapping with kind: numeric, category or ignored")
+    column = read_options(Column, {str(key): value for key, value in given.items()}, prefix)
+    low, high = column.low, column.high
+    if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
+        raise ConfigError(
+            f"{prefix}low, high", [low, high], "two numbers, the lower one first, or null twice"
+        )
+    if column.values is not None and len(set(column.values)) < len(column.values):
+        raise ConfigError(f"{prefix}values", column.values, "categories that are all different")
+    return column
+
+
+def infer(table: Table, *, target: str | None, words: Collection[str], source: str) -> Schema:
+    """Propose a schema for a table, from all of its records: only for public ones.
+
+    Parameters
+    ----------
+    table : Table
+    target : str or None
+    words : collection of str
+        As of `Schema.apply`.
+    source : str
+        Where it is from, for people.
+    """
+    names = [str(name) for name in table.frame.columns if name != target]
+    columns = {name: _inferred(name, table.frame[name], words, name in table.dates) for name in names}
+    return Schema(columns, source, target)
+
+
+def looks_like_unit(name: str) -> bool:
+    """Whether a column is named as one that says whose a record is."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower()
+    return bool(_ID.search(re.sub(r"[\s.\-]+", "_", spaced)))
+
+
+def _inferred(name: str, cells: pd.Series, words: Collection[str], date: bool) -> Column:
+    values, found = numbers(cells, words)
+    there = ~np.isnan(values)
+    n, distinct = len(cells), int(cells.nunique())
+    if distinct <= 1:
+        return Column("ignored", why="constant")
+    if looks_like_unit(name):
+        return Column("ignored", why="identifiers")
+    if found.n_numbers and found.n_numbers >= NEARLY_ALL * (n - found.n_missing):
+        held = values[there]
+        whole = bool((held == np.round(held)).all()) and len(held) == n
+        if whole and n >= _FEWEST and distinct == n and held.max() - held.min() == n - 1:
+            return Column("ignored", why="identifiers")  # a running number
+        low, high = float(held.min()), float(held.max())
+        if low == high:
+            return Column("ignored", why="constant")
+        return Column("numeric", low, high, missing=found.n_numbers < n)
+    texts = [str(text) for text in cells.cat.categories if _said(text, words)]
+    like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in texts)
+    if date or (texts and like_dates >= NEARLY_ALL * len(texts)):
+        return Column("ignored", why="dates")
+    length = float(np.mean([len(text) for text in texts])) if texts else 0.0
+    spaces = float(np.mean([text.count(" ") for text in texts])) if texts else 0.0
+    if distinct > 0.5 * n and n >= _FEWEST:
+        free = spaces >= _WORDS - 1 or length > _LONG
+        return Column("ignored", why="free text" if free else "identifiers")
+    if spaces >= _WORDS and length > _LONG:
+        return Column("ignored", why="free text")
+    return Column("category", values=texts, missing=len(texts) < len(cells.cat.categories))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the cells of a column are: how many numbers, missing ones and others; the first of the others."""
+
+    n_numbers: int
+    n_missing: int
+    n_others: int
+    first: int | None
+
+
+def numbers(cells: pd.Series, words: Collection[str]) -> tuple[Any, Found]:
+    """Read a column as numbers.
+
+    Returns
+    -------
+    values : ndarray of float64, shape (n,)
+        NaN where there is none.
+    Found
+    """
+    import pandas as pd
+
+    sentinels = [number for number in map(_number, words) if number is not None]
+    if not hasattr(cells, "cat"):
+        values = cells.to_numpy(dtype=np.float64)
+        if sentinels:
+            values = np.where(np.isin(values, sentinels), np.nan, values)
+        n_missing = int(np.isnan(values).sum())
+        return values, Found(len(values) - n_missing, n_missing, 0, None)
+    # each text is looked at once, however often it occurs
+    texts = pd.Series(cells.cat.categories, dtype=object).map(str)
+    missing = np.array([not _said(text, words, numeric=True) for text in texts], dtype=bool)
+    each: Any = pd.to_numeric(texts.str.strip().mask(missing, ""), errors="coerce").to_numpy(
+        dtype=np.float64, copy=True
+    )
+    missing |= np.isin(each, sentinels)
+    each[missing] = np.nan
+    at = cells.cat.codes.to_numpy()
+    others = (np.isnan(each) & ~missing)[at]
+    first = int(np.argmax(others)) if others.any() else None
+    n_absent, n_others = int(missing[at].sum()), int(others.sum())
+    return each[at], Found(len(at) - n_absent - n_others, n_absent, n_others, first)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _said(text: str, words: Collection[str], *, numeric: bool = False) -> bool:
+    """Whether a cell holds a value."""
+    plain = str(text).strip()
+    return bool(plain) and plain not in words and not (numeric and plain.lower() in MISSING)
+
+
+def _typed(table: Table, name: str, column: Column, words: Collection[str]) -> Any:
+    cells = table.frame[name]
+    if column.kind == "category":
+        return _category(cells, column, words)
+    values, found = numbers(cells, words)
+    if found.first is not None and not column.missing:
+        raise DataError(not_a_number(table, name, found.first))
+    finite = np.isfinite(values) | (np.isnan(values) & column.missing)
+    if not finite.all():
+        row = int(np.argmax(~finite))
+        held = cells.iloc[row]
+        held = "" if isinstance(held, float) and math.isnan(held) else str(held)
+        code = (
+            f"; dataset.missing=[{held!r}] gives such cells a code of their own (missing: true in a schema)"
+        )
+        code = "" if np.isinf(values[row]) else code
+        raise DataError(
+            f"{table.place(row)}: numeric column {name!r} has {held!r}; a finite number is needed{code}"
+        )
+    return values
+
+
+def _category(cells: pd.Series, column: Column, words: Collection[str]) -> Any:
+    import pandas as pd
+
+    if not hasattr(cells, "cat"):  # all of them numbers, and yet categories
+        from pate_cli.datasets.labels import texts_of
+        from pate_cli.datasets.reading import as_text
+
+        held = cells.to_numpy(dtype=np.float64)
+        texts = np.full(len(held), "", dtype=object)
+        texts[~np.isnan(held)] = texts_of(held[~np.isnan(held)])
+        return as_text(pd.Series(texts))
+    if not words and column.values is None:
+        return cells.array
+    keep = set(column.values or ())
+    names = [text if text in keep or _said(text, words) else "" for text in map(str, cells.cat.categories)]
+    found, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
+    return pd.Categorical.from_codes(codes[cells.cat.codes.to_numpy()], pd.Index(found, dtype=object))
+
+
+def not_a_number(table: Table, name: str, row: int) -> str:
+    """Say what to do with a cell of a column of numbers that is none."""
+    held = str(table.frame[name].iloc[row])
+    more = ""
+    if _number(held.strip().replace(".", "").replace(",", ".")) is not None and "," in held:
+        more = "dataset.decimal=',' if the comma stands before decimals, "
+    return (
+        f"{table.place(row)}: column {name!r} holds numbers and {held!r}; accepted: {more}"
+        f"dataset.numeric=[{name}] (such cells are missing), dataset.missing=[{held!r}],"
+        f" dataset.categories=[{name}] or dataset.drop=[{name}]"
+    )
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

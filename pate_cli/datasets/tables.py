@@ -1,0 +1,275 @@
+"""From one to three files with columns to a `Dataset`: whose records, which classes, which schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pate_cli.datasets.labels import encode_parts
+from pate_cli.datasets.options import AUTO, TableOptions
+from pate_cli.datasets.reading import Table, check_target
+from pate_cli.datasets.schema import (
+    NEARLY_ALL,
+    Column,
+    Schema,
+    infer,
+    looks_like_unit,
+    not_a_number,
+    numbers,
+    read_schema,
+    remarks_on,
+)
+from pate_cli.errors import ConfigError, DataError
+from pate_cli.types import Dataset, IntArray, Part
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Reader", "make_dataset"]
+
+Reader = Callable[[Path, Collection[str], str | None], Table]
+"""``read(path, text, wanted)``: see `reading.read_csv`."""
+
+
+def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> Dataset:
+    """Read the files that the options name, and bring them under one schema.
+
+    The schema is the one declared (`dataset.schema`); else it is inferred from the public file. With one
+    file a column is one of numbers if every cell is a number (or missing, where that has a code), and the
+    run stops where a single cell decides otherwise; categories, means and scales are those of the public
+    share of each split.
+
+    Parameters
+    ----------
+    name : str
+    options : TableOptions
+    read : Reader
+    what : str
+        What a file is called in messages, as "a CSV file".
+
+    Raises
+    ------
+    ConfigError
+        If an option does not fit the files.
+    DataError
+        If a file cannot be used; names file, column and line.
+    """
+    where = options.private_path(what)
+    schema = None if options.schema is None else read_schema(options.schema)
+    target = options.target or (schema and schema.target)
+    if not target:
+        raise ConfigError("dataset.target", None, "the name of the column that holds the class")
+    named_unit = options.unit if options.unit not in (None, AUTO) else None
+    text = {target, *(options.categories or []), *([named_unit] if named_unit else [])}
+    if schema is not None:
+        text |= set(schema.of_kind("category"))
+    private = read(where, text, target)
+    check_target(target, private)
+    files = [None if path is None else Path(path).expanduser() for path in (options.public, options.test)]
+    public, test = (None if file is None else read(file, text, None) for file in files)
+    if test is not None and target not in test.frame.columns:
+        raise ConfigError("dataset.test", str(test.path), f"a file with the target {target!r}")
+    unit = _unit(options.unit, private, target, schema)
+    units = None if unit is None else _units(private, unit)
+    schema = _schema(schema, private, public, target, unit, options)
+    words = [word.strip() for word in options.missing or []]
+    labels = [_labels(private, target, words), _public_labels(public, target, words)]
+    labels.append(None if test is None else _labels(test, target, words))
+    tables = (private, public, test)
+    codes, classes, from_private = encode_parts(
+        labels,
+        [f"{table.path}, column {target!r}" if table else None for table in tables],
+        options.classes or schema.classes,
+        lambda part, row: _place(tables[part], row),
+    )
+    X = schema.apply(private, words)
+    if not len(X.columns):
+        raise DataError(f"{where}: no column is used; {schema.brief()}")
+    from pate_cli.datasets.encoding import TableEncoder
+
+    def part(table: Table | None, y: IntArray | None) -> Part | None:
+        return None if table is None else Part(schema.apply(table, words), y, table.checksum)
+
+    return Dataset(
+        name=name,
+        X=X,
+        y=codes[0],
+        classes=classes,
+        checksum=private.checksum,
+        source=str(where),
+        encoder=TableEncoder(schema),
+        public=part(public, codes[1]),
+        test=part(test, codes[2]),
+        units=units,
+        unit=unit,
+        classes_from_private=from_private,
+        remarks=(
+            *_remarks(private, public, codes[1] is not None, target, unit, schema),
+            *(text for table in tables if table is not None for text in remarks_on(table, schema, words)),
+        ),
+    )
+
+
+def _remarks(
+    private: Table, public: Table | None, labelled: bool, target: str, unit: str | None, schema: Schema
+) -> Iterator[str]:
+    """Say how the files are read; of public facts alone."""
+    yield f"{private.path.name}: {schema.brief()}"
+    if public is not None:
+        more = [str(c) for c in public.frame.columns if c not in schema.columns and c not in (target, unit)]
+        if more:
+            yield f"{public.path.name}: not used, as the private file does not have them: {', '.join(more)}"
+        if labelled:
+            yield f"{public.path.name}: its labels ({target}) are for measuring alone"
+    if unit is not None and private.frame[unit].nunique() == len(private.frame):
+        yield f"{private.path.name}: each {unit} has one record, so dataset.unit changes nothing"
+
+
+def _place(table: Table | None, row: int) -> str:
+    if table is None:
+        raise RuntimeError("a label of no file")
+    return table.place(row)
+
+
+def _schema(
+    declared: Schema | None,
+    private: Table,
+    public: Table | None,
+    target: str,
+    unit: str | None,
+    options: TableOptions,
+) -> Schema:
+    """The schema of a run: declared, or inferred, then changed by the keys for single columns."""
+    words = options.missing or []
+    there = [str(column) for column in private.frame.columns if column not in (target, unit)]
+    chosen = options.lists()
+    if declared is not None:
+        schema = declared
+    elif public is not None:
+        absent = [column for column in there if column not in public.frame.columns]
+        named = set(chosen["dataset.drop"]) | {
+            column for column in there if options.columns and column not in options.columns
+        }
+        absent = [column for column in absent if column not in named]
+        if absent:
+            shown = ", ".join(map(repr, absent))
+            accepted = f"the columns of {private.path}, or dataset.drop=[...] to do without"
+            raise DataError(f"{public.path}: no column {shown}; accepted: {accepted}")
+        schema = infer(public, target=target, words=words, source=f"inferred from {public.path.name}")
+        schema = replace(schema, columns={c: schema.columns[c] for c in there if c in schema.columns})
+    else:
+        schema = Schema({}, "of each split's public share", target)
+    known = schema.columns if declared is not None or public is not None else there
+    for key, names in chosen.items():
+        for column in names:
+            if column not in known and column not in (target, unit):
+                raise ConfigError(key, column, f"columns of {private.path}: {', '.join(there)}")
+    drop = {*chosen["dataset.drop"], *([unit] if unit in schema.columns else [])}
+    if options.columns:
+        drop |= {column for column in known if column not in options.columns}
+    numeric = [column for column in chosen["dataset.numeric"] if column not in drop]
+    categories = [column for column in chosen["dataset.categories"] if column not in drop]
+    if declared is None and public is None:
+        settled = {*numeric, *categories, *drop}
+        columns = {}
+        for column in there:
+            columns[column] = Column() if column in settled else _kind(private, column, words)
+        schema = replace(schema, columns=columns)
+    schema = schema.with_choices(
+        numeric=numeric, categories=categories, drop=sorted(drop & set(known)), coded=bool(words)
+    )
+    return replace(schema, columns={c: v for c, v in schema.columns.items() if c != target})
+
+
+def _kind(table: Table, name: str, words: Collection[str]) -> Column:
+    """Kind of a column of the one file: no single record decides it, but by stopping the run."""
+    if name in table.dates:
+        return Column("ignored", why="dates")
+    if looks_like_unit(name):
+        return Column("ignored", why="identifiers")
+    _, found = numbers(table.frame[name], words)
+    if found.n_numbers and found.first is None:
+        return Column("numeric")
+    if found.first is not None and found.n_numbers >= NEARLY_ALL * (found.n_numbers + found.n_others):
+        raise DataError(not_a_number(table, name, found.first))
+    return Column("category")
+
+
+def _unit(chosen: str | None, table: Table, target: str, schema: Schema | None) -> str | None:
+    """Column that says whose a record is; asks where one looks like it and nothing was said."""
+    columns = [str(column) for column in table.frame.columns]
+    if chosen == AUTO:
+        for column in columns:
+            if column == target or not looks_like_unit(column):
+                continue
+            n, distinct = len(table.frame), int(table.frame[column].nunique())
+            if distinct < n and distinct > max(2, n // 100):
+                raise ConfigError(
+                    "dataset.unit",
+                    AUTO,
+                    f"{column}, to protect all records of one together ({n:,} records name {distinct:,}), or"
+                    " null, to protect each record by itself",
+                )
+        return None
+    if chosen is not None and (chosen not in columns or chosen == target):
+        raise ConfigError("dataset.unit", chosen, f"a column of {table.path}: {', '.join(columns)}")
+    return chosen
+
+
+def _units(table: Table, unit: str) -> IntArray:
+    """Number of the person of each record, in the order of their names."""
+    cells = table.frame[unit]
+    texts = np.array([str(text).strip() for text in cells.cat.categories], dtype=object)
+    empty = (texts == "")[cells.cat.codes.to_numpy()]
+    if empty.any():
+        raise DataError(
+            f"{table.place(int(np.argmax(empty)))}: dataset.unit is {unit!r}, and it is empty here; a name is"
+            " needed in each record"
+        )
+    found, numbers_ = np.unique(texts, return_inverse=True)
+    if len(found) < 2:
+        raise DataError(
+            f"{table.path}: {unit!r} (dataset.unit) is {found[0]!r} in all records; two are needed"
+        )
+    return numbers_[cells.cat.codes.to_numpy()].astype(np.int64)
+
+
+def _public_labels(table: Table | None, target: str, words: Collection[str]) -> Any:
+    """Labels of the public file; None where it has no target, or some of its cells are empty."""
+    if table is None or target not in table.frame.columns:
+        return None
+    held = table.frame[target]
+    _, found = numbers(held, words)
+    return None if found.n_missing else _labels(table, target, words)
+
+
+def _labels(table: Table, target: str, words: Collection[str]) -> Any:
+    """Labels as floats where all of them are numbers, else as texts."""
+    cells: pd.Series = table.frame[target]
+    values, found = numbers(cells, words)
+    absent = np.isnan(values) if found.first is None else None
+    if absent is None:
+        empty = np.array([not str(text).strip() for text in cells.cat.categories], dtype=bool)
+        empty |= np.array([_absent(text, words) for text in cells.cat.categories], dtype=bool)
+        absent = empty[cells.cat.codes.to_numpy()]
+    bad = absent if found.first is not None else ~np.isfinite(values)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise DataError(
+            f"{table.place(row)}: target {target!r} has {str(cells.iloc[row])!r}; a class is needed"
+        )
+    if found.first is None:
+        return values
+    texts = np.array([str(text).strip() for text in cells.cat.categories], dtype=str)
+    return texts[cells.cat.codes.to_numpy()]
+
+
+def _absent(text: Any, words: Collection[str]) -> bool:
+    from pate_cli.datasets.schema import MISSING
+
+    plain = str(text).strip()
+    return plain.lower() in MISSING or plain in words

@@ -1,0 +1,474 @@
+"""One's own data through the command line: three files, schemas, persons, and every refusal."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pate_cli.cli import main
+from pate_cli.datasets import load, sizes_of, split
+from pate_cli.errors import ConfigError, DataError
+
+N = 900
+
+
+def people(n=N, seed=0, **changes):
+    """A hospital's table: 300 persons with three records each, an easy class."""
+    rng = np.random.default_rng(seed)
+    lab = np.round(rng.normal(6, 2, n), 2)
+    table = pd.DataFrame(
+        {
+            "patient_id": [f"P{i % 300:04d}" for i in range(n)],
+            "admitted": [f"2021-{i % 12 + 1:02d}-{i % 28 + 1:02d}" for i in range(n)],
+            "age": rng.integers(18, 95, n),
+            "lab": lab.astype(str),
+            "ward": rng.choice(list("ABC"), n),
+            "outcome": np.where(lab > 6, "ill", "well"),
+        }
+    )
+    for column, values in changes.items():
+        table[column] = values
+    return table
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Three files in the working directory: priv.csv, pub.csv (no labels) and test.csv."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    table = people()
+    table["ward"] = table["ward"].mask(table.index == 17, "secret-ward")
+    table.to_csv("priv.csv", index=False)
+    people(200, 1, patient_id=[f"V{i:04d}" for i in range(200)]).drop(columns="outcome").to_csv(
+        "pub.csv", index=False
+    )
+    people(150, 2, patient_id=[f"T{i:04d}" for i in range(150)]).to_csv("test.csv", index=False)
+    return tmp_path
+
+
+THREE = ["dataset=csv", "dataset.path=priv.csv", "dataset.public=pub.csv", "dataset.test=test.csv"]
+THREE += ["dataset.target=outcome", "teacher.size=30"]
+ONE = ["dataset=csv", "dataset.path=priv.csv", "dataset.target=outcome", "split.public=60", "teacher.size=30"]
+
+
+def run(*argv, out="out"):
+    code = main(["run", *argv, f"hydra.run.dir={out}"])
+    return code, json.loads(Path(f"{out}/result.json").read_text()) if code == 0 else None
+
+
+def refused(capsys, *argv, said, command="run"):
+    assert main([command, *argv]) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("pate: ")
+    assert shown.count("\n") == 1
+    for text in said:
+        assert text in shown
+
+
+def test_three_files(place, capsys):
+    code, record = run(*THREE, "dataset.unit=null", "eps=8")
+    shown = capsys.readouterr().err
+    assert code == 0
+    sizes = record["sizes"]
+    assert [sizes[f"n_{part}"] for part in ("private", "public", "test")] == [900, 200, 150]
+    assert record["accuracy"]["mean"] > 0.9
+    assert record["diagnostics"]["label_accuracy"] is None  # public points without labels
+    assert "schema (inferred from pub.csv): 2 numbers (age 19 to" in shown
+    assert "not used patient_id: identifiers, admitted: dates" in shown
+    assert (record["delta"], record["plan"]["protects"]) == (1 / 900, "one record; replaced by any other")
+
+
+def test_a_public_file_alone_leaves_a_share_of_the_private_one_for_the_test(place):
+    data = load("csv", path="priv.csv", public="pub.csv", target="outcome", unit=None)
+    assert vars(sizes_of(data)) == {"n_private": 720, "n_public": 200, "n_test": 180, "budget": 60}
+    assert vars(sizes_of(data, release=True)) | {"budget": 0} == {
+        "n_private": 900,
+        "n_public": 200,
+        "n_test": 0,
+        "budget": 0,
+    }
+    assert sizes_of(data, private=0.5, public=20).n_test == 450
+    with pytest.raises(ConfigError, match=r"^split\.public: got 201; accepted: at most 200, the rows"):
+        sizes_of(data, public=201)
+    with pytest.raises(ConfigError, match=r"^split\.private: got 900; accepted: 1 to 899"):
+        sizes_of(data, private=900)
+    tested = load("csv", path="priv.csv", test="test.csv", target="outcome", unit=None)
+    assert (sizes_of(tested).n_private, sizes_of(tested).n_public, sizes_of(tested).n_test) == (882, 18, 150)
+    parts = split(data, rng=np.random.default_rng(0), public=20)
+    assert (parts.public.X.shape[0], len(parts.public.rows), parts.private.n_records) == (20, 20, 720)
+    assert (parts.public_labels.y == -1).all()
+
+
+def test_categories_and_numbers_of_the_private_file_alone_change_nothing_public(place):
+    """The encoder is of the public file: a private category is the code of an unseen one."""
+    data = load("csv", path="priv.csv", public="pub.csv", target="outcome", unit=None)
+    parts = split(data, rng=np.random.default_rng(0))
+    assert "secret-ward" not in repr([vars(t) for _, t, _ in parts.encoder.transformers_])
+    row = parts.encoder.transform(data.X.iloc[[17]]).toarray()[0]
+    assert (row[2:] == 0).all()
+    beyond = data.X.iloc[[0]].assign(lab=1e9)
+    assert (
+        parts.encoder.transform(beyond).toarray()[0, 1]
+        == parts.encoder.transform(
+            data.X.iloc[[0]].assign(lab=data.encoder.schema.columns["lab"].high)
+        ).toarray()[0, 1]
+    )
+
+
+@pytest.mark.parametrize("kind", ["libsvm", "npz", "parquet"])
+def test_three_files_of_other_kinds(place, kind):
+    rng = np.random.default_rng(0)
+    parts = {}
+    for name, n in (("private", 600), ("public", 100), ("test", 100)):
+        X = np.round(rng.normal(size=(n, 4)), 3)
+        y = (X[:, 0] > 0).astype(int)
+        if kind == "npz":
+            np.savez(f"{name}.npz", X=X, **({} if name == "public" else {"y": y}))
+        elif kind == "libsvm":
+            labels = np.full(n, 7) if name == "public" else y  # placeholders
+            lines = [
+                f"{a} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(x))
+                for a, x in zip(labels, X, strict=True)
+            ]
+            Path(f"{name}.libsvm").write_text("\n".join(lines) + "\n")
+        else:
+            pytest.importorskip("pyarrow")
+            frame = pd.DataFrame(X, columns=list("abcd")).assign(cat=pd.Categorical(["u", "v"] * (n // 2)))
+            frame["when"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(n), "D")
+            (frame if name == "public" else frame.assign(y=y)).to_parquet(f"{name}.parquet")
+        parts[name] = f"{name}.{kind}"
+    given = [
+        f"dataset={kind}",
+        *(f"dataset.{name}={path}" for name, path in parts.items()),
+        "teacher.size=20",
+    ]
+    given += ["dataset.target=y"] if kind == "parquet" else []
+    code, record = run(*given, "eps=20")
+    assert code == 0
+    assert [record["sizes"][f"n_{name}"] for name in parts] == [600, 100, 100]
+    assert record["accuracy"]["mean"] > 0.85
+
+
+def test_the_public_file_of_libsvm_says_how_many_features_there_are(place, capsys):
+    Path("a").write_text("".join(f"{i % 2} 1:{i} 9:1\n" for i in range(60)))
+    Path("b").write_text("".join(f"{i % 2} 1:{i} 3:1\n" for i in range(60)))
+    given = ["dataset=libsvm", "dataset.path=a", "dataset.public=b", "teacher.size=10"]
+    refused(capsys, *given, said=["a, line 1: index '9' is more than the 3 features", "dataset.n_features"])
+    assert main(["run", *given, "dataset.n_features=9"]) == 0
+
+
+# -- whose privacy
+
+
+def test_a_unit_counts_persons(place, capsys):
+    code, record = run(*THREE, "dataset.unit=patient_id", "eps=8", "teacher.size=10")
+    assert code == 0
+    assert (record["sizes"]["n_private"], record["n_teachers"], record["delta"]) == (300, 30, 1 / 300)
+    assert record["plan"]["protects"] == "one patient_id, all of its records; replaced by any others"
+    assert main(["plan", *THREE, "dataset.unit=patient_id"]) == 0
+    assert "one patient_id, all of its records" in " ".join(capsys.readouterr().out.split())
+
+
+def test_all_records_of_a_person_are_on_one_side(place):
+    data = load("csv", path="priv.csv", target="outcome", unit="patient_id")
+    parts = split(data, rng=np.random.default_rng(1), private=200, public=40)
+    names = data.units
+    assert (parts.private.n_units, parts.private.n_records) == (200, 600)
+    rng = np.random.default_rng(1)
+    order = rng.permutation(300)
+    assert set(names[parts.public.rows]) == set(order[200:240])
+    assert len(parts.public.rows) == 40  # one record of each
+    assert len(parts.test.y) == 60 * 3
+    assert (np.bincount(parts.private.units) == 3).all()
+
+
+def test_without_a_unit_a_table_with_persons_in_it_asks(place, capsys):
+    said = [
+        "dataset.unit: got 'auto'; accepted: patient_id, to protect all",
+        "(900 records name 300), or null",
+    ]
+    refused(capsys, *THREE, said=said)
+    refused(capsys, *THREE, said=said, command="plan")
+
+
+@pytest.mark.parametrize("mechanism", ["best", "noisy_gd", "output_perturbation", "soft", "boosting"])
+def test_a_learner_of_single_records_is_refused_with_a_unit(place, capsys, mechanism):
+    given = [*THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8"]
+    refused(
+        capsys, *given, said=["dataset.unit: got 'patient_id'; accepted: null with mechanism=", "gaussian"]
+    )
+
+
+def test_label_private_is_refused_with_a_unit(place, capsys):
+    given = [*ONE, "dataset.unit=patient_id", "split.mode=label_private"]
+    refused(capsys, *given, said=["split.mode: got 'label_private'; accepted: records with dataset.unit"])
+
+
+# -- schemas
+
+
+def test_describe_proposes_what_a_run_takes(place, capsys):
+    assert main(["data", "describe", "test.csv", "--target", "outcome", "--output", "s.yaml"]) == 0
+    shown = capsys.readouterr().out
+    for text in ("patient_id", "identifiers", "dates", "A, B, C", "ill, well", "written to s.yaml"):
+        assert text in shown
+    text = Path("s.yaml").read_text().replace("high: 94.0", "high: 60.0").replace("    - C\n", "")
+    Path("s.yaml").write_text(text)
+    assert run(*ONE, "dataset.unit=null", "dataset.schema=s.yaml", "eps=20")[0] == 0
+    assert "schema (declared in s.yaml): 2 numbers (age 18 to 60," in capsys.readouterr().err
+    data = load("csv", path="priv.csv", target="outcome", unit=None, schema="s.yaml")
+    encoder = split(data, rng=np.random.default_rng(0)).encoder
+    rows = pd.DataFrame({"age": [60.0, 99.0], "lab": [1.0, 1.0], "ward": ["A", "C"]})
+    first, second = encoder.transform(rows).toarray()
+    assert first[0] == second[0]  # clipped
+    assert (first[2:].sum(), second[2:].sum()) == (1, 0)  # C is unseen
+
+
+def test_one_cell_that_is_no_number(place, capsys):
+    """`<5` among numbers once made a column one of categories, without a word."""
+    table = people(3000, 3, patient_id="x").drop(columns="patient_id")
+    table.loc[1717, "lab"] = "<5"
+    table.to_csv("lt.csv", index=False)
+    given = ["dataset=csv", "dataset.path=lt.csv", "dataset.target=outcome", "eps=8"]
+    refused(
+        capsys,
+        *given,
+        said=["lt.csv, line 1719: column 'lab' holds numbers and '<5'; accepted: dataset.numeric=[lab]"],
+    )
+    code, record = run(*given, "dataset.numeric=[lab]", "dataset.drop=[admitted]")
+    assert code == 0
+    assert record["accuracy"]["mean"] >= 0.96
+    assert "line 1719: 'lab' has '<5', the first of 1 cells that are no numbers" in capsys.readouterr().err
+
+
+def test_a_missing_number_has_a_code_where_that_is_said(place, capsys):
+    table = people(unit := 900)
+    assert unit == len(table)
+    table["age"] = table["age"].astype(float).mask(table.index % 50 == 0, -999)
+    table["lab"] = table["lab"].mask(table.index % 40 == 0, "")
+    table.to_csv("gaps.csv", index=False)
+    given = ["dataset=csv", "dataset.path=gaps.csv", "dataset.target=outcome", "dataset.unit=null"]
+    refused(
+        capsys,
+        *given,
+        said=["gaps.csv, line 2: numeric column 'lab' has ''; a finite number", "dataset.missing=['']"],
+    )
+    data = load("csv", path="gaps.csv", target="outcome", unit=None, missing=["", "-999"])
+    assert np.isnan(data.X["age"]).sum() == 18
+    parts = split(data, rng=np.random.default_rng(0), public=0.1)
+    encoded = parts.encoder.transform(data.X).toarray()
+    np.testing.assert_array_equal(encoded[:, 2], data.X["age"].isna())
+    np.testing.assert_array_equal(encoded[:, 3], data.X["lab"].isna())
+    assert (encoded[data.X["age"].isna().to_numpy(), 0] == 0).all()
+    assert np.isfinite(encoded).all()
+
+
+TABLE = people(120, 5, patient_id="x").drop(columns=["patient_id", "admitted"])
+PLAIN = TABLE.to_csv(index=False)
+FORMS = {
+    "semicolon": (TABLE.to_csv(index=False, sep=";").encode(), "f.csv", []),
+    "tab": (TABLE.to_csv(index=False, sep="\t").encode(), "f.tsv", []),
+    "a mark": (PLAIN.encode("utf-8-sig"), "f.csv", []),
+    "utf-16": (PLAIN.encode("utf-16"), "f.csv", []),
+    "cp1252": (PLAIN.replace("A", "\u20ac").encode("cp1252"), "f.csv", ["dataset.encoding=cp1252"]),
+    "gz": (gzip.compress(PLAIN.encode()), "f.csv.gz", []),
+    "zip": (PLAIN.encode(), "f.csv.zip", []),
+    "decimal commas": (
+        TABLE.assign(lab=TABLE.lab.str.replace(".", ",")).to_csv(index=False, sep=";").encode(),
+        "f.csv",
+        ["dataset.decimal=','"],
+    ),
+    "no header": (PLAIN.partition("\n")[2].encode(), "f.csv", ["dataset.header=false", "dataset.target=4"]),
+    "quoted": (TABLE.to_csv(index=False, quoting=2).encode(), "f.csv", []),
+    "windows": (PLAIN.replace("\n", "\r\n").encode(), "f.csv", []),
+    "old mac": (PLAIN.replace("\n", "\r").encode(), "f.csv", []),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_forms_of_csv(place, form):
+    """Every form gives the records of the plain one."""
+    content, name, given = FORMS[form]
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(name, "w") as archive:
+            archive.writestr("inner.csv", content)
+    else:
+        Path(name).write_bytes(content)
+    Path("plain.csv").write_text(PLAIN)
+    options = {
+        text.partition("=")[0].removeprefix("dataset."): text.partition("=")[2].strip("'") for text in given
+    }
+    if "header" in options:
+        options["header"] = False
+    found = load("csv", **({"path": name, "target": "outcome"} | options))
+    plain = load("csv", path="plain.csv", target="outcome")
+    np.testing.assert_array_equal(found.y, plain.y)
+    for ours, theirs in zip(found.X.columns, plain.X.columns, strict=True):
+        if theirs == "ward":
+            assert found.X[ours].cat.codes.nunique() == 3
+        else:
+            np.testing.assert_array_equal(found.X[ours], plain.X[theirs])
+    assert (
+        main(
+            [
+                "plan",
+                "dataset=csv",
+                f"dataset.path={name}",
+                "dataset.target=outcome",
+                "split.public=20",
+                "teacher.size=10",
+                *given,
+            ]
+        )
+        == 0
+    )
+
+
+# -- bad input, as the issue lists it
+
+
+def changed(name, **changes):
+    people(100, 4, **changes).to_csv(name, index=False)
+
+
+BAD = {
+    "public file with other columns": (
+        lambda: people(100).drop(columns=["lab", "outcome"]).to_csv("pub.csv", index=False),
+        ["pub.csv: no column 'lab'; accepted: the columns of priv.csv, or dataset.drop=[...]"],
+    ),
+    "public file with no rows": (
+        lambda: people(100).iloc[:0].to_csv("pub.csv", index=False),
+        ["pub.csv: no records after the header line"],
+    ),
+    "public file that is not there": (
+        lambda: Path("pub.csv").unlink(),
+        ["pub.csv: no such file"],
+    ),
+    "test file of other classes": (
+        lambda: changed("test.csv", outcome=["well", "dead"] * 50),
+        ["test.csv, line 3: the label 'dead' is none of the classes 'ill', 'well'; dataset.classes=[...]"],
+    ),
+    "test file without a target": (
+        lambda: people(100).drop(columns="outcome").to_csv("test.csv", index=False),
+        ["dataset.test: got 'test.csv'; accepted: a file with the target 'outcome'"],
+    ),
+    "one unit": (
+        lambda: changed("priv.csv", patient_id="P1"),
+        ["priv.csv: 'patient_id' (dataset.unit) is 'P1' in all records; two are needed"],
+    ),
+    "unit with missing cells": (
+        lambda: changed("priv.csv", patient_id=["P1", "P2", "", "P4"] * 25),
+        ["priv.csv, line 4: dataset.unit is 'patient_id', and it is empty here"],
+    ),
+    "unit that is no column": (
+        lambda: None,
+        ["dataset.unit: got 'patient'; accepted: a column of priv.csv: patient_id"],
+    ),
+    "a private cell that the public column does not take": (
+        lambda: changed("priv.csv", lab=["1", "2", "3", "n.d."] * 25),
+        ["priv.csv, line 5: column 'lab' holds numbers and 'n.d.'; accepted: "],
+    ),
+    "a missing number without a code": (
+        lambda: changed("priv.csv", lab=["1", "2", "3", ""] * 25),
+        ["priv.csv, line 5: numeric column 'lab' has ''; a finite number is needed; dataset.missing=['']"],
+    ),
+    "bounds upside down": (
+        lambda: Path("s.yaml").write_text("columns: {lab: {kind: numeric, low: 9, high: 1}}"),
+        ["s.yaml: columns.lab.low, high: got [9.0, 1.0]; accepted: two numbers, the lower one first"],
+    ),
+    "schema for another file": (
+        lambda: Path("s.yaml").write_text("columns: {height: {kind: numeric}}"),
+        ["priv.csv: no column 'height', which the schema has (declared in s.yaml)"],
+    ),
+    "schema of a kind there is not": (
+        lambda: Path("s.yaml").write_text("columns: {lab: {kind: number}}"),
+        ["s.yaml: columns.lab.kind: got 'number'; accepted: numeric, category, ignored"],
+    ),
+    "schema that is no YAML": (
+        lambda: Path("s.yaml").write_text("columns: [1"),
+        ["s.yaml, line 1: not YAML"],
+    ),
+    "columns that are not there": (
+        lambda: None,
+        ["dataset.drop: got 'wart'; accepted: columns of priv.csv: "],
+    ),
+}
+MORE = {
+    "bounds upside down": ["dataset.schema=s.yaml"],
+    "schema for another file": ["dataset.schema=s.yaml"],
+    "schema of a kind there is not": ["dataset.schema=s.yaml"],
+    "schema that is no YAML": ["dataset.schema=s.yaml"],
+    "unit that is no column": ["dataset.unit=patient"],
+    "columns that are not there": ["dataset.drop=[wart]"],
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(place, capsys, name):
+    spoil, said = BAD[name]
+    spoil()
+    refused(capsys, *THREE, "dataset.unit=patient_id", *MORE.get(name, []), said=said)
+
+
+def test_a_public_file_with_labels_says_what_they_are_for(place, capsys):
+    people(200, 1).to_csv("pub.csv", index=False)
+    code, record = run(*THREE, "dataset.unit=patient_id", "eps=8", "teacher.size=10")
+    assert code == 0
+    assert "pub.csv: its labels (outcome) are for measuring alone" in capsys.readouterr().err
+    assert record["diagnostics"]["label_accuracy"] > 0.8
+
+
+def test_units_that_are_all_different_are_told(place, capsys):
+    people(patient_id=[f"Q{i}" for i in range(N)]).to_csv("priv.csv", index=False)
+    assert run(*THREE, "dataset.unit=patient_id", "eps=8")[0] == 0
+    assert "each patient_id has one record, so dataset.unit changes nothing" in capsys.readouterr().err
+
+
+def test_many_classes_and_rare_ones_are_told(place, capsys):
+    people(1200, outcome=[f"c{i % 300}" for i in range(1200)]).to_csv("priv.csv", index=False)
+    given = ["dataset=csv", "dataset.path=priv.csv", "dataset.target=outcome", "dataset.unit=null"]
+    assert (
+        run(
+            *given,
+            "teacher.size=90",
+            "split.public=5",
+            "eps=100",
+            "teacher=tree",
+            "student=tree",
+        )[0]
+        == 0
+    )
+    shown = capsys.readouterr().err
+    assert "300 classes: votes are spread over them" in shown
+    assert "class 'c0' has 4 of 1,200 records, so most of the 10 teachers never see it" in shown
+
+
+def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"a": [[1, 2], [3]], "y": [0, 1]}).to_parquet("n.parquet")
+    given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=y"]
+    refused(capsys, *given, said=["n.parquet: column 'a' holds list<", "accepted: numbers, texts, dates"])
+    Path("x.parquet").write_bytes(b"PAR1")
+    refused(capsys, *given, "dataset.path=x.parquet", said=["x.parquet: not a Parquet file"])
+
+
+def test_text_that_is_not_utf8_says_how_to_read_it():
+    with pytest.raises(
+        DataError, match=r"line 2: not UTF-8 text; dataset.encoding says what it is, as cp1252"
+    ):
+        _from_bytes("a,y\n\u20ac,1\nb,2\n".encode("cp1252"))
+
+
+def _from_bytes(content):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "f.csv")
+        path.write_bytes(content)
+        return load("csv", path=path, target="y")
