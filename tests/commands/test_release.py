@@ -57,7 +57,7 @@ def _line(path, *overrides):
 
 
 def _open(path, eps="10", delta="0.1"):
-    assert cli.main(["ledger", "init", *_line(path), "--eps", eps, "--delta", delta]) == 0
+    assert cli.main(["ledger", "init", *_line(path)[:3], "--eps", eps, "--delta", delta]) == 0
 
 
 def _release(path, target, *overrides):
@@ -248,6 +248,7 @@ def test_a_model_that_a_mechanism_learns_is_released_and_reopened(place, capsys,
     capsys.readouterr()
     assert predict([str(place / "out" / "student.skops"), str(path), "--target", "class"]) == 0
     assert float(capsys.readouterr().err.split()[1]) > 0.8
+    assert cli.main(["verify", str(place / "out")]) == 0
     # drawn anew by the system: no two releases are alike
     assert _release(path, place / "again", "eps=0.5", *overrides) == 0
     assert _bytes(place / "again")["student.skops"] != written["student.skops"]
