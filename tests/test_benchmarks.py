@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks import careful, memory, repeats, report, table4
+from benchmarks import careful, memory, repeats, report, table4, tables
 from benchmarks.timing import Result
 from pate_cli import datasets
 from pate_cli.config import parse
@@ -78,3 +80,39 @@ def test_peak_memory_is_that_of_the_run(tmp_path):
     X, y = read_libsvm(tmp_path / "sparse")
     assert X.shape == (51, 300)
     assert set(y) == {-1.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "n_classes"), [("rare", (40_000, 20), 2), ("copies", (10_000, 10), 2)]
+)
+def test_a_generated_table_is_the_same_for_a_seed_and_as_described(name, shape, n_classes):
+    table, again, other = (tables.TABLES[name](np.random.default_rng(seed)) for seed in (3, 3, 4))
+    assert np.array_equal(table.X, again.X)
+    assert not np.array_equal(table.X, other.X)
+    assert table.X.shape == shape
+    assert set(table.y.tolist()) == {0, 1}
+    if name == "rare":
+        assert 0.003 < table.y.mean() < 0.008
+    else:
+        assert len(np.unique(table.X, axis=0)) <= 200
+
+
+def test_methods_see_the_same_splits_of_a_table_and_public_points_that_its_odds_say():
+    table = tables.TABLES["few"](np.random.default_rng(0))
+    table = table._replace(odds=np.where(table.X[:, 0] > 0, 1.0, 1e-9))
+    seen = []
+
+    def run(run, repeat):
+        seen.append((run.config.mechanism.label, repeat, tuple(run.public_rows.tolist())))
+        return SimpleNamespace(result=SimpleNamespace(accuracy=0.5))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables.pipeline, "run_repeat", run)
+        found = tables.compare(table, eps=1.0, splits=2, methods=["best", "noisy_gd"])
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "best": [0.5] * 2,
+        "noisy_gd": [0.5] * 2,
+    }
+    assert [rows for *_, rows in seen[:2]] == [rows for *_, rows in seen[2:]]
+    assert seen[0][2] != seen[1][2]
+    assert all((table.X[list(rows), 0] > 0).all() for *_, rows in seen)

@@ -48,7 +48,10 @@ __all__ = [
     "no_answers",
 ]
 
-EXACT = "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active, public_kernel"
+EXACT = (
+    "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active, public_kernel,"
+    " score_boosting"
+)
 """What a release accepts."""
 
 UNITS = "a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax, active"

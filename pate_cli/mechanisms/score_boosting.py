@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from pate_cli import learners, teachers
 from pate_cli.checks import Or, Real, Whole, option
-from pate_cli.mechanisms.baselines.public_features import UNIT
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.baselines.public_features import SHUFFLED, UNIT, model_bytes
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.mechanisms.score_calibration import NewtonStep
 from pate_cli.mechanisms.score_directions import PublicDirections, direction_weights, enough_points
+from pate_cli.privacy.discrete import vector_mu, vector_sigma
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
@@ -29,7 +31,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "ScoreBoostingPlan", "auto_count", "plan"]
+__all__ = ["IntegerScoreBoostingPlan", "Options", "ScoreBoostingPlan", "auto_count", "plan"]
 
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
@@ -37,6 +39,8 @@ _SENSITIVITY = 2.0
 _SENSITIVITY_OF_SHARES = math.sqrt(2.0)
 """The same, where no number of a vector is negative."""
 
+_MOST = 2.0**53  # integers below it are exact in floating point
+_REACH = 64.0  # standard deviations of the noise that stay below it
 _LAST = 3  # steps of the calibration after all rounds
 _AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 _NOTHING = 1e-12  # standard deviation of a function below which it is none
@@ -162,6 +166,7 @@ class ScoreBoostingPlan(Plan):
     rounds: int
     calibration: float
     told: Callable[[FloatArray], object] = field(default=_unheard, repr=False, compare=False)
+    whole: ClassVar[bool] = False
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -242,7 +247,7 @@ class ScoreBoostingPlan(Plan):
         """Do the rounds, all that looks at private records; an audit attacks this."""
         s, (points, space, weights) = self.setting, side
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
-        newton = NewtonStep(self.mu_step, self.told, self.width)
+        newton = NewtonStep(self.mu_step, self.told, self.width, self.whole)
         student = _Student(space, private, newton, noise)
         for _ in range(self.rounds):
             ensemble = teachers.train(
@@ -252,12 +257,13 @@ class ScoreBoostingPlan(Plan):
                 rng=rng,
                 n_classes=s.n_classes,
                 sample_weight=student.wrong(),
+                strict=not self.whole,
             )
             if self.width > 1:
                 total = teachers.sum_of_unit_shares(ensemble, points)
             else:
                 total = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
-            total = total + noise.gaussian(self.sigma, total.size).reshape(total.shape)
+            total = total + self.noise_on(total, noise)
             self.told(total)
             means, unsure = total / s.n_teachers, self.sigma / s.n_teachers
             if self.width > 1:
@@ -270,11 +276,72 @@ class ScoreBoostingPlan(Plan):
             student.step(None)
         return PublicKernelClassifier(space.features, space.weights(*student.function))
 
+    def noise_on(self, total: FloatArray, noise: Noise) -> FloatArray:
+        """Draw the noise on a round's sum."""
+        return noise.gaussian(self.sigma, total.size).reshape(total.shape)
+
+    def model_bytes(self, n_features: int) -> int:
+        """Room for the model; see `Plan`."""
+        return model_bytes(self.setting.n_public, n_features, self.width)
+
+    def for_release(self, setting: Setting) -> Plan:
+        """Calibrate for integer noise; see `IntegerScoreBoostingPlan`.
+
+        Raises
+        ------
+        ConfigError
+            If it would pass the integers that are exact in floating point.
+        """
+        exact = IntegerScoreBoostingPlan(self.setting, self.rounds, self.calibration)
+        if _REACH * exact.sigma / teachers.unit_of(self.n_teachers) >= _MOST:
+            raise ConfigError("eps", self.setting.eps, "more with release=true: its noise is too large")
+        return exact
+
     def attacks(self) -> list[SampledAttack]:
         """Private sets that differ in one record, for an audit, put to `learn` itself."""
         from pate_cli.mechanisms.score_attack import attacks
 
         return attacks(self)
+
+
+@dataclass(frozen=True)
+class IntegerScoreBoostingPlan(ScoreBoostingPlan):
+    """`ScoreBoostingPlan` for a release: all noise is N_Z(0, sigma^2), in units of what is added up.
+
+    **Guarantee.** (eps, delta)-DP under the assumptions of `ScoreBoostingPlan`. A round's sum is whole
+    multiples of `teachers.unit_of`, each teacher's vector rounded towards 0 by itself, and a step's of
+    `score_calibration.grain_of`, each record's gradient rounded so; rounding adds nothing to what one record
+    moves. In those units the noise is integer noise on vectors of integers, whose proof is in
+    `pate_cli.privacy.discrete`: mu^2 adds up over rounds and steps as in `ScoreBoostingPlan`, and sigma^2 has
+    4 units more. A teacher that cannot be fitted is a constant one, so whether a release is made does
+    not depend on the records.
+    """
+
+    whole: ClassVar[bool] = True
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all rounds."""
+        s = self.setting
+        how = f"Gaussian profile of integer noise on {self.rounds} sums and {self.rounds + _LAST} gradients"
+        return PrivacyLoss(s.eps, s.delta, how)
+
+    @property
+    def mu(self) -> float:
+        """GDP parameter that all noise together is for."""
+        s = self.setting
+        of_sums = max(s.n_public, SHUFFLED) * self.width
+        return vector_mu(s.eps, s.delta, (self.rounds + _LAST) * (of_sums + self.width + 2))
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return super().describe() | {"integer_noise": True}
+
+    def noise_on(self, total: FloatArray, noise: Noise) -> FloatArray:
+        """Draw the noise on a round's sum: whole multiples of its unit."""
+        unit = teachers.unit_of(self.n_teachers)
+        sigma = vector_sigma(self.sensitivity / unit, self.mu_sum)
+        return unit * noise.gaussian(sigma, total.size).reshape(total.shape)
 
 
 def shrunk(means: FloatArray, noise: float, weights: FloatArray, variances: FloatArray) -> FloatArray:

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.mechanisms.baselines.public_model import probabilities
+from pate_cli.privacy.discrete import vector_sigma
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["NewtonStep"]
+__all__ = ["NewtonStep", "clipped_sum", "grain_of"]
 
 _CLIP = 0.5  # of the size that most gradients have before anything is learnt
 _MOST = 0.9  # as many of the public points as are taken for most
 _DAMPING = (1e-3, 0.3)  # of the Hessian: at least, and of the noise
 _FARTHEST = 2.0  # most that a number moves in a step
+_NOTHING = 1e-9
 _BITS = 52
 _FINE = 30
 
@@ -44,11 +46,15 @@ class NewtonStep:
         Is given the noisy gradient of a step, which is what it releases.
     width : int
         Columns of the scores, q: 1 for two classes, else C.
+    whole : bool
+        Whether the noise is N_Z(0, sigma^2) in units of `grain_of`, for a release: the sum is of whole
+        numbers of them (`pate_cli.privacy.discrete`, vectors of integers).
     """
 
     mu: float
     told: Callable[[FloatArray], object]
     width: int
+    whole: bool = False
 
     @property
     def intercepts(self) -> int:
@@ -60,7 +66,7 @@ class NewtonStep:
         sizes = np.sqrt(self.intercepts + sum((values**2).sum(axis=1) for values in functions))
         residual = 1.0 if self.width == 1 else math.sqrt(1 - 1 / self.width)
         most = float(np.quantile(sizes, _MOST)) if functions else 1.0
-        return _CLIP * residual * most
+        return max(_CLIP * residual * most, _NOTHING)  # functions may be 0 at most points
 
     def take(
         self,
@@ -89,7 +95,11 @@ class NewtonStep:
         clip, n = self.clip(public), len(y)
         sigma = 2 * clip / self.mu
         gradient = clipped_sum(self._gradients(start, private, y), clip)
-        gradient = gradient + noise.gaussian(sigma, len(start))
+        if self.whole:
+            grain = grain_of(clip, n)
+            gradient = gradient + grain * noise.gaussian(vector_sigma(2 * clip / grain, self.mu), len(start))
+        else:
+            gradient = gradient + noise.gaussian(sigma, len(start))
         self.told(gradient)
         gradient = gradient / n
         hessian = self._hessian(start, public)
@@ -130,10 +140,16 @@ class NewtonStep:
         return np.asarray(hessian / rows)
 
 
+def grain_of(clip: float, n_records: int) -> float:
+    """Give the power of two that gradients of norm `clip` are rounded to: their sum is below 2^52 of it."""
+    fine = min(_FINE, _BITS - math.ceil(math.log2(n_records + 1)))
+    return float(2.0 ** (math.ceil(math.log2(clip)) - fine))
+
+
 def clipped_sum(gradients: FloatArray, clip: float) -> FloatArray:
-    """Add up rows, each shrunk to norm at most `clip`: exact, whatever the order."""
-    unit = 2.0 ** -min(_FINE, _BITS - math.ceil(math.log2(len(gradients) + 1)))  # of the clip
+    """Add up rows, each shrunk to norm at most `clip`, whole multiples of `grain_of`: exact in any order."""
+    grain = grain_of(clip, len(gradients))
     norms = np.sqrt(np.einsum("ij,ij->i", gradients, gradients))
-    factors = (1 - 1e-9) / np.maximum(norms, clip)  # to a norm of at most 1, in multiples of the clip
-    total: FloatArray = np.trunc(gradients * (factors / unit)[:, None]).sum(axis=0)
-    return total * (unit * clip)
+    factors = (1 - 1e-9) * (clip / np.maximum(norms, clip))
+    total: FloatArray = np.trunc(gradients * (factors / grain)[:, None]).sum(axis=0)
+    return total * grain

@@ -88,6 +88,8 @@ __all__ = [
     "log_discrete_profile",
     "log_sum_ratio",
     "unit_shifts",
+    "vector_mu",
+    "vector_sigma",
 ]
 
 LEAST_SIGMA = 1.0
@@ -373,11 +375,26 @@ def calibrate_vector_sigma(eps: float, delta: float, rounds: int, sensitivity: f
     ValueError
         If there are too many coordinates at so small an eps for the bound to be of use.
     """
-    apart = rounds * size * float(_log_factor(np.array([_SMOOTHING**2]))[0])
+    return vector_sigma(sensitivity * math.sqrt(rounds), vector_mu(eps, delta, rounds * size))
+
+
+def vector_mu(eps: float, delta: float, numbers: int) -> float:
+    """Give the mu that integer noise on so many numbers in all may spend; ``mu^2`` adds up over rounds.
+
+    Raises
+    ------
+    ValueError
+        If there are too many numbers at so small an eps for the bound to be of use.
+    """
+    apart = numbers * float(_log_factor(np.array([_SMOOTHING**2]))[0])
     if 2 * apart > _ROUNDING * min(eps, 1.0):
-        raise ValueError(f"no integer noise is calibrated for {rounds * size} numbers at eps={eps:g}")
-    mu = mu_of(eps * (1 - _ROUNDING), delta * (1 - _ROUNDING))
-    return math.hypot(sensitivity * math.sqrt(rounds) / mu, _SMOOTHING) * (1 + _ROUNDING)
+        raise ValueError(f"no integer noise is calibrated for {numbers} numbers at eps={eps:g}")
+    return mu_of(eps * (1 - _ROUNDING), delta * (1 - _ROUNDING))
+
+
+def vector_sigma(sensitivity: float, mu: float) -> float:
+    """Give sigma of N_Z(0, sigma^2) on a vector that one record moves by `sensitivity`, to spend `mu`."""
+    return math.hypot(sensitivity / mu, _SMOOTHING) * (1 + _ROUNDING)
 
 
 def discrete_calibration(calibration: SvtCalibration) -> SvtCalibration:

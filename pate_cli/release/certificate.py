@@ -96,7 +96,7 @@ def facts(content: Any) -> dict[str, Any]:
             else f"the features of the {sizes['n_public']} public points, and which records they are",
             "the numbers of private records (or persons), columns and teachers; names of columns and classes",
             "the configuration: mechanism, learners, split, eps and delta",
-            "the answers in answers.csv, and the student, which is fitted on them alone",
+            "the answers in answers.csv, and the student: both are made of what the mechanism released",
         ],
         "not_covered": [
             *([] if content.public_file else ["records that are public points: their features are open"]),

@@ -1,6 +1,6 @@
 """Disjoint parts of the private records, a teacher on each, and their votes; knows no privacy."""
 
-from pate_cli.teachers.directions import score_vectors, sum_of_unit_shares, sum_of_unit_vectors
+from pate_cli.teachers.directions import score_vectors, sum_of_unit_shares, sum_of_unit_vectors, unit_of
 from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, fit_part, train
 from pate_cli.teachers.parts import n_teachers, partition
 from pate_cli.teachers.progress import watched
@@ -16,5 +16,6 @@ __all__ = [
     "sum_of_unit_shares",
     "sum_of_unit_vectors",
     "train",
+    "unit_of",
     "watched",
 ]

@@ -12,11 +12,11 @@ from pate_cli.teachers.linear import Together
 from pate_cli.teachers.voting import Ensemble, Teacher, apart, quick
 from pate_cli.types import FloatArray
 
-__all__ = ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors"]
+__all__ = ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]
 
 _AT_ONCE = 256  # linear teachers asked at once: a constant, and a teacher's place is its number
 _BITS = 52  # that a sum over teachers may use: whole numbers of so many are exact
-_FINE = 40
+_FINE = 36
 _MARGIN = 1 - 1e-9  # of norm 1: more than all rounding on the way to it
 
 
@@ -84,7 +84,7 @@ def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray)
     -------
     ndarray of shape (r,)
     """
-    unit = _unit(ensemble.n_teachers)
+    unit = unit_of(ensemble.n_teachers)
     total = 0.0
     for _, vectors in score_vectors(ensemble, points, directions):
         flat = _over_peak(vectors)
@@ -111,7 +111,7 @@ def sum_of_unit_shares(ensemble: Ensemble, points: Any) -> FloatArray:
     -------
     ndarray of shape (m, C)
     """
-    unit = _unit(ensemble.n_teachers)
+    unit = unit_of(ensemble.n_teachers)
     total = np.zeros((points.shape[0], ensemble.n_classes))
     with quick(), np.errstate(all="ignore"):
         for teacher in ensemble.teachers:
@@ -120,8 +120,8 @@ def sum_of_unit_shares(ensemble: Ensemble, points: Any) -> FloatArray:
     return np.asarray(total * unit)
 
 
-def _unit(n_teachers: int) -> float:
-    """Size of the steps of a number of norm 1, such that a sum over teachers is exact."""
+def unit_of(n_teachers: int) -> float:
+    """Give the power of two that the numbers summed are whole multiples of, so that sums are exact."""
     return float(2.0 ** -min(_FINE, _BITS - math.ceil(math.log2(n_teachers + 1))))
 
 

@@ -158,6 +158,45 @@ def test_no_record_takes_more_than_the_budget(teacher, n_classes, monkeypatch):
         assert 0 < mu <= p.mu
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_release_adds_up_whole_numbers_and_their_noise_is_for_what_one_record_moves(n_classes, monkeypatch):
+    """Sums are multiples of the unit that the noise is scaled to; scales are those of the proof, no less."""
+    sums = {"teachers": [], "steps": []}
+    name = "sum_of_unit_vectors" if n_classes == 2 else "sum_of_unit_shares"
+    real, step = getattr(teachers, name), calibration.clipped_sum
+
+    def noted(*args):
+        sums["teachers"].append(real(*args) / teachers.unit_of(40))
+        return sums["teachers"][-1] * teachers.unit_of(40)
+
+    def noted_step(rows, clip):
+        found = step(rows, clip)
+        sums["steps"].append((found / calibration.grain_of(clip, len(rows)), clip))
+        return found
+
+    monkeypatch.setattr(teachers, name, noted)
+    monkeypatch.setattr(calibration, "clipped_sum", noted_step)
+    right = plan(setting(1.0, n_classes), rounds=2)
+    p, noise = right.for_release(right.setting), _Scales()
+    public, private = PublicPoints(data(n=M, seed=1)[0]), PrivateRecords(*data(n_classes))
+    p.fit(private, p.look_at(public, np.random.default_rng(0)), noise, np.random.default_rng(3))
+    assert [len(found) for found in sums.values()] == [2, 5]
+    for whole in (*sums["teachers"], *(found for found, _ in sums["steps"])):
+        assert np.array_equal(whole, whole.round())
+        assert np.abs(whole).max() < 2**52
+    of_sums = [right.sigma / teachers.unit_of(40)] * 2
+    of_steps = [2 * clip / right.mu_step / calibration.grain_of(clip, 480) for _, clip in sums["steps"]]
+    asked, needed = sorted(noise.scales), sorted(of_sums + of_steps)
+    assert all(least < scale < least * (1 + 1e-6) for least, scale in zip(needed, asked, strict=True))
+    assert p.describe()["integer_noise"]
+
+
+def test_a_release_whose_noise_passes_exact_integers_is_refused():
+    s = setting(1e-5)
+    with pytest.raises(ConfigError, match=r"^eps: got 1e-05; accepted: more with release=true"):
+        plan(s).for_release(s)
+
+
 def test_seeded_bug_sensitivity_1_instead_of_2(monkeypatch):
     """Noise for vectors that only leave, where one leaves and another comes."""
     p = tiny()

@@ -19,6 +19,7 @@ __all__ = [
     "SHUFFLED",
     "UNIT",
     "PublicFeatures",
+    "model_bytes",
 ]
 
 UNIT = 2.0**-16
@@ -192,6 +193,12 @@ class PublicFeatures:
         inner += self.centre @ self.centre - np.asarray(self.landmarks @ self.centre)
         smooth += inner / self.size
         return smooth
+
+
+def model_bytes(n_public: int, n_features: int, columns: int) -> int:
+    """Room for a model that is linear in the features, about: landmarks, the way back, and weights."""
+    landmarks = min(max(n_public, SHUFFLED), MOST_LANDMARKS)
+    return 8 * (landmarks * (n_features + MOST_DIRECTIONS) + (MOST_DIRECTIONS + 1) * columns)
 
 
 def _landmarks(points: Any, rng: np.random.Generator, *, shuffle: bool) -> Any:

@@ -27,6 +27,7 @@ from pate_cli.mechanisms.baselines.public_features import (
     SHUFFLED,
     UNIT,
     PublicFeatures,
+    model_bytes,
 )
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
 from pate_cli.mechanisms.protocol import NumbersTable, Plan, SampledAttack, no_answers
@@ -260,9 +261,8 @@ class PublicKernelPlan(Plan):
         return IntegerPublicKernelPlan(**vars(self))
 
     def model_bytes(self, n_features: int) -> int:
-        """Room for the model: landmarks, the way back from them, and weights."""
-        landmarks = min(max(self.n_public, SHUFFLED), MOST_LANDMARKS)
-        return 8 * (landmarks * (n_features + MOST_DIRECTIONS) + (MOST_DIRECTIONS + 1) * self.columns)
+        """Room for the model; see `Plan`."""
+        return model_bytes(self.n_public, n_features, self.columns)
 
     def release(
         self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
