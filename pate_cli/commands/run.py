@@ -60,18 +60,13 @@ def main(argv: list[str]) -> int:
     execution.forget()
     places: set[Any] = set()
     lists = composition.jobs(line)
-    told: dict[str, None] = {}
-    names = [
-        _name(execution.checked(raw), places, told) for raw in composition.compose_all(lists, line.config_dir)
-    ]
+    names = [_name(execution.checked(raw), places) for raw in composition.compose_all(lists, line.config_dir)]
     release = any(releases for *_, releases in names)
     if release and line.multirun:
         raise ConfigError("release", True, "false in a sweep (-m); releases are made one by one")
     target = _target(line, lists[0], [(label, code) for label, code, _ in names])
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
     _check_writable(key, target)
-    for remark in told:
-        console.err().print(f"pate: {remark}", style="dim", markup=False, soft_wrap=True)
     argv = [*line.argv, f"{key}={composition.quoted(str(target))}"]
     if release:
         if target.exists() and any(target.iterdir()):
@@ -166,16 +161,14 @@ def _say_lost(error: Exception) -> None:
     console.err().print(text, markup=False, soft_wrap=True)
 
 
-def _name(run: Any, places: set[Any], told: dict[str, None]) -> tuple[str, str, bool]:
+def _name(run: Any, places: set[Any]) -> tuple[str, str, bool]:
     """What a directory is named by, and whether it is a release; the run, with its data, is let go.
 
-    Where the work is to be done is checked, but not a place that is among `places` already. What there is
-    to say of the data is collected in `told`.
+    Where the work is to be done is checked, but not a place that is among `places` already.
     """
     if run.config.compute not in places:
         repeats.check(run.prepared)
         places.add(run.config.compute)
-    told.update(dict.fromkeys(run.prepared.remarks))
     return run.label, run.config_hash, run.config.release
 
 

@@ -14,7 +14,7 @@ from bisect import insort
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,7 @@ def forget() -> None:
     _checked.cache_clear()
     _load.cache_clear()
     _shelf.cache_clear()
+    _say_once.cache_clear()
 
 
 def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Sequence[str]) -> None:
@@ -102,6 +103,8 @@ def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Seque
     try:
         run = checked(raw)
         files.start(run)
+        for remark in run.prepared.remarks:
+            _say_once(f"pate: {remark}")
         with (
             terminable(),
             _progress(run) as tell,
@@ -236,6 +239,12 @@ def show_table(directory: Path, *, n_jobs: int = 1) -> int:
     if n_jobs > 1 and bad + lost:
         console.err().print(f"pate: {bad + lost} of {n_jobs} jobs did not finish", markup=False)
     return 1 if bad + lost else 0
+
+
+@cache
+def _say_once(text: str) -> None:
+    """Say it, but not again for the next job of a sweep."""
+    console.err().print(text, style="dim", markup=False, soft_wrap=True)
 
 
 def _dataset(config: DatasetConfig) -> Dataset:
