@@ -6,10 +6,21 @@ import argparse
 from datetime import datetime
 from pathlib import Path
 
-from benchmarks import accounting, commands, ensembles, machine, memory, plot, repeats, report, table4
+from benchmarks import (
+    accounting,
+    commands,
+    ensembles,
+    machine,
+    memory,
+    plot,
+    reading,
+    repeats,
+    report,
+    table4,
+)
 from pate_cli.errors import InputError
 
-PARTS = ("commands", "fits", "table4", "growth", "memory")
+PARTS = ("commands", "reading", "fits", "table4", "growth", "memory")
 
 
 def main() -> None:
@@ -28,6 +39,10 @@ def main() -> None:
     if "commands" in options.only:
         found.results += [*commands.measure_help(rounds), *commands.measure_run(rounds)]
         found.results += accounting.measure(max(rounds, 5))
+    if "reading" in options.only:
+        result, peaks = reading.measure(rounds, quick=quick)
+        found.results.append(result)
+        found.peaks += peaks
     if "memory" in options.only:
         found.peaks += memory.measure(quick=quick)
     if "fits" in options.only:

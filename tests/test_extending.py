@@ -1,4 +1,4 @@
-"""A mechanism of another package is found, run, audited and tabulated (docs/extending.md)."""
+"""A mechanism and a data set of another package are found, run, audited and tabulated (docs/extending.md)."""
 
 from __future__ import annotations
 
@@ -57,3 +57,22 @@ def test_a_module_that_is_not_installed_comes_by_its_import_path(tmp_path):
     absent = pate("plan", "mechanism=gaussian", "mechanism.name=nowhere.at_all", path=EXAMPLE, cwd=tmp_path)
     assert absent.returncode == 2
     assert "mechanism.name: got 'nowhere.at_all'" in absent.stderr
+
+
+def test_a_data_set_of_an_installed_package_is_run(installed, tmp_path):
+    conf = ["--config-dir", str(EXAMPLE / "conf"), "dataset=moons", "teacher=tree", "student=tree"]
+    done = pate("run", *conf, "dataset.noise=0.1", "eps=8", path=installed, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "moons" in done.stdout
+    wrong = pate("run", *conf, "dataset.noise=2", path=installed, cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "dataset.noise: got 2; accepted: a number in (0, 1]" in wrong.stderr
+
+
+def test_a_data_set_that_is_not_installed_comes_by_its_import_path(tmp_path):
+    argv = ["--config-dir", str(EXAMPLE / "conf"), "dataset=moons", "dataset.name=pate_exponential.moons"]
+    done = pate("plan", *argv, path=EXAMPLE, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    absent = pate("plan", "dataset=digits", "dataset.name=nowhere.at_all", path=EXAMPLE, cwd=tmp_path)
+    assert absent.returncode == 2
+    assert "dataset: got 'nowhere.at_all'; accepted: one of synthetic" in absent.stderr

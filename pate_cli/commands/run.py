@@ -50,8 +50,6 @@ class _Job:
         That finished ones may be found of; 0 for a release, and for a job that is infeasible.
     identity : Identity or None
     refusal : InfeasibleError or None
-    remarks : tuple of str
-        What there is to say of its data.
     """
 
     label: str
@@ -60,7 +58,6 @@ class _Job:
     repeats: int = 0
     identity: Identity | None = None
     refusal: InfeasibleError | None = None
-    remarks: tuple[str, ...] = ()
 
 
 def main(argv: list[str]) -> int:
@@ -92,7 +89,6 @@ def main(argv: list[str]) -> int:
     execution.forget()
     lists = composition.jobs(line)
     jobs = _checked(line, lists)
-    told = dict.fromkeys(remark for job in jobs for remark in job.remarks)
     release = any(job.release for job in jobs)
     if release and (line.multirun or line.force):
         option = "-m" if line.multirun else "--force"
@@ -100,8 +96,6 @@ def main(argv: list[str]) -> int:
     target, chosen = _target(line, lists[0], jobs)
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
     _check_writable(key, target)
-    for remark in told:
-        console.err().print(f"pate: {remark}", style="dim", markup=False, soft_wrap=True)
     argv = [*line.argv, f"{key}={composition.quoted(str(target))}"]
     if release:
         if target.exists() and any(target.iterdir()):
@@ -143,8 +137,7 @@ def _checked(line: CommandLine, lists: Sequence[Sequence[str]]) -> list[_Job]:
             raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
         configs.setdefault((config.compute, config.cache), config)
         repeats = 0 if config.release else config.repeats
-        told = run.prepared.remarks
-        jobs.append(_Job(run.label, run.config_hash, config.release, repeats, run.identity, remarks=told))
+        jobs.append(_Job(run.label, run.config_hash, config.release, repeats, run.identity))
     if all(job.refusal for job in jobs) and jobs[0].refusal:
         raise jobs[0].refusal
     check_places(configs.values())

@@ -137,7 +137,7 @@ def read_csv(
         raise DataError(f"{path}: {len(frame)} records in {len(index)} lines: quotes that do not fit")
     columns = {}
     for name in header:
-        column = frame.pop(name)
+        column = frame[name]
         numeric = column.dtype.kind in "iuf" and not column.isna().all()
         columns[name] = column.to_numpy(dtype=np.float64) if numeric else as_text(column)
     return pd.DataFrame(columns, index=index)
@@ -147,8 +147,10 @@ def as_text(column: pd.Series) -> Any:
     """Texts of a column as categories, an empty one where there is nothing."""
     import pandas as pd
 
-    codes, found = pd.factorize(column.astype(object).where(column.notna(), ""), sort=True)
-    return pd.Categorical.from_codes(codes, pd.Index(found, dtype=object))
+    codes, found = pd.factorize(column)  # -1 where there is nothing
+    texts = np.array([*map(str, found), ""], dtype=object)
+    names, where = np.unique(texts if (codes < 0).any() else texts[:-1], return_inverse=True)
+    return pd.Categorical.from_codes(where[codes], pd.Index(names, dtype=object))
 
 
 def _is_mixed(column: pd.Series) -> bool:

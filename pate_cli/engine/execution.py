@@ -14,7 +14,7 @@ from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,7 @@ def forget() -> None:
     _checked.cache_clear()
     _load.cache_clear()
     _votes.cache_clear()
+    _say_once.cache_clear()
 
 
 def execute(
@@ -119,6 +120,8 @@ def execute(
     try:
         run = checked(raw)
         files.start(run)
+        for remark in run.prepared.remarks:
+            _say_once(f"pate: {remark}")
         # jobs of a sweep side by side would write over each other's bar
         shown = console.err().is_terminal and multiprocessing.parent_process() is None
         with (
@@ -241,6 +244,12 @@ def show_table(directory: Path, *, n_jobs: int = 1) -> int:
     if n_jobs > 1 and bad + lost:
         console.err().print(f"pate: {bad + lost} of {n_jobs} jobs did not finish", markup=False)
     return 1 if bad + lost else 0
+
+
+@cache
+def _say_once(text: str) -> None:
+    """Say it, but not again for the next job of a sweep."""
+    console.err().print(text, style="dim", markup=False, soft_wrap=True)
 
 
 def _dataset(config: DatasetConfig) -> Dataset:

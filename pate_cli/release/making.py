@@ -91,6 +91,8 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     note += f", {run.n_teachers} teachers" if run.n_teachers else ""
     if ledger.unrecorded:
         _say(f"ledger of {ledger.name}: {ledger.unrecorded_note}")
+    for remark in run.remarks:
+        _say(remark)
     streams = pipeline.Streams.fresh()
     if run.dataset.public is None:
         public = ledger.public if ledger.public and ledger.public.rows else _draw_public(run, streams.split)
