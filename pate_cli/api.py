@@ -227,7 +227,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         points = self._points(X)
         return self.classes_[np.asarray(self.student_.predict(points)).astype(np.int64)]
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Give the probability of each label.
 

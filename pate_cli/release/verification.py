@@ -174,8 +174,11 @@ def _student(directory: Path, data: Mapping[str, bytes], facts: Mapping[str, Any
 def _ledger(
     ledgers: LedgerDirectory, data: Mapping[str, bytes], certificate: Mapping[str, Any], facts: Any
 ) -> Iterator[Check]:
-    names = ("the certificate has the code of the ledger's owner", "the ledger has its charge")
-    names += ("the ledger has on record that these files were written",)
+    names = [
+        "the certificate has the code of the ledger's owner",
+        "the ledger has its charge",
+        "the ledger has on record that these files were written",
+    ]
     if not ledgers.path.is_dir():
         yield from (Check(what, None, f"no ledger in {ledgers.path}") for what in names)
         return

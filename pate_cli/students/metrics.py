@@ -52,7 +52,7 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
         found["calibration_error"] = calibration_error(sure, true)
         wrong = probabilities - np.eye(len(classes))[y]
         found["brier"] = float(np.mean((wrong**2).sum(axis=1)) / (2 if two else 1))
-    found |= {f"recall.{classes[code]}": float(hits[code] / n[code]) for code in there}
+    found |= {f"recall.{classes[code]}": float(hits[code] / n[code]) for code in there.tolist()}
     return float(np.mean(right)), found
 
 
