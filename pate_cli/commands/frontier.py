@@ -5,10 +5,16 @@ from __future__ import annotations
 import argparse
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pate_cli.report.findings import Findings
+from pate_cli import console
+from pate_cli.engine import schedule
+from pate_cli.engine.finished import PLACE
+from pate_cli.engine.progress import reporting
+from pate_cli.frontier.methods import budgets, default_methods, methods, plan_frontier
+from pate_cli.frontier.report import report
+from pate_cli.frontier.yardsticks import measure
+from pate_cli.report.findings import Findings
+from pate_cli.report.output import check, write
 
 __all__ = ["main"]
 
@@ -35,9 +41,6 @@ def main(argv: list[str]) -> int:
     OSError
         If a file cannot be written.
     """
-    from pate_cli.frontier.methods import budgets, default_methods, methods, plan_frontier
-    from pate_cli.report.output import check, write
-
     options = _parser(default_methods()).parse_intermixed_args(argv)
     names = options.methods if options.methods is not None else "" if options.method else default_methods()
     chosen = methods(names, options.method)
@@ -45,18 +48,11 @@ def main(argv: list[str]) -> int:
     directory = options.output or Path("outputs") / "frontier" / plan.rows[0].dataset
     check(directory, default=options.output is None)
 
-    from pate_cli import console
-    from pate_cli.engine.finished import PLACE
-    from pate_cli.engine.progress import reporting
-    from pate_cli.engine.schedule import run
-    from pate_cli.frontier.report import report
-    from pate_cli.frontier.yardsticks import measure
-
     work, force = directory / PLACE, options.force
     with reporting("yardsticks", "repeats") as advance:
         failures = measure(plan, work, force=force, advance=advance)
     with reporting("frontier", f"repeats of {len(plan.ready)} rows") as advance:
-        results = run(plan, work, force=force, advance=advance)
+        results = schedule.run(plan, work, force=force, advance=advance)
     findings = report(plan, results, work, failures, ["pate", "frontier", *argv])
     write(directory, findings)
     _report(findings)
@@ -94,8 +90,6 @@ def _parser(default: str) -> argparse.ArgumentParser:
 
 
 def _report(findings: Findings) -> None:
-    from pate_cli.console import out
-
     findings.table.show()
     for statement in findings.statements:
-        out().print(f"- {statement}", markup=False, soft_wrap=True)
+        console.out().print(f"- {statement}", markup=False, soft_wrap=True)

@@ -6,12 +6,14 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pate_cli import console
+from pate_cli.config import composition
+from pate_cli.engine import execution
+from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from pate_cli.engine.execution import CheckedRun
 
 __all__ = ["UNUSED", "main"]
 
@@ -61,10 +63,6 @@ def main(argv: list[str]) -> int:
         from pate_cli.commands import plan_theory
 
         return plan_theory.main(argv)
-    from pate_cli import console
-    from pate_cli.config import composition
-    from pate_cli.engine import execution
-
     if not {"-h", "--help"}.isdisjoint(argv):
         console.out().print(_USAGE, end="", soft_wrap=True, markup=False)
         return 0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import TYPE_CHECKING
 
+from pate_cli import console
 from pate_cli.commands.plan import UNUSED
+from pate_cli.config import composition
+from pate_cli.engine import execution
+from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InputError
-
-if TYPE_CHECKING:
-    from pate_cli.engine.execution import CheckedRun
-    from pate_cli.theory import Quantity, TheoryProblem
+from pate_cli.theory import PARAMETERS, STATEMENTS, Quantity, TheoryProblem
 
 __all__ = ["main"]
 
@@ -36,11 +36,6 @@ def main(argv: list[str]) -> int:
     InputError
         If `pate run` would refuse the overrides, or a number is not accepted.
     """
-    from pate_cli import console
-    from pate_cli.config import composition
-    from pate_cli.engine import execution
-    from pate_cli.theory import STATEMENTS
-
     options = _parser().parse_intermixed_args(argv)
     line = composition.parse_argv(options.overrides)
     composition.refuse_unused(line.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
@@ -72,8 +67,6 @@ def main(argv: list[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from pate_cli.theory import PARAMETERS
-
     parser = argparse.ArgumentParser(
         prog="pate plan --theory",
         usage="%(prog)s [--NAME NUMBER ...] [GROUP=OPTION ...] [KEY=VALUE ...]",
@@ -89,8 +82,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _problem(run: CheckedRun, options: argparse.Namespace) -> TheoryProblem:
-    from pate_cli.theory import PARAMETERS, TheoryProblem
-
     p = run.prepared
     given = {name: getattr(options, name) for name in PARAMETERS if getattr(options, name) is not None}
     of_run = {

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from pate_cli.config import recipes
+from pate_cli.config.recipes import Recipe
+from pate_cli.console import err, out
+from pate_cli.engine import schedule
+from pate_cli.engine.finished import PLACE
+from pate_cli.engine.plan import make_plan
+from pate_cli.engine.progress import reporting
 from pate_cli.errors import InputError
-
-if TYPE_CHECKING:
-    from pate_cli.config.recipes import Recipe
-    from pate_cli.report.findings import Findings
+from pate_cli.report.findings import Findings
+from pate_cli.report.output import check, write
+from pate_cli.reproduce.assemble import assemble
+from pate_cli.reproduce.figures import check_figure
+from pate_cli.reproduce.sizes import find_sizes
+from pate_cli.reproduce.study import parameters, run_study
+from pate_cli.reproduce.verdicts import check_claim
 
 __all__ = ["main"]
 
@@ -36,10 +46,6 @@ def main(argv: list[str]) -> int:
         If a file cannot be written.
     """
     options = _parser().parse_intermixed_args(argv)
-    from pate_cli import console
-    from pate_cli.config import recipes
-    from pate_cli.report.output import check, write
-
     if options.list:
         if options.name:
             raise InputError(f"--list: takes no recipe; pate reproduce {options.name} runs it")
@@ -54,9 +60,9 @@ def main(argv: list[str]) -> int:
     findings = _reproduce(recipe, options, directory)
     write(directory, findings)
     _report(findings)
-    console.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
+    err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
     for failure in findings.failures:
-        console.err().print(f"pate: {failure}", markup=False, soft_wrap=True)
+        err().print(f"pate: {failure}", markup=False, soft_wrap=True)
     return 1 if findings.failures else 0
 
 
@@ -86,53 +92,33 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list() -> int:
-    from pate_cli.config.recipes import find_recipe, names
-    from pate_cli.console import out
-
-    for name in names():
-        recipe = find_recipe(name)
+    for name in recipes.names():
+        recipe = recipes.find_recipe(name)
         out().print(f"{name}: {recipe.title}", markup=False, soft_wrap=True)
         out().print(f"    {recipe.source}", style="dim", markup=False, soft_wrap=True)
     return 0
 
 
 def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> Findings:
-    from pate_cli.engine.progress import reporting
-
     quick: bool = options.quick
     if recipe.kind == "sizes":
-        from pate_cli.reproduce.sizes import find_sizes
-
         return find_sizes(recipe, options.overrides, quick=quick)
     if recipe.kind == "study":
-        from pate_cli.reproduce.study import parameters, run_study
-
         parameters(recipe, options.overrides, quick=quick)
         with reporting(recipe.name, "steps") as advance:
             return run_study(recipe, options.overrides, quick=quick, advance=advance)
-    from pate_cli.engine.finished import PLACE
-    from pate_cli.engine.plan import make_plan
-    from pate_cli.engine.schedule import run
-    from pate_cli.reproduce.assemble import assemble
-    from pate_cli.reproduce.figures import check_figure
-    from pate_cli.reproduce.verdicts import check_claim
-
     for figure in recipe.figures:
         check_figure(figure, recipe.name)
     for claim in recipe.claims:
         check_claim(claim, recipe.name)
     plan = make_plan(recipe, options.overrides, quick=quick)
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
-        results = run(plan, directory / PLACE, force=options.force, advance=advance)
+        results = schedule.run(plan, directory / PLACE, force=options.force, advance=advance)
     return assemble(plan, results)
 
 
 def _report(findings: Findings) -> None:
     """Print the table, and what the paper's observations came to; the reasons are in the report."""
-    from collections import Counter
-
-    from pate_cli.console import out
-
     findings.table.show()
     counts = Counter(verdict.verdict for verdict in findings.rows)
     if counts:
