@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,8 @@ from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.streams import Streams
-from pate_cli.teachers.kept import Lesson
+from pate_cli.students.metrics import measure
+from pate_cli.teachers.kept import KeptVotes
 from pate_cli.types import (
     Answers,
     Dataset,
@@ -38,8 +41,8 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["Outcome", "Prepared", "Publication", "Streams", "Trained"]
-__all__ += ["prepare", "release", "run_repeat", "split_of", "teaching_key", "train"]
+__all__ = ["Outcome", "Part", "Prepared", "Publication", "Streams", "Trained"]
+__all__ += ["join", "prepare", "release", "run_repeat", "split_of", "teaching_key", "train", "train_part"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,25 @@ class Trained:
     votes: Votes
     teacher_accuracy: float
     ceilings: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Part:
+    """What some of the teachers of one repeat say. PRIVATE.
+
+    Attributes
+    ----------
+    counts : ndarray of int64, shape (m, C)
+        Of their votes on the public points.
+    right : int
+        How many of their votes on the test split are right. Not differentially private.
+    failures : Failures
+        Of these teachers: whether the learner failed on every part is for whoever has all of them.
+    """
+
+    counts: IntArray
+    right: int
+    failures: teachers.Failures
 
 
 @dataclass(frozen=True)
@@ -135,9 +157,6 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
         sizes.n_private, size=t.size, count=_count(config, dataset, sizes, delta)
     )
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
-    if config.release:  # once private records are looked at, it is too late to say that it cannot learn
-        shape = (sizes.n_private // n_teachers, dataset.n_features)
-        learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse, shape=shape)
     students.check_student(s.estimator, s.params, n_classes=dataset.n_classes, sparse=sparse)
     setting = Setting(
         eps=config.eps,
@@ -156,6 +175,9 @@ def prepare(config: RunConfig, dataset: Dataset) -> Prepared:
     plan: mechanisms.Plan = mechanisms.find(config.mechanism.name).plan(config.mechanism.options, setting)
     if config.release:
         plan = plan.for_release(setting)
+        if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
+            shape, C = (sizes.n_private // n_teachers, dataset.n_features), dataset.n_classes
+            learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
     if dataset.unit is not None and not plan.protects_units:
         accepted = f"null with mechanism={plan.name}, whose proof is for single records"
         raise ConfigError("dataset.unit", dataset.unit, f"{accepted}; with a unit: {mechanisms.UNITS}")
@@ -198,6 +220,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     released = _release(run, split, private, SeededNoise(streams.noise), streams)
     student, fit = _student(run, split, released, streams)
     answers = released.answers
+    accuracy, metrics = measure(student, split.test.X, split.test.y, run.dataset.classes)
     result = RepeatResult(
         repeat=repeat,
         n_teachers=run.n_teachers,
@@ -207,8 +230,9 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         delta=run.delta,
         eps_ex_post=released.spent.eps,
         eps_odometer=(released.odometer or budget.spent).eps,
-        accuracy=_accuracy(student, split),
+        accuracy=accuracy,
         diagnostics=_diagnostics(run, split, trained, answers, fit)
+        | metrics
         | released.not_private
         | run.plan.measure(student, split.test),
         seconds=time.perf_counter() - started,
@@ -246,16 +270,24 @@ def release(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # made from private records
-            split, ensemble = _train(run, streams, strict=False)
-            votes = ensemble.votes(split.public.X)
+            if run.plan.asks_votes:
+                split, ensemble = _train(run, streams, strict=False)
+                votes = ensemble.votes(split.public.X)
+                private = Private(split.private, lambda: votes)
+            else:
+                split = split_of(run, streams)
+                private = Private(split.private)
     except Exception:  # whatever it is, its message may quote a record
         raise RuntimeError("no votes (why may be private)") from None
-    released = _release(run, split, Private(split.private, lambda: votes), noise(), streams)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        released = _release(run, split, private, noise(), streams)
     try:
         student, problem = _student(run, split, released, streams)[0], None
     except ConfigError as error:  # the answers are paid for, and public
         student, problem = None, str(error)
-    return Publication(split.public, released.answers, student, split.encoder, released.spent, problem)
+    spent = replace(released.spent, data_dependent=True)  # a report, be it the budget itself
+    return Publication(split.public, released.answers, student, split.encoder, spent, problem)
 
 
 def _release(run: Prepared, split: Split, private: Private, noise: Noise, streams: Streams) -> Released:
@@ -271,7 +303,7 @@ def teaching_key(config: RunConfig) -> Hashable:
     return repr((config.dataset, config.split, t, config.seed, chosen_from))
 
 
-def train(run: Prepared, repeat: int, kept: Lesson | None = None) -> Trained:
+def train(run: Prepared, repeat: int, kept: KeptVotes | None = None) -> Trained:
     """Split, train the teachers and let them vote; only split, with the votes kept from before."""
     streams = Streams.of(run.config.seed, repeat)
     if kept is not None:  # private features are not even put together
@@ -281,11 +313,38 @@ def train(run: Prepared, repeat: int, kept: Lesson | None = None) -> Trained:
     return Trained(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
 
 
+def train_part(run: Prepared, repeat: int, only: range, split: Split | None = None) -> Part:
+    """Train some of the teachers of a repeat, who are what they would be among all; `join` joins parts."""
+    split, ensemble = _train(run, Streams.of(run.config.seed, repeat), split, only, strict=False)
+    on_test, y = ensemble.votes(split.test.X).counts, split.test.y
+    votes, failures = ensemble.votes_and_failures(split.public.X)
+    return Part(votes.counts, int(on_test[np.arange(len(y)), y].sum()), failures)
+
+
+def join(run: Prepared, split: Split, parts: Sequence[Part]) -> Trained:
+    """Give what `train` would, from parts that make up all teachers of a repeat.
+
+    Raises
+    ------
+    ConfigError
+        If the learner failed on every part.
+    """
+    reduce(add, (part.failures for part in parts)).check()
+    counts: IntArray = np.sum([part.counts for part in parts], axis=0)
+    right = sum(part.right for part in parts)
+    return Trained(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)
+
+
 def _train(
-    run: Prepared, streams: Streams, only: range | None = None, *, strict: bool = True
+    run: Prepared,
+    streams: Streams,
+    split: Split | None = None,
+    only: range | None = None,
+    *,
+    strict: bool = True,
 ) -> tuple[Split, teachers.Ensemble]:
     config, n_classes = run.config, run.dataset.n_classes
-    split = split_of(run, streams)
+    split = split_of(run, streams) if split is None else split
     learner = learners.make_learner(
         config.teacher.estimator, config.teacher.params, seed=None, n_classes=n_classes
     )

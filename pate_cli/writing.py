@@ -24,7 +24,9 @@ _DESCRIPTORS = ("/proc/", "/dev/fd")
 _MOST_LINKS = 40  # as the kernel follows
 
 
-def write_file(path: str | Path, content: str | bytes, *, sync: bool = True) -> Path:
+def write_file(
+    path: str | Path, content: str | bytes, *, sync: bool = True, permissions: int | None = None
+) -> Path:
     """Write a file; its directory has to be there.
 
     Parameters
@@ -36,6 +38,9 @@ def write_file(path: str | Path, content: str | bytes, *, sync: bool = True) -> 
     sync : bool
         Whether it has to outlast a power cut. Without, a process that is killed still loses nothing, but
         whoever reads the file after a power cut must be able to tell that it is not whole.
+    permissions : int, optional
+        Of a regular file, as 0o600, and of nothing wider at any moment. Default: those of an earlier file,
+        or what the umask leaves.
 
     Raises
     ------
@@ -47,7 +52,7 @@ def write_file(path: str | Path, content: str | bytes, *, sync: bool = True) -> 
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
     mode = _mode(path)
     if mode is None or (stat.S_ISREG(mode) and not _is_descriptor(path)):
-        _replace(path, data, mode, sync=sync)
+        _replace(path, data, mode, sync=sync, permissions=permissions)
     elif stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     else:
@@ -153,16 +158,18 @@ def _is_descriptor(path: Path) -> bool:
     return False
 
 
-def _replace(path: Path, data: bytes, mode: int | None, *, sync: bool) -> None:
+def _replace(path: Path, data: bytes, mode: int | None, *, sync: bool, permissions: int | None) -> None:
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     real = _real(path)
     temporary = real.parent / f".{secrets.token_hex(8)}.tmp"
+    final = permissions if permissions is not None or mode is None else stat.S_IMODE(mode)
+    first = 0o666 if final is None else 0o600  # narrowed by the umask; never wider than it will be
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, first)) as file:
             file.write(data)
-            if mode is not None:
-                os.chmod(temporary, stat.S_IMODE(mode))
+            if final is not None:
+                os.chmod(temporary, final)
             if sync:
                 file.flush()
                 os.fsync(file.fileno())
@@ -196,10 +203,12 @@ def _probe(directory: Path) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    # Makes the new name survive a power cut; not every system lets a directory be opened.
-    with contextlib.suppress(OSError):
+    # Makes the new name survive a power cut; not every directory can be opened, but one that is must obey.
+    try:
         descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -286,10 +286,10 @@ def piped(private, public):
     ones = np.linspace(0, run.n_teachers, public.n_points).astype(int)
     held = Holdout(public.X, (ones > run.n_teachers / 2).astype(np.int64))
     split = Split(private, public, held, held, 9)
-    taught = pipeline.Trained(
+    trained = pipeline.Trained(
         split, Votes(np.column_stack([run.n_teachers - ones, ones]), run.n_teachers), 0.5
     )
-    return pipeline.run_repeat(run, 0, taught).student.decision_function(public.X)
+    return pipeline.run_repeat(run, 0, trained).student.decision_function(public.X)
 
 
 def private_records_move_the_student(learn):
@@ -313,9 +313,9 @@ def test_seeded_bug_noise_aware_student_with_a_length_scale_from_private_records
     assert not private_records_move_the_student(piped)
     right = pipeline.run_repeat
 
-    def run_repeat(run, repeat, taught):
-        monkeypatch.setattr(noise_aware, "Landmarks", _private_landmarks(taught.split.private))
-        return right(run, repeat, taught)
+    def run_repeat(run, repeat, trained):
+        monkeypatch.setattr(noise_aware, "Landmarks", _private_landmarks(trained.split.private))
+        return right(run, repeat, trained)
 
     monkeypatch.setattr(pipeline, "run_repeat", run_repeat)
     assert private_records_move_the_student(piped)

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from pate_cli import cli
 from pate_cli.errors import InputError
-from pate_cli.report import MeanAccuracy, RunRecord, write_record
+from pate_cli.report import Interval, RunRecord, write_record
 from pate_cli.students import save_student
 from pate_cli.writing import check_directory, check_file, write_file, write_output
 
@@ -26,7 +26,7 @@ AUDIT = ["audit", "mechanism=svt", "mechanism.cutoff=2", "delta=0.01", "--runs",
 def place(tmp_path, monkeypatch):
     """A run, a student and data for it."""
     monkeypatch.chdir(tmp_path)
-    accuracy = MeanAccuracy(0.9, 0.01, 3)
+    accuracy = Interval(0.9, 0.01, 3)
     write_record("run", RunRecord(status="ok", dataset="a9a", mechanism="svt", config={}, accuracy=accuracy))
     student = DecisionTreeClassifier().fit(np.eye(2), [0, 1])
     save_student("s.skops", student, classes=("no", "yes"), n_features=2, encoder=None, meta={})

@@ -29,6 +29,15 @@ _RECORDS = 100_000
 _FEATURES = 2
 _DELTA = 1e-5
 
+_OTHERS = ("compute", "cache", "release", "ledger", "repeats", "hydra")
+_UNUSED = dict.fromkeys(_OTHERS, "not used by pate audit") | {
+    "dataset": "pate audit loads no data; --queries, --records and --classes say what there is",
+    "split": "pate audit loads no data; --queries and --records say what there is",
+    "seed": "here it is --seed N",
+    "teacher.size": "here it is --teachers N, or teacher.count=N",
+}
+"""Keys that an audit does not use."""
+
 
 def main(argv: list[str]) -> int:
     """Run `pate audit`.
@@ -141,6 +150,7 @@ def _config(options: argparse.Namespace) -> RunConfig:
     from pate_cli import config
     from pate_cli.config import composition
 
+    composition.refuse_unused(options.overrides, _UNUSED)
     argv = [*(["--config-dir", options.config_dir] if options.config_dir else []), *options.overrides]
     (job,) = composition.jobs(composition.parse_argv(argv))
     return config.parse(composition.compose(job, options.config_dir))

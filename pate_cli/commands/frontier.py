@@ -46,12 +46,13 @@ def main(argv: list[str]) -> int:
     check(directory, default=options.output is None)
 
     from pate_cli import console
+    from pate_cli.engine.finished import PLACE
     from pate_cli.engine.progress import reporting
     from pate_cli.engine.schedule import run
     from pate_cli.frontier.report import report
     from pate_cli.frontier.yardsticks import measure
 
-    work, force = directory / ".work", options.force
+    work, force = directory / PLACE, options.force
     with reporting("yardsticks", "repeats") as advance:
         failures = measure(plan, work, force=force, advance=advance)
     with reporting("frontier", f"repeats of {len(plan.ready)} rows") as advance:
@@ -94,8 +95,7 @@ def _parser(default: str) -> argparse.ArgumentParser:
 
 def _report(findings: Findings) -> None:
     from pate_cli.console import out
-    from pate_cli.report.grid import print_grid
 
-    print_grid(findings.table)
+    findings.table.show()
     for statement in findings.statements:
         out().print(f"- {statement}", markup=False, soft_wrap=True)

@@ -10,6 +10,22 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
+_OTHERS = (
+    "teacher",
+    "student",
+    "mechanism",
+    "compute",
+    "split",
+    "delta",
+    "repeats",
+    "seed",
+    "release",
+    "purpose",
+    "cache",
+)
+_UNUSED = dict.fromkeys((*_OTHERS, "hydra"), "not used by pate ledger init, which takes a dataset alone")
+_UNUSED["eps"] = "here it is --eps, and --delta"
+_KINDS = {"open": "total", "raise": "total raised", "release": "charge", "files": "files written"}
 _ROWS = 10
 """Open rows shown without `--rows`."""
 
@@ -35,6 +51,8 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     if options.command == "init":
         return _init(options)
+    if options.json:
+        return _show_json(options.ledger)
     return _show(options.ledger, all_rows=options.rows)
 
 
@@ -52,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     init.add_argument("--raise", dest="higher", action="store_true", help="raise the total of a ledger")
     show = commands.add_parser("show", help="totals, what is left, whose features are open, and every entry")
     show.add_argument("--rows", action="store_true", help="list all rows whose features are open")
+    show.add_argument("--json", action="store_true", help="everything, for a program to read")
     for command in (init, show):
         command.add_argument("--ledger", metavar="DIR", help="look here, not in PATE_LEDGER")
         command.set_defaults(config_dir=None)
@@ -65,6 +84,7 @@ def _init(options: argparse.Namespace) -> int:
     from pate_cli.console import out
     from pate_cli.release import open_ledgers
 
+    composition.refuse_unused(options.overrides, _UNUSED)
     config = composition.compose(options.overrides, options.config_dir)
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)
@@ -89,14 +109,45 @@ def _show(path: str | None, *, all_rows: bool) -> int:
     for ledger in ledgers:
         out().print(_summary(ledger), soft_wrap=True, markup=False)
         out().print(_open(ledger, all_rows=all_rows), soft_wrap=True, markup=False, highlight=False)
-        table = Table("time (UTC)", "entry", box=None, pad_edge=False)
+        table = Table("time (UTC)", "release", "entry", box=None, pad_edge=False)
         table.add_column("eps", justify="right")
         table.add_column("delta", justify="right")
         table.add_column("note")
         for entry in ledger.entries:
-            kind = {"open": "total", "raise": "total raised", "release": "release"}[entry.kind]
-            table.add_row(entry.time[:19], kind, f"{entry.eps:g}", f"{entry.delta:.6g}", entry.note)
+            cost = [f"{entry.eps:g}", f"{entry.delta:.6g}"] if entry.kind != "files" else ["", ""]
+            note = f"certificate {entry.note[:12]}" if entry.kind == "files" else entry.note
+            note += f"; {entry.purpose}" if entry.purpose else ""
+            table.add_row(entry.time[:19], entry.id, _KINDS[entry.kind], *cost, note)
         out().print(table)
+    return 0
+
+
+def _show_json(path: str | None) -> int:
+    import json
+    from dataclasses import asdict
+
+    from pate_cli.console import out
+    from pate_cli.release import open_ledgers
+    from pate_cli.release.ledger import shown
+
+    directory = open_ledgers(path)
+    content = [
+        {
+            **asdict(ledger),
+            **{
+                name: {"eps": shown(eps), "delta": shown(delta)}
+                for name, (eps, delta) in {
+                    "total": ledger.total,
+                    "spent": ledger.spent,
+                    "left": ledger.left,
+                }.items()
+            },
+            "unrecorded": ledger.unrecorded,
+        }
+        for ledger in directory.ledgers()
+    ]
+    text = json.dumps({"directory": str(directory.path), "ledgers": content}, indent=2)
+    out().out(text, highlight=False)
     return 0
 
 

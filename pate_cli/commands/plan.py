@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
     from pate_cli.engine.execution import CheckedRun
 
-__all__ = ["main"]
+__all__ = ["UNUSED", "main"]
+
+_SAME = "not used by pate plan, whose numbers are the same whatever it is"
+UNUSED = dict.fromkeys(("seed", "compute", "cache", "ledger", "hydra"), _SAME)
+"""Keys that no public number depends on."""
 
 _USAGE = """\
 usage: pate plan [-m] [GROUP=OPTION ...] [KEY=VALUE ...]
@@ -26,6 +30,9 @@ noise, thresholds and how many teachers they need. Takes the arguments of
   pate plan dataset=mushroom mechanism=gaussian eps=0.5 teacher.size=50
   pate plan -m mechanism=svt eps=0.5,1,2 mechanism.cutoff=1,10
   pate plan --theory dataset=mushroom eps=1.0   # what the papers' theorems say of such a run
+
+Where and when the work is done makes no difference to them: seed, compute, cache,
+ledger and hydra.* are refused.
 
 Everything shown is computed from sizes and the configuration, never from records
 or votes, so showing it costs no privacy. Exit code 2 where the run would be refused.
@@ -62,8 +69,9 @@ def main(argv: list[str]) -> int:
         console.out().print(_USAGE, end="", soft_wrap=True, markup=False)
         return 0
     line = composition.parse_argv(argv)
-    if line.only_shows:
+    if line.only_shows or line.force:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
+    composition.refuse_unused(line.overrides, UNUSED)
     execution.forget()
     tables = []
     for raw in composition.compose_all(composition.jobs(line), line.config_dir):
@@ -122,12 +130,12 @@ def _teachers(run: CheckedRun) -> list[tuple[str, Any, str]]:
     if not p.n_teachers:
         return [("teachers", 0, "teachers: it has none")]
     public = p.plan.describe()
-    taught = next((public[key] for key in ("n_sampled", "n_relabelled") if public.get(key)), n)
-    taught -= public.get("n_holdout", 0)
-    least, more = divmod(taught, p.n_teachers)
+    trained_on = next((public[key] for key in ("n_sampled", "n_relabelled") if public.get(key)), n)
+    trained_on -= public.get("n_holdout", 0)
+    least, more = divmod(trained_on, p.n_teachers)
     rows: list[tuple[str, Any, str]] = [("teachers", p.n_teachers, "teachers")]
-    if taught != n:
-        rows.append(("records for teachers", taught, "records, of the private split"))
+    if trained_on != n:
+        rows.append(("records for teachers", trained_on, "records, of the private split"))
     return [*rows, ("records a teacher", f"{least} to {least + 1}" if more else least, "records")]
 
 
@@ -158,7 +166,7 @@ def _table(title: str, *columns: str) -> Table:
     )
     table.caption_justify = "left"
     for column in columns:
-        text = column in ("", "unit")
+        text = column in ("", "unit", "why")
         table.add_column(column, justify="left" if text else "right", no_wrap=not text)
     return table
 

@@ -6,6 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
+from pate_cli.commands.plan import UNUSED
 from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from pate_cli.theory import Quantity, TheoryProblem
 
 __all__ = ["main"]
+
+_SAME = "not used by pate plan --theory, whose numbers are the same whatever it is"
 
 
 def main(argv: list[str]) -> int:
@@ -40,6 +43,7 @@ def main(argv: list[str]) -> int:
 
     options = _parser().parse_intermixed_args(argv)
     line = composition.parse_argv(options.overrides)
+    composition.refuse_unused(line.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
     jobs = composition.jobs(line)
     execution.forget()
     problem = _problem(execution.checked(composition.compose(jobs[0], line.config_dir)), options)

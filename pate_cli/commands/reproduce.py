@@ -110,6 +110,7 @@ def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> 
         parameters(recipe, options.overrides, quick=quick)
         with reporting(recipe.name, "steps") as advance:
             return run_study(recipe, options.overrides, quick=quick, advance=advance)
+    from pate_cli.engine.finished import PLACE
     from pate_cli.engine.plan import make_plan
     from pate_cli.engine.schedule import run
     from pate_cli.reproduce.assemble import assemble
@@ -122,7 +123,7 @@ def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> 
         check_claim(claim, recipe.name)
     plan = make_plan(recipe, options.overrides, quick=quick)
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
-        results = run(plan, directory / ".work", force=options.force, advance=advance)
+        results = run(plan, directory / PLACE, force=options.force, advance=advance)
     return assemble(plan, results)
 
 
@@ -131,9 +132,8 @@ def _report(findings: Findings) -> None:
     from collections import Counter
 
     from pate_cli.console import out
-    from pate_cli.report.grid import print_grid
 
-    print_grid(findings.table)
+    findings.table.show()
     counts = Counter(verdict.verdict for verdict in findings.rows)
     if counts:
         out().print("rows: " + ", ".join(f"{count} {word}" for word, count in counts.items()), soft_wrap=True)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,12 @@ from typing import TYPE_CHECKING, Any
 from pate_cli import console
 from pate_cli.config import composition
 from pate_cli.config.composition import CommandLine
-from pate_cli.engine import repeats
+from pate_cli.engine import execution
+from pate_cli.engine.finished import PLACE, Finished, Identity
 from pate_cli.engine.parallel import die_with, terminable
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.engine.schedule import check_places
+from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.report import config_hash
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -28,6 +32,32 @@ __all__ = ["main"]
 
 _LAUNCHERS = ("joblib.", "submitit.")
 """Where the exceptions of a launcher come from that has lost a job's process."""
+
+_SINGLE = {"hydra.sweep": "is of a sweep (-m); of a run it is hydra.run.dir"}
+_SWEEP = {"hydra.run": "is of a single run; with -m it is hydra.sweep.dir"}
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is kept of a job that was checked; its data are let go.
+
+    Attributes
+    ----------
+    label, code : str
+        What its directory is named by.
+    release : bool
+    repeats : int
+        That finished ones may be found of; 0 for a release, and for a job that is infeasible.
+    identity : Identity or None
+    refusal : InfeasibleError or None
+    """
+
+    label: str
+    code: str
+    release: bool
+    repeats: int = 0
+    identity: Identity | None = None
+    refusal: InfeasibleError | None = None
 
 
 def main(argv: list[str]) -> int:
@@ -55,16 +85,15 @@ def main(argv: list[str]) -> int:
     if line.only_shows:
         _show(line, command)
         return 0
-    from pate_cli.engine import execution
-
+    composition.refuse_unused(line.overrides, _SWEEP if line.multirun else _SINGLE)
     execution.forget()
-    places: set[Any] = set()
     lists = composition.jobs(line)
-    names = [_name(execution.checked(raw), places) for raw in composition.compose_all(lists, line.config_dir)]
-    release = any(releases for *_, releases in names)
-    if release and line.multirun:
-        raise ConfigError("release", True, "false in a sweep (-m); releases are made one by one")
-    target = _target(line, lists[0], [(label, code) for label, code, _ in names])
+    jobs = _checked(line, lists)
+    release = any(job.release for job in jobs)
+    if release and (line.multirun or line.force):
+        option = "-m" if line.multirun else "--force"
+        raise ConfigError("release", True, f"false with {option}; releases are made one by one, and charged")
+    target, chosen = _target(line, lists[0], jobs)
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
     _check_writable(key, target)
     argv = [*line.argv, f"{key}={composition.quoted(str(target))}"]
@@ -72,9 +101,10 @@ def main(argv: list[str]) -> int:
         if target.exists() and any(target.iterdir()):
             raise ConfigError(key, str(target), "a new or an empty directory for a release")
         argv.append("hydra.output_subdir=null")  # which would hold paths of this machine
+    store = _store(target if chosen else Path("outputs").absolute(), jobs, force=line.force)
     try:
         with terminable(), _no_trace_if_refused(target):
-            _hydra(argv, command)
+            _hydra(argv, command, store)
     except KeyboardInterrupt:
         if target.exists():
             execution.show_table(target)
@@ -86,15 +116,58 @@ def main(argv: list[str]) -> int:
     return execution.show_table(target, n_jobs=len(lists))
 
 
+def _checked(line: CommandLine, lists: Sequence[Sequence[str]]) -> list[_Job]:
+    """Check every job, and where its work is to be done, before anything is written.
+
+    Raises
+    ------
+    InputError
+        Unless it is a point of a sweep that cannot work while others can.
+    """
+    jobs: list[_Job] = []
+    configs: dict[Any, Any] = {}  # one for each place of work
+    for raw in composition.compose_all(lists, line.config_dir):
+        try:
+            run = execution.checked(raw)
+        except InfeasibleError as error:
+            jobs.append(_Job("", config_hash(raw), raw["release"], refusal=error))
+            continue
+        config = run.config
+        if config.ledger is not None and not config.release:
+            raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
+        configs.setdefault((config.compute, config.cache), config)
+        repeats = 0 if config.release else config.repeats
+        jobs.append(_Job(run.label, run.config_hash, config.release, repeats, run.identity))
+    if all(job.refusal for job in jobs) and jobs[0].refusal:
+        raise jobs[0].refusal
+    check_places(configs.values())
+    return jobs
+
+
 def _show(line: CommandLine, command: Sequence[str]) -> None:
     """Let Hydra show what was asked for, after the checks that give better messages than its own."""
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
         for job in composition.jobs(line):
             composition.compose(job, line.config_dir)
-    _hydra(line.argv, command)
+    _hydra(line.argv, command, Finished(Path()))  # which nobody looks into
 
 
-def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
+def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> Finished:
+    """Where finished repeats are kept; says how many are there, or removes them if all is to be done anew."""
+    store = Finished(beside / PLACE)
+    store.sweep()
+    wanted = [(job.identity, repeat) for job in jobs if job.identity for repeat in range(job.repeats)]
+    if force:
+        for job in jobs:
+            if job.identity:
+                store.forget(job.identity, job.repeats)
+    elif found := sum(store.find(key, repeat, student=repeat == 0) is not None for key, repeat in wanted):
+        text = f"pate: {found} of {len(wanted)} repeats were done before; --force does them anew"
+        console.err().print(text, markup=False, soft_wrap=True)
+    return store
+
+
+def _hydra(argv: Sequence[str], command: Sequence[str], store: Finished) -> None:
     """Hand over to Hydra, which reads `sys.argv`."""
     import hydra
 
@@ -105,15 +178,13 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
         from hydra.types import RunMode
         from omegaconf import OmegaConf
 
-        from pate_cli.engine import execution
-
         raw: Any = OmegaConf.to_container(cfg, resolve=True)
         chosen = HydraConfig.get()
         if multiprocessing.parent_process() is not None:  # of hydra/launcher=joblib
             die_with(os.getppid())
         sweep = chosen.mode == RunMode.MULTIRUN
         try:
-            execution.execute(raw, Path(chosen.runtime.output_dir), sweep=sweep, command=command)
+            execution.execute(raw, Path(chosen.runtime.output_dir), store, sweep=sweep, command=command)
         except (InputError, OSError) as error:  # round Hydra, which would say more than one line
             raised.append(error)
 
@@ -121,7 +192,7 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
     sys.argv = ["pate", *argv]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
-        with _composed_once():
+        with composition.composed_once():
             hydra.main(version_base="1.3", config_path=str(composition.conf_dir()), config_name="config")(
                 job
             )()
@@ -135,25 +206,6 @@ def _hydra(argv: Sequence[str], command: Sequence[str]) -> None:
         raise raised[0]
 
 
-@contextmanager
-def _composed_once() -> Iterator[None]:
-    """Spare Hydra's sweeper a rehearsal of every job: `main` has composed them all by now."""
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-
-    sweeper_class: Any = BasicSweeper
-    rehearse = sweeper_class.validate_batch_is_legal
-
-    def unless_done(sweeper: Any, batch: Any) -> None:
-        if sweeper.params:  # jobs we have not seen, from a configuration of the user's
-            rehearse(sweeper, batch)
-
-    sweeper_class.validate_batch_is_legal = unless_done
-    try:
-        yield
-    finally:
-        sweeper_class.validate_batch_is_legal = rehearse
-
-
 def _say_lost(error: Exception) -> None:
     """Say that a process of the sweep died (killed, out of memory, out of time) before its job's end."""
     reason = next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -161,31 +213,20 @@ def _say_lost(error: Exception) -> None:
     console.err().print(text, markup=False, soft_wrap=True)
 
 
-def _name(run: Any, places: set[Any]) -> tuple[str, str, bool]:
-    """What a directory is named by, and whether it is a release; the run, with its data, is let go.
-
-    Where the work is to be done is checked, but not a place that is among `places` already.
-    """
-    if run.config.compute not in places:
-        repeats.check(run.prepared)
-        places.add(run.config.compute)
-    return run.label, run.config_hash, run.config.release
-
-
-def _target(line: CommandLine, first: Sequence[str], names: Sequence[tuple[str, str]]) -> Path:
-    """Directory of the run or the sweep: chosen by the user, or named by time and configuration."""
+def _target(line: CommandLine, first: Sequence[str], jobs: Sequence[_Job]) -> tuple[Path, bool]:
+    """Directory of the run or the sweep, named by time and configuration, unless the user has chosen one."""
     chosen = composition.chosen_directory(first, line.config_dir, multirun=line.multirun)
     if chosen is not None:
-        return Path(chosen).absolute()
-    label, code = names[0]
+        return Path(chosen).absolute(), True
+    label, code = jobs[0].label, jobs[0].code
     if line.multirun:
-        label = f"sweep-{len(names)}"
-        code = hashlib.sha256("".join(code for _, code in names).encode()).hexdigest()[:12]
+        label = f"sweep-{len(jobs)}"
+        code = hashlib.sha256("".join(job.code for job in jobs).encode()).hexdigest()[:12]
     now = datetime.now()
     target = Path("outputs", f"{now:%Y-%m-%d}", f"{now:%H-%M-%S-%f}-{label}-{code}").absolute()
     while target.exists():
         target = target.with_name(f"{target.name}-again")
-    return target
+    return target, False
 
 
 def _check_writable(key: str, target: Path) -> None:

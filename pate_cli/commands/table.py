@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,14 @@ from pate_cli.errors import DataError, InputError, one_line
 from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
-    from pate_cli.report import RunRecord, RunTable
+    from pate_cli.report import RunRecord
+    from pate_cli.report.table import Table
 
-FORMATS = ("console", "csv", "markdown", "latex")
-_BY_EXTENSION = {".csv": "csv", ".md": "markdown", ".tex": "latex"}
+FORMATS = ("console", "csv", "markdown", "latex", "html")
+_BY_EXTENSION = {".csv": "csv", ".md": "markdown", ".tex": "latex", ".html": "html"}
+
+
+_WIDTH = 120  # of a terminal's table in a file
 
 
 def main(argv: list[str]) -> int:
@@ -31,14 +34,25 @@ def main(argv: list[str]) -> int:
     from pate_cli.report import run_table
 
     outputs = _outputs(options.output, options.format)
-    table = run_table(_collect(options.paths))
-    if not outputs:
-        _print(table, options.format or "console")
+    by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
+    terminal = not outputs and options.format in (None, "console")
+    width = out().width if terminal else _WIDTH if "console" in (form for _, form in outputs) else None
+    table = run_table(
+        _collect(options.paths), by=by, pivot=options.pivot, metrics=options.metrics, width=width
+    )
+    if terminal:
+        table.show()
+    elif not outputs:
+        # Console.out neither wraps nor reads markup: the text arrives as it is, but for
+        # signs the terminal does not have.
+        encoding = out().encoding
+        text = _render(table, options.format).encode(encoding, "replace").decode(encoding)
+        out().out(text, end="", highlight=False)
     for path, form in outputs:
         write_output(path, _render(table, form))
-    if table.left_out and (outputs or options.format == "csv"):
+    if table.remarks and "left out" in table.remarks[0] and (outputs or options.format == "csv"):
         # CSV has no place for it, and a file does not show it to who is at the terminal.
-        err().print(table.remarks()[0], markup=False)
+        err().print(table.remarks[0], markup=False)
     return 0
 
 
@@ -46,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate table",
         description="Collect runs into one table: dataset, mechanism, teachers, queries answered of asked, "
-        "eps, eps_ex_post, accuracy and its 95% confidence interval, non-private ceiling.",
+        "eps, eps_ex_post, accuracy and its 95% confidence interval (Student's t), non-private ceiling, and "
+        "every setting in which the runs differ.",
         epilog="Example: pate table outputs multirun --output runs.csv --output runs.tex",
     )
     parser.add_argument(
@@ -57,12 +72,26 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--format", choices=FORMATS, help="default: console, or the extension of FILE")
     parser.add_argument(
+        "--by",
+        metavar="KEY,...",
+        help="a row for each value of these settings (dataset, mechanism, teacher, student, eps, seed, data, "
+        "or a dotted name as split.public), averaged over the runs that agree in them",
+    )
+    parser.add_argument(
+        "--pivot", metavar="KEY", help="a column for each value of this setting, as in --pivot eps"
+    )
+    parser.add_argument(
+        "--metrics",
+        action="store_true",
+        help="balanced accuracy, ROC AUC, log loss, calibration and the recall of each class, too",
+    )
+    parser.add_argument(
         "--output",
         action="append",
         default=[],
         type=Path,
         metavar="FILE",
-        help="write to FILE (.csv, .md or .tex) instead of the terminal; may be given several times",
+        help="write to FILE (.csv, .md, .tex or .html) instead of the terminal; may be given several times",
     )
     return parser
 
@@ -107,33 +136,17 @@ def _collect(names: list[str]) -> list[RunRecord]:
     return found.records
 
 
-def _render(table: RunTable, form: str) -> str:
-    from pate_cli.report import to_console, to_csv, to_latex, to_markdown
+def _render(table: Table, form: str) -> str:
+    if form == "html":
+        from pate_cli.report.page import document
 
-    if form == "console":
-        import io
+        return document("Runs", [table.to_html()])
+    if form != "console":
+        return {"csv": table.to_csv, "markdown": table.to_markdown, "latex": table.to_latex}[form]()
+    import io
 
-        from rich.console import Console
+    from rich.console import Console
 
-        page = io.StringIO()
-        to_console(table, Console(file=page, width=120, color_system=None))
-        return page.getvalue()
-    renderers: dict[str, Callable[[RunTable], str]] = {
-        "csv": to_csv,
-        "markdown": to_markdown,
-        "latex": to_latex,
-    }
-    return renderers[form](table)
-
-
-def _print(table: RunTable, form: str) -> None:
-    if form == "console":
-        from pate_cli.report import to_console
-
-        to_console(table, out())
-    else:
-        # Console.out neither wraps nor reads markup: the text arrives as it is, but for
-        # signs the terminal does not have.
-        encoding = out().encoding
-        text = _render(table, form).encode(encoding, "replace").decode(encoding)
-        out().out(text, end="", highlight=False)
+    page = io.StringIO()
+    table.show(Console(file=page, width=_WIDTH, color_system=None))
+    return page.getvalue()

@@ -6,7 +6,7 @@ import copy
 import difflib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 __all__ = ["CommandLine", "chosen_directory", "compose", "compose_all", "conf_dir", "jobs", "packaged"]
-__all__ += ["parse_argv", "quoted"]
+__all__ += ["composed_once", "parse_argv", "quoted", "refuse_unused"]
 
 _FREE = re.compile(r"^(teacher|student)\.params[.=]")
 _OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
@@ -54,6 +54,8 @@ class CommandLine:
         A directory of the user's own configs.
     only_shows : bool
         Whether Hydra is only asked to show something (`--help`, `--cfg`, `--info`, ...).
+    force : bool
+        Whether what is done already is to be done again (`--force`).
     """
 
     argv: list[str]
@@ -61,6 +63,7 @@ class CommandLine:
     multirun: bool
     config_dir: str | None
     only_shows: bool
+    force: bool = False
 
 
 def packaged(name: str) -> Path:
@@ -90,8 +93,9 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
 
     parser = get_args_parser()
     parser.error = refuse  # type: ignore[assignment, method-assign]
+    force = "--force" in argv  # ours; Hydra has no such option
     # teacher.params holds whatever the learner takes, so its keys need not exist before
-    argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv]
+    argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv if arg != "--force"]
     args = parser.parse_intermixed_args(argv)
     options = list(argv)
     for override in args.overrides:
@@ -115,7 +119,49 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
         bool(args.multirun),
         args.config_dir,
         any(getattr(args, name) for name in _SHOWS),
+        force,
     )
+
+
+def refuse_unused(given: Sequence[str], unused: Mapping[str, str]) -> None:
+    """Refuse overrides of keys that a command does not use: ignored in silence they would mislead.
+
+    Parameters
+    ----------
+    given : sequence of str
+        Overrides as typed.
+    unused : mapping of str to str
+        Why each key, and all below it, is of no use here.
+
+    Raises
+    ------
+    InputError
+        Names the override.
+    """
+    for text in given:
+        key = text.partition("=")[0].lstrip("+~")
+        for name, why in unused.items():
+            if key == name or key.startswith((f"{name}.", f"{name}/", f"{name}@")):
+                raise InputError(f"{shortened(text)}: {why}")
+
+
+@contextmanager
+def composed_once() -> Iterator[None]:
+    """Spare Hydra's sweeper a rehearsal of every job, where all have been composed by now."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+
+    sweeper_class: Any = BasicSweeper
+    rehearse = sweeper_class.validate_batch_is_legal
+
+    def unless_done(sweeper: Any, batch: Any) -> None:
+        if sweeper.params:  # jobs we have not seen, from a configuration of the user's
+            rehearse(sweeper, batch)
+
+    sweeper_class.validate_batch_is_legal = unless_done
+    try:
+        yield
+    finally:
+        sweeper_class.validate_batch_is_legal = rehearse
 
 
 def quoted(text: str) -> str:

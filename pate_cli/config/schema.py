@@ -32,7 +32,7 @@ __all__ = [
 
 _TOP = (
     *("dataset", "teacher", "student", "mechanism", "compute"),
-    *("eps", "delta", "repeats", "seed", "split", "release", "ledger", "cache"),
+    *("eps", "delta", "repeats", "seed", "split", "release", "purpose", "ledger", "cache"),
 )
 _SPLIT = ("private", "public", "budget", "mode", "public_from_private")
 _COMPUTE_KEYS = {"local": ("name", "workers"), "dask": ("name", "workers", "address")}
@@ -40,6 +40,7 @@ _EPS = 1e-6, 500.0
 """Between these every calibration is exact to the last digits: e^eps and its square are floats."""
 
 _REPEATS = 1_000_000
+_PURPOSE = 200
 _SEED = 2**128 - 1
 """NumPy's `SeedSequence` mixes 128 bits; a longer seed is a mistake."""
 
@@ -152,6 +153,7 @@ class RunConfig:
     repeats: int
     seed: int
     release: bool = False
+    purpose: str | None = None
     ledger: str | None = None
     cache: bool = False
 
@@ -208,11 +210,14 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         repeats=_required("repeats", raw.get("repeats"), low=1, high=_REPEATS),
         seed=_required("seed", raw.get("seed"), low=0, high=_SEED),
         release=_flag("release", raw.get("release", False)),
+        purpose=_purpose(raw.get("purpose")),
         ledger=_directory("ledger", raw.get("ledger")),
         cache=_flag("cache", raw.get("cache", False)),
     )
     if config.release:
         _check_release(config)
+    elif config.purpose is not None:
+        raise ConfigError("purpose", config.purpose, "null without release=true: only a release has one")
     return config
 
 
@@ -285,6 +290,16 @@ def _flag(key: str, value: Any) -> bool:
 def _directory(key: str, value: Any) -> str | None:
     if value is not None and (not isinstance(value, str) or not value):
         raise ConfigError(key, value, "a directory, or null")
+    return value
+
+
+def _purpose(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or len(value) > _PURPOSE or not value.isprintable():
+        raise ConfigError(
+            "purpose", value, f"what a release is for, one line of at most {_PURPOSE} characters"
+        )
     return value
 
 

@@ -11,28 +11,34 @@ import multiprocessing
 import time
 import traceback
 from bisect import insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pate_cli import console, report
+from pate_cli import console, datasets, report
 from pate_cli.config import DatasetConfig, RunConfig, parse
-from pate_cli.engine import repeats
+from pate_cli.datasets.content import fingerprint
+from pate_cli.engine import schedule
+from pate_cli.engine.finished import Finished, Identity, Unit, identity
 from pate_cli.engine.parallel import terminable
-from pate_cli.errors import ConfigError, InputError
-from pate_cli.types import Dataset, RepeatResult
-
-if TYPE_CHECKING:
-    from pate_cli.engine.votes import Shelf
-    from pate_cli.pipeline import Outcome, Prepared
+from pate_cli.engine.progress import reporting
+from pate_cli.engine.schedule import Done, Row
+from pate_cli.engine.votes import VoteStore
+from pate_cli.errors import InfeasibleError, InputError
+from pate_cli.pipeline import Prepared, prepare
+from pate_cli.release.making import release
+from pate_cli.types import Dataset
+from pate_cli.writing import write_file
 
 __all__ = ["CheckedRun", "checked", "execute", "forget", "show_table"]
 
 _PAUSE = 1.0
 """Least seconds between two writings of `repeats.csv`."""
+
+_UNFINISHED = "not done: it still goes on, or was killed; finished repeats are in repeats.csv"
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,17 @@ class CheckedRun:
     config: RunConfig
     config_hash: str
     prepared: Prepared
+    identity: Identity
 
     @property
     def label(self) -> str:
         """Dataset and mechanism, for the name of a directory."""
         return f"{self.config.dataset.name}-{self.config.mechanism.label}"
+
+    @property
+    def row(self) -> Row:
+        """The only row of the run."""
+        return Row(self.label, self.prepared, self.identity, with_student=True)
 
 
 def checked(raw: dict[str, Any]) -> CheckedRun:
@@ -64,30 +76,37 @@ def checked(raw: dict[str, Any]) -> CheckedRun:
 def _checked(text: str, state: tuple[int, ...]) -> CheckedRun:
     raw = json.loads(text)
     config = parse(raw)
-    if config.cache:
-        from pate_cli.engine.cache import learner_version
-        from pate_cli.engine.votes import check_cache
-
-        check_cache()
-        learner_version(config.teacher.estimator)  # sees its source before anybody else imports it
     dataset = _dataset(config.dataset)
-    from pate_cli.pipeline import prepare
-
-    return CheckedRun(config, report.config_hash(raw), prepare(config, dataset))
+    known = identity(raw, fingerprint(dataset))  # before its learners are imported by anybody else
+    return CheckedRun(config, report.config_hash(raw), prepare(config, dataset), known)
 
 
 def forget() -> None:
-    """Forget configurations and data seen before: files may have changed since."""
+    """Forget configurations, data and votes seen before: files may have changed since."""
     _checked.cache_clear()
     _load.cache_clear()
-    _shelf.cache_clear()
     _say_once.cache_clear()
+    _votes.cache_clear()
 
 
-def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Sequence[str]) -> None:
+def execute(
+    raw: dict[str, Any], directory: Path, store: Finished, *, sweep: bool, command: Sequence[str]
+) -> None:
     """Run one configuration and leave its files in `directory`.
 
     Files: `result.json`, `repeats.csv` (repeats as they finish), `student.skops` (of the first repeat).
+
+    Parameters
+    ----------
+    raw : dict
+        The composed configuration.
+    directory : Path
+    store : Finished
+        Repeats that are found here are not done again. A release does not look.
+    sweep : bool
+        Whether it is one job of several.
+    command : sequence of str
+        As typed.
 
     Raises
     ------
@@ -95,8 +114,6 @@ def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Seque
         Outside a sweep. Within one no failure is raised: it is recorded, and the other jobs go on.
     """
     if raw.get("release"):  # public files only: not even the record of a failure
-        from pate_cli.release.making import release
-
         release(checked(raw).prepared, raw, directory)
         return
     files = _Files(directory, raw, command)
@@ -105,20 +122,23 @@ def execute(raw: dict[str, Any], directory: Path, *, sweep: bool, command: Seque
         files.start(run)
         for remark in run.prepared.remarks:
             _say_once(f"pate: {remark}")
+        # jobs of a sweep side by side would write over each other's bar
+        shown = console.err().is_terminal and multiprocessing.parent_process() is None
         with (
             terminable(),
-            _progress(run) as tell,
-            contextlib.closing(repeats.outcomes(run.prepared, tell, _shelf())) as outcomes,
+            reporting(f"{run.label} eps={run.config.eps:g}", "repeats", shown=shown) as advance,
+            contextlib.closing(schedule.do([run.row], store, _votes(), advance, strict=True)) as results,
         ):
-            for outcome in outcomes:
-                files.add(outcome)
+            for done in results:
+                files.add(done)
         files.finish("ok")
     except KeyboardInterrupt:
         files.finish("interrupted", f"interrupted after {len(files.done)} of {raw.get('repeats')} repeats")
         raise
     except (InputError, OSError) as error:  # the user's to mend, or a full disk: one line says it
         with contextlib.suppress(OSError):
-            files.finish("error", str(error))
+            infeasible = sweep and isinstance(error, InfeasibleError)
+            files.finish("infeasible" if infeasible else "error", str(error))
         if not sweep:
             raise
     except Exception as error:
@@ -130,7 +150,7 @@ class _Files:
     """The files of one run, kept up to date while it goes on."""
 
     def __init__(self, directory: Path, raw: dict[str, Any], command: Sequence[str]) -> None:
-        self.done: list[RepeatResult] = []
+        self.done: list[Unit] = []
         self._directory = directory
         self._raw = raw
         self._command = command
@@ -142,49 +162,33 @@ class _Files:
         for name in ("repeats.csv", "student.skops"):  # of an earlier run in the same place
             (self._directory / name).unlink(missing_ok=True)
         self._run = run
-        self._record(
-            "running", "not done: it still goes on, or was killed; finished repeats are in repeats.csv"
-        )
+        self._record("running", _UNFINISHED)
 
-    def add(self, outcome: Outcome) -> None:
-        if outcome.result.repeat == 0:
-            self._save_student(outcome)
-        insort(self.done, outcome.result, key=lambda result: result.repeat)
+    def add(self, done: Done) -> None:
+        if done.student is not None:
+            write_file(self._directory / "student.skops", done.student)
+        if done.unit is not None:
+            insort(self.done, done.unit, key=lambda unit: unit.repeat)
         if time.monotonic() - self._written >= _PAUSE:
-            report.write_repeats(self._directory, self.done)
+            self._write_repeats()
             self._written = time.monotonic()
 
     def finish(self, status: str, message: str | None = None) -> None:
         if self.done:
-            report.write_repeats(self._directory, self.done)
+            self._write_repeats()
         self._record(status, message)
 
-    def _save_student(self, outcome: Outcome) -> None:
-        from pate_cli.students import save_student
-
-        if self._run is None:
-            raise RuntimeError("a repeat before its run has started")
-        prepared = self._run.prepared
-        guarantee = prepared.plan.guarantee
-        try:
-            save_student(
-                self._directory / "student.skops",
-                outcome.student,
-                classes=prepared.dataset.classes,
-                n_features=getattr(outcome.student, "n_features_in_", prepared.dataset.n_features),
-                encoder=outcome.encoder,
-                meta={"dataset": prepared.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
-            )
-        except ConfigError as error:
-            # a disk that fills up is not what the user typed
-            raise error.__cause__ if isinstance(error.__cause__, OSError) else error from error
+    def _write_repeats(self) -> None:
+        report.write_repeats(self._directory, [unit.result for unit in self.done])
 
     def _record(self, status: str, message: str | None) -> None:
         raw, run = self._raw, self._run
-        summary: dict[str, Any] = dict(vars(report.summarise(self.done)))
+        summary: dict[str, Any] = dict(vars(report.summarise([unit.result for unit in self.done])))
         if run is not None and not self.done:
             p = run.prepared
             summary |= {"eps": p.plan.guarantee.eps, "delta": p.delta, "n_teachers": p.n_teachers}
+        if status == "infeasible":
+            summary["eps"] = float(raw["eps"])  # what was asked for, to tell it from the other points
         seed = raw.get("seed")
         record = report.RunRecord(
             status=status,
@@ -229,8 +233,9 @@ def show_table(directory: Path, *, n_jobs: int = 1) -> int:
     """
     found = report.find_records([directory])
     if found.records:
-        report.to_console(report.run_table(found.records), console.out())
-    bad = sum(record.status != "ok" for record in found.records) + len(found.unreadable)
+        report.run_table(found.records, width=console.out().width).show()
+    fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
+    bad = sum(record.status not in fine for record in found.records) + len(found.unreadable)
     lost = max(0, n_jobs - len(found.records) - len(found.unreadable))
     for path, reason in found.unreadable:
         console.err().print(f"pate: {path}: {reason}", markup=False, soft_wrap=True)
@@ -266,28 +271,10 @@ def _state(config: DatasetConfig) -> tuple[int, ...]:
 
 @lru_cache(maxsize=2)
 def _load(name: str, options: str, state: tuple[int, ...]) -> Dataset:
-    from pate_cli import datasets
-
     return datasets.load(name, **json.loads(options))
 
 
 @lru_cache(maxsize=1)
-def _shelf() -> Shelf:
+def _votes() -> VoteStore:
     """Votes that the jobs of one command share."""
-    from pate_cli.engine.votes import Shelf
-
-    return Shelf()
-
-
-@contextlib.contextmanager
-def _progress(run: CheckedRun) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal, nothing otherwise; tell what it gives how many repeats are done."""
-    if not console.err().is_terminal or multiprocessing.parent_process() is not None:
-        yield lambda _: None  # jobs of a sweep side by side would write over each other's
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console.err(), transient=True) as bar:
-        task = bar.add_task(f"{run.label} eps={run.config.eps:g}", total=run.config.repeats)
-        yield lambda done: bar.update(task, completed=done)
+    return VoteStore()

@@ -1,33 +1,42 @@
 """What is kept of one repeat of one row, so that work done is never done again.
 
-A unit is a small JSON file, named after everything its numbers depend on. It is
-written whole or not at all, and read only if it is what it should be.
+A unit is a small JSON file, named after everything its numbers depend on. It is written whole or not at
+all, and read only if every number in it is as it was written. No release reads or writes one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import math
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pate_cli.engine.cache import code_version, learner_version, library_versions
+from pate_cli import mechanisms
+from pate_cli.engine.cache import code_version, learner_version, library_versions, module_version
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.pipeline import Outcome
 from pate_cli.report import config_hash
 from pate_cli.report.provenance import plain
+from pate_cli.types import RepeatResult
 from pate_cli.writing import write_file
 
-if TYPE_CHECKING:
-    from pate_cli.pipeline import Outcome
+__all__ = ["PLACE", "Finished", "Identity", "Unit", "identity"]
 
-__all__ = ["Identity", "Unit", "identity"]
+PLACE = ".finished"
+"""Name of the directory of finished repeats, beside the results they went into."""
 
-_SCHEMA = 1
+_SCHEMA = 2
+_MODULE = "module"  # before the name of one, among the names of learners
 _UNTOLD = "untold"
+_OLD = 3600.0
+"""Seconds after which a temporary file is nobody's."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +54,8 @@ class Identity:
     versions : str
         Of the numeric libraries.
     learners : dict of str to str
-        `learner_version` of each learner by its name; for one that has none, a number that this process
-        alone has: what it gave is found again by nobody else.
+        `learner_version` of each learner by its name, and `module_version` of the mechanism's module; for
+        one that has none, a number that this process alone has: what it gave is found again by nobody else.
     """
 
     config: str
@@ -54,11 +63,6 @@ class Identity:
     code: str
     versions: str
     learners: dict[str, str]
-
-    def file(self, directory: Path, repeat: int) -> Path:
-        """Path of the unit of one repeat."""
-        text = json.dumps(asdict(self), sort_keys=True)
-        return directory / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}-{repeat}.json"
 
     def check(self) -> None:
         """Refuse to work under this name where something else is loaded, as a learner edited since.
@@ -71,8 +75,8 @@ class Identity:
             If this package or a library is.
         """
         for name, version in self.learners.items():
-            if learner_version(name) != version and not version.startswith(_UNTOLD):
-                raise ConfigError("estimator", name, "a learner whose source stays as it is during the work")
+            if _loaded(name) != version and not version.startswith(_UNTOLD):
+                raise ConfigError("estimator", name, "code whose source stays as it is during the work")
         if (self.code, self.versions) != (code_version(), _versions()):
             raise InputError(
                 "the code of pate or a library is another one in a process that was to do a part of the work:"
@@ -88,11 +92,13 @@ class Unit:
     ----------
     repeat : int
     n_teachers, n_asked, n_answered : int
-    eps, delta, eps_ex_post, accuracy, seconds : float
+    eps, delta, eps_ex_post, eps_odometer, accuracy, seconds : float
     diagnostics : dict of str to float or None
         Not differentially private.
     asked, unanswered : list of int
         Public points asked, in the order asked, and those of them without an answer.
+    student : str
+        SHA-256 (hex) of the file of the student, where it is kept; else empty.
     """
 
     repeat: int
@@ -102,53 +108,134 @@ class Unit:
     eps: float
     delta: float
     eps_ex_post: float
+    eps_odometer: float
     accuracy: float
     seconds: float
     diagnostics: dict[str, float | None]
     asked: list[int]
     unanswered: list[int]
+    student: str = ""
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Unit:
-        """Keep the numbers of an outcome."""
-        result, answers = outcome.result, outcome.answers
-        kept = {field.name for field in fields(cls)} - {"asked", "unanswered"}
-        return cls(
-            **{name: getattr(result, name) for name in kept},
-            asked=answers.asked.tolist(),
-            unanswered=answers.asked[answers.labels < 0].tolist(),
-        )
+    def of(cls, outcome: Outcome, seconds: float, student: bytes | None = None) -> Unit:
+        """Keep the numbers of an outcome, as they would be read back.
 
-    def write(self, directory: Path, key: Identity) -> None:
-        """Write it into a directory, in place of an earlier one.
+        Parameters
+        ----------
+        outcome : Outcome
+        seconds : float
+            What it took, its teachers included.
+        student : bytes, optional
+            Content of the file of the student, where that is kept.
+        """
+        asked = outcome.answers.asked
+        content = vars(outcome.result) | {"seconds": seconds, "asked": asked.tolist()}
+        content |= {"unanswered": asked[outcome.answers.labels < 0].tolist(), "student": _sha(student)}
+        return cls.read(plain(content))
+
+    @classmethod
+    def read(cls, content: Mapping[str, Any]) -> Unit:
+        """Read what `content` gave.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If it is something else.
+        """
+        infinite = {name: float(value) for name, value in content.items() if value in ("inf", "-inf")}
+        diagnostics = {
+            name: float(value) if isinstance(value, str) else value
+            for name, value in content["diagnostics"].items()
+        }
+        return cls(**{**content, **infinite, "diagnostics": diagnostics})
+
+    def content(self) -> dict[str, Any]:
+        """Give all of it in JSON's own types."""
+        content: dict[str, Any] = plain(asdict(self))
+        return content
+
+    @property
+    def result(self) -> RepeatResult:
+        """What the pipeline said of the repeat."""
+        kept = {field.name: getattr(self, field.name) for field in fields(RepeatResult)}
+        measured = {name: math.nan if value is None else value for name, value in self.diagnostics.items()}
+        return RepeatResult(**kept | {"diagnostics": measured})
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The finished repeats in a directory, which is made when the first one is.
+
+    Processes may share it: a file is put in place in one step, and what it holds follows from its name.
+
+    Attributes
+    ----------
+    directory : Path
+        Absolute: worker processes kept from before may stand elsewhere.
+    """
+
+    directory: Path
+
+    def read(self, key: Identity, repeat: int) -> Unit | None:
+        """Read a unit back; None if there is none, or what is there cannot be relied on."""
+        try:
+            content = json.loads(self._file(key, repeat).read_bytes())
+            kept, unit = content["kept"], Unit.read(content["kept"]["unit"])
+            whole = content["sha256"] == _digest(kept)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return None
+        ours = whole and kept["schema"] == _SCHEMA and kept["identity"] == asdict(key)
+        return unit if ours and unit.repeat == repeat else None
+
+    def find(self, key: Identity, repeat: int, *, student: bool) -> tuple[Unit, bytes | None] | None:
+        """Find a unit and, if wanted, the content of the file of its student; None if either is not there."""
+        unit = self.read(key, repeat)
+        if unit is None or not student:
+            return None if unit is None else (unit, None)
+        try:
+            content = self._file(key, repeat, ".skops").read_bytes()
+        except OSError:
+            return None
+        return (unit, content) if _sha(content) == unit.student else None
+
+    def write(self, key: Identity, unit: Unit, student: bytes | None = None) -> None:
+        """Write a unit in place of an earlier one, and its student before.
 
         Raises
         ------
         OSError
         """
-        content = plain({"schema": _SCHEMA, "identity": asdict(key), **asdict(self)})
-        text = json.dumps(content, allow_nan=False) + "\n"
+        self.directory.mkdir(parents=True, exist_ok=True)
         # hundreds of them, and `read` refuses what is not whole: not worth waiting for the disk
-        path = key.file(directory, self.repeat)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, text, sync=False)
+        if student is not None:
+            write_file(self._file(key, unit.repeat, ".skops"), student, sync=False)
+        kept = {"schema": _SCHEMA, "identity": asdict(key), "unit": unit.content()}
+        text = json.dumps({"sha256": _digest(kept), "kept": kept}, allow_nan=False) + "\n"
+        write_file(self._file(key, unit.repeat), text, sync=False)
 
-    @classmethod
-    def read(cls, directory: Path, key: Identity, repeat: int) -> Unit | None:
-        """Read it back; None if there is none, or what is there cannot be relied on."""
-        try:
-            content = json.loads(key.file(directory, repeat).read_bytes())
-            if content.pop("schema") != _SCHEMA or content.pop("identity") != asdict(key):
-                return None
-            for name in ("eps", "eps_ex_post"):
-                content[name] = float(content[name])  # an infinity is written as text
-            unit = cls(**content)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return None
-        numbers = (unit.n_asked, unit.n_answered, unit.accuracy, unit.delta, unit.n_teachers)
-        whole = all(isinstance(number, int | float) for number in numbers) and unit.repeat == repeat
-        lists = isinstance(unit.diagnostics, dict) and isinstance(unit.unanswered, list)
-        return unit if whole and lists and len(unit.asked) == unit.n_asked else None
+    def forget(self, key: Identity, repeats: int) -> None:
+        """Remove the first repeats of a row, so that they are done again."""
+        for repeat in range(repeats):
+            self._file(key, repeat).unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove what killed runs left half written; what is young may be another run's at this moment."""
+        for path in self.directory.glob(".*.tmp"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _OLD:
+                    path.unlink()
+
+    def _file(self, key: Identity, repeat: int, suffix: str = ".json") -> Path:
+        text = json.dumps(asdict(key), sort_keys=True)
+        return self.directory / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}-{repeat}{suffix}"
+
+
+def _digest(kept: Mapping[str, Any]) -> str:
+    return _sha(json.dumps(kept, sort_keys=True).encode())
+
+
+def _sha(content: bytes | None) -> str:
+    return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
 def identity(raw: Mapping[str, Any], records: str) -> Identity:
@@ -164,13 +251,20 @@ def identity(raw: Mapping[str, Any], records: str) -> Identity:
     kept = {key: value for key, value in raw.items() if key != "repeats"}
     student = raw["student"]
     names = [raw["teacher"]["estimator"], student["estimator"], (student.get("params") or {}).get("base")]
+    names.append(f"{_MODULE} {mechanisms.find(raw['mechanism']['name']).__name__}")
     learners = {name: _learner(name) for name in names if isinstance(name, str)}
     return Identity(config_hash(kept), records, code_version(), _versions(), learners)
 
 
 def _learner(name: str) -> str:
-    version = learner_version(name)
+    version = _loaded(name)
     return _nonce() if version is None else version
+
+
+def _loaded(name: str) -> str | None:
+    """Version of a learner, or of a mechanism's module, as this process has loaded it."""
+    kind, _, module = name.rpartition(" ")
+    return module_version(module) if kind == _MODULE else learner_version(name)
 
 
 @cache

@@ -5,20 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pate_cli import datasets
 from pate_cli.config import RunConfig, parse
+from pate_cli.config.composition import refuse_unused
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.config.rows import Composer, checked, choices, last_wins
+from pate_cli.datasets import files
+from pate_cli.datasets.content import fingerprint
+from pate_cli.datasets.registry import ENTRIES
 from pate_cli.engine.cache import has_changed
 from pate_cli.engine.finished import Identity, identity
+from pate_cli.engine.schedule import Row, check_places
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
-
-if TYPE_CHECKING:
-    from pate_cli.pipeline import Prepared
-    from pate_cli.types import Dataset
+from pate_cli.pipeline import Prepared, prepare, teaching_key
+from pate_cli.types import Dataset
 
 __all__ = ["Plan", "PlannedRow", "make_plan", "missing_data"]
+
+_UNUSED = dict.fromkeys(("release", "ledger"), "not here: a recipe is an experiment, not a release")
+_UNUSED["hydra"] = "not here; the directory is --output DIR"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +67,13 @@ class PlannedRow:
     @property
     def teaching(self) -> Hashable:
         """Rows with equal keys see the same split, teachers and votes in a repeat."""
-        from pate_cli.pipeline import teaching_key
-
         return teaching_key(self.config)
+
+    def ready(self) -> Row:
+        """Give the row for the scheduler, of one that is ready."""
+        if self.prepared is None or self.identity is None:
+            raise RuntimeError(f"{self.spec.name}: {self.status}")
+        return Row(self.spec.name, self.prepared, self.identity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +127,7 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
         sizes, makes a row that says so instead.
     """
     wanted, typed = choices(given)
+    refuse_unused(typed, _UNUSED)
     fewer, small = choices(recipe.quick if quick else [])
     typed = checked(typed)
     composer, loaded, rows = Composer(), _Loader(), []
@@ -138,21 +150,9 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
         for spec, texts, raw, config in rows
         if all(_value(config, key) in values for key, values in kept.items())
     ]
-    _check_places([row.config for row in planned if row.status == "ready"])
+    check_places(row.config for row in planned if row.status == "ready")
     shown = [text for text in typed if not text.startswith(("compute", "cache"))]
     return Plan(recipe, planned, quick, shown, wanted)
-
-
-def _check_places(configs: Sequence[RunConfig]) -> None:
-    """Refuse a place of work or of votes that is not there, before anything is written."""
-    if any(config.cache for config in configs):
-        from pate_cli.engine.votes import check_cache
-
-        check_cache()
-    if configs and configs[0].compute.name == "dask":
-        from pate_cli.engine.parallel import dask
-
-        dask.check(configs[0].compute.address)
 
 
 def _value(config: RunConfig, key: str) -> Any:
@@ -161,9 +161,6 @@ def _value(config: RunConfig, key: str) -> Any:
 
 def missing_data(name: str) -> str:
     """Say which file of a dataset is not on this machine and how to get it; empty if all are here."""
-    from pate_cli.datasets import files
-    from pate_cli.datasets.registry import ENTRIES
-
     if name not in ENTRIES:
         return ""
     absent = [file for file in ENTRIES[name].files if files.find(file) is None]
@@ -178,9 +175,6 @@ def _planned(
 ) -> PlannedRow:
     if missing := missing_data(config.dataset.name):
         return PlannedRow(spec, texts, config, "missing", missing)
-    from pate_cli.datasets.content import fingerprint
-    from pate_cli.pipeline import prepare
-
     try:
         dataset = loaded.get(config)
         known = identity(raw, fingerprint(dataset))  # before its learners are imported by anybody else
@@ -203,8 +197,6 @@ class _Loader:
         self._loaded: dict[str, Dataset] = {}
 
     def get(self, config: RunConfig) -> Dataset:
-        from pate_cli import datasets
-
         key = json.dumps([config.dataset.name, config.dataset.options], sort_keys=True, default=str)
         if key not in self._loaded:
             self._loaded[key] = datasets.load(config.dataset.name, **config.dataset.options)

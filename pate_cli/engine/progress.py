@@ -11,15 +11,15 @@ from pate_cli import console
 
 __all__ = ["Advance", "reporting"]
 
-Advance: TypeAlias = Callable[[int, int, int], None]
-"""Called with (done, of which found done before, in all)."""
+Advance: TypeAlias = Callable[[float, int, int], None]
+"""Called with (done, of which found done before, in all); what is half done counts half."""
 
 _PAUSE = 10.0
 """Least seconds between two plain lines."""
 
 
 @contextlib.contextmanager
-def reporting(name: str, what: str) -> Iterator[Advance]:
+def reporting(name: str, what: str, *, shown: bool = True) -> Iterator[Advance]:
     """Show progress while the block runs.
 
     Parameters
@@ -28,8 +28,12 @@ def reporting(name: str, what: str) -> Iterator[Advance]:
         What is being done.
     what : str
         What is counted, as "rows".
+    shown : bool
+        Whether anything is shown at all.
     """
-    if console.err().is_terminal:
+    if not shown:
+        yield lambda *_: None
+    elif console.err().is_terminal:
         with _bar(name, what) as advance:
             yield advance
     else:
@@ -50,7 +54,7 @@ def _bar(name: str, what: str) -> Iterator[Advance]:
     with Progress(*columns, console=console.err(), transient=True) as bar:
         task = bar.add_task(name, total=None, left="")
 
-        def advance(done: int, found: int, total: int) -> None:
+        def advance(done: float, found: int, total: int) -> None:
             left = time_left(time.monotonic() - started, done - found, total - done)
             bar.update(task, completed=done, total=total, left=f", {left} left" if left else "")
 
@@ -63,12 +67,12 @@ class _Lines:
     def __init__(self, name: str, what: str) -> None:
         self._name = name
         self._what = what
-        self._started = self._said = time.monotonic()
+        self._started = time.monotonic()
+        self._said: float | None = None
 
-    def __call__(self, done: int, found: int, total: int) -> None:
-        now = time.monotonic()
-        first = done == found
-        if not first and done < total and now - self._said < _PAUSE:
+    def __call__(self, done: float, found: int, total: int) -> None:
+        now, done, first = time.monotonic(), int(done), self._said is None
+        if self._said is not None and done < total and now - self._said < _PAUSE:
             return
         self._said = now
         left = time_left(now - self._started, done - found, total - done)
@@ -78,7 +82,7 @@ class _Lines:
         console.err().print(line, markup=False, soft_wrap=True)
 
 
-def time_left(elapsed: float, done: int, left: int) -> str:
+def time_left(elapsed: float, done: float, left: float) -> str:
     """Say how long the rest takes if it goes on like this; empty where that is not known."""
     if left <= 0 or done < 0.005 * (done + left):  # too little is done to tell
         return ""

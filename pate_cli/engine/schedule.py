@@ -1,34 +1,95 @@
-"""Doing the repeats of many rows: teachers once for rows that share them, nothing done twice.
+"""The one scheduler: repeats of rows, teachers once for the rows that share them, nothing done twice.
 
-For each repeat and each group of rows with the same teachers: `pipeline.train` once, then
-`pipeline.run_repeat` for each row. Every repeat of a row is kept the moment it is done, so
-a run that is killed goes on where it was; on a Dask cluster, whose workers may have other disks,
-the moment it comes back. A failure is never kept.
+A run is one row, a frontier has a row for each method and eps, a recipe its own. A task is one repeat of
+the rows that share their teachers: votes once, then each row. Tasks are done in this process as long as
+that is sooner done, else by worker processes or on a Dask cluster; where tasks are too few for the workers,
+the teachers of each are spread. The numbers do not depend on it: each repeat has its own random streams,
+and each teacher its own part and seed, wherever it is trained.
+
+Every repeat of a row is kept the moment it is done (on a cluster, whose workers may have other disks, the
+moment it comes back), so what is killed goes on where it was. A failure is never kept.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pate_cli.engine.finished import Identity, Unit
-from pate_cli.engine.parallel import local
+from pate_cli import pipeline
+from pate_cli.config import RunConfig
+from pate_cli.engine.finished import Finished, Identity, Unit
+from pate_cli.engine.parallel import dask, local
 from pate_cli.engine.parallel.tasks import single_threaded
+from pate_cli.engine.progress import Advance
+from pate_cli.engine.votes import VoteStore, check_cache, to_keep
+from pate_cli.pipeline import Outcome, Part, Prepared, Streams, Trained
+from pate_cli.students import dump_student
+from pate_cli.teachers import watched
+from pate_cli.teachers.kept import KeptVotes
+from pate_cli.types import Split
 
 if TYPE_CHECKING:
-    from pate_cli.engine.cache import Lesson
-    from pate_cli.engine.plan import Plan, PlannedRow
-    from pate_cli.engine.progress import Advance
-    from pate_cli.pipeline import Prepared
+    from pate_cli.engine.plan import Plan
 
-__all__ = ["Failure", "Results", "run"]
+__all__ = ["Done", "Failure", "Results", "Row", "check_places", "do", "run"]
 
-_OLD = 3600.0
-"""Seconds after which a temporary file is nobody's."""
+_START = 2.0
+"""Seconds it takes to start processes: what does not save more is done here."""
+
+_LOOK = 0.5
+"""Seconds of training teachers that tell how long the others will take."""
+
+_SLICES = 16
+"""That teachers are cut into while nothing is known of how long they take."""
+
+_TICK = 0.1
+"""Least seconds between two words on how far the teachers of a repeat are."""
+
+_Spread: TypeAlias = Callable[[Any, Any, Iterable[Any]], Iterator[tuple[Any, Any]]]
+"""`local.spread` or `dask.Workers.spread`."""
+
+_Train: TypeAlias = Callable[[], Trained]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One configuration that is ready.
+
+    Attributes
+    ----------
+    name : str
+        Unique among the rows done together.
+    prepared : Prepared
+    identity : Identity
+    with_student : bool
+        Whether the student of the first repeat is wanted, too.
+    """
+
+    name: str
+    prepared: Prepared
+    identity: Identity
+    with_student: bool = False
+
+    @property
+    def repeats(self) -> int:
+        """How many there should be."""
+        return self.prepared.config.repeats
+
+    def wants_student(self, repeat: int) -> bool:
+        """Whether the student of a repeat is wanted."""
+        return self.with_student and repeat == 0
+
+    def found(self, store: Finished, repeat: int) -> Done | None:
+        """Find what an earlier run has finished; None if there is less than is wanted."""
+        found = store.find(self.identity, repeat, student=self.wants_student(repeat))
+        return found and Done(self.name, found[0], student=found[1])
 
 
 @dataclass(frozen=True)
@@ -38,6 +99,29 @@ class Failure:
     row: str
     repeat: int
     message: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of one repeat of one row.
+
+    Attributes
+    ----------
+    row : str
+    unit : Unit or None
+    failure : Failure or None
+        Why there is no unit.
+    votes : KeptVotes or None
+        With the last row of a task: what teachers left, if new. PRIVATE; for the scheduler alone.
+    student : bytes or None
+        The content of its file, where it is wanted.
+    """
+
+    row: str
+    unit: Unit | None = None
+    failure: Failure | None = None
+    votes: KeptVotes | None = None
+    student: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -56,19 +140,17 @@ class Results:
 
 
 @dataclass(frozen=True)
-class _Job:
-    """One row."""
-
-    prepared: Prepared
-    identity: Identity
-
-
-@dataclass(frozen=True)
 class _Shared:
-    """What all tasks share: the rows by name, and where units go; None if that is not for workers."""
+    """What all tasks share: the rows by name, where units go (None: not for workers), what a failure is."""
 
-    jobs: dict[str, _Job]
-    work: Path | None
+    rows: dict[str, Row]
+    store: Finished | None
+    strict: bool
+
+    def asking(self, task: _Task) -> list[Prepared]:
+        """Runs of a task with votes: private learners split for themselves, and have no use for teachers."""
+        runs = (self.rows[name].prepared for name in task.rows)
+        return [run for run in runs if run.plan.asks_votes]
 
 
 @dataclass(frozen=True)
@@ -77,27 +159,31 @@ class _Task:
 
     repeat: int
     rows: tuple[str, ...]
-    lesson: Lesson | None = None
+    votes: KeptVotes | None = None
 
 
-@dataclass(frozen=True)
-class _Done:
-    """One row of a task: its unit or why there is none; with the last, what teachers left, if new."""
+def check_places(configs: Iterable[RunConfig]) -> None:
+    """Refuse a place of work or of votes that is not there, before anything is written.
 
-    row: str
-    unit: Unit | None = None
-    failure: Failure | None = None
-    lesson: Lesson | None = None
+    Raises
+    ------
+    InputError
+    """
+    for cache, compute in dict.fromkeys((config.cache, config.compute) for config in configs):
+        if cache:
+            check_cache()
+        if compute.name == "dask":
+            dask.check(compute.address)
 
 
 def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
-    """Do what is not yet done of the rows that are ready.
+    """Do what is not yet done of the rows of a plan that are ready.
 
     Parameters
     ----------
     plan : Plan
     work : Path
-        Directory of the units; made if absent.
+        Directory of the finished repeats; made if absent.
     force : bool
         Do all of it again.
     advance : function
@@ -110,171 +196,305 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
     OSError
         If a unit cannot be written.
     """
-    work = work.absolute()  # worker processes kept from before may stand elsewhere
-    _sweep(work)
-    total = sum(row.config.repeats for row in plan.ready)
+    store = Finished(work.absolute())
+    store.sweep()
+    rows = [row.ready() for row in plan.ready]
     if force:
-        for row in plan.ready:
-            for repeat in range(row.config.repeats):
-                _identity(row.identity).file(work, repeat).unlink(missing_ok=True)
-    jobs = {row.spec.name: _job(row) for row in plan.ready}
-    tasks = _tasks(plan, jobs, work)
-    left = sum(len(task.rows) for task in tasks)
-    done = found = total - left
-    advance(done, found, total)
-    failures: list[Failure] = []
+        for row in rows:
+            store.forget(row.identity, row.repeats)
+    units: dict[str, list[Unit]] = {row.name: [] for row in rows}
+    failures = []
+    with contextlib.closing(do(rows, store, VoteStore(), advance)) as results:
+        for done in results:
+            failures += [done.failure] if done.failure else []
+            units[done.row] += [done.unit] if done.unit else []
+    order = {row.name: index for index, row in enumerate(rows)}
+    return Results(
+        {name: sorted(found, key=lambda unit: unit.repeat) for name, found in units.items()},
+        sorted(failures, key=lambda failure: (order[failure.row], failure.repeat)),
+    )
+
+
+def do(
+    rows: Sequence[Row],
+    store: Finished,
+    votes: VoteStore,
+    advance: Advance = lambda *_: None,
+    *,
+    strict: bool = False,
+) -> Generator[Done, None, None]:
+    """Do what is not yet done of rows: first what is found, then the rest as it comes.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The first one says where the work is done.
+    store : Finished
+    votes : VoteStore
+        Votes known, and where new ones are kept.
+    advance : function
+        Called with how many repeats of rows are done, how many of them before, and how many there are; one
+        half done counts half.
+    strict : bool
+        Whether what goes wrong in a repeat is raised, and ends it all.
+
+    Raises
+    ------
+    InputError
+        If a cluster does not answer; if `strict`, also if a fit shows what no check could foresee.
+    OSError
+        If a unit cannot be written.
+    ChildProcessError
+        If workers are lost again and again.
+    """
+    total = sum(row.repeats for row in rows)
+    found, tasks = _sorted_out(rows, store)
+    advance(len(found), len(found), total)
+    yield from found
     if tasks:
-        with contextlib.closing(_do_all(plan, jobs, tasks, work)) as results:
-            for one in results:
-                failures += [one.failure] if one.failure else []
-                done += 1
-                advance(done, found, total)
-    units = {
-        row.spec.name: [
-            unit
-            for repeat in range(row.config.repeats)
-            if (unit := Unit.read(work, _identity(row.identity), repeat)) is not None
-        ]
-        for row in plan.ready
-    }
-    order = {row.spec.name: index for index, row in enumerate(plan.rows)}
-    return Results(units, sorted(failures, key=lambda failure: (order[failure.row], failure.repeat)))
+        shared = _Shared({row.name: row for row in rows}, store, strict)
+        yield from _Work(shared, votes, advance, len(found), total).do(tasks)
 
 
-def _sweep(work: Path) -> None:
-    """Remove what killed runs left half written; what is young may be another run's at this moment."""
-    for path in work.glob(".*.tmp"):
-        with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > _OLD:
-                path.unlink()
+def _sorted_out(rows: Sequence[Row], store: Finished) -> tuple[list[Done], list[_Task]]:
+    """What is done already, and what is left: a repeat of all groups before the next repeat."""
+    found, tasks = [], []
+    for repeat in range(max((row.repeats for row in rows), default=0)):
+        groups: dict[Hashable, list[str]] = defaultdict(list)
+        for row in rows:
+            if repeat < row.repeats:
+                done = row.found(store, repeat)
+                if done is None:
+                    groups[pipeline.teaching_key(row.prepared.config)].append(row.name)
+                else:
+                    found.append(done)
+        tasks += [_Task(repeat, tuple(names)) for names in groups.values()]
+    return found, tasks
 
 
-def _job(row: PlannedRow) -> _Job:
-    if row.prepared is None:
-        raise RuntimeError(f"{row.spec.name}: ready, but not prepared")
-    return _Job(row.prepared, _identity(row.identity))
+class _Work:
+    """Doing the tasks of one command: where, and what becomes of what comes back."""
+
+    def __init__(self, shared: _Shared, votes: VoteStore, advance: Advance, found: int, total: int) -> None:
+        self._shared = shared
+        self._votes = votes
+        self._advance = advance
+        self._found, self._total = found, total
+        self._done = found
+        self._told = 0.0
+
+    def do(self, tasks: Sequence[_Task]) -> Generator[Done, None, None]:
+        """Do all tasks where `compute` says."""
+        left = [self._recalled(task) for task in tasks]
+        compute = next(iter(self._shared.rows.values())).prepared.config.compute
+        if compute.name == "dask":
+            shared = replace(self._shared, store=None)
+            with dask.open_cluster(compute.address, compute.workers) as cluster:
+                few = len(left) < cluster.count
+                yield from self._elsewhere(shared, left, cluster.spread, cluster.count, by_teachers=few)
+            return
+        workers = local.workers(compute.workers)
+        by_teachers = False
+        if compute.workers is None or len(left) < workers or workers == 1:
+            by_teachers = yield from self._here(left, workers)
+        if left:
+            spread = partial(local.spread, workers=workers)
+            yield from self._elsewhere(self._shared, left, spread, workers, by_teachers=by_teachers)
+
+    def _here(self, left: list[_Task], workers: int) -> Generator[Done, None, bool]:
+        """Do tasks in this process, taking them off `left`, until several processes are sooner done.
+
+        Returns
+        -------
+        bool
+            Whether teachers take long and tasks are few, so that the teachers of each are to be spread.
+        """
+        seconds: list[float] = []
+        timed: set[tuple[str, ...]] = set()
+        while left:
+            task, started, train = left[0], time.perf_counter(), None
+            with watched(self._ticked), single_threaded():
+                if workers > 1 and task.rows not in timed:
+                    timed.add(task.rows)
+                    train, long = self._first_teachers(task, len(left), workers)
+                    if long:
+                        return len(left) < workers
+                yield from self._received(task, _do(self._shared, task, train, started))
+            left.pop(0)
+            seconds.append(time.perf_counter() - started)
+            if len(seconds) == 1 and seconds[0] < _START:  # a first task imports things
+                continue
+            each = seconds[1:] or seconds
+            here = sum(each) / len(each) * len(left)
+            if here > here / max(1, min(workers, len(left))) + _START:
+                break
+        return False
+
+    def _first_teachers(self, task: _Task, n_left: int, workers: int) -> tuple[_Train | None, bool]:
+        """Train teachers of a task slice by slice: all, unless the clock says that it would take long.
+
+        Returns
+        -------
+        callable or None
+            Gives what they left; None if they are not all trained.
+        bool
+            Whether workers would save more time with the teachers of all tasks than it takes to start them.
+        """
+        asking = self._shared.asking(task)
+        if task.votes is not None or not asking:
+            return None, False
+        run, parts, done, spent = asking[0], list[Part](), 0, 0.0
+        with contextlib.suppress(Exception):  # `_do` meets it again, and says it
+            split = _split(run, task)
+            n = run.n_teachers
+            size = -(-n // _SLICES)
+            while done < n:
+                only = range(done, min(n, done + size))
+                started = time.perf_counter()
+                parts.append(pipeline.train_part(run, task.repeat, only, split))
+                seconds, done = time.perf_counter() - started, only.stop
+                spent += seconds
+                each = seconds / len(only)  # by this slice alone: the first one imports things
+                here, there = each * (n * n_left - done), each * n * n_left / workers
+                if here <= there + _START:
+                    size = n  # the rest at once
+                elif spent > _LOOK:
+                    return None, True
+            return partial(pipeline.join, run, split, parts), False
+        return None, False
+
+    def _elsewhere(
+        self, shared: _Shared, left: Sequence[_Task], spread: _Spread, workers: int, *, by_teachers: bool
+    ) -> Generator[Done, None, None]:
+        """Spread tasks over workers, or the teachers of each task that is made of votes nobody has."""
+        parted = [task for task in left if by_teachers and task.votes is None and shared.asking(task)]
+        whole = [task for task in left if task not in parted]
+        for task, results in spread(_do_whole, shared, whole) if whole else ():
+            yield from self._received(task, results, written=shared.store is not None)
+        if parted:
+            yield from self._by_teachers(shared, parted, spread, workers)
+
+    def _by_teachers(
+        self, shared: _Shared, tasks: Sequence[_Task], spread: _Spread, workers: int
+    ) -> Generator[Done, None, None]:
+        """Spread the teachers of each task; its rows are done here once all have voted."""
+        started = time.perf_counter()
+        cuts = {
+            task: _cuts(shared.asking(task)[0].n_teachers, 2 * -(-workers // len(tasks))) for task in tasks
+        }
+        items = [(task, *cut) for task in tasks for cut in cuts[task]]
+        gathered: dict[_Task, list[Part]] = {task: [] for task in tasks}
+        for (task, *_), part in spread(_do_some, shared, items):
+            gathered[task].append(part)
+            self._tell(sum(len(parts) / len(cuts[task]) for task, parts in gathered.items()))
+            if len(gathered[task]) == len(cuts[task]):
+                run = shared.asking(task)[0]
+                train = partial(pipeline.join, run, _split(run, task), gathered.pop(task))
+                with single_threaded():
+                    yield from self._received(task, _do(self._shared, task, train, started))
+
+    def _received(self, task: _Task, results: Iterable[Done], *, written: bool = True) -> Iterator[Done]:
+        """Keep what is not kept yet, and count."""
+        for done in results:
+            if done.votes is not None:
+                self._votes.keep(self._shared.asking(task), task.repeat, done.votes)
+            if not written and done.unit is not None and self._shared.store is not None:
+                self._shared.store.write(self._shared.rows[done.row].identity, done.unit, done.student)
+            self._done += 1
+            self._tell(0)
+            yield replace(done, votes=None)
+
+    def _recalled(self, task: _Task) -> _Task:
+        asking = self._shared.asking(task)
+        return replace(task, votes=self._votes.recall(asking[0], task.repeat)) if asking else task
+
+    def _ticked(self, done: int, of: int) -> None:
+        """Be told of a teacher that is trained; there may be thousands a second."""
+        if (now := time.perf_counter()) - self._told > _TICK:
+            self._told = now
+            self._tell(done / of)
+
+    def _tell(self, more: float) -> None:
+        self._advance(self._done + more, self._found, self._total)
 
 
-def _tasks(plan: Plan, jobs: Mapping[str, _Job], work: Path) -> list[_Task]:
-    """What is left to do, a repeat of all groups before the next repeat."""
-    tasks: list[_Task] = []
-    most = max((row.config.repeats for row in plan.ready), default=0)
-    for repeat in range(most):
-        groups: dict[object, list[str]] = {}
-        for row in plan.ready:
-            name = row.spec.name
-            if repeat < row.config.repeats and Unit.read(work, jobs[name].identity, repeat) is None:
-                groups.setdefault(row.teaching, []).append(name)
-        tasks += [_Task(repeat, tuple(rows)) for rows in groups.values()]
-    return tasks
-
-
-def _do_all(
-    plan: Plan, jobs: dict[str, _Job], tasks: Sequence[_Task], work: Path
-) -> Generator[_Done, None, None]:
-    """Do all tasks where `compute` says; what becomes of each row, as it comes."""
-    compute = plan.ready[0].config.compute
-    shelf = _Votes(jobs)
-    tasks = [shelf.recalled(task) for task in tasks]
-    workers = _workers(compute.workers, len(tasks))
-    if compute.name == "dask":
-        from pate_cli.engine.parallel import dask
-
-        with dask.open_cluster(compute.address, compute.workers) as cluster:
-            for task, results in cluster.spread(_do_whole, _Shared(jobs, None), tasks):
-                for one in results:
-                    if one.unit is not None:
-                        one.unit.write(work, jobs[one.row].identity)
-                    shelf.keep(task, one.lesson)
-                    yield one
-        return
-    shared = _Shared(jobs, work)
-    if workers == 1:
-        for task in tasks:
-            for one in _do(shared, task):
-                shelf.keep(task, one.lesson)
-                yield one
-        return
-    for task, results in local.spread(_do_whole, shared, tasks, workers):
-        for one in results:
-            shelf.keep(task, one.lesson)
-            yield one
-
-
-class _Votes:
-    """Votes that are kept on disk, where `cache=true` says so. PRIVATE."""
-
-    def __init__(self, jobs: Mapping[str, _Job]) -> None:
-        from pate_cli.engine.votes import Shelf
-
-        self._jobs = jobs
-        self._shelf = Shelf()
-
-    def recalled(self, task: _Task) -> _Task:
-        run = self._run(task)
-        return task if run is None else replace(task, lesson=self._shelf.recall(run, task.repeat))
-
-    def keep(self, task: _Task, lesson: Lesson | None) -> None:
-        if lesson is not None and (run := self._run(task)) is not None:
-            self._shelf.keep(run, task.repeat, lesson)
-
-    def _run(self, task: _Task) -> Prepared | None:
-        """First row of a task that has votes to keep."""
-        runs = (run for run in _teaching(self._jobs, task) if run.config.cache)
-        return next(runs, None)
-
-
-def _teaching(jobs: Mapping[str, _Job], task: _Task) -> list[Prepared]:
-    """Rows with votes: private learners split for themselves, and have no use for teachers."""
-    runs = (jobs[row].prepared for row in task.rows)
-    return [run for run in runs if run.plan.asks_votes]
-
-
-def _do_whole(shared: _Shared, task: _Task) -> list[_Done]:
+def _do_whole(shared: _Shared, task: _Task) -> list[Done]:
     return list(_do(shared, task))
 
 
-def _do(shared: _Shared, task: _Task) -> Iterator[_Done]:
-    """Do the rows of one task, keeping each."""
-    from pate_cli import pipeline
-    from pate_cli.engine.votes import lesson_of
+def _do_some(shared: _Shared, item: tuple[_Task, int, int]) -> Part:
+    task, first, last = item
+    return pipeline.train_part(shared.asking(task)[0], task.repeat, range(first, last))
 
-    with single_threaded():
-        teaching = _teaching(shared.jobs, task)
+
+def _do(
+    shared: _Shared, task: _Task, train: _Train | None = None, started: float | None = None
+) -> Iterator[Done]:
+    """Do the rows of one task, keeping each.
+
+    Parameters
+    ----------
+    shared : _Shared
+    task : _Task
+    train : callable, optional
+        Gives what the teachers leave, where that is done already.
+    started : float, optional
+        When the work on this task began, by `time.perf_counter`.
+    """
+    started = time.perf_counter() if started is None else started
+    asking = shared.asking(task)
+    try:
+        for name in task.rows:  # a worker imports learners for itself, perhaps later than we did
+            shared.rows[name].identity.check()
+        trained = None
+        if asking:
+            trained = train() if train else pipeline.train(asking[0], task.repeat, task.votes)
+    except Exception as error:  # without votes there is no row
+        if shared.strict:
+            raise
+        yield from (Done(name, failure=Failure(name, task.repeat, _said(error))) for name in task.rows)
+        return
+    taken = time.perf_counter() - started
+    known = -1 if task.votes is None else len(task.votes.ceilings)
+    for name in task.rows:
+        row, unit, student, failure = shared.rows[name], None, None, None
         try:
-            for row in task.rows:  # a worker imports learners for itself, perhaps later than we did
-                shared.jobs[row].identity.check()
-            taught = pipeline.train(teaching[0], task.repeat, task.lesson) if teaching else None
-        except Exception as error:  # without votes there is no row
-            yield from (_Done(row, failure=Failure(row, task.repeat, _said(error))) for row in task.rows)
-            return
-        known = len(task.lesson.ceilings) if task.lesson else -1
-        for row in task.rows:
-            job = shared.jobs[row]
-            unit = failure = None
-            try:
-                unit = Unit.of(pipeline.run_repeat(job.prepared, task.repeat, taught))
-                job.identity.check()  # what is imported within a fit, too, is what its name says
-            except Exception as error:  # this row cannot; the others may
-                unit, failure = None, Failure(row, task.repeat, _said(error))
-            if unit is not None and shared.work is not None:
-                unit.write(shared.work, job.identity)  # a full disk stops everything
-            new = taught is not None and row == task.rows[-1] and len(taught.ceilings) > known
-            yield _Done(row, unit, failure, lesson_of(taught) if new and taught else None)
+            outcome = pipeline.run_repeat(row.prepared, task.repeat, trained)
+            student = _student(row.prepared, outcome) if row.wants_student(task.repeat) else None
+            unit = Unit.of(outcome, taken + outcome.result.seconds, student)
+            row.identity.check()  # what is imported within a fit, too, is what its name says
+        except Exception as error:  # this row cannot; the others may
+            if shared.strict:
+                raise
+            unit, failure = None, Failure(name, task.repeat, _said(error))
+        if unit is not None and shared.store is not None:
+            shared.store.write(row.identity, unit, student)  # a full disk stops everything
+        new = trained is not None and name == task.rows[-1] and len(trained.ceilings) > known
+        yield Done(name, unit, failure, to_keep(trained) if new and trained else None, student)
+
+
+def _split(run: Prepared, task: _Task) -> Split:
+    return pipeline.split_of(run, Streams.of(run.config.seed, task.repeat))
+
+
+def _student(run: Prepared, outcome: Outcome) -> bytes:
+    """Content of the file of a student."""
+    guarantee = run.plan.guarantee
+    return dump_student(
+        outcome.student,
+        classes=run.dataset.classes,
+        n_features=getattr(outcome.student, "n_features_in_", run.dataset.n_features),
+        encoder=outcome.encoder,
+        meta={"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
+    )
+
+
+def _cuts(n: int, parts: int) -> list[tuple[int, int]]:
+    """Cut 0 .. n-1 into nearly equal runs, as (first, last + 1)."""
+    parts = min(n, parts)
+    return list(pairwise(n * k // parts for k in range(parts + 1)))
 
 
 def _said(error: Exception) -> str:
     text = " ".join(str(error).split())
     return text if type(error).__module__ == "pate_cli.errors" else f"{type(error).__name__}: {text}"
-
-
-def _identity(key: Identity | None) -> Identity:
-    if key is None:
-        raise RuntimeError("a row that is ready has an identity")
-    return key
-
-
-def _workers(asked: int | None, n_tasks: int) -> int:
-    if asked is None and n_tasks < 8:  # starting processes would take longer than a few small tasks
-        return 1
-    return max(1, min(local.workers(asked), n_tasks))

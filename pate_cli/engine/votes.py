@@ -1,4 +1,4 @@
-"""Teachers once: which lesson belongs to a repeat, where it is kept, and a repeat done with it.
+"""Votes once: what the votes of a repeat depend on, and where they are kept for whoever wants them next.
 
 Between the pipeline, which knows what votes depend on, and `pate_cli.engine.cache`, which keeps them.
 All reading and writing is done by the process that was started; workers are handed what is known
@@ -8,18 +8,17 @@ and hand back what is new, so that votes are on no disk unless `cache=true` says
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pate_cli import __version__, console, pipeline
+from pate_cli import __version__, console
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.cache import (
-    Lesson,
+    KeptVotes,
     Memory,
     Store,
     code_version,
@@ -29,9 +28,9 @@ from pate_cli.engine.cache import (
     library_versions,
     size_limit,
 )
-from pate_cli.pipeline import Outcome, Prepared, Trained
+from pate_cli.pipeline import Prepared, Trained
 
-__all__ = ["Shelf", "check_cache", "content_key", "lesson_of", "run_repeat", "run_taught"]
+__all__ = ["VoteStore", "check_cache", "content_key", "to_keep"]
 
 
 def content_key(run: Prepared, repeat: int) -> str:
@@ -76,8 +75,14 @@ def check_cache() -> None:
     find_place().check()
 
 
-class Shelf:
-    """The lessons at hand: in memory for the jobs of one command, and on disk with `cache=true`. PRIVATE."""
+def to_keep(trained: Trained) -> KeptVotes:
+    """Give what the teachers of a repeat left, for `VoteStore.keep`. PRIVATE."""
+    counts = np.array(trained.votes.counts)  # joblib may have lent us a file
+    return KeptVotes(counts, trained.teacher_accuracy, trained.ceilings)
+
+
+class VoteStore:
+    """The votes at hand: in memory for the jobs of one command, and on disk with `cache=true`. PRIVATE."""
 
     def __init__(self) -> None:
         self._memory = Memory()
@@ -87,36 +92,28 @@ class Shelf:
     def _store(self) -> Store:
         return Store(find_place(), size_limit())
 
-    def has(self, run: Prepared, repeat: int) -> bool:
-        """Whether there seems to be a lesson, without reading it."""
-        if not run.plan.asks_votes:
-            return False
+    def recall(self, run: Prepared, repeat: int) -> KeptVotes | None:
+        """Votes of a repeat, if they are known."""
         key = content_key(run, repeat)
-        return key in self._memory or (self._on_disk(run) and key in self._store)
-
-    def recall(self, run: Prepared, repeat: int) -> Lesson | None:
-        """Lesson of a repeat, if it is known."""
-        if not run.plan.asks_votes:
+        votes = self._memory.recall(key)
+        if votes is None and self._on_disk(run):
+            votes = self._store.recall(key)
+            if votes is not None:
+                self._memory.keep(key, votes)
+        if votes is None or not votes.fits(run.sizes.n_public, run.dataset.n_classes, run.n_teachers):
             return None
-        key = content_key(run, repeat)
-        lesson = self._memory.recall(key)
-        if lesson is None and self._on_disk(run):
-            lesson = self._store.recall(key)
-            if lesson is not None:
-                self._memory.keep(key, lesson)
-        if lesson is None or not lesson.fits(run.sizes.n_public, run.dataset.n_classes, run.n_teachers):
-            return None
-        return lesson
+        return votes
 
-    def keep(self, run: Prepared, repeat: int, lesson: Lesson | None) -> None:
-        """Keep what `run_repeat` found to be new."""
-        if lesson is None:
-            return
+    def keep(self, runs: Sequence[Prepared], repeat: int, votes: KeptVotes) -> None:
+        """Keep the votes of a repeat that these runs share, all of them with one key."""
+        run = runs[0]
         key = content_key(run, repeat)
-        self._memory.keep(key, lesson)
+        self._memory.keep(key, votes)
         if self._on_disk(run):
             described = {"dataset": run.dataset.name, "teachers": run.n_teachers, "repeat": repeat}
-            self._store.keep(key, _lasting(run, lesson), described)
+            if any(_is_foreign(each.config.student) for each in runs):
+                votes = replace(votes, ceilings={})  # of students whose code may become another
+            self._store.keep(key, votes, described)
 
     def _on_disk(self, run: Prepared) -> bool:
         """Whether disk is to be used; not for a learner of which it is not sure what code made its votes."""
@@ -137,50 +134,6 @@ class Shelf:
             text = f"pate: cache: {name}: {why}: its votes are not kept"
             console.err().print(text, markup=False, soft_wrap=True)
         return False
-
-
-def run_repeat(run: Prepared, repeat: int, lesson: Lesson | None = None) -> tuple[Outcome, Lesson | None]:
-    """Do one repeat, without training if its lesson is known.
-
-    Parameters
-    ----------
-    run : Prepared
-    repeat : int
-        0-based.
-    lesson : Lesson, optional
-        From `Shelf.recall`.
-
-    Returns
-    -------
-    Outcome
-        The same, but for `seconds`, whatever `lesson` is.
-    Lesson or None
-        For `Shelf.keep`; None if there is nothing new to keep.
-    """
-    if not run.plan.asks_votes:
-        return pipeline.run_repeat(run, repeat), None
-    started = time.perf_counter()
-    known = -1 if lesson is None else len(lesson.ceilings)
-    outcome, new = run_taught(run, repeat, pipeline.train(run, repeat, lesson))
-    result = replace(outcome.result, seconds=time.perf_counter() - started)
-    return replace(outcome, result=result), new if len(new.ceilings) > known else None
-
-
-def run_taught(run: Prepared, repeat: int, taught: Trained) -> tuple[Outcome, Lesson]:
-    """Do one repeat with teachers that are done; its outcome, and the lesson for `Shelf.keep`."""
-    outcome = pipeline.run_repeat(run, repeat, taught)
-    return outcome, lesson_of(taught)
-
-
-def lesson_of(taught: Trained) -> Lesson:
-    """Give what the teachers of a repeat left, for `Shelf.keep`. PRIVATE."""
-    counts = np.array(taught.votes.counts)  # joblib may have lent us a file
-    return Lesson(counts, taught.teacher_accuracy, taught.ceilings)
-
-
-def _lasting(run: Prepared, lesson: Lesson) -> Lesson:
-    """Without the ceilings of students whose code may become another."""
-    return replace(lesson, ceilings={} if _is_foreign(run.config.student) else lesson.ceilings)
 
 
 def _is_foreign(student: Any) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from pate_cli.frontier.yardsticks import Yardstick
+from pate_cli.report.figures import band, look, new_figure
 from pate_cli.reproduce.rows import DoneRow
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = ["draw"]
 
@@ -31,10 +31,7 @@ def draw(title: str, rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -
         Of methods.
     yardsticks : sequence of Yardstick
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 4.4), layout="constrained")
-    ax = figure.subplots()
+    figure, (ax,) = new_figure(panel=(5.7, 4.4))
     budgets = sorted({row.eps for row in rows})
     for index, name in enumerate(dict.fromkeys(row.planned.method for row in rows)):
         _method(ax, index, name, sorted((r for r in rows if r.planned.method == name), key=lambda r: r.eps))
@@ -51,8 +48,7 @@ def draw(title: str, rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -
     ax.set_xlabel("eps of the whole run (log scale)")
     ax.set_ylabel("accuracy on the test split")
     ax.set_title(title, loc="left")
-    ax.grid(axis="y", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
+    ax.grid(visible=False, axis="x")
     entries = list(zip(*ax.get_legend_handles_labels(), strict=True))
     entries.sort(key=lambda entry: entry[1].endswith(_INFEASIBLE))
     handles, labels = zip(*entries, strict=True)
@@ -61,13 +57,10 @@ def draw(title: str, rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -
 
 
 def _method(ax: Axes, index: int, name: str, rows: Sequence[DoneRow]) -> None:
-    from pate_cli.reproduce.figures import look
-    from pate_cli.studies.drawing import band
-
     style: dict[str, Any] = look(index)
     points = [(row.eps, found) for row in rows if (found := row.over("accuracy")) is not None]
     if points:
-        mean, half = zip(*((found.mean, found.ci95 or 0.0) for _, found in points), strict=True)
+        mean, half = zip(*((found.mean, found.half_width or 0.0) for _, found in points), strict=True)
         band(ax, [eps for eps, _ in points], mean, half, label=name, style=style)
     absent = [row.eps for row in rows if row.status == "infeasible" and math.isfinite(row.eps)]
     if absent:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pate_cli.config.composition import conf_dir
+from pate_cli.config.composition import conf_dir, refuse_unused
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.plan import Plan, make_plan
 from pate_cli.errors import ConfigError, InputError
@@ -28,7 +28,19 @@ _DEFAULT = (
     *("noisy_gd", "output_perturbation", "objective_perturbation"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
-_COMMON = ("dataset", "eps", "delta", "repeats", "seed", "split", "compute", "cache", "release", "ledger")
+_COMMON = (
+    "dataset",
+    "eps",
+    "delta",
+    "repeats",
+    "seed",
+    "split",
+    "compute",
+    "cache",
+    "release",
+    "ledger",
+    "purpose",
+)
 """Keys that are the same for all methods: else they are not compared at the same splits and budget."""
 
 
@@ -149,10 +161,7 @@ def plan_frontier(
     InputError
         If an override is not accepted, or the data are not on this machine.
     """
-    for text in common:
-        key = text.partition("=")[0].lstrip("+~")
-        if key in _ELSEWHERE:
-            raise InputError(f"{text}: {_ELSEWHERE[key]}")
+    refuse_unused(common, _ELSEWHERE)
     if repeats < 1:
         raise ConfigError("--repeats", repeats, "a whole number >= 1")
     specs = [RowSpec(EXACT, EXACT, overrides=(*common, "mechanism=gaussian", "eps=inf"))]
@@ -176,4 +185,6 @@ _ELSEWHERE = {
     "repeats": "here it is --repeats N",
     "mechanism": "here it is --methods A,B, or --method NAME=OVERRIDE,OVERRIDE",
     "release": "not here: a frontier is an experiment, not a release",
+    "ledger": "not here: a frontier is an experiment, not a release",
+    "hydra": "not here; the directory is --output DIR",
 }

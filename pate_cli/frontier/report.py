@@ -14,18 +14,18 @@ from pate_cli.frontier.methods import EXACT
 from pate_cli.frontier.statements import statements
 from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick, yardsticks
 from pate_cli.report.findings import Findings
-from pate_cli.report.grid import Column, Grid, number
+from pate_cli.report.interval import T_NOTE
+from pate_cli.report.table import Column, Table, number
 from pate_cli.reproduce.assemble import sources
-from pate_cli.reproduce.rows import DoneRow, done_rows
-from pate_cli.reproduce.statistics import Interval, paired
+from pate_cli.reproduce.rows import DoneRow, apart, done_rows
 from pate_cli.reproduce.verdicts import signed
 
 __all__ = ["report"]
 
 _NOT_PRIVATE = "not differentially private"
 _NOTE = (
-    "Mean accuracy on held-out records ± 1.96 s/sqrt(n) over n repeats; the measuring itself is not "
-    "differentially private. eps is the guarantee of one repeat, for one record replaced by another."
+    f"Mean accuracy on held-out records; {T_NOTE}; the measuring itself is not differentially private. "
+    "eps is the guarantee of one repeat, for one record replaced by another."
 )
 
 
@@ -106,7 +106,7 @@ def _data(plan: Plan) -> dict[str, str]:
     return found
 
 
-def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | None) -> Grid:
+def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | None) -> Table:
     """A line a method and a column a budget; as CSV a line for each of both."""
     budgets = sorted({row.eps for row in rows})
     columns = [Column("method", numeric=False), *(Column(f"eps {eps:g}") for eps in budgets)]
@@ -120,16 +120,15 @@ def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | No
         records += [_record(those[eps]) for eps in budgets]
     for one in held:
         found = one.accuracy
-        text = _interval(found) or "–"
-        cells.append([one.name, *[text] * len(budgets), _NOT_PRIVATE])
+        cells.append([one.name, *[number(found)] * len(budgets), _NOT_PRIVATE])
         blank = dict.fromkeys(records[0])
         records.append(
             blank
             | {"kind": "yardstick", "method": one.name, "guarantee": _NOT_PRIVATE, "eps": float("inf")}
             | {"n": len(one.units), "status": "ok" if one.units else "failed"}
-            | {"accuracy": found and found.mean, "accuracy_ci95": found and found.ci95}
+            | {"accuracy": found and found.mean, "accuracy_ci95": found and found.half_width}
         )
-    return Grid(columns, cells, records, f"{_NOTE} delta = {number(delta, '.3g')}.")
+    return Table(columns, cells, records, f"{_NOTE} delta = {number(delta, '.3g')}.")
 
 
 def _delta(row: DoneRow) -> float | None:
@@ -137,11 +136,8 @@ def _delta(row: DoneRow) -> float | None:
 
 
 def _accuracy(row: DoneRow) -> str:
-    return _interval(row.over("accuracy")) or row.status
-
-
-def _interval(found: Interval | None) -> str:
-    return "" if found is None else number(found.mean, ".4f", found.ci95)
+    found = row.over("accuracy")
+    return row.status if found is None else number(found)
 
 
 def _mean(row: DoneRow, name: str, digits: int) -> str:
@@ -165,11 +161,11 @@ def _record(row: DoneRow) -> dict[str, Any]:
     }
     for name in ("accuracy", "answered", "asked", "eps_ex_post", "label_accuracy", "ceiling"):
         found = row.over(name)
-        record |= {name: found and found.mean, f"{name}_ci95": found and found.ci95}
+        record |= {name: found and found.mean, f"{name}_ci95": found and found.half_width}
     return record | {"reason": row.message or None}
 
 
-def _runs(rows: Sequence[DoneRow]) -> Grid:
+def _runs(rows: Sequence[DoneRow]) -> Table:
     columns = [Column("method", numeric=False), Column("eps"), Column("teachers"), Column("T")]
     columns += [Column("answered", "queries"), Column("asked", "queries"), Column("eps_ex_post")]
     columns += [Column("accuracy"), Column("n"), Column("status", numeric=False)]
@@ -185,10 +181,10 @@ def _runs(rows: Sequence[DoneRow]) -> Grid:
         line += [_accuracy(row), str(len(row.units)), row.status]
         cells.append(line)
     note = "eps_ex_post depends on the outputs: a report, not a guarantee."
-    return Grid(columns, cells, [_record(row) for row in rows], note)
+    return Table(columns, cells, [_record(row) for row in rows], note)
 
 
-def _against_best(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> dict[str, Grid]:
+def _against_best(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> dict[str, Table]:
     """Differences to the first method named, repeat by repeat."""
     names = list(dict.fromkeys(row.planned.method for row in rows))
     budgets = sorted({row.eps for row in rows})
@@ -200,10 +196,10 @@ def _against_best(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> dict[st
     columns = [Column(f"{names[0]} less", numeric=False), *(Column(f"eps {eps:g}") for eps in budgets)]
     cells, records = [], []
     for name, units in others.items():
-        gaps = {eps: paired(at[names[0], eps], units[eps], "accuracy") for eps in budgets}
+        gaps = {eps: apart(at[names[0], eps], units[eps], "accuracy") for eps in budgets}
         cells.append([name, *("–" if gap is None else signed(gap) for gap in gaps.values())])
         for eps, gap in gaps.items():
             pair = {"of": names[0], "minus": name, "eps": eps, "n": gap.n if gap else 0}
-            records.append(pair | {"accuracy": gap and gap.mean, "accuracy_ci95": gap and gap.ci95})
-    note = "Differences in accuracy at the same splits, repeat by repeat."
-    return {"paired": Grid(columns, cells, records, note)}
+            records.append(pair | {"accuracy": gap and gap.mean, "accuracy_ci95": gap and gap.half_width})
+    note = f"Differences in accuracy at the same splits, repeat by repeat. {T_NOTE}."
+    return {"paired": Table(columns, cells, records, note)}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from pate_cli.config import MechanismConfig
 from pate_cli.frontier.yardsticks import ALL_PRIVATE, MAJORITY, Yardstick
-from pate_cli.reproduce.rows import DoneRow
-from pate_cli.reproduce.statistics import Interval, paired
+from pate_cli.report.table import number
+from pate_cli.reproduce.rows import DoneRow, apart
 from pate_cli.reproduce.verdicts import signed
 
 __all__ = ["statements"]
@@ -51,15 +51,15 @@ def _best(rows: Sequence[DoneRow], ceiling: Yardstick) -> list[str]:
             continue
         _, best = max(there, key=lambda pair: pair[0])
         accuracy = best.over("accuracy")
-        text = f"At eps {eps:g} the best mean accuracy is that of {best.planned.method}, {_mean(accuracy)}"
+        text = f"At eps {eps:g} the best mean accuracy is that of {best.planned.method}, {number(accuracy)}"
         close = [
             row.planned.method
             for _, row in there
-            if row is not best and (gap := paired(best.units, row.units, "accuracy")) and gap.sign == 0
+            if row is not best and (gap := apart(best.units, row.units, "accuracy")) and gap.sign == 0
         ]
         if close:
             text += f"; the difference to {', '.join(close)} is within its interval"
-        gap = paired(ceiling.units, best.units, "accuracy")
+        gap = apart(ceiling.units, best.units, "accuracy")
         if gap is not None:
             text += f". {ceiling.name[0].upper()}{ceiling.name[1:]}, without privacy, give {signed(gap)} more"
         said.append(f"{text}.")
@@ -95,7 +95,7 @@ def _names(rows: Sequence[DoneRow], labeller: str) -> list[str]:
 def _compared(name: str, of: Sequence[DoneRow], other: str, than: dict[float, DoneRow]) -> str:
     cases: dict[str, list[str]] = {}
     for row in sorted(of, key=lambda row: row.eps):
-        gap = paired(row.units, than[row.eps].units, "accuracy")
+        gap = apart(row.units, than[row.eps].units, "accuracy")
         status = next((r.status for r in (row, than[row.eps]) if r.status != "ok"), "")
         if gap is None:
             word, text = status or "not measured", f"{row.eps:g}"
@@ -139,11 +139,11 @@ def _answered(tight: DoneRow, liu: DoneRow) -> str:
     name = tight.planned.method
     if ours is None or not tight.budget:
         return f"At eps {tight.eps:g}, {name} (tight) is {tight.status}; liu2021 is {liu.status}."
-    text = f"At eps {tight.eps:g}, {name} (tight, T = {tight.cutoff}) answers {_mean(ours, 1)}"
+    text = f"At eps {tight.eps:g}, {name} (tight, T = {tight.cutoff}) answers {number(ours, '.1f')}"
     text += f" of {tight.budget} queries"
     if theirs is None:
         return f"{text}; liu2021 is {liu.status}, so none."
-    text += f", liu2021 (T = {liu.cutoff}) {_mean(theirs, 1)}"
+    text += f", liu2021 (T = {liu.cutoff}) {number(theirs, '.1f')}"
     if theirs.mean == 0:
         return f"{text}: none against some." if ours.mean > 0 else f"{text}: neither answers any."
     times = ours.mean / theirs.mean
@@ -155,19 +155,13 @@ def _answered(tight: DoneRow, liu: DoneRow) -> str:
 def _no_better_than_majority(rows: Sequence[DoneRow], majority: Yardstick) -> list[str]:
     cases: dict[str, list[float]] = {}
     for row in rows:
-        gap = paired(row.units, majority.units, "accuracy")
+        gap = apart(row.units, majority.units, "accuracy")
         if gap is not None and gap.sign <= 0:
             cases.setdefault(row.planned.method, []).append(row.eps)
     return [
         f"{name} is not better than a constant answer, as far as can be told, at eps {_listed(those)}."
         for name, those in cases.items()
     ]
-
-
-def _mean(found: Interval | None, digits: int = 4) -> str:
-    if found is None:
-        return "–"
-    return f"{found.mean:.{digits}f}" + ("" if found.ci95 is None else f" ± {found.ci95:.{digits}f}")
 
 
 def _listed(values: Iterable[float]) -> str:

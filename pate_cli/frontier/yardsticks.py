@@ -10,18 +10,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pate_cli.engine.finished import Identity, Unit
-from pate_cli.engine.plan import Plan, PlannedRow
-from pate_cli.engine.schedule import Failure, Results
+import numpy as np
+
+from pate_cli.engine.finished import Finished, Unit
+from pate_cli.engine.parallel.tasks import single_threaded
+from pate_cli.engine.plan import Plan
+from pate_cli.engine.progress import Advance
+from pate_cli.engine.schedule import Failure, Results, Row
 from pate_cli.errors import InputError
 from pate_cli.frontier.methods import EXACT
-from pate_cli.reproduce.statistics import Interval, over
-
-if TYPE_CHECKING:
-    from pate_cli.engine.progress import Advance
-    from pate_cli.pipeline import Prepared
+from pate_cli.pipeline import Prepared, Streams, split_of
+from pate_cli.report.interval import Interval
+from pate_cli.reproduce.rows import over
+from pate_cli.students import fit_student
+from pate_cli.types import Answers, PublicPoints
 
 __all__ = ["YARDSTICKS", "Yardstick", "measure", "yardsticks"]
 
@@ -80,73 +84,68 @@ def measure(plan: Plan, work: Path, *, force: bool, advance: Advance) -> list[Fa
     OSError
         If a unit cannot be written.
     """
-    from threadpoolctl import threadpool_limits
-
-    row, prepared = _exact(plan)
-    repeats = row.config.repeats
+    store, rows = Finished(work.absolute()), _rows(plan)
+    exact = next(iter(rows.values()))
+    if force:
+        for row in rows.values():
+            store.forget(row.identity, row.repeats)
     left = [
         repeat
-        for repeat in range(repeats)
-        if force or any(Unit.read(work, _identity(row, name), repeat) is None for name in _MEASURES)
+        for repeat in range(exact.repeats)
+        if any(row.found(store, repeat) is None for row in rows.values())
     ]
-    done = found = repeats - len(left)
-    advance(done, found, repeats)
+    done = found = exact.repeats - len(left)
+    advance(done, found, exact.repeats)
     failures = []
     for repeat in left:
         try:
-            with threadpool_limits(limits=1):  # the same sums in the same order on every machine
-                units = _repeat(prepared, repeat)
+            with single_threaded():  # the same sums in the same order on every machine
+                units = _repeat(exact.prepared, repeat)
         except InputError as error:
             failures.append(Failure("yardsticks", repeat, str(error)))
             continue
         for name, unit in units.items():
-            unit.write(work, _identity(row, name))
+            store.write(rows[name].identity, unit)
         done += 1
-        advance(done, found, repeats)
+        advance(done, found, exact.repeats)
     return failures
 
 
 def yardsticks(plan: Plan, results: Results, work: Path) -> list[Yardstick]:
     """Read what `measure` and the engine left, in the order of `YARDSTICKS`."""
-    row, _ = _exact(plan)
+    store, rows = Finished(work.absolute()), _rows(plan)
     found = []
     for name in YARDSTICKS:
         if name == EXACT:
-            units = results.units.get(row.spec.name, [])
+            units = results.units.get(EXACT, [])
         else:
-            read = (Unit.read(work, _identity(row, name), repeat) for repeat in range(row.config.repeats))
+            row = rows[name]
+            read = (store.read(row.identity, repeat) for repeat in range(row.repeats))
             units = [unit for unit in read if unit is not None]
         found.append(Yardstick(name, units))
     return found
 
 
-def _exact(plan: Plan) -> tuple[PlannedRow, Prepared]:
-    row = next(row for row in plan.rows if row.spec.name == EXACT)
-    if row.prepared is None:
-        raise RuntimeError(f"{EXACT}: {row.message}")
-    return row, row.prepared
-
-
-def _identity(row: PlannedRow, name: str) -> Identity:
-    if row.identity is None:
-        raise RuntimeError(f"{row.spec.name}: not ready")
-    return dataclasses.replace(row.identity, config=f"{row.identity.config} {name}")
+def _rows(plan: Plan) -> dict[str, Row]:
+    """Each of `_MEASURES` as a row beside that of the exact votes, with the same splits."""
+    exact = next(row for row in plan.rows if row.spec.name == EXACT).ready()
+    return {
+        name: dataclasses.replace(
+            exact,
+            name=name,
+            identity=dataclasses.replace(exact.identity, config=f"{exact.identity.config} {name}"),
+        )
+        for name in _MEASURES
+    }
 
 
 def _repeat(run: Prepared, repeat: int) -> dict[str, Unit]:
     """Measure each of `_MEASURES` at the split of one repeat."""
-    from pate_cli.pipeline import Streams, split_of
-
     streams = Streams.of(run.config.seed, repeat)
     split = split_of(run, streams)
     seed = int(streams.student.integers(2**31))
 
     def fit(X: Any, y: Any) -> Any:
-        import numpy as np
-
-        from pate_cli.students import fit_student
-        from pate_cli.types import Answers, PublicPoints
-
         student = run.config.student
         return fit_student(
             PublicPoints(X),
@@ -171,6 +170,7 @@ def _repeat(run: Prepared, repeat: int) -> dict[str, Unit]:
             eps=float("inf"),
             delta=0.0,
             eps_ex_post=float("inf"),
+            eps_odometer=float("inf"),
             accuracy=accuracy,
             seconds=time.perf_counter() - started,
             diagnostics={},
@@ -181,8 +181,6 @@ def _repeat(run: Prepared, repeat: int) -> dict[str, Unit]:
 
 
 def _majority(split: Any, fit: Callable[[Any, Any], Any]) -> Any:
-    import numpy as np
-
     return np.full(len(split.test.y), np.bincount(split.private.y).argmax())
 
 

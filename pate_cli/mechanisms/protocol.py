@@ -48,7 +48,7 @@ __all__ = [
     "no_answers",
 ]
 
-EXACT = "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active"
+EXACT = "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active, public_kernel"
 """What a release accepts."""
 
 UNITS = "a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax, active"
@@ -157,6 +157,10 @@ class Plan(ABC):
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Measure figures of its own for `diagnostics`: NOT differentially private."""
         return {}
+
+    def model_bytes(self, n_features: int) -> int:
+        """Room that a model of its own takes in a file, about; 0 for none."""
+        return 0
 
     def attacks(self) -> list[SampledAttack]:
         """Make worst-case neighbours for an audit.

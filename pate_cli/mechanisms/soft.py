@@ -27,7 +27,6 @@ from pate_cli.types import (
     UNANSWERED,
     Answers,
     FloatArray,
-    Holdout,
     IntArray,
     PrivacyLoss,
     Private,
@@ -37,7 +36,7 @@ from pate_cli.types import (
     _Private,
 )
 
-__all__ = ["Options", "ScoreBins", "SoftPlan", "SoftService", "calibration_error", "plan"]
+__all__ = ["Options", "ScoreBins", "SoftPlan", "SoftService", "plan"]
 
 
 class _Width:
@@ -245,18 +244,6 @@ class SoftPlan(Plan):
         model = fit_on_scores(s, public, asked, scores, rng)
         return Released(model, Answers(asked, labels, n_teachers=s.n_teachers), service.spent())
 
-    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Calibration of the student on the test split: NOT differentially private."""
-        if not hasattr(model, "predict_proba"):
-            return {}
-        ones = np.flatnonzero(np.asarray(model.classes_) == 1)
-        p = model.predict_proba(test.X)
-        p = p[:, ones[0]] if len(ones) else np.zeros(len(test.y))
-        return {
-            "calibration_error": calibration_error(p, test.y),
-            "brier": float(np.mean((p - test.y) ** 2)),
-        }
-
     def attacks(self) -> list[SampledAttack]:
         """Worst-case scores for an audit, put to `SoftService` itself."""
         return _attacks(self)
@@ -370,27 +357,6 @@ def fit_on_scores(
         seed=int(rng.integers(2**31)),
         weights=weights[used],
     )
-
-
-def calibration_error(p: FloatArray, y: IntArray, n_bins: int = 15) -> float:
-    """Expected calibration error: mean distance of predicted from observed share of ones, over bins of p.
-
-    Parameters
-    ----------
-    p : ndarray of float64, shape (n,)
-        Predicted probability of class 1.
-    y : ndarray of int64, shape (n,)
-        0 or 1.
-    n_bins : int
-        Of equal width; each weighs as many records as it holds.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-    """
-    bins = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)
-    return float(np.abs(np.bincount(bins, weights=p - y, minlength=n_bins)).sum() / len(p))
 
 
 def _attacks(plan: SoftPlan) -> list[SampledAttack]:

@@ -28,6 +28,22 @@ within ``exp(tau)`` of N_Z(0, shifts * sigma^2) pointwise, with
 Steinke, about ``4 sum exp(-2 pi^2 sigma^2 k/(k+1))`` where theirs has 10. Every term
 of the sum above is positive, so ``delta(eps) <= exp(tau) * (the sum with N_Z(0, shifts * sigma^2))``.
 
+**Vectors of integers.** A sum over records of vectors of integers, which one replaced
+record moves by at most Delta in L2, gets independent N_Z(0, sigma^2) on each of d
+coordinates, in T adaptive rounds. Take any t < sigma, ``s^2 = sigma^2 - t^2``, and the
+kernel K that turns a real y into an integer x with probability proportional to
+``exp(-(x - y)^2 / (2 t^2))``. On N(k, s^2), k an integer, completing the square gives K's
+output the density ``exp(-(x - k)^2 / (2 sigma^2)) / (sqrt(2 pi) sigma)`` at x, times an
+average of ``sqrt(2 pi) t / sum_x exp(-(x - y)^2 / (2 t^2))`` over y, which the bound by
+Poisson summation above puts within ``1/(1 -+ u(t^2))`` of 1; N_Z(k, sigma^2) is within
+``1/(1 -+ u(sigma^2))`` of the same density. So at every integer the two laws are
+within a factor ``exp(a)``, ``a = log((1 + u(t^2))/(1 - u(t^2)))``, and the laws of all
+coordinates of all rounds, on any data, within ``exp(c)``, ``c = d T a``. With N(k, s^2) and K the
+mechanism is post-processing of T Gaussian mechanisms, mu-GDP with ``mu = Delta sqrt(T) / s``.
+Hence if (eps, delta) holds for that mu, (eps + 2 c, exp(c) delta) holds for integer noise:
+``P(S) <= e^c P'(S) <= e^c (e^eps Q'(S) + delta) <= e^(eps + 2c) Q(S) + e^c delta``. At t = 2, a is below
+2e-34: nothing but the 4 in sigma^2 = s^2 + 4 is paid.
+
 **Discrete Laplace and geometric.** DL(b) has probabilities proportional to
 ``q^|k|``, ``q = exp(-1/b)``, on the integers; Geom(b) has ``(1-q) q^k`` on k >= 0. The
 proof in `pate_cli.privacy.svt` uses two facts of the noise, here for integers r, z:
@@ -57,7 +73,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from pate_cli.privacy.gaussian import calibrate_sigma
+from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.privacy.noise import NoiseKind
 from pate_cli.privacy.roots import root_on_safe_side
 from pate_cli.privacy.svt import SvtCalibration
@@ -65,6 +81,7 @@ from pate_cli.privacy.svt import SvtCalibration
 __all__ = [
     "LEAST_SIGMA",
     "calibrate_discrete_sigma",
+    "calibrate_vector_sigma",
     "discrete_calibration",
     "discrete_difference_tail",
     "discrete_eps",
@@ -78,6 +95,9 @@ LEAST_SIGMA = 1.0
 
 _ROUNDING = 1e-9
 """Subtracted from log(delta) before solving: more than all floating point errors here together."""
+
+_SMOOTHING = 2.0
+"""t in the proof for vectors: standard deviation of the noise that makes a Gaussian draw an integer."""
 
 _FINE = 400
 """Blocks are no longer than 1/_FINE of the distance from the kink, and of the standard deviation."""
@@ -325,6 +345,39 @@ def discrete_difference_tail(
     even = (alpha * (2 - alpha - beta) + beta * (2 - beta)) / (1 + a)
     scaled = (a * even + alpha * alpha * steps) / ((1 + b) * (alpha + beta - alpha * beta))
     return math.exp(-least / large) * scaled
+
+
+def calibrate_vector_sigma(eps: float, delta: float, rounds: int, sensitivity: float, size: int) -> float:
+    """Calibrate integer Gaussian noise for sums of vectors of integers to be (eps, delta)-DP.
+
+    Parameters
+    ----------
+    eps : float
+        In (0, inf).
+    delta : float
+        In (0, 1).
+    rounds : int
+        T, adaptive, at least 1.
+    sensitivity : float
+        Most that one record moves a sum by in L2, positive, in the unit of the integers.
+    size : int
+        Coordinates of a sum.
+
+    Returns
+    -------
+    float
+        Parameter sigma of N_Z(0, sigma^2) on each coordinate, in the unit of the integers, rounded up.
+
+    Raises
+    ------
+    ValueError
+        If there are too many coordinates at so small an eps for the bound to be of use.
+    """
+    apart = rounds * size * float(_log_factor(np.array([_SMOOTHING**2]))[0])
+    if 2 * apart > _ROUNDING * min(eps, 1.0):
+        raise ValueError(f"no integer noise is calibrated for {rounds * size} numbers at eps={eps:g}")
+    mu = mu_of(eps * (1 - _ROUNDING), delta * (1 - _ROUNDING))
+    return math.hypot(sensitivity * math.sqrt(rounds) / mu, _SMOOTHING) * (1 + _ROUNDING)
 
 
 def discrete_calibration(calibration: SvtCalibration) -> SvtCalibration:

@@ -3,8 +3,8 @@
 Files are named by a salted fingerprint of the data; no content, and no unsalted digest
 of it, is kept. Entries are never removed. A charge is on disk (file and directory synced)
 before `LedgerDirectory.reserve` returns, and a file is replaced whole, so a process killed
-at any moment leaves a readable ledger that counts every release whose noise was drawn. The checksum
-in a file shows damage; against a forger there are only the permissions of the directory.
+at any moment leaves a readable ledger that counts every release whose noise was drawn. The codes in
+a file show that a charge was changed or removed, to who has the key; see `pate_cli.release.keys`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ import os
 import re
 import secrets
 import stat
-import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pate_cli.errors import ConfigError, DataError, InputError
-from pate_cli.release.ledger import Entry, Ledger, PublicRows, decode, encode, exact, shown
+from pate_cli.release.keys import OwnerKey, locked
+from pate_cli.release.ledger import Entry, Ledger, PublicRows, chain, decode, encode, exact, is_unkeyed, shown
 from pate_cli.types import PrivacyLoss
+from pate_cli.writing import write_file
 
 __all__ = ["LedgerDirectory", "open_ledgers"]
 
@@ -45,7 +45,8 @@ class LedgerDirectory:
 
     def __init__(self, path: Path, key: str) -> None:
         self.path = path
-        self._key = key
+        self.key = OwnerKey.of(path)
+        self._named = key
 
     def fingerprint(self, checksum: str) -> str:
         """Fingerprint of a dataset here: HMAC-SHA256 of its checksum under this directory's salt.
@@ -96,6 +97,7 @@ class LedgerDirectory:
         self._make()
         with self._locked():
             self._ensure_salt()
+            self.key.make()
             fingerprint = self.fingerprint(checksum)
             if self._file(fingerprint).exists():
                 ledger = self._read(fingerprint)
@@ -115,7 +117,12 @@ class LedgerDirectory:
             return self._write(Ledger(fingerprint, name, (opened,)))
 
     def reserve(
-        self, fingerprint: str, loss: PrivacyLoss, note: str = "", public: PublicRows | None = None
+        self,
+        fingerprint: str,
+        loss: PrivacyLoss,
+        note: str = "",
+        public: PublicRows | None = None,
+        purpose: str = "",
     ) -> Entry:
         """Charge a loss; it is on disk when this returns. Draw noise only then.
 
@@ -127,6 +134,8 @@ class LedgerDirectory:
             For people.
         public : PublicRows, optional
             Public points of the release. The first charge fixes them, in the same write.
+        purpose : str
+            What the release is for.
 
         Raises
         ------
@@ -144,13 +153,49 @@ class LedgerDirectory:
             ledger.check_room(loss)
             if public is not None:
                 ledger = _with_public(ledger, public)
-            entry = Entry("release", float(loss.eps), float(loss.delta), note, _now())
+            eps, delta = float(loss.eps), float(loss.delta)
+            entry = Entry("release", eps, delta, note, _now(), secrets.token_hex(8), purpose)
             try:
                 self._write(replace(ledger, entries=(*ledger.entries, entry)))
             except OSError as error:
                 reason = f"{error.strerror}; no noise was drawn, and nothing is released"
                 raise OSError(error.errno, reason, error.filename) from error
         return entry
+
+    def written(self, fingerprint: str, id: str, certificate: str) -> None:
+        """Put on record that the files of a release were written.
+
+        Parameters
+        ----------
+        fingerprint : str
+        id : str
+            Of the release.
+        certificate : str
+            SHA-256 (hex) of its certificate, which names all other files.
+
+        Raises
+        ------
+        DataError, OSError
+            As `reserve` does.
+        """
+        with self._locked():
+            ledger = self._read(fingerprint)
+            entry = Entry("files", 0.0, 0.0, certificate, _now(), id)
+            self._write(replace(ledger, entries=(*ledger.entries, entry)))
+
+    def place_of(self, fingerprint: str, id: str) -> tuple[int, str]:
+        """Give the number of a release's entry, from 0, and its code, as its certificate quotes them.
+
+        Raises
+        ------
+        InputError
+            If the ledger has no such release.
+        """
+        ledger = self.read(fingerprint)
+        found = ledger.release(id)
+        if found is None:
+            raise InputError(f"ledger of {ledger.name}: no release {id}")
+        return found[0], chain(ledger.entries, fingerprint, self.key.read())[found[0]]
 
     def read(self, fingerprint: str) -> Ledger:
         """Ledger of one dataset; raises as `reserve` does."""
@@ -182,7 +227,7 @@ class LedgerDirectory:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise ConfigError(
-                self._key, str(self.path), f"a directory that can be made ({error.strerror})"
+                self._named, str(self.path), f"a directory that can be made ({error.strerror})"
             ) from None
         self._check_private()
 
@@ -192,21 +237,10 @@ class LedgerDirectory:
         except FileNotFoundError:
             raise InputError(f"no ledger in {self.path}; {_HOW_TO_START}") from None
         if not stat.S_ISDIR(mode) or mode & 0o077:
-            raise ConfigError(self._key, str(self.path), "a directory only you can enter (chmod 700)")
+            raise ConfigError(self._named, str(self.path), "a directory only you can enter (chmod 700)")
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Keep other processes out; the system lets go of the lock of a process that dies."""
-        try:
-            import fcntl
-        except ImportError:
-            raise InputError("ledger: needs a system with file locks (Linux, macOS)") from None
-        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+    def _locked(self) -> contextlib.AbstractContextManager[None]:
+        return locked(self.path / "lock")
 
     def _ensure_salt(self) -> None:
         if not self._salt.exists():
@@ -220,7 +254,13 @@ class LedgerDirectory:
     def _read(self, fingerprint: str) -> Ledger:
         path = self._file(fingerprint)
         try:
-            return decode(path.read_text(encoding="utf-8"), fingerprint)
+            text = path.read_text(encoding="utf-8")
+            # one of an earlier version gets its key with its next entry
+            key = self.key.read() if self.key.path.exists() or not is_unkeyed(text) else b""
+            ledger = decode(text, fingerprint, key)
+            if key:
+                self.key.check(fingerprint, chain(ledger.entries, fingerprint, key))
+            return ledger
         except FileNotFoundError:
             raise InputError(f"no ledger for this dataset in {self.path}; {_HOW_TO_START}") from None
         except OSError as error:
@@ -229,35 +269,18 @@ class LedgerDirectory:
             raise DataError(f"{path}: damaged ({error}); restore it from a copy") from None
 
     def _write(self, ledger: Ledger) -> Ledger:
-        self._replace(self._file(ledger.fingerprint), encode(ledger))
+        """Write a ledger, then its last code beside the key: killed between, the ledger is only ahead."""
+        self.key.make()
+        key = self.key.read()
+        self._replace(self._file(ledger.fingerprint), encode(ledger, key))
+        self.key.keep(ledger.fingerprint, chain(ledger.entries, ledger.fingerprint, key))
         return ledger
 
     def _replace(self, path: Path, text: str) -> None:
         """Write a file whole, to survive a kill or a power cut; only under the lock."""
         for left_over in self.path.glob(".*.tmp"):  # of a process that was killed
             left_over.unlink()
-        try:
-            self._replace_unnamed(path, text)
-        except OSError as error:  # a full disk is told without the name of a file
-            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-
-    def _replace_unnamed(self, path: Path, text: str) -> None:
-        handle, temporary = tempfile.mkstemp(dir=self.path, prefix=".", suffix=".tmp")  # mode 0600
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:  # Ctrl-C too
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
-        directory = os.open(self.path, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        write_file(path, text, permissions=0o600)
 
 
 def open_ledgers(path: str | None = None) -> LedgerDirectory:

@@ -1,7 +1,7 @@
 """The files of a release: public by construction, for only what is named here is written.
 
-`answers.csv` first, which cannot be had again, `student.skops`, and `result.json` last, whose presence
-says that the release is whole.
+`answers.csv` first, which cannot be had again, then `student.skops`, `model_card.md` and `certificate.json`,
+and `result.json` last, whose presence says that the release is whole.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.errors import ConfigError
+from pate_cli.release.certificate import CARD, CERTIFICATE, Charge, facts, model_card, sha256, signed
 from pate_cli.types import Answers, IntArray, PrivacyLoss
+from pate_cli.writing import write_file
 
 __all__ = [
     "FILES",
@@ -33,7 +35,7 @@ __all__ = [
     "write_release",
 ]
 
-FILES = ("answers.csv", "student.skops", "result.json")
+FILES = ("answers.csv", "student.skops", CARD, CERTIFICATE, "result.json")
 """Every file a release writes, in the order written."""
 
 NOTES = {
@@ -81,15 +83,21 @@ class ReleaseContent:
         Why there is no student.
     versions : mapping of str to (str or None)
         Of the libraries.
-    protects : str
-        What neighbouring data sets differ in.
+    charge : Charge
+        What pays for it.
+    protects : (str, str)
+        What neighbouring data sets differ in, and the protected unit.
+    columns : sequence of str or None
+        Names of the columns; None where they are numbered.
+    public_file : bool
+        Whether the public points have a file of their own: no record of the private file is among them.
     """
 
     dataset: str
     mechanism: str
     config: Mapping[str, Any]
     config_hash: str
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int | None]
     n_teachers: int
     plan: Mapping[str, Any]
     guarantee: PrivacyLoss
@@ -100,7 +108,10 @@ class ReleaseContent:
     student: bytes | None = field(repr=False)
     problem: str | None
     versions: Mapping[str, str | None]
-    protects: str = "one record; replaced by any other"
+    charge: Charge
+    protects: tuple[str, str]
+    columns: Sequence[str] | None
+    public_file: bool
 
     def __post_init__(self) -> None:
         if self.guarantee.data_dependent or not self.ex_post.data_dependent:
@@ -117,7 +128,7 @@ def public_config(raw: Mapping[str, Any]) -> dict[str, Any]:
     return config | {"dataset": dataset}
 
 
-def needed_bytes(n_public: int, classes: Sequence[str], n_features: int) -> int:
+def needed_bytes(n_public: int, classes: Sequence[str], n_features: int, model: int = 0) -> int:
     """Room that a release asks for before it is charged: its answers, a linear student, and 1 MiB more.
 
     Parameters
@@ -127,9 +138,11 @@ def needed_bytes(n_public: int, classes: Sequence[str], n_features: int) -> int:
     classes : sequence of str
     n_features : int
         Columns before encoding. A student that is larger, as a forest, may still find the disk full.
+    model : int
+        Bytes of a model that the mechanism makes itself.
     """
     cell = 24 + max(len(label.encode()) for label in classes)
-    return 2**20 + n_public * cell * (2 + len(classes)) + 16 * len(classes) * (n_features + 1)
+    return 2**20 + model + n_public * cell * (2 + len(classes)) + 16 * len(classes) * (n_features + 1)
 
 
 def check_disk(directory: Path, size: int) -> None:
@@ -158,27 +171,36 @@ def check_disk(directory: Path, size: int) -> None:
         raise ConfigError("hydra.run.dir", str(directory), accepted) from None
 
 
-def write_release(directory: Path, content: ReleaseContent, spare: Sequence[Path] = ()) -> None:
+def write_release(directory: Path, content: ReleaseContent, key: bytes, spare: Sequence[Path] = ()) -> str:
     """Write the files of a release, each whole or not at all, `result.json` last.
 
     Parameters
     ----------
     directory : Path
     content : ReleaseContent
+    key : bytes
+        Of the ledger's owner.
     spare : sequence of Path
         Directories to keep the files in, in a new one that only its owner can enter, if the first fails.
+
+    Returns
+    -------
+    str
+        SHA-256 (hex) of the certificate.
 
     Raises
     ------
     OSError
         If one cannot be written; names the file, and says what is kept where.
     """
-    result = json.dumps(_result(content), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    certified = facts(content)
     student = {} if content.student is None else {"student.skops": without_addresses(content.student)}
-    data = {"answers.csv": _answers(content).encode(), **student, "result.json": result.encode()}
+    data = {"answers.csv": _answers(content).encode(), **student, CARD: model_card(certified).encode()}
+    result = {"result.json": _json(_result(content))}
+    data |= {CERTIFICATE: _json(signed(certified, data | result, key)), **result}
     written, problem = _write_all(directory, data)
     if problem is None:
-        return
+        return sha256(data[CERTIFICATE])
     place, kept = _keep(data, spare, (directory, written))
     if len(kept) == len(data):
         fate = f"its files are kept in {place}, from where they can be moved"
@@ -191,13 +213,17 @@ def write_release(directory: Path, content: ReleaseContent, spare: Sequence[Path
     raise OSError(problem.errno, f"{reason}; the release is charged to its ledger: {fate}", where)
 
 
+def _json(content: Mapping[str, Any]) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
 def _write_all(directory: Path, data: Mapping[str, bytes]) -> tuple[list[str], OSError | None]:
     """Write files until one cannot be; give the names of those written, and why not the next."""
     written: list[str] = []
     for name, content in data.items():
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            _replace(directory / name, content)
+            write_file(directory / name, content, permissions=0o644)  # it is public
         except OSError as error:
             return written, error
         written.append(name)
@@ -234,6 +260,7 @@ def _result(content: ReleaseContent) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "release": True,
+        "release_id": content.charge.id,
         "status": "ok" if content.student is not None else "error",
         "dataset": content.dataset,
         "mechanism": content.mechanism,
@@ -249,7 +276,7 @@ def _result(content: ReleaseContent) -> dict[str, Any]:
         "eps_odometer": None,
         "accuracy": None,
         "diagnostics": {},
-        "plan": {"protects": content.protects, **content.plan},
+        "plan": {"protects": content.protects[0], **content.plan},
         "provenance": {"versions": dict(content.versions)},
         "message": content.problem and f"the answers are released, a student is not: {content.problem}",
         "config": dict(content.config),
@@ -311,25 +338,3 @@ def without_addresses(student: bytes) -> bytes:
             archive.writestr(zipfile.ZipInfo(new), members[old])
         archive.writestr(zipfile.ZipInfo("schema.json"), schema)
     return buffer.getvalue()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    try:
-        _replace_unnamed(path, data)
-    except OSError as error:  # a full disk is told without the name of a file
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
-
-
-def _replace_unnamed(path: Path, data: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # it is public
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise

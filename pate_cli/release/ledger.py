@@ -5,8 +5,10 @@ chosen in view of earlier releases (Rogers, Roth, Ullman and Vadhan 2016). They 
 exactly, as the decimals they are written as: ten times 0.1 fits into 1. The sum is a guarantee for the
 records that are public points of no release, so the first release fixes which are, for all that follow.
 
-The text ends with a checksum. It has no key, so it shows damage, by a disk or an editor, and not a forgery:
-whoever can write the file can write its checksum. The directory's permissions are what protects it.
+The text is keyed: each entry has a code that depends on all entries before it, and the whole text has one
+(HMAC-SHA256, with a key its owner keeps). Whoever has not got the key can neither change nor remove a charge
+unnoticed. An older copy of the whole text has a good code; `directory` keeps the last one of each ledger
+beside the key, and refuses what is older.
 
 References
 ----------
@@ -17,8 +19,10 @@ References
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -28,13 +32,15 @@ from typing import Any
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.types import PrivacyLoss
 
-__all__ = ["Entry", "Ledger", "PublicRows", "decode", "encode", "exact", "shown"]
+__all__ = ["Entry", "Ledger", "PublicRows", "chain", "decode", "encode", "exact"]
+__all__ += ["is_unkeyed", "keyed", "shown"]
 
-_VERSION = 2
-_READ = (1, _VERSION)
-"""Version 1 kept no public rows."""
+_VERSION = 3
+_READ = (1, 2, _VERSION)
+"""Version 1 kept no public rows; 2 had a checksum without a key, and entries without an id."""
 
-_KINDS = ("open", "raise", "release")
+_KINDS = ("open", "raise", "release", "files")
+_STATE_TOTAL = ("open", "raise")
 
 
 @dataclass(frozen=True)
@@ -43,14 +49,19 @@ class Entry:
 
     Attributes
     ----------
-    kind : {"open", "raise", "release"}
-        The first two state a total budget, the last a charge.
+    kind : {"open", "raise", "release", "files"}
+        The first two state a total budget, the third a charge; the last says that the files of a release
+        were written.
     eps, delta : float
-        The total from here on, or the charge.
+        The total from here on, or the charge; 0 for files.
     note : str
-        For people.
+        For people; of files, the SHA-256 (hex) of their certificate.
     time : str
         UTC, ISO 8601.
+    id : str
+        Of the release, 16 hex digits; of files, that of the release they belong to. Else empty.
+    purpose : str
+        What the release is for, in its owner's words; may be empty.
     """
 
     kind: str
@@ -58,6 +69,8 @@ class Entry:
     delta: float
     note: str
     time: str
+    id: str = ""
+    purpose: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,7 +127,7 @@ class Ledger:
     @property
     def total(self) -> tuple[Fraction, Fraction]:
         """Budget of eps and of delta, as last stated."""
-        last = [entry for entry in self.entries if entry.kind != "release"][-1]
+        last = [entry for entry in self.entries if entry.kind in _STATE_TOTAL][-1]
         return exact(last.eps), exact(last.delta)
 
     @property
@@ -129,6 +142,16 @@ class Ledger:
         """What may still be spent: eps and delta."""
         (eps, delta), (eps_spent, delta_spent) = self.total, self.spent
         return eps - eps_spent, delta - delta_spent
+
+    def release(self, id: str) -> tuple[int, Entry] | None:
+        """Give the charge of a release, and its place among the entries; None if there is none."""
+        found = ((i, entry) for i, entry in enumerate(self.entries) if entry.kind == "release")
+        return next(((i, entry) for i, entry in found if entry.id == id), None)
+
+    def certificate(self, id: str) -> str | None:
+        """Give the SHA-256 of the certificate that was written for a release; None if none was."""
+        found = (entry.note for entry in self.entries if entry.kind == "files" and entry.id == id)
+        return next(found, None)
 
     @property
     def unrecorded(self) -> int:
@@ -188,39 +211,81 @@ class Ledger:
             )
 
 
-def encode(ledger: Ledger) -> str:
-    """Text of a ledger's file."""
+def keyed(key: bytes, content: Any) -> str:
+    """Compute the code (HMAC-SHA256, hex) of a value in JSON's own types."""
+    return hmac.new(key, _canonical(content), hashlib.sha256).hexdigest()
+
+
+def chain(entries: Sequence[Entry], fingerprint: str, key: bytes) -> list[str]:
+    """Compute the code of each entry, which depends on it and on all before it.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+    fingerprint : str
+        Of the dataset: entries of one ledger do not fit into another.
+    key : bytes
+    """
+    codes = [keyed(key, fingerprint)]
+    for entry in entries:
+        codes.append(keyed(key, [codes[-1], asdict(entry)]))
+    return codes[1:]
+
+
+def encode(ledger: Ledger, key: bytes) -> str:
+    """Write a ledger as the text of its file."""
     content = {"version": _VERSION, **asdict(ledger)}
+    for entry, code in zip(content["entries"], chain(ledger.entries, ledger.fingerprint, key), strict=True):
+        entry["mac"] = code
     if ledger.public is not None:  # in one line of text
         content["public"]["rows"] = " ".join(map(str, ledger.public.rows))
-    return json.dumps(content | {"sha256": _digest(content)}, indent=2, allow_nan=False) + "\n"
+    return json.dumps(content | {"mac": keyed(key, content)}, indent=2, allow_nan=False) + "\n"
 
 
-def decode(text: str, fingerprint: str) -> Ledger:
-    """Read back what `encode` made.
+def decode(text: str, fingerprint: str, key: bytes) -> Ledger:
+    """Read back what `encode` made, or an earlier version of it.
 
     Raises
     ------
     ValueError
-        If it is anything else, or the ledger of another dataset.
+        If it is anything else, was changed by who has not got the key, or is the ledger of another dataset.
     """
     try:
         content = json.loads(text)
-        digest = content.pop("sha256")
-        if content["version"] not in _READ:
-            raise ValueError(f"version {content['version']!r}, this pate reads {_VERSION}")
-        if digest != _digest(content):
+        version = content["version"]
+        if version not in _READ:
+            raise ValueError(f"version {version!r}, this pate reads up to {_VERSION}")
+        if version == _VERSION:
+            code = content.pop("mac")
+            if not hmac.compare_digest(code, keyed(key, content)):
+                raise ValueError("changed by hand, or another key's: its code does not fit")
+        elif content.pop("sha256") != hashlib.sha256(_canonical(content)).hexdigest():
             raise ValueError("its checksum does not fit")
         if content["fingerprint"] != fingerprint:
             raise ValueError("another dataset's")
+        codes = [entry.pop("mac", None) for entry in content["entries"]]
         entries = tuple(Entry(**entry) for entry in content["entries"])
-        public = content["public"] if content["version"] == _VERSION else None
+        if version == _VERSION and codes != chain(entries, fingerprint, key):
+            raise ValueError("the code of an entry does not fit")
+        public = content["public"] if version > 1 else None
         if public is not None:
             rows = tuple(map(int, public.pop("rows").split()))
             public = PublicRows(rows=rows, **public)
         return Ledger(fingerprint, content["name"], entries, public)
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(f"not a ledger: {error}") from error
+
+
+def is_unkeyed(text: str) -> bool:
+    """Whether a text is of a version that had no key, or of none.
+
+    Raises
+    ------
+    ValueError
+        If it is not JSON.
+    """
+    content = json.loads(text)
+    return not isinstance(content, dict) or content.get("version") != _VERSION
 
 
 def shown(number: Fraction) -> str:
@@ -234,5 +299,5 @@ def exact(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
-def _digest(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
+def _canonical(content: Any) -> bytes:
+    return json.dumps(content, sort_keys=True, allow_nan=False).encode()

@@ -20,6 +20,7 @@ import numpy as np
 from pate_cli import console, report
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import (
+    Entry,
     ExactNoise,
     PublicRows,
     ReleaseContent,
@@ -29,6 +30,7 @@ from pate_cli.release import (
     public_config,
     write_release,
 )
+from pate_cli.release.certificate import Charge, facts
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Prepared, Publication
@@ -78,12 +80,15 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     from pate_cli import pipeline
 
     check_room(run)
-    check_disk(directory, needed_bytes(run.sizes.n_public, run.dataset.classes, run.dataset.n_features))
+    n_features = run.dataset.n_features
+    room = (run.sizes.n_public, run.dataset.classes, n_features, run.plan.model_bytes(n_features))
+    check_disk(directory, needed_bytes(*room))
     ledgers = open_ledgers(run.config.ledger)
     fingerprint = ledgers.fingerprint(run.dataset.checksum)
     ledger = ledgers.read(fingerprint)
-    queries = run.plan.describe()["ell"]
-    note = f"{run.config.mechanism.label}, up to {queries} queries, {run.n_teachers} teachers"
+    queries, note = run.plan.describe().get("ell"), run.config.mechanism.label
+    note += f", up to {queries} queries" if queries else ""
+    note += f", {run.n_teachers} teachers" if run.n_teachers else ""
     if ledger.unrecorded:
         _say(f"ledger of {ledger.name}: {ledger.unrecorded_note}")
     for remark in run.remarks:
@@ -95,27 +100,34 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
         _say(_what_becomes_public(run))
     else:  # no row of the private file is open by this
         public = PublicRows(run.dataset.n_records, ())
-    charged = False
+    paid: list[Entry] = []
 
     def charge(loss: PrivacyLoss) -> None:
-        nonlocal charged
-        ledgers.reserve(fingerprint, loss, note, public)
-        charged = True
+        paid.append(ledgers.reserve(fingerprint, loss, note, public, run.config.purpose or ""))
 
     spare = [ledgers.path, Path(tempfile.gettempdir())]
     try:
         with threadpool_limits(limits=1):
             released = pipeline.release(run, streams, ExactNoise, charge)
-        content = _content(run, raw, released, [spare[1], directory, spare[0]])
-        write_release(directory, content, spare)
+        (entry,) = paid
+        number, code = ledgers.place_of(fingerprint, entry.id)
+        charged = Charge(
+            entry.id, entry.time, entry.purpose, fingerprint, number, code, ledger.unrecorded_note
+        )
+        content = _content(run, raw, released, charged, [spare[1], directory, spare[0]])
+        certificate = write_release(directory, content, ledgers.key.read(), spare)
     except (InputError, OSError):
         raise
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         problem = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
-        if charged:
+        if paid:
             problem += "; its budget is charged"
         raise RuntimeError(f"the release failed: {problem} (its message may be private)") from None
+    try:
+        ledgers.written(fingerprint, entry.id, certificate)
+    except OSError as error:  # the release is whole; only `pate verify` will miss it
+        _say(f"{error.filename}: {error.strerror}: it is not on record that the files were written")
     if content.problem:
         _say(f"no student: {content.problem}")
 
@@ -159,24 +171,20 @@ def _draw_public(run: Prepared, rng: np.random.Generator) -> PublicRows:
 
 
 def _content(
-    run: Prepared, raw: dict[str, Any], released: Publication, work: Sequence[Path]
+    run: Prepared, raw: dict[str, Any], released: Publication, charge: Charge, work: Sequence[Path]
 ) -> ReleaseContent:
     """Put together what is released; `work` are directories for a file on the way."""
     config = public_config(raw)
     if released.public.rows is None:
         raise RuntimeError("a split that does not know its rows")
-    student, problem = None, released.problem
-    if released.student is not None:
-        student = _saved(run, released, work)
-        if student is None:
-            problem = "no directory has room to write it"
-    return ReleaseContent(
+    n_records = run.dataset.n_records if run.dataset.unit is None else None  # of persons, it is private
+    content = ReleaseContent(
         dataset=run.dataset.name,
         mechanism=run.config.mechanism.label,
         config=report.plain(config),
         config_hash=report.config_hash(config),
         sizes={
-            "n_records": run.dataset.n_records,
+            "n_records": n_records,
             "n_private": run.sizes.n_private,
             "n_public": run.sizes.n_public,
             "n_test": run.sizes.n_test,
@@ -191,18 +199,30 @@ def _content(
         classes=run.dataset.classes,
         rows=released.public.rows,
         answers=released.answers,
-        student=student,
-        problem=problem,
-        protects=run.protects,
+        student=None,
+        problem=released.problem,
         versions=report.versions() | {"opendp": metadata.version("opendp")},
+        charge=charge,
+        protects=(run.protects, run.protects.partition(";")[0]),
+        columns=[str(name) for name in columns]
+        if (columns := getattr(run.dataset.X, "columns", None)) is not None
+        else None,
+        public_file=run.dataset.public is not None,
     )
+    if released.student is None:
+        return content
+    student = _saved(run, released, facts(content), work)
+    return replace(content, student=student, problem=None if student else "no directory has room to write it")
 
 
-def _saved(run: Prepared, released: Publication, work: Sequence[Path]) -> bytes | None:
+def _saved(
+    run: Prepared, released: Publication, certified: dict[str, Any], work: Sequence[Path]
+) -> bytes | None:
     """Give the bytes of the student's file, made in the first directory with room; None without one."""
     from pate_cli.students import save_student
 
     guarantee = run.plan.guarantee
+    meta = {"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta}
     for place in work:
         try:
             with tempfile.TemporaryDirectory(dir=place) as directory:
@@ -213,7 +233,7 @@ def _saved(run: Prepared, released: Publication, work: Sequence[Path]) -> bytes 
                     classes=run.dataset.classes,
                     n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
                     encoder=released.encoder,
-                    meta={"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
+                    meta=meta | {"certificate": certified},
                 )
                 return path.read_bytes()
         except (ConfigError, OSError):

@@ -3,20 +3,18 @@
 Nothing heavy is imported here: a command may import this room at start-up.
 """
 
+from pate_cli.report.interval import Interval
 from pate_cli.report.provenance import collect_provenance, config_hash, plain, versions
-from pate_cli.report.record import STATUSES, MeanAccuracy, RunRecord, Summary, summarise
-from pate_cli.report.renderers import to_console, to_csv, to_latex, to_markdown
+from pate_cli.report.record import STATUSES, RunRecord, Summary, summarise
+from pate_cli.report.runs import run_table
 from pate_cli.report.store import Found, find_records, read_record, write_record, write_repeats
-from pate_cli.report.tables import RunTable, TableRow, run_table
 
 __all__ = [
     "STATUSES",
     "Found",
-    "MeanAccuracy",
+    "Interval",
     "RunRecord",
-    "RunTable",
     "Summary",
-    "TableRow",
     "collect_provenance",
     "config_hash",
     "find_records",
@@ -24,10 +22,6 @@ __all__ = [
     "read_record",
     "run_table",
     "summarise",
-    "to_console",
-    "to_csv",
-    "to_latex",
-    "to_markdown",
     "versions",
     "write_record",
     "write_repeats",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pate_cli.config.recipes import Recipe
-from pate_cli.report.grid import Grid
+from pate_cli.report.table import Table
 from pate_cli.report.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class Findings:
     recipe : Recipe
     command : list of str
         What makes it again.
-    table : Grid
-    more : dict of str to Grid
+    table : Table
+    more : dict of str to Table
         Further tables, by the stem of their files.
     figures : dict of str to function
         By name, each drawing one.
@@ -48,8 +48,8 @@ class Findings:
 
     recipe: Recipe
     command: list[str]
-    table: Grid
-    more: dict[str, Grid] = field(default_factory=dict)
+    table: Table
+    more: dict[str, Table] = field(default_factory=dict)
     figures: dict[str, Callable[[], Figure]] = field(default_factory=dict)
     rows: list[Verdict] = field(default_factory=list)
     claims: list[Verdict] = field(default_factory=list)

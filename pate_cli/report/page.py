@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pate_cli.report.findings import Findings
-from pate_cli.report.grid import Grid, tag
+from pate_cli.report.table import tag
 from pate_cli.report.verdict import Verdict
 
-__all__ = ["Drawn", "page"]
+__all__ = ["Drawn", "document", "page"]
 
 
 class Drawn(NamedTuple):
@@ -68,6 +68,24 @@ figure img { max-width: none; width: var(--width); }
 """
 
 
+def document(title: str, parts: Sequence[str]) -> str:
+    """Put parts, which are HTML, into a page of their own."""
+    head = [
+        "<!doctype html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<link rel="icon" href="data:,">',
+        f"<title>{_text(title)}</title>",
+        f"<style>{_CSS}</style>",
+        "</head>",
+        "<body>",
+        f"<h1>{_text(title)}</h1>",
+    ]
+    return "\n".join([*head, *parts, "</body>", "</html>"]) + "\n"
+
+
 def page(findings: Findings, figures: Sequence[Drawn]) -> str:
     """Build the report.
 
@@ -78,17 +96,6 @@ def page(findings: Findings, figures: Sequence[Drawn]) -> str:
     """
     recipe, command = findings.recipe, shlex.join(findings.command)
     parts = [
-        "<!doctype html>",
-        '<html lang="en">',
-        "<head>",
-        '<meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<link rel="icon" href="data:,">',
-        f"<title>{_text(recipe.title)}</title>",
-        f"<style>{_CSS}</style>",
-        "</head>",
-        "<body>",
-        f"<h1>{_text(recipe.title)}</h1>",
         f"<p>{_text(recipe.shows)}</p>",
         f'<p class="source">{_text(recipe.source)}. Made by <code>{_text(command)}</code>.</p>',
     ]
@@ -101,7 +108,7 @@ def page(findings: Findings, figures: Sequence[Drawn]) -> str:
     for index, drawn in enumerate(figures):
         caption = drawn.name if len(figures) > 1 else ""
         parts += [*(["<h2>Figures</h2>"] if index == 0 else []), _figure(findings, drawn, caption)]
-    parts += ["<h2>Table</h2>", _scrolling(findings.table)]
+    parts += ["<h2>Table</h2>", findings.table.to_html()]
     if findings.statements:
         parts += ["<h2>What is seen</h2>", _list(findings.statements)]
     if findings.claims:
@@ -111,14 +118,14 @@ def page(findings: Findings, figures: Sequence[Drawn]) -> str:
         parts += ["<h2>Row by row</h2>", _reasons("verdict", listed)]
     elif findings.absent:
         parts += ["<h2>Rows without numbers</h2>", _reasons("status", findings.absent)]
-    for name, grid in findings.more.items():
-        parts += [f"<h2>{_HEADINGS.get(name, _text(name))}</h2>", _scrolling(grid)]
+    for name, table in findings.more.items():
+        parts += [f"<h2>{_HEADINGS.get(name, _text(name))}</h2>", table.to_html()]
     if recipe.printed:
         parts += ["<h2>Printed in the paper</h2>", f'<dl class="printed">{_printed(recipe.printed)}</dl>']
     if findings.notes:
         parts += ["<h2>Notes</h2>", _list(findings.notes)]
-    parts += ["<h2>Where the numbers come from</h2>", _sources(findings), "</body>", "</html>"]
-    return "\n".join(parts) + "\n"
+    parts += ["<h2>Where the numbers come from</h2>", _sources(findings)]
+    return document(recipe.title, parts)
 
 
 _HEADINGS = {"paired": "Paired differences", "rows": "The runs"}
@@ -132,11 +139,6 @@ def _figure(findings: Findings, drawn: Drawn, caption: str) -> str:
         f'<figure class="scroll"><img alt="{_text(alt)}" style="--width: {drawn.width:.0f}px" '
         f'src="data:image/svg+xml;base64,{source}">{said}</figure>'
     )
-
-
-def _scrolling(grid: Grid) -> str:
-    note = f'<p class="note">{_text(grid.note)}</p>' if grid.note else ""
-    return f'<div class="scroll" tabindex="0">{grid.to_html()}</div>{note}'
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> str:

@@ -17,13 +17,16 @@ from pate_cli import __version__
 __all__ = ["collect_provenance", "config_hash", "plain", "versions"]
 
 
+_NO_NUMBERS = ("hydra", "compute", "cache", "purpose")
+
+
 def config_hash(config: Mapping[str, Any]) -> str:
     """Hash what decides a run's numbers, as 12 hex digits.
 
     SHA-256 of the canonical JSON of the resolved configuration without its
-    `hydra`, `compute` and `cache` keys: order, workers and `1` for `1.0` make no difference.
+    `hydra`, `compute`, `cache` and `purpose` keys: order, workers and `1` for `1.0` make no difference.
     """
-    kept = {key: value for key, value in config.items() if key not in ("hydra", "compute", "cache")}
+    kept = {key: value for key, value in config.items() if key not in _NO_NUMBERS}
     canonical = json.dumps(
         _whole(plain(kept, "config")), sort_keys=True, separators=(",", ":"), allow_nan=False
     )

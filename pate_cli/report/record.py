@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.report.interval import NORMAL, STUDENT, Interval
 from pate_cli.report.provenance import config_hash, plain
 
 if TYPE_CHECKING:
@@ -15,42 +16,25 @@ if TYPE_CHECKING:
 __all__ = [
     "SCHEMA_VERSION",
     "STATUSES",
-    "MeanAccuracy",
     "RunRecord",
     "Summary",
     "summarise",
 ]
 
 SCHEMA_VERSION = 1
-STATUSES = ("ok", "error", "interrupted", "running")
+STATUSES = ("ok", "error", "interrupted", "running", "infeasible")
+
+_WIDEST = 6.36
+"""Half the 95% interval of 0 and 1, by Student's t with one degree of freedom: 12.706 / 2."""
 
 DIAGNOSTICS_NOTE = "not differentially private"
 NOTES = {
     "eps": "the guarantee of one repeat, with delta; publishing several repeats costs more",
     "eps_ex_post": "mean over repeats; depends on the outputs: a report, not a guarantee",
     "eps_odometer": "mean over repeats; a bound valid wherever a repeat stopped; depends on the outputs",
-    "accuracy": "measured on held-out records: not differentially private",
+    "accuracy": "measured on held-out records: not differentially private; ci95 is half a two-sided 95% "
+    "interval of Student's t over the n repeats",
 }
-
-
-@dataclass(frozen=True)
-class MeanAccuracy:
-    """Mean over repeats of the student's accuracy on the test split. Not differentially private.
-
-    Attributes
-    ----------
-    mean : float
-        In [0, 1].
-    ci95 : float or None
-        Half-width 1.96 s / sqrt(n), s the sample standard deviation (ddof = 1), as
-        in LZCW21 Table 4; None when n is 1.
-    n : int
-        Repeats measured.
-    """
-
-    mean: float
-    ci95: float | None
-    n: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +53,8 @@ class Summary:
         Loss after the fact, mean over repeats. Depends on the outputs: a report, not a guarantee.
     eps_odometer : float or None
         Loss by a valid odometer, mean over repeats. Depends on the outputs.
-    accuracy : MeanAccuracy or None
+    accuracy : Interval or None
+        Of the student on the test split. Not differentially private.
     diagnostics : dict of str to float or None
         Means over the repeats in which each is defined. Not differentially private.
     """
@@ -81,7 +66,7 @@ class Summary:
     delta: float | None = None
     eps_ex_post: float | None = None
     eps_odometer: float | None = None
-    accuracy: MeanAccuracy | None = None
+    accuracy: Interval | None = None
     diagnostics: dict[str, float | None] = field(default_factory=dict)
 
 
@@ -91,7 +76,7 @@ class RunRecord(Summary):
 
     Attributes
     ----------
-    status : {"ok", "error", "interrupted", "running"}
+    status : {"ok", "error", "interrupted", "running", "infeasible"}
     dataset, mechanism : str
         Names for tables.
     config : dict
@@ -140,7 +125,13 @@ class RunRecord(Summary):
     def to_dict(self) -> dict[str, Any]:
         """Make the content of `result.json`: JSON's own types, infinities as "inf", nan as null."""
         content = {name: getattr(self, name) for name in ("schema_version", *_SCHEMA)}
-        content["accuracy"] = None if self.accuracy is None else vars(self.accuracy)
+        if (found := self.accuracy) is not None:
+            content["accuracy"] = {
+                "mean": found.mean,
+                "ci95": found.half_width,
+                "n": found.n,
+                "law": found.law,
+            }
         content["diagnostics"] = {"note": DIAGNOSTICS_NOTE, **self.diagnostics}
         result: dict[str, Any] = plain(content)
         return {**result, "notes": NOTES}
@@ -169,9 +160,9 @@ class RunRecord(Summary):
             if not accepts(value):
                 raise ValueError(f"{name}: expected {expected}")
             values[name] = value
-        if values["accuracy"] is not None:
-            values["accuracy"] = MeanAccuracy(
-                **{key: values["accuracy"][key] for key in ("mean", "ci95", "n")}
+        if (found := values["accuracy"]) is not None:
+            values["accuracy"] = Interval(
+                found["mean"], found["ci95"], found["n"], law=found.get("law", NORMAL)
             )
         values["diagnostics"].pop("note", None)
         return cls(**values)
@@ -206,7 +197,7 @@ def summarise(repeats: Sequence[RepeatResult]) -> Summary:
         delta=max(repeat.delta for repeat in repeats),
         eps_ex_post=_mean([repeat.eps_ex_post for repeat in repeats]),
         eps_odometer=_mean([repeat.eps_odometer for repeat in repeats]),
-        accuracy=_mean_accuracy([repeat.accuracy for repeat in repeats]),
+        accuracy=Interval.of(repeat.accuracy for repeat in repeats),
         diagnostics={
             name: _mean(
                 [
@@ -232,15 +223,6 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _mean_accuracy(values: Sequence[float]) -> MeanAccuracy:
-    n = len(values)
-    mean = math.fsum(values) / n
-    if n == 1:
-        return MeanAccuracy(mean, None, 1)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    return MeanAccuracy(mean, 1.96 * deviation / math.sqrt(n), n)
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -258,12 +240,13 @@ def _is_share(value: object) -> bool:
 
 
 def _is_accuracy(value: object) -> bool:
-    """Whether it is a `MeanAccuracy`; half-widths of numbers in [0, 1] are 0.98 at most."""
+    """Whether it is an interval; the half width of numbers in [0, 1] is largest for 0 and 1."""
     return (
         isinstance(value, dict)
         and _is_share(value.get("mean"))
         and "ci95" in value
-        and (value["ci95"] is None or _is_share(value["ci95"]))
+        and (value["ci95"] is None or (_is_amount(value["ci95"]) and value["ci95"] <= _WIDEST))
+        and value.get("law", NORMAL) in (STUDENT, NORMAL)
         and _is_count(value.get("n"))
         and value["n"] >= 1
     )
@@ -307,7 +290,7 @@ _SCHEMA: dict[str, tuple[Callable[[object], bool], str]] = {
     "eps_odometer": _NUMBER,
     "accuracy": (
         _or_null(_is_accuracy),
-        "an object with mean in [0, 1], ci95 in [0, 1] or null and n of at least 1; or null",
+        f"an object with mean in [0, 1], ci95 in [0, {_WIDEST}] or null and n of at least 1; or null",
     ),
     "diagnostics": (
         lambda value: (

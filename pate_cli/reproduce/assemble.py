@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,11 @@ from pate_cli.engine.cache import code_version, library_versions
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
 from pate_cli.report.findings import Findings
-from pate_cli.report.grid import Column, Grid, number
+from pate_cli.report.interval import T_NOTE, Interval
+from pate_cli.report.table import Column, Table, number
 from pate_cli.reproduce import overlap
 from pate_cli.reproduce.figures import overlap_figure, run_figures
 from pate_cli.reproduce.rows import DoneRow, Pair, done_rows, pairs
-from pate_cli.reproduce.statistics import Interval
 from pate_cli.reproduce.verdicts import (
     claim_verdict,
     digits_of,
@@ -33,8 +32,8 @@ __all__ = ["assemble", "sources"]
 
 NOTE = (
     "eps is the guarantee of one repeat; eps_ex_post depends on the outputs: a report, not a guarantee. "
-    "Accuracy is measured on held-out records: not differentially private. ± is 1.96 s/sqrt(n) over n "
-    "repeats, as in the paper; a difference adds both intervals in squares."
+    "Accuracy is measured on held-out records: not differentially private. "
+    f"{T_NOTE}; the paper's is as it is printed, and a difference is from the printed number itself."
 )
 _PAIRED = ("accuracy", "answered", "eps_ex_post")
 _DIAGNOSTICS = ("label_agreement", "label_accuracy", "vote_accuracy", "teacher_accuracy", "ceiling")
@@ -114,7 +113,7 @@ def _data(rows: Sequence[DoneRow]) -> dict[str, str]:
     return found
 
 
-def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict]) -> Grid:
+def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict]) -> Table:
     printed = bool(verdicts)
     several = {
         "panel": any(row.planned.spec.panel for row in rows),
@@ -160,7 +159,7 @@ def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict]) -> Grid:
     narrow = ("teachers", "n", "paper (queries answered)", "at the paper's queries (eps_ex_post)")
     brief = [index for index, column in enumerate(columns) if column.full not in narrow]
     records = [_record(row, verdicts.get(row.planned.spec.name)) for row in rows]
-    return Grid(columns, cells, records, NOTE, brief)
+    return Table(columns, cells, records, NOTE, brief=brief)
 
 
 def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:
@@ -180,14 +179,14 @@ def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:
     }
     for name in ("answered", "asked", "eps_ex_post", "accuracy", *_DIAGNOSTICS):
         found = row.over(name)
-        record |= {name: found and found.mean, f"{name}_ci95": found and found.ci95}
+        record |= {name: found and found.mean, f"{name}_ci95": found and found.half_width}
     for name in ("queries", "queries_ci", "eps_ex_post", "accuracy", "ci"):
         record[f"printed_{name}"] = row.printed.get(name)
     gap = row.difference
     return record | {
         "eps_ex_post_at_printed_queries": row.eps_ex_post_at_printed,
         "difference": gap and gap.mean,
-        "difference_ci95": gap and gap.ci95,
+        "difference_ci95": gap and gap.half_width,
         "majority_rate": row.majority,
         "verdict": verdict.verdict if verdict else None,
         "reason": verdict.reason if verdict else row.message or None,
@@ -195,7 +194,7 @@ def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:
     }
 
 
-def _paired(compared: Sequence[Pair]) -> Grid:
+def _paired(compared: Sequence[Pair]) -> Table:
     columns = [Column("case", numeric=False), Column("difference", numeric=False), Column("n")]
     columns += [Column(name.replace("answered", "queries answered")) for name in _PAIRED]
     cells, records = [], []
@@ -213,10 +212,10 @@ def _paired(compared: Sequence[Pair]) -> Grid:
             "n": n,
         }
         for name, gap in gaps.items():
-            record |= {name: gap and gap.mean, f"{name}_ci95": gap and gap.ci95}
+            record |= {name: gap and gap.mean, f"{name}_ci95": gap and gap.half_width}
         records.append(record)
-    note = "Differences at the same splits, teachers, votes and order of points, repeat by repeat."
-    return Grid(columns, cells, records, note)
+    note = f"Differences at the same splits, teachers, votes and order of points, repeat by repeat. {T_NOTE}."
+    return Table(columns, cells, records, note)
 
 
 def _remarks(rows: Sequence[DoneRow]) -> list[str]:
@@ -234,16 +233,9 @@ def _remarks(rows: Sequence[DoneRow]) -> list[str]:
 
 
 def _mean(found: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:
-    if found is None:
-        return number(None)
-    if (
-        found.ci95 is not None
-        and form == ".1f"
-        and found.ci95 == 0
-        and math.isclose(found.mean, round(found.mean))
-    ):
+    if found is not None and form == ".1f" and found.half_width == 0 and found.mean.is_integer():
         return f"{found.mean:.0f}"
-    return number(found.mean, form, found.ci95 if ci else None)
+    return number(found if ci else found and found.mean, form)
 
 
 def _count(value: int | None) -> str:

@@ -16,17 +16,17 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from pate_cli.errors import InputError
+from pate_cli.report.figures import look, new_figure
 from pate_cli.reproduce.overlap import Compared
 from pate_cli.reproduce.rows import DoneRow
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-__all__ = ["check_figure", "look", "overlap_figure", "run_figures"]
+__all__ = ["check_figure", "overlap_figure", "run_figures"]
 
 _KEYS = ("name", "title", "panels", "measures", "series", "printed", "reference")
 _AXES = {
@@ -44,10 +44,6 @@ _PRINTED = {
     "eps_ex_post": ("eps_ex_post", ""),
 }
 _REFERENCES = {"majority": "majority class", "vote_accuracy": "the teachers' vote, on public points"}
-# colours that differ in lightness and to colour-blind eyes (Okabe and Ito)
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-_LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 
 
 @dataclass
@@ -59,15 +55,6 @@ class _Line:
     hollow: bool = False
     points: list[tuple[float | None, float, float | None]] = field(default_factory=list)
     absent: list[float] = field(default_factory=list)
-
-
-def look(style: int) -> dict[str, Any]:
-    """Colour, marker and line of a series, by its number: series differ in all three."""
-    return {
-        "color": _COLOURS[style % len(_COLOURS)],
-        "marker": _MARKERS[style % len(_MARKERS)],
-        "linestyle": _LINES[style % len(_LINES)],
-    }
 
 
 def check_figure(figure: dict[str, Any], recipe: str) -> None:
@@ -102,33 +89,33 @@ def run_figures(
 def overlap_figure(compared: Sequence[Compared]) -> Figure:
     """Jaccard index against eps, measured and by chance, a panel for each dataset."""
     names = list(dict.fromkeys(one.pair.of.planned.dataset for one in compared))
-    figure, axes = _grid(1, max(1, len(names)))
-    for ax, name in zip(axes[0], names, strict=False):
+    figure, axes = _panels(max(1, len(names)), 1)
+    for ax, name in zip(axes, names, strict=False):
         lines = [_Line("measured", 0), _Line("by chance, same sizes", 1, hollow=True)]
         for one in compared:
             for line, measure in zip(lines, ("jaccard", "jaccard_chance"), strict=True):
                 found = one.over(measure)
                 if one.pair.of.planned.dataset == name and found is not None:
-                    line.points.append((one.pair.of.eps, found.mean, found.ci95))
+                    line.points.append((one.pair.of.eps, found.mean, found.half_width))
         _panel(ax, lines)
         if not any(line.points for line in lines):
             ax.text(0.5, 0.5, "one of the sets\nis always empty", ha="center", transform=ax.transAxes)
         ax.set_title(name)
         ax.set_xlabel("budget eps")
         ax.set_ylim(bottom=0)
-    axes[0][0].set_ylabel("Jaccard index of\nunstable and asked points")
+    axes[0].set_ylabel("Jaccard index of\nunstable and asked points")
     _legend(figure)
     return figure
 
 
 def _draw(spec: dict[str, Any], rows: list[DoneRow]) -> Figure:
     panels = [panel for panel in spec["panels"] if any(row.chosen(panel.get("where") or {}) for row in rows)]
-    figure, axes = _grid(len(spec["measures"]), len(panels))
+    figure, axes = _panels(len(panels), len(spec["measures"]))
     styles: dict[str, int] = {}
     for column, panel in enumerate(panels):
         chosen = [row for row in rows if row.chosen(panel.get("where") or {})]
         for line, measure in enumerate(spec["measures"]):
-            ax = axes[line][column]
+            ax = axes[line * len(panels) + column]
             _panel(ax, _lines(spec, chosen, panel.get("x", "eps"), measure, styles))
             if measure == "accuracy" and spec.get("reference"):
                 _reference(ax, spec["reference"], chosen)
@@ -165,7 +152,7 @@ def _lines(
             at = row.value(x)
             found = row.over(measure)
             if found is not None and math.isfinite(found.mean):
-                ours.points.append((at, found.mean, found.ci95))
+                ours.points.append((at, found.mean, found.half_width))
             elif row.status == "infeasible":
                 ours.absent += [at] if at is not None else []
             key, ci = _PRINTED.get(measure, ("", ""))
@@ -210,7 +197,7 @@ def _panel(ax: Axes, lines: Sequence[_Line]) -> None:
             )
     ax.set_xticks(range(len(places)), ["∞" if math.isinf(x) else f"{x:g}" for x in places])
     ax.set_xlim(-0.5, max(len(places) - 0.5, 0.5))
-    ax.grid(axis="y", color="0.9", linewidth=0.6)
+    ax.grid(visible=False, axis="x")
 
 
 def _reference(ax: Axes, name: str, rows: Sequence[DoneRow]) -> None:
@@ -225,11 +212,8 @@ def _reference(ax: Axes, name: str, rows: Sequence[DoneRow]) -> None:
         )
 
 
-def _grid(n_rows: int, n_columns: int) -> tuple[Figure, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(0.6 + 2.7 * n_columns, 0.9 + 2.3 * n_rows), layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+def _panels(columns: int, rows: int) -> tuple[Figure, list[Axes]]:
+    return new_figure(columns, rows, panel=(2.7, 2.3), margin=(0.6, 0.9))
 
 
 def _legend(figure: Figure) -> None:

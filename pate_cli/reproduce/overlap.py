@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pate_cli.engine.finished import Unit
-from pate_cli.report.grid import Column, Grid, number
+from pate_cli.report.interval import Interval
+from pate_cli.report.table import Column, Table, number
 from pate_cli.reproduce.rows import DoneRow, Pair, pairs
-from pate_cli.reproduce.statistics import Interval, interval
 from pate_cli.studies import Verdict
 
 __all__ = ["MEASURES", "Compared", "Overlap", "compare", "overlap_grid", "overlap_verdicts", "overlaps"]
@@ -74,7 +74,7 @@ class Compared:
 
     def over(self, name: str) -> Interval | None:
         """Mean over these repeats."""
-        return interval([float(getattr(overlap, name)) for overlap in self.found])
+        return Interval.of(getattr(one, name) for one in self.found) if self.found else None
 
 
 def compare(active: Unit, svt: Unit, budget: int) -> Overlap | None:
@@ -128,7 +128,7 @@ def overlaps(rows: Sequence[DoneRow], asked: str, paid: str) -> list[Compared]:
     return compared
 
 
-def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: str) -> Grid:
+def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: str) -> Table:
     """Table of the overlaps; rows of the sparse vector technique without numbers have a status."""
     columns = [Column("dataset", numeric=False), Column("eps"), Column("T"), Column("repeats")]
     columns += [Column(name, "points, mean") for name in ("reached", "asked", "unstable", "shared")]
@@ -157,7 +157,7 @@ def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: st
         )
         record = {"dataset": row.planned.dataset, "eps": row.eps, "cutoff": row.cutoff, "n": len(one.found)}
         for name, found in mean.items():
-            record |= {name: found and found.mean, f"{name}_ci95": found and found.ci95}
+            record |= {name: found and found.mean, f"{name}_ci95": found and found.half_width}
         records.append(record | {"status": status})
     for row in rows:
         if row.planned.method == paid and row.status != "ok":
@@ -167,7 +167,7 @@ def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: st
             absent = {"dataset": row.planned.dataset, "eps": row.eps, "status": row.status}
             names = list(records[0]) if records else list(absent)
             records.append({name: absent.get(name) for name in names})
-    return Grid(columns, cells, records)
+    return Table(columns, cells, records)
 
 
 def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
@@ -191,10 +191,7 @@ def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
 
 
 def _shown(found: Interval | None, form: str, *, ci: bool = False) -> str:
-    if found is None:
-        return number(None)
-    text = number(found.mean, form)
-    return f"{text} ± {found.ci95:{form.lstrip('+')}}" if ci and found.ci95 is not None else text
+    return number(found if ci else found and found.mean, form)
 
 
 def _budget(row: DoneRow) -> int:

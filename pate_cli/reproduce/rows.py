@@ -4,16 +4,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from pate_cli.engine.finished import Unit
 from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.schedule import Failure, Results
-from pate_cli.reproduce.statistics import Interval, difference, over, paired
+from pate_cli.report.interval import Interval, paired
 
-__all__ = ["DoneRow", "Pair", "done_rows", "pairs"]
+__all__ = ["DoneRow", "Pair", "apart", "done_rows", "measured", "over", "pairs"]
+
+_OWN = {"answered": "n_answered", "asked": "n_asked"}
+
+
+def measured(units: Sequence[Unit], name: str) -> dict[int, float]:
+    """Give a measure by repeat, where it is defined.
+
+    Parameters
+    ----------
+    units : sequence of Unit
+    name : str
+        n_teachers, answered, asked, eps_ex_post, accuracy or a diagnostic.
+    """
+    if name in ("n_teachers", "eps_ex_post", "accuracy", *_OWN):
+        return {unit.repeat: float(getattr(unit, _OWN.get(name, name))) for unit in units}
+    values = {unit.repeat: unit.diagnostics.get(name) for unit in units}
+    return {repeat: float(value) for repeat, value in values.items() if value is not None}
+
+
+def over(units: Sequence[Unit], name: str) -> Interval | None:
+    """Mean of a measure over the repeats in which it is defined; None if there is none."""
+    values = measured(units, name).values()
+    return Interval.of(values) if values else None
+
+
+def apart(of: Sequence[Unit], minus: Sequence[Unit], name: str) -> Interval | None:
+    """Mean difference of a measure over the repeats both have: the same splits, teachers and points."""
+    return paired(measured(of, name), measured(minus, name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +115,16 @@ class DoneRow:
         return float(np.bincount(y).max() / len(y))
 
     def over(self, name: str) -> Interval | None:
-        """Mean of a measure over repeats; see `statistics.measure`."""
+        """Mean of a measure over repeats; see `measured`."""
         return over(self.units, name)
 
     @property
     def difference(self) -> Interval | None:
-        """Our accuracy less the printed one."""
+        """Our accuracy less the printed one, taken as exact: its own interval is printed beside it."""
         ours = self.over("accuracy")
         if ours is None or "accuracy" not in self.printed:
             return None
-        return difference(ours, self.printed["accuracy"], self.printed.get("ci"))
+        return replace(ours, mean=ours.mean - self.printed["accuracy"])
 
     @property
     def eps_ex_post_at_printed(self) -> float | None:
@@ -158,7 +186,7 @@ class Pair:
 
     def over(self, name: str) -> Interval | None:
         """Mean difference of a measure."""
-        return paired(self.of.units, self.minus.units, name)
+        return apart(self.of.units, self.minus.units, name)
 
 
 def done_rows(plan: Plan, results: Results) -> list[DoneRow]:

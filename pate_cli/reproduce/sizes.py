@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from matplotlib.figure import Figure
 
 from pate_cli.config import RunConfig, parse
+from pate_cli.config.composition import refuse_unused
 from pate_cli.config.recipes import Recipe
 from pate_cli.config.rows import Composer, checked, choices, last_wins
 from pate_cli.engine.plan import missing_data
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError
+from pate_cli.report.figures import new_figure
 from pate_cli.report.findings import Findings
-from pate_cli.report.grid import Column, Grid
+from pate_cli.report.table import Column, Table
 from pate_cli.reproduce.assemble import sources
 from pate_cli.studies import Verdict
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 __all__ = ["find_sizes"]
 
+_UNUSED = (
+    *("teacher", "student", "mechanism", "compute", "cache", "eps", "delta", "repeats", "seed"),
+    *("release", "ledger", "hydra"),
+)
 _HEADS = {
     "n_records": "all",
     "n_private": "private",
@@ -42,9 +47,7 @@ def find_sizes(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Findings
         As `plan.make_plan`.
     """
     chosen, typed = choices(given)
-    for text in typed:
-        if text.startswith(("cache", "compute")):
-            raise InputError(f"{text}: not with {recipe.name}, which counts records and trains nothing")
+    refuse_unused(typed, dict.fromkeys(_UNUSED, f"not with {recipe.name}, which counts records alone"))
     asked = chosen.get("dataset")
     composer = Composer()
     rows, verdicts, notes, data = [], [], [], {}
@@ -100,7 +103,7 @@ def _off(counts: dict[str, int], printed: dict[str, Any]) -> list[str]:
     return [key for key in _HEADS if key in printed and printed[key] != counts[key]]
 
 
-def _grid(rows: Sequence[Any], verdicts: Sequence[Verdict]) -> Grid:
+def _grid(rows: Sequence[Any], verdicts: Sequence[Verdict]) -> Table:
     columns = [Column("dataset", numeric=False)]
     columns += [Column(who, head) for head in _HEADS.values() for who in ("ours", "paper")]
     columns += [Column("how", numeric=False), Column("verdict", numeric=False, tags=True)]
@@ -114,14 +117,11 @@ def _grid(rows: Sequence[Any], verdicts: Sequence[Verdict]) -> Grid:
             for who, source in (("", counts), ("printed_", printed))
         }
         records.append(record | {"status": status, "verdict": verdict.verdict, "reason": verdict.reason})
-    return Grid(columns, cells, records, brief=[0, *range(1, 13, 2), 14])
+    return Table(columns, cells, records, brief=[0, *range(1, 13, 2), 14])
 
 
 def _figure(rows: Sequence[Any]) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.5, 3.4), layout="constrained")
-    ax = figure.subplots()
+    figure, (ax,) = new_figure(panel=(4.6, 3.4))
     for index, (marker, (name, _, counts, printed, _status)) in enumerate(zip("os^DvP", rows, strict=False)):
         places = [place + 0.16 * (index - (len(rows) - 1) / 2) for place in range(len(_HEADS))]
         ours, theirs = ([source[key] for key in _HEADS] for source in (counts, printed))
@@ -131,6 +131,5 @@ def _figure(rows: Sequence[Any]) -> Figure:
     ax.set_yscale("log")
     ax.set_xticks(range(len(_HEADS)), list(_HEADS.values()))
     ax.set_ylabel("records (dimension: features)")
-    ax.grid(axis="y", color="0.9", linewidth=0.6)
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return figure

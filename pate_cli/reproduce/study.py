@@ -10,7 +10,7 @@ from pate_cli.config.recipes import Recipe
 from pate_cli.engine.progress import Advance
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.report.findings import Findings
-from pate_cli.report.grid import from_frame
+from pate_cli.report.table import from_frame
 from pate_cli.reproduce.assemble import sources
 
 __all__ = ["parameters", "run_study"]

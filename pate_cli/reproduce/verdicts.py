@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from pate_cli.errors import InputError
+from pate_cli.report.interval import Interval
 from pate_cli.reproduce.rows import DoneRow, Pair, pairs
-from pate_cli.reproduce.statistics import Interval
 from pate_cli.studies import Verdict
 
 __all__ = ["check_claim", "claim_verdict", "digits_of", "eps_ex_post_verdict", "row_verdict", "signed"]
@@ -49,7 +49,7 @@ def row_verdict(row: DoneRow, *, instead: Sequence[str], typed: Sequence[str]) -
         return Verdict(name, "cannot be compared", f"eps is {row.eps:g} here and {eps:g} in the paper")
     if instead:
         return Verdict(name, "cannot be compared", f"quick run, {' '.join(instead)}: not the paper's sizes")
-    if gap.ci95 is None:
+    if gap.half_width is None:
         return Verdict(name, "cannot be compared", f"{by}; a single repeat has no confidence interval{but}")
     if row.majority is not None and row.printed["accuracy"] < row.majority:
         return Verdict(
@@ -176,8 +176,7 @@ def _unspent(claim: dict[str, Any], rows: Sequence[DoneRow], wanted: bool = True
             continue
         left = sum(unit.n_answered < budget for unit in row.units)
         eps = "inf" if math.isinf(row.eps) else f"{row.eps:g}"
-        ci = "" if answered.ci95 is None else f" ± {answered.ci95:.1f}"
-        text = f"{row.planned.dataset} eps={eps} {answered.mean:.1f}{ci} of {budget}"
+        text = f"{row.planned.dataset} eps={eps} {answered.text(1)} of {budget}"
         text += f", budget left in {left} of {answered.n} repeats"
         outcome = 1 if 2 * left > answered.n else -1
         cases.append(_Case(outcome if wanted else -outcome, text))
@@ -198,13 +197,12 @@ def digits_of(measure: str) -> int:
 
 def signed(gap: Interval, digits: int = 4) -> str:
     """Write a difference with its sign and its interval."""
-    text = f"{gap.mean:+.{digits}f}"
-    return text if gap.ci95 is None else f"{text} ± {gap.ci95:.{digits}f}"
+    return gap.text(digits, sign=True)
 
 
 def _outcome(gap: Interval) -> int:
     """1 above 0, -1 below it or exactly equal in every repeat, 0 where the interval holds 0."""
-    return -1 if gap.mean == 0 and gap.ci95 == 0 else gap.sign
+    return -1 if gap.mean == 0 and gap.half_width == 0 else gap.sign
 
 
 def _list(value: Any) -> list[str]:

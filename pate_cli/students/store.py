@@ -14,7 +14,7 @@ from pate_cli.students.trusted import Refused, foreign_types
 from pate_cli.types import _Private
 from pate_cli.writing import write_file
 
-__all__ = ["SavedStudent", "load_student", "save_student"]
+__all__ = ["SavedStudent", "dump_student", "load_student", "save_student"]
 
 _FORMAT = "pate student 1"
 _MOST_BYTES = 2**31
@@ -52,20 +52,13 @@ class SavedStudent:
     meta: dict[str, Any]
 
 
-def save_student(
-    path: str | Path,
-    student: Any,
-    *,
-    classes: Sequence[str],
-    n_features: int,
-    encoder: Any,
-    meta: Mapping[str, Any],
-) -> None:
-    """Write a student to a file, atomically.
+def dump_student(
+    student: Any, *, classes: Sequence[str], n_features: int, encoder: Any, meta: Mapping[str, Any]
+) -> bytes:
+    """Give the content of a student's file.
 
     Parameters
     ----------
-    path : path-like
     student : fitted scikit-learn classifier
     classes : sequence of str
         The label behind each code.
@@ -79,14 +72,12 @@ def save_student(
     ------
     TypeError
         If `student` is private, as teachers are.
-    ConfigError
-        If the file cannot be written.
     """
     from skops.io import dumps
 
     if isinstance(student, _Private):
         raise TypeError(f"{type(student).__name__} is private and is not written anywhere")
-    content = dumps(
+    content: bytes = dumps(
         {
             "format": _FORMAT,
             "student": student,
@@ -96,6 +87,27 @@ def save_student(
             "meta": dict(meta),
         }
     )
+    return content
+
+
+def save_student(path: str | Path, student: Any, **about: Any) -> None:
+    """Write a student to a file, atomically.
+
+    Parameters
+    ----------
+    path : path-like
+    student : fitted scikit-learn classifier
+    **about
+        As `dump_student` takes them.
+
+    Raises
+    ------
+    TypeError
+        If `student` is private, as teachers are.
+    ConfigError
+        If the file cannot be written.
+    """
+    content = dump_student(student, **about)
     path = Path(path)
     try:
         write_file(path, content)

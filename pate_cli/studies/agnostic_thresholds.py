@@ -24,12 +24,13 @@ from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.protocol import Plan
+from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.interval import mean_ci
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies import agnostic_methods as methods
 from pate_cli.studies.agnostic_instances import HYPOTHESES, WORST, Instance
 from pate_cli.studies.agnostic_methods import Sizes
-from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.studies.statistics import fit_slope, mean_ci
+from pate_cli.studies.statistics import fit_slope
 from pate_cli.studies.thresholds import Family
 from pate_cli.types import UNANSWERED
 
@@ -281,12 +282,14 @@ def _eps_verdicts(rows: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
                 word = "refuted"
             told += f"; 1/eps in the place of 1/n gives {apart:.1f}"
         else:
-            slope = fit_slope(some["n"], some["over largest eps"], some["its ci95"])
+            slope = fit_slope(
+                some["n"], some["over largest eps"], some["its ci95"], int(some["repeats"].min())
+            )
             word = "reproduces" if ratio + half < apart or slope.high < 0 else "cannot be compared"
             if slope.low > 0:
                 word = "refuted"
             told += f" ({first['over largest eps']:.1f} ± {first['its ci95']:.1f} at n = {first['n']:,}), "
-            told += f"as n^{slope.value:.2f} ± {slope.half_width:.2f}; "
+            told += f"as n^{slope.mean:.2f} ± {slope.half_width:.2f}; "
             told += f"1/eps in the place of 1/n would be {apart:.1f}"
         verdicts.append(Verdict(claim, word, told))
     return verdicts
@@ -322,7 +325,7 @@ def _draw_blowup(rows: pd.DataFrame, p: dict[str, Any]) -> Figure:
         for level in (1, 2, 3):
             axis.axhline(level, color="0.6", linewidth=0.7, linestyle=(0, (1, 3)))
         part = rows[(rows["data"] == name) & (rows["gamma"] == gamma)]
-        for style, method in zip(STYLES, _BLOWUP, strict=True):
+        for style, method in zip(STYLES, _BLOWUP, strict=False):
             some = part[(part["method"] == method) & part["factor"].notna()]
             if len(some):
                 band(axis, some["n"], some["factor"], some["ci95"], label=method, style=style)

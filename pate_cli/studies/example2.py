@@ -18,9 +18,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.interval import family_reach, mean_ci
 from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.studies.statistics import family_reach, mean_ci
 from pate_cli.types import FloatArray
 
 __all__ = ["bound", "exact_error", "run", "simulate"]
@@ -95,7 +95,10 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
 
 def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     holds = table["vote, exact"] <= table["vote, bound"]
-    observed = table["vote, simulated"] - family_reach(len(table)) * table["ci95"] <= table["vote, bound"]
+    observed = (
+        table["vote, simulated"] - family_reach(len(table), table["repeats"].iloc[0]) * table["ci95"]
+        <= table["vote, bound"]
+    )
     worst = table.iloc[int(np.argmax(table["vote, exact"] / table["vote, bound"]))]
     verdicts = [
         Verdict(

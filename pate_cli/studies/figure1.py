@@ -23,9 +23,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Whole, read
+from pate_cli.report.figures import STYLES, band, new_figure, reference
+from pate_cli.report.interval import family_reach, mean_ci
 from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.drawing import STYLES, band, new_figure, reference
-from pate_cli.studies.statistics import family_reach, mean_ci
 from pate_cli.types import FloatArray
 
 __all__ = ["RATE", "exact_error", "run", "simulate"]
@@ -124,7 +124,7 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     last = growing.iloc[-1]
     exact, simulated, half = last["error, exact"], last["error, simulated"], last["ci95"]
     # near 3/4 a simulation may show no spread at all, hence the last term
-    reach = family_reach(len(table)) * table["ci95"] + 1 / table["repeats"]
+    reach = family_reach(len(table), table["repeats"].iloc[0]) * table["ci95"] + 1 / table["repeats"]
     close = (table["error, simulated"] - table["error, exact"]).abs() <= reach
     below = bool((growing["error, exact"] >= growing["3/4 - Chernoff"] - 1e-12).all())
     converges = exact > 0.74 and below

@@ -13,10 +13,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Whole, read
+from pate_cli.report.figures import new_figure
+from pate_cli.report.interval import mean_ci
 from pate_cli.studies import Progress, StudyResult, Verdict, adult
 from pate_cli.studies.adult import Margins
-from pate_cli.studies.drawing import new_figure
-from pate_cli.studies.statistics import mean_ci
 from pate_cli.types import FloatArray
 
 __all__ = ["HIGH", "run", "shares"]

@@ -25,9 +25,10 @@ from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.learners.sgd import SgdLogistic, change_of_prediction, largest_step
+from pate_cli.report.figures import STYLES, new_figure
+from pate_cli.report.interval import family_reach, mean_ci
 from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.drawing import STYLES, new_figure
-from pate_cli.studies.statistics import family_reach, fit_slope, mean_ci
+from pate_cli.studies.statistics import fit_slope
 from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["changes", "run"]
@@ -146,7 +147,10 @@ def _draw_records(n: int, features: int, rng: np.random.Generator) -> tuple[Floa
 
 def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     inside = table["gamma"] <= table["uniform bound"]
-    steele = table["over n/2 mean square"] <= family_reach(len(table)) * table["its ci95"]
+    steele = (
+        table["over n/2 mean square"]
+        <= family_reach(len(table), table["repeats"].iloc[0]) * table["its ci95"]
+    )
     shares = table["variance of h"] / (table["variance of h"] - table["over n/2 mean square"])
     ratios = table["gamma / bound"]
     verdicts = [
@@ -168,7 +172,9 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
         for order in ("as given", "permuted")
     )
     apart = (given["mean square"] - permuted["mean square"]).abs()
-    within = apart <= family_reach(len(given)) * np.hypot(given["ci95"], permuted["ci95"])
+    within = apart <= family_reach(len(given), given["repeats"].iloc[0]) * np.hypot(
+        given["ci95"], permuted["ci95"]
+    )
     verdicts.append(
         Verdict(
             "one pass without a permutation is as stable on average as with one (Theorem 2)",
@@ -178,13 +184,13 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     )
     for rate in given["rate"].unique().tolist():
         part = given[given["rate"] == rate]
-        slope = fit_slope(part["n"], part["mean square"], part["ci95"])
+        slope = fit_slope(part["n"], part["mean square"], part["ci95"], int(part["repeats"].iloc[0]))
         low, high = slope.low / 2, slope.high / 2
         verdicts.append(
             Verdict(
                 f"gamma falls as the step, n^-{rate:g} (one pass)",
                 "better" if high < -rate else "reproduces" if low <= -rate else "worse",
-                f"exponent {slope.value / 2:.3f} [{low:.3f}, {high:.3f}] against {-rate:g}",
+                f"exponent {slope.mean / 2:.3f} [{low:.3f}, {high:.3f}] against {-rate:g}",
             )
         )
     return verdicts

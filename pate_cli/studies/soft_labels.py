@@ -25,12 +25,13 @@ from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.protocol import LabellingPlan
-from pate_cli.mechanisms.soft import SoftPlan, SoftService, calibration_error, fit_on_scores, score_bins
+from pate_cli.mechanisms.soft import SoftPlan, SoftService, fit_on_scores, score_bins
 from pate_cli.mechanisms.svt import plan_svt
 from pate_cli.privacy.noise import SeededNoise
+from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.interval import mean_ci
+from pate_cli.students.metrics import calibration_error
 from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.studies.statistics import mean_ci
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Setting
 
 __all__ = ["Data", "run"]

@@ -1,54 +1,15 @@
-"""Means over repeats with their 95% confidence intervals, and slopes on log axes with theirs."""
+"""Slopes on log axes with their confidence intervals."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from pate_cli.report.interval import Interval
 from pate_cli.types import FloatArray
 
-__all__ = ["Z95", "Slope", "family_reach", "fit_slope", "mean_ci", "slope_weights"]
-
-Z95 = 1.96
-"""Half the width of a 95% interval in standard errors, as the papers take it."""
-
-
-def mean_ci(values: Any) -> tuple[float, float]:
-    """Mean, and half the width of its 95% interval, ``1.96 s / sqrt(R)``; nan for one repeat."""
-    values = np.asarray(values, dtype=float)
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-    return float(np.mean(values)), Z95 * spread / math.sqrt(len(values))
-
-
-def family_reach(rows: int) -> float:
-    """Half widths within which `rows` true means all lie together with probability 99% (Bonferroni).
-
-    One row in twenty leaves its own 95% interval by chance; a verdict on a whole table needs this instead.
-    """
-    from scipy.stats import norm
-
-    return float(norm.isf(0.005 / rows)) / Z95
-
-
-@dataclass(frozen=True)
-class Slope:
-    """A fitted exponent and its 95% confidence interval; of sampling error, not of curvature."""
-
-    value: float
-    half_width: float
-
-    @property
-    def low(self) -> float:
-        """Lower end of the interval."""
-        return self.value - self.half_width
-
-    @property
-    def high(self) -> float:
-        """Upper end of the interval."""
-        return self.value + self.half_width
+__all__ = ["fit_slope", "slope_weights"]
 
 
 def slope_weights(x: Any, means: Any, half_widths: Any) -> FloatArray:
@@ -67,11 +28,22 @@ def slope_weights(x: Any, means: Any, half_widths: Any) -> FloatArray:
     return coefficients
 
 
-def fit_slope(x: Any, means: Any, half_widths: Any) -> Slope:
-    """Slope of log(mean) against log(x), and its interval by the delta method."""
+def fit_slope(x: Any, means: Any, half_widths: Any, repeats: int) -> Interval:
+    """Slope of log(mean) against log(x), and its interval by the delta method.
+
+    The interval is of sampling error, not of curvature.
+
+    Parameters
+    ----------
+    x, means, half_widths : array of shape (P,)
+        As of `slope_weights`.
+    repeats : int
+        Of each mean, or the fewest: the interval has the degrees of freedom of one mean, which is cautious.
+    """
     coefficients = slope_weights(x, means, half_widths)
     relative = np.asarray(half_widths, dtype=float) / np.asarray(means, dtype=float)
-    return Slope(
+    return Interval(
         float(coefficients @ np.log(np.asarray(means, dtype=float))),
         float(np.sqrt(np.sum((coefficients * relative) ** 2))),
+        repeats,
     )

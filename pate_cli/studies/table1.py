@@ -15,8 +15,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.report.figures import STYLES, new_figure, reference
 from pate_cli.studies import Progress, StudyResult, Verdict, rates
-from pate_cli.studies.drawing import STYLES, new_figure, reference
 
 __all__ = ["NAMES", "run"]
 

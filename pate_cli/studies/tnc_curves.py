@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.report.interval import Interval
 from pate_cli.studies import Verdict
-from pate_cli.studies.statistics import Slope, fit_slope, slope_weights
+from pate_cli.studies.statistics import fit_slope, slope_weights
 from pate_cli.types import FloatArray
 
 __all__ = ["SLACK", "Curve", "judge", "row", "verdict"]
@@ -20,7 +21,7 @@ _WIDEST = 0.15
 """A slope with a wider half interval decides nothing."""
 
 _FEWEST_REPEATS = 20
-"""With fewer, an interval of 1.96 standard errors is too narrow to decide anything."""
+"""With fewer, nothing is decided."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +57,9 @@ class Curve:
     facts: dict[str, Any]
 
     @property
-    def slope(self) -> Slope:
+    def slope(self) -> Interval:
         """Fitted exponent."""
-        return fit_slope(self.n, self.means, self.half_widths)
+        return fit_slope(self.n, self.means, self.half_widths, self.facts["repeats"])
 
     @property
     def in_range(self) -> float:
@@ -66,7 +67,7 @@ class Curve:
         return float(slope_weights(self.n, self.means, self.half_widths) @ np.log(self.bound))
 
 
-def judge(slope: Slope, predicted: float) -> str:
+def judge(slope: Interval, predicted: float) -> str:
     """Say how a slope compares with a predicted one.
 
     Returns
@@ -75,13 +76,13 @@ def judge(slope: Slope, predicted: float) -> str:
         "matched" (inside the 95% CI), "close" (within `SLACK` of it), "faster" (the risk falls faster),
         "slower", or "not resolved" (the CI is too wide).
     """
-    if not slope.half_width <= _WIDEST:
+    if slope.half_width is None or not slope.half_width <= _WIDEST:
         return "not resolved"
     if slope.low <= predicted <= slope.high:
         return "matched"
     if slope.low - SLACK <= predicted <= slope.high + SLACK:
         return "close"
-    return "faster" if slope.value < predicted else "slower"
+    return "faster" if slope.mean < predicted else "slower"
 
 
 def row(curve: Curve) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def row(curve: Curve) -> dict[str, Any]:
         "tau": curve.tau,
         "quantity": curve.quantity,
         "claim": curve.claim,
-        "slope": slope.value,
+        "slope": slope.mean,
         "ci95": slope.half_width,
         "predicted": curve.asymptotic,
         "against predicted": judge(slope, curve.asymptotic),
@@ -113,7 +114,7 @@ def verdict(curve: Curve) -> Verdict:
     slope, predicted = curve.slope, curve.in_range
     found = judge(slope, predicted)
     says = (
-        f"slope {slope.value:.3f} +- {slope.half_width:.3f}, predicted {predicted:.3f} in range ({found}), "
+        f"slope {slope.mean:.3f} +- {slope.half_width:.3f}, predicted {predicted:.3f} in range ({found}), "
         f"{curve.asymptotic:.3f} without logarithms ({judge(slope, curve.asymptotic)})"
     )
     name = f"{curve.claim}: {curve.quantity}, {curve.learner}, tau = {curve.tau:g}"

@@ -138,9 +138,9 @@ def run_once(family: Family, at: Design, seed: np.random.SeedSequence) -> tuple[
     """
     data, noise = seed.spawn(2)
     rng = np.random.default_rng(data)
-    taught = thresholds.train(family, at.n_teachers, at.size, rng)
+    trained = thresholds.train(family, at.n_teachers, at.size, rng)
     x = rng.uniform(-1.0, 1.0, at.points)
-    given = at.plan.service(SeededNoise(noise)).answer_all(thresholds.votes(taught, x))
+    given = at.plan.service(SeededNoise(noise)).answer_all(thresholds.votes(trained, x))
     labels = np.full(at.points, UNANSWERED)
     labels[: len(given)] = [answer.label for answer in given]
     missing = labels == UNANSWERED
@@ -149,8 +149,8 @@ def run_once(family: Family, at: Design, seed: np.random.SeedSequence) -> tuple[
     student = thresholds.erm(x[None, order], labels[None, order] == 1)[0]
     measured = np.array(
         [
-            family.disagreement(taught).mean(),
-            family.disagreement(thresholds.vote_threshold(taught)),
+            family.disagreement(trained).mean(),
+            family.disagreement(thresholds.vote_threshold(trained)),
             family.disagreement(student),
             family.excess(student),
         ]

@@ -25,9 +25,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.interval import mean_ci
 from pate_cli.studies import Progress, StudyResult, thresholds, tnc_curves
-from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.studies.statistics import mean_ci, slope_weights
+from pate_cli.studies.statistics import slope_weights
 from pate_cli.studies.thresholds import Family
 from pate_cli.studies.tnc_curves import SLACK, Curve
 from pate_cli.studies.tnc_design import QUANTITIES, Privacy, design, exponent, run_once
@@ -212,7 +213,7 @@ def _draw(curves: list[Curve], quantity: str, label: str) -> Figure:
         shown = [c for c in curves if c.tau == tau and c.quantity == quantity]
         for style, curve in zip(STYLES, shown, strict=False):
             slope = curve.slope
-            text = f"{curve.learner}: {slope.value:.2f} ± {slope.half_width:.2f}"
+            text = f"{curve.learner}: {slope.mean:.2f} ± {slope.half_width:.2f}"
             band(axis, curve.n, curve.means, curve.half_widths, label=text, style=style)
             through = curve.bound * np.exp(np.mean(np.log(curve.means / curve.bound)))
             axis.plot(
@@ -237,7 +238,7 @@ def _draw_learner(curves: list[Curve]) -> Figure:
     shown = [c for c in curves if c.learner == "one learner"]
     for style, curve in zip(STYLES, shown, strict=False):
         slope = curve.slope
-        text = f"tau = {curve.tau:g}: {slope.value:.3f} ± {slope.half_width:.3f} ({curve.asymptotic:.3f})"
+        text = f"tau = {curve.tau:g}: {slope.mean:.3f} ± {slope.half_width:.3f} ({curve.asymptotic:.3f})"
         band(axis, curve.n, curve.means, curve.half_widths, label=text, style=style)
     axis.set_xlabel("records n")
     axis.set_ylabel("excess risk of one learner, not private")

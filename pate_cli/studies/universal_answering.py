@@ -21,12 +21,12 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic.agprivcl import records_of_theorem_7
 from pate_cli.mechanisms.agnostic.universal import first_queries
 from pate_cli.mechanisms.protocol import Plan
+from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.interval import mean_ci
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies import agnostic_methods as methods
 from pate_cli.studies.agnostic_instances import Instance
 from pate_cli.studies.agnostic_methods import Sizes
-from pate_cli.studies.drawing import STYLES, band, new_figure
-from pate_cli.studies.statistics import mean_ci
 from pate_cli.types import UNANSWERED
 
 __all__ = ["fewest_records", "run"]

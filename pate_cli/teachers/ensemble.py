@@ -90,8 +90,9 @@ def train(
         parts = [np.concatenate([np.arange(starts[u], starts[u + 1]) for u in part]) for part in parts]
         check_disjoint(parts, private.n_records)
     seeds = rng.integers(2**31, size=n_teachers)
+    before = 0  # teachers that are trained elsewhere, or were before
     if only is not None:
-        parts, seeds = [parts[k] for k in only], seeds[list(only)]
+        parts, seeds, before = [parts[k] for k in only], seeds[list(only)], only.start
     fresh = _copier(learner)
     # at once, parts are padded to one length, which the records of one person would change for all
     at_once = n_teachers >= _FEWEST and private.units is None
@@ -112,7 +113,7 @@ def train(
                 None if resample else solver, learner, X, y, weights, starts, ends, longest
             )
             done = first + len(fitted)
-            tick(done, n_teachers)
+            tick(before + done, n_teachers)
             for k in np.setdiff1d(np.arange(len(group)), fitted).tolist():
                 rows = slice(starts[k], ends[k])
                 alone[first + k], error = fit_part(
@@ -127,7 +128,7 @@ def train(
                 learned = error is not None or len(alone[first + k].classes) > 1
                 failures += (int(learned), int(error is not None), error)
                 done += 1
-                tick(done, n_teachers)
+                tick(before + done, n_teachers)
             failures += (len(fitted), 0, None)
             numbers.append(first + fitted)
             coefficients.append(theirs)

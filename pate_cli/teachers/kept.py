@@ -18,9 +18,9 @@ import numpy as np
 
 from pate_cli.types import IntArray
 
-__all__ = ["Damaged", "Lesson", "about", "decode", "encode"]
+__all__ = ["Damaged", "KeptVotes", "about", "decode", "encode"]
 
-_MAGIC = b"pate lesson 1\n"
+_MAGIC = b"pate votes 1\n"
 _DIGEST = 32
 _LENGTH = 8
 _COUNTS = np.dtype("<i8")
@@ -31,7 +31,7 @@ class Damaged(ValueError):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Lesson:
+class KeptVotes:
     """What the teachers of one repeat leave. PRIVATE.
 
     Unlike `pate_cli.types.Votes` it can be pickled: it is what goes between the worker processes of
@@ -65,34 +65,34 @@ class Lesson:
         )
 
     def __repr__(self) -> str:
-        return f"Lesson(n_queries={self.counts.shape[0]}, n_classes={self.counts.shape[1]})"
+        return f"KeptVotes(n_queries={self.counts.shape[0]}, n_classes={self.counts.shape[1]})"
 
 
-def encode(key: str, lesson: Lesson, described: Mapping[str, Any]) -> bytes:
+def encode(key: str, votes: KeptVotes, described: Mapping[str, Any]) -> bytes:
     """Bytes of an entry.
 
     Parameters
     ----------
     key : str
         All that decides the numbers.
-    lesson : Lesson
+    votes : KeptVotes
     described : mapping of str to plain values
         For people: which dataset, how many teachers.
     """
-    counts = np.ascontiguousarray(lesson.counts, dtype=_COUNTS)
+    counts = np.ascontiguousarray(votes.counts, dtype=_COUNTS)
     header = {
         "key": key,
         "about": dict(described),
         "shape": counts.shape,
-        "teacher_accuracy": lesson.teacher_accuracy,
-        "ceilings": lesson.ceilings,
+        "teacher_accuracy": votes.teacher_accuracy,
+        "ceilings": votes.ceilings,
     }
     text = json.dumps(header, allow_nan=False).encode()
     body = len(text).to_bytes(_LENGTH, "big") + text + counts.tobytes()
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def decode(content: bytes, key: str) -> Lesson:
+def decode(content: bytes, key: str) -> KeptVotes:
     """Read an entry back.
 
     Raises
@@ -113,7 +113,7 @@ def decode(content: bytes, key: str) -> Lesson:
             raise Damaged("of a wrong size")
         counts = np.frombuffer(content, dtype=_COUNTS, offset=end).reshape(shape).astype(np.int64)
         ceilings = {str(name): float(value) for name, value in header["ceilings"].items()}
-        return Lesson(counts, float(header["teacher_accuracy"]), ceilings)
+        return KeptVotes(counts, float(header["teacher_accuracy"]), ceilings)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise Damaged(f"not an entry ({error})") from None
 

@@ -1,4 +1,4 @@
-"""How far an ensemble is: for a bar, and for whoever decides where the rest is done."""
+"""How far an ensemble is, for a bar."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WATCH: ContextVar[Callable[[int, int], None] | None] = ContextVar("watch", defa
 
 @contextmanager
 def watched(watch: Callable[[int, int], None]) -> Iterator[None]:
-    """Call `watch(done, total)` after each teacher trained within this; what it raises ends the training."""
+    """Call `watch(done, total)` after each teacher trained within this."""
     token = _WATCH.set(watch)
     try:
         yield

@@ -49,7 +49,7 @@ def numbers(where: str | Path) -> list[list[dict[str, str]]]:
 
 
 def entries(votes: Path) -> list[Path]:
-    return sorted(votes.glob("*.lesson"))
+    return sorted(votes.glob("*.votes"))
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +113,13 @@ def test_workers_share_too(votes, three, fits):
     assert numbers("two") == numbers("one")
 
 
-def test_what_one_job_was_taught_the_workers_of_the_next_are_handed(monkeypatch):
-    """Counted where it happens: a worker that is handed a lesson does not train."""
+def test_the_votes_of_one_job_are_handed_to_the_workers_of_the_next(monkeypatch):
+    """Counted where it happens: a worker that is handed votes does not train."""
     handed = []
 
     def here(task, shared, items, workers):
         for item in items:
-            handed.append(item[1] is not None)
+            handed.append(item.votes is not None)
             yield item, task(shared, item)
 
     monkeypatch.setattr(local, "spread", here)
@@ -193,7 +193,7 @@ def test_a_full_disk_does_not_stop_a_run(votes, three, monkeypatch, capsys):
         f"pate: cache: {votes}: No space left on device; going on without\nwritten to full\n"
     )
     assert numbers("full") == three
-    assert [path.suffix for path in votes.iterdir()] == [".lesson"]
+    assert [path.suffix for path in votes.iterdir()] == [".votes"]
 
 
 @pytest.fixture
@@ -291,7 +291,7 @@ def test_show_and_clear(votes, capsys):
     assert capsys.readouterr().out == f"{votes}: 0 entries, 0 B of 2 GB\n"
     assert not votes.exists()
     assert run("repeats=2", "cache=true") == 0
-    (votes / f"{'0' * 40}.lesson").write_bytes(b"something")
+    (votes / f"{'0' * 40}.votes").write_bytes(b"something")
     capsys.readouterr()
     assert main(["cache", "show"]) == 0
     said = capsys.readouterr().out
@@ -313,7 +313,7 @@ def test_show_and_clear(votes, capsys):
 
 def test_show_and_clear_refuse_a_directory_of_others(votes, capsys):
     votes.mkdir(mode=0o755)
-    (votes / "0.lesson").write_bytes(b"theirs")
+    (votes / "0.votes").write_bytes(b"theirs")
     for command in ("show", "clear"):
         assert main(["cache", command]) == 2
         assert "chmod 700" in capsys.readouterr().err

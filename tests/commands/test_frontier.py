@@ -63,7 +63,7 @@ def test_tables_figure_and_report(outside, capsys):
     started = time.time_ns()
     assert cli.main(argv) == 0
     assert {path.name: path.read_bytes() for path in there.iterdir() if path.is_file()} == before
-    assert all(path.stat().st_mtime_ns < started for path in (there / ".work").iterdir())
+    assert all(path.stat().st_mtime_ns < started for path in (there / ".finished").iterdir())
 
 
 def test_yardsticks_are_what_they_say(outside):

@@ -1,9 +1,11 @@
 """`pate run release=true`: what it writes, what it charges, what it refuses."""
 
 import errno
+import hashlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -13,8 +15,9 @@ import pytest
 
 from pate_cli import cli, pipeline, release
 from pate_cli.commands.predict import main as predict
+from pate_cli.mechanisms.baselines.public_kernel import IntegerPublicKernelPlan
 from pate_cli.mechanisms.labelling import LabelledByVotes
-from pate_cli.release import files, ledger, making, open_ledgers
+from pate_cli.release import files, making, open_ledgers
 from pate_cli.report import read_record
 from pate_cli.types import PrivacyLoss
 
@@ -59,6 +62,18 @@ def _open(path, eps="10", delta="0.1"):
 
 def _release(path, target, *overrides):
     return cli.main(["run", *_line(path, "release=true", f"hydra.run.dir={target}", *overrides)])
+
+
+def _told(directory):
+    """Every byte of a release's files but what names the release and its ledger, and when it was charged."""
+    told = {}
+    for name, data in _bytes(directory).items():
+        if name == "student.skops":
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                data = b"\n".join(name.encode() + archive.read(name) for name in sorted(archive.namelist()))
+        data = re.sub(rb"\b[0-9a-f]{16,64}\b|Ledger [0-9a-f]{12}\b", b"HEX", data)
+        told[name] = re.sub(rb"20\d\d-\d\d-\d\dT[0-9:+]+", b"TIME", data)
+    return told
 
 
 def _bytes(directory):
@@ -118,7 +133,7 @@ def _two_releases(place, fixed, mechanism, *, votes_move):
     path = _write(place, "first", records)
     _open(path)
     assert _release(path, place / "out-first", *mechanism) == 0
-    first = _bytes(place / "out-first")
+    first = _told(place / "out-first")
     base = fixed[-1]
     for row in _private_rows()[:20].tolist():
         changed = list(records)
@@ -131,7 +146,7 @@ def _two_releases(place, fixed, mechanism, *, votes_move):
         _open(path)
         target = place / f"out-changed-{row}"
         assert _release(path, target, *mechanism) == 0
-        second = _bytes(target)
+        second = _told(target)
         if (fixed[-1] != base).any() == votes_move and second["answers.csv"] == first["answers.csv"]:
             return first, second
     raise AssertionError("no change of a record found for the test")
@@ -172,7 +187,7 @@ def test_a_release_from_end_to_end(place, capsys):
     _open(path, "2", "1e-4")
     assert _release(path, place / "out", "eps=1.5") == 0
     written = _bytes(place / "out")
-    assert set(written) == {"result.json", "answers.csv", "student.skops"}
+    assert set(written) == set(files.FILES)
 
     record = read_record(place / "out" / "result.json")
     assert (record.status, record.eps, record.delta, record.n_asked) == ("ok", 1.5, 1e-5, 40)
@@ -199,6 +214,7 @@ def test_a_release_from_end_to_end(place, capsys):
     assert [(entry.kind, entry.eps, entry.delta) for entry in ledger.entries] == [
         ("open", 2.0, 1e-4),
         ("release", 1.5, 1e-5),
+        ("files", 0.0, 0.0),
     ]
     capsys.readouterr()
     assert predict([str(place / "out" / "student.skops"), str(path), "--target", "class"]) == 0
@@ -208,7 +224,60 @@ def test_a_release_from_end_to_end(place, capsys):
     assert _release(path, place / "again", "eps=1.5") == 2
     assert "left: eps=0.5, delta=9e-05 (of eps=2, delta=0.0001)" in capsys.readouterr().err
     assert not (place / "again").exists()
-    assert len(open_ledgers().ledgers()[0].entries) == 2
+    assert len(open_ledgers().ledgers()[0].entries) == 3
+
+
+@pytest.mark.parametrize("mechanism", ["best", "public_kernel mechanism.solver=newton"])
+def test_a_model_learned_without_teachers_is_released_and_reopened(place, capsys, mechanism):
+    path = _write(place, "data", _records())
+    _open(path, "2", "1e-4")
+    overrides = f"mechanism={mechanism}".split()
+    assert _release(path, place / "out", "eps=1.5", *overrides) == 0
+    written = _bytes(place / "out")
+    assert set(written) == set(files.FILES)
+    record = read_record(place / "out" / "result.json")
+    assert (record.status, record.eps, record.delta, record.n_asked) == ("ok", 1.5, 1e-5, 0)
+    assert record.plan["integer_noise"] is True
+    assert written["answers.csv"].decode().split() == ["row,label"]
+    (ledger,) = open_ledgers().ledgers()
+    assert (ledger.entries[1].eps, len(ledger.public.rows)) == (1.5, 40)
+    capsys.readouterr()
+    assert predict([str(place / "out" / "student.skops"), str(path), "--target", "class"]) == 0
+    assert float(capsys.readouterr().err.split()[1]) > 0.8
+    # drawn anew by the system: no two releases are alike
+    assert _release(path, place / "again", "eps=0.5", *overrides) == 0
+    assert _bytes(place / "again")["student.skops"] != written["student.skops"]
+
+
+def test_all_noise_of_such_a_release_is_of_the_exact_kind_and_whole(place, monkeypatch):
+    drawn = []
+
+    class Listening(_FixedNoise):
+        def gaussian(self, scale, size):
+            drawn.append((scale, super().gaussian(scale, size)))
+            return drawn[-1][1]
+
+    monkeypatch.setattr(making, "ExactNoise", Listening)
+    path = _write(place, "data", _records())
+    _open(path)
+    assert _release(path, place / "out", "mechanism=best", "mechanism.steps=30", "eps=1") == 0
+    assert len(drawn) == 30
+    assert min(scale for scale, _ in drawn) > 2**20  # a wide law on whole numbers, not a narrow one
+
+
+def test_what_goes_wrong_in_learning_is_told_by_its_place_alone(place, capsys, monkeypatch):
+    def fails(plan, *given):
+        raise ValueError("record 7 is 3.14159")
+
+    monkeypatch.setattr(IntegerPublicKernelPlan, "fit", fails)
+    path = _write(place, "data", _records())
+    _open(path)
+    with pytest.raises(
+        RuntimeError, match=r"ValueError at test_release\.py:.*; its budget is charged"
+    ) as told:
+        _release(path, place / "out", "mechanism=best")
+    assert "3.14159" not in str(told.value) + "".join(capsys.readouterr())
+    assert not (place / "out" / "result.json").exists()
 
 
 def _answers(directory):
@@ -262,7 +331,7 @@ def test_a_release_that_would_open_other_rows_is_refused(place, capsys):
         )
         assert "that the first release on the ledger of csv fixed" in shown
         assert not (place / "b").exists()
-    assert len(open_ledgers().ledgers()[0].entries) == 2
+    assert len(open_ledgers().ledgers()[0].entries) == 3
 
 
 def test_a_release_that_is_refused_fixes_nothing(place):
@@ -284,8 +353,12 @@ def test_a_ledger_of_an_earlier_version_says_what_it_does_not_know(place, capsys
         ledgers.reserve(there.fingerprint, PrivacyLoss(1.0, 1e-5, ""), "gaussian")
     (file,) = (place / "ledger").glob("*.json")
     content = json.loads(file.read_text()) | {"version": 1}
-    del content["sha256"], content["public"]
-    file.write_text(json.dumps(content | {"sha256": ledger._digest(content)}))
+    del content["mac"], content["public"]
+    for entry in content["entries"]:
+        del entry["mac"], entry["id"], entry["purpose"]
+    checksum = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    file.write_text(json.dumps(content | {"sha256": checksum}))
+    (place / "ledger" / "key").unlink()
     note = "2 earlier releases had public points that are not on record: eps and delta do not protect those"
     capsys.readouterr()
     assert cli.main(["ledger", "show"]) == 0
@@ -293,7 +366,7 @@ def test_a_ledger_of_an_earlier_version_says_what_it_does_not_know(place, capsys
     assert _release(path, place / "a") == 0
     assert f"pate: ledger of csv: {note}\n" in capsys.readouterr().err
     (there,) = open_ledgers().ledgers()
-    assert (there.unrecorded, len(there.public.rows), len(there.entries)) == (2, 40, 4)
+    assert (there.unrecorded, len(there.public.rows), len(there.entries)) == (2, 40, 5)
     assert cli.main(["ledger", "show"]) == 0
     assert f"protect the other 1460; {note}" in capsys.readouterr().out
 
@@ -303,14 +376,14 @@ def test_a_ledger_of_an_earlier_version_says_what_it_does_not_know(place, capsys
 
 def _full(monkeypatch, is_full):
     """Fail to write a file of a release where a full disk would."""
-    write = files._replace_unnamed
+    write = files.write_file
 
-    def full(path, data):
+    def full(path, data, **how):
         if is_full(path):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        write(path, data)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write(path, data, **how)
 
-    monkeypatch.setattr(files, "_replace_unnamed", full)
+    monkeypatch.setattr(files, "write_file", full)
 
 
 def test_a_disk_that_cannot_hold_the_files_is_seen_before_the_charge(place, capsys, monkeypatch):
@@ -437,7 +510,7 @@ def test_the_charge_is_on_disk_before_there_is_noise(place, monkeypatch):
     for number, mechanism in enumerate(("gaussian", "svt")):
         seen.clear()
         assert _release(path, place / mechanism, f"mechanism={mechanism}", "eps=4") == 0
-        assert seen[0] == ["open"] + ["release"] * (number + 1)
+        assert seen[0] == ["open", *["release", "files"] * number, "release"]
 
 
 def test_without_a_ledger_nothing_is_done(place, capsys, monkeypatch):
@@ -542,7 +615,7 @@ def test_a_learner_that_fails_on_the_private_parts_alone_is_charged_and_released
     options = ["teacher.estimator=sklearn.naive_bayes.BernoulliNB", "student=logistic"]
     assert _release(path, place / "out", *options) in (0, 1)  # 1: votes of constants may be of one class
     assert (place / "out" / "answers.csv").exists()
-    assert [entry.kind for entry in open_ledgers().ledgers()[0].entries] == ["open", "release"]
+    assert [entry.kind for entry in open_ledgers().ledgers()[0].entries] == ["open", "release", "files"]
 
 
 def test_an_unexpected_error_after_the_charge_is_charged_and_tells_nothing_private(
@@ -570,7 +643,7 @@ def test_answers_that_are_paid_for_are_written_even_without_a_student(place, mon
     path = _write(place, "data", _records())
     _open(path)
     assert _release(path, place / "out") == 1
-    assert set(_bytes(place / "out")) == {"result.json", "answers.csv"}
+    assert set(_bytes(place / "out")) == set(files.FILES) - {"student.skops"}
     record = read_record(place / "out" / "result.json")
     assert record.status == "error"
     assert "a classifier that learns" in record.message

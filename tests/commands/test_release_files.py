@@ -86,7 +86,7 @@ def test_a_release_from_one_file_asks_for_the_word_and_then_fixes_rows(place, ca
     assert main(["run", *FILES, *RELEASE, *one, "split.public_from_private=true", "hydra.run.dir=b"]) == 0
     assert "the features of 40 of the 1,500 records of csv become public" in capsys.readouterr().err
     (ledger,) = open_ledgers().ledgers()
-    assert (len(ledger.public.rows), ledger.unrecorded, len(ledger.entries)) == (40, 0, 3)
+    assert (len(ledger.public.rows), ledger.unrecorded, len(ledger.entries)) == (40, 0, 5)
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_a_row_that_fails_is_shown_and_done_again(slow, capsys):
     directory = slow / "outputs" / "reproduce" / "slow"
     assert b"gaussian 1,,synthetic,gaussian,ok" in (directory / "table.csv").read_bytes()
     assert b"active 1,,synthetic,active,failed" in (directory / "table.csv").read_bytes()
-    assert len(list((directory / ".work").glob("*.json"))) == 1
+    assert len(list((directory / ".finished").glob("*.json"))) == 1
     assert reproduce.main([*argv, "student.params.n_neighbors=35"]) == 1
     assert reproduce.main([*argv, "student.params.n_neighbors=1"]) == 0
 
@@ -168,13 +168,13 @@ def test_force_does_it_again(slow, capsys):
     assert reproduce.main(argv) == 0
     directory = slow / "outputs" / "reproduce" / "slow"
     before = files(directory)
-    times = {path.name: path.stat().st_mtime_ns for path in (directory / ".work").iterdir()}
+    times = {path.name: path.stat().st_mtime_ns for path in (directory / ".finished").iterdir()}
     assert reproduce.main(argv) == 0
     assert "2/2 repeats of 2 rows done (2 from before)" in capsys.readouterr().err
-    assert {path.name: path.stat().st_mtime_ns for path in (directory / ".work").iterdir()} == times
+    assert {path.name: path.stat().st_mtime_ns for path in (directory / ".finished").iterdir()} == times
     assert reproduce.main([*argv, "--force"]) == 0
     assert "from before" not in capsys.readouterr().err
-    after = {path.name: path.stat().st_mtime_ns for path in (directory / ".work").iterdir()}
+    after = {path.name: path.stat().st_mtime_ns for path in (directory / ".finished").iterdir()}
     assert after.keys() == times.keys()
     assert all(after[name] > times[name] for name in times)
     assert files(directory) == before
@@ -185,12 +185,12 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(slow, capsys):
     assert reproduce.main(["./slow", "compute.workers=1", "--output", "whole"]) == 0
     moments = random.Random(3)
     killed = start(*argv, "--output", "killed", cwd=slow)
-    wait_for_units(killed, slow / "killed" / ".work", moments.randint(1, 9))
+    wait_for_units(killed, slow / "killed" / ".finished", moments.randint(1, 9))
     os.kill(killed.pid, signal.SIGKILL)
     killed.communicate()  # ends when the workers do, which hold its pipes
     assert killed.returncode == -signal.SIGKILL
     assert not (slow / "killed" / "table.csv").exists()
-    assert 0 < len(list((slow / "killed" / ".work").glob("*.json"))) < 18
+    assert 0 < len(list((slow / "killed" / ".finished").glob("*.json"))) < 18
     capsys.readouterr()
     assert reproduce.main([*argv, "--output", "killed"]) == 0
     assert "from before)" in capsys.readouterr().err
@@ -200,7 +200,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(slow, capsys):
 def test_interrupted_it_says_so(slow):
     argv = ["./slow", "compute.workers=2"]
     process = start(*argv, cwd=slow)
-    work = slow / "outputs" / "reproduce" / "slow" / ".work"
+    work = slow / "outputs" / "reproduce" / "slow" / ".finished"
     wait_for_units(process, work, 3)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     code, out, err = finish(process)
@@ -219,10 +219,10 @@ def test_table4_killed_at_random_moments_ends_the_same(real_data, outside, monke
     done = 0
     for _ in range(2):
         killed = start(*argv, "--output", "killed", cwd=outside)
-        wait_for_units(killed, outside / "killed" / ".work", done + moments.randint(1, 12))
+        wait_for_units(killed, outside / "killed" / ".finished", done + moments.randint(1, 12))
         os.kill(killed.pid, signal.SIGKILL)
         killed.communicate()
-        done = len(list((outside / "killed" / ".work").glob("*.json")))
+        done = len(list((outside / "killed" / ".finished").glob("*.json")))
         assert 0 < done < 32
     assert reproduce.main([*argv, "--output", "killed"]) == 0
     whole, after = files(outside / "whole"), files(outside / "killed")

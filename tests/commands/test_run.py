@@ -67,7 +67,7 @@ def files(where: str | Path) -> list[str]:
 def test_files_and_schema(pate):
     code, out, err = pate("mechanism=svt", "eps=5", "repeats=3", "hydra.run.dir=out")
     assert (code, err) == (0, "written to out\n")
-    assert [name for name in files("out") if not name.startswith(".hydra")] == [
+    assert [name for name in files("out") if not name.startswith((".hydra", ".finished"))] == [
         "repeats.csv",
         "result.json",
         "student.skops",
@@ -299,7 +299,8 @@ def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
 
 def test_the_directory_of_a_sweep_is_the_user_s_to_choose(pate):
     pate("-m", "eps=1,2", "hydra.sweep.dir='all of them'", "hydra.sweep.subdir=eps-${eps}")
-    assert sorted(path.name for path in Path("all of them").iterdir() if path.is_dir()) == ["eps-1", "eps-2"]
+    made = sorted(path.name for path in Path("all of them").iterdir() if path.is_dir())
+    assert made == [".finished", "eps-1", "eps-2"]
     assert result("all of them/eps-2")["eps"] == 2
 
 
@@ -313,10 +314,10 @@ def failing(monkeypatch: pytest.MonkeyPatch, eps: float, error: BaseException, r
     """Let the jobs at one eps fail at one repeat, as nothing checked in advance could tell."""
     run_repeat = pipeline.run_repeat
 
-    def fail(run: Any, number: int, *taught: Any) -> Any:
+    def fail(run: Any, number: int, *trained: Any) -> Any:
         if run.config.eps == eps and number == repeat:
             raise error
-        return run_repeat(run, number, *taught)
+        return run_repeat(run, number, *trained)
 
     monkeypatch.setattr(pipeline, "run_repeat", fail)
 
@@ -360,6 +361,111 @@ def test_an_interrupted_sweep_keeps_what_is_done(pate, monkeypatch):
     assert len(rows("all/1")) == 1
     assert not Path("all/2").exists()
     assert "interrupted after 1 of 2 repeats" in " ".join(out.split())
+
+
+# what is done already
+
+
+def test_what_is_done_is_not_done_again_but_with_force(pate, fits):
+    sweep = ["-m", "eps=1,2", "repeats=2", "hydra.sweep.dir=all"]
+    assert pate(*sweep)[0] == 0
+    before = [numbers(f"all/{i}") for i in range(2)]
+    assert len(fits) == 2
+    code, out, err = pate(*sweep)
+    assert (code, err) == (
+        0,
+        "pate: 4 of 4 repeats were done before; --force does them anew\nwritten to all\n",
+    )
+    assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 2
+    _, _, err = pate("-m", "eps=2,4", "repeats=3", "hydra.sweep.dir=all")  # other points, more repeats
+    assert err.startswith("pate: 2 of 6 repeats were done before;")
+    assert len(fits) == 5  # the votes of the third repeat, and those of two that are not in memory any more
+    code, _, err = pate(*sweep, "--force")
+    assert (code, err) == (0, "written to all\n")
+    assert len(fits) == 7
+    assert [numbers(f"all/{i}") for i in range(2)] == before
+
+
+def test_runs_without_a_directory_of_their_own_share_what_is_done(pate):
+    assert pate("repeats=2")[0] == 0
+    assert pate("repeats=3")[2].startswith("pate: 2 of 3 repeats were done before;")
+    first, second = sorted(Path("outputs").glob("2*/*"))
+    assert [row["seconds"] for row in rows(second)][:2] == [row["seconds"] for row in rows(first)]
+    assert (first / "student.skops").read_bytes() == (second / "student.skops").read_bytes()
+    assert result(second)["accuracy"]["n"] == 3
+
+
+def test_what_is_spoilt_is_done_again(pate):
+    assert pate("repeats=3", "hydra.run.dir=out")[0] == 0
+    before = numbers("out")
+    one, two, three = sorted(Path("out/.finished").glob("*.json"))
+    one.write_bytes(one.read_bytes()[:-40])
+    two.write_bytes(re.sub(rb'"accuracy": 0\.\d', b'"accuracy": 0.1', two.read_bytes()))
+    three.write_bytes(Path("out/result.json").read_bytes())
+    assert pate("repeats=3", "hydra.run.dir=out")[2] == "written to out\n"
+    assert numbers("out") == before
+
+
+# points of a sweep that cannot work
+
+
+def test_an_infeasible_point_of_a_sweep_is_a_finding(pate):
+    code, out, err = pate("-m", "mechanism=svt,gaussian", "eps=0.01,5", "hydra.sweep.dir=all")
+    assert (code, err) == (0, "written to all\n")
+    assert [result(f"all/{i}")["status"] for i in range(4)] == ["infeasible", "ok", "ok", "ok"]
+    assert (result("all/0")["eps"], result("all/0")["accuracy"]) == (0.01, None)
+    assert "what would do: at least" in result("all/0")["message"]
+    assert not Path("all/0/repeats.csv").exists()
+    assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 3
+    assert "infeasible: synthetic, svt, eps 0.01" in out
+    assert main(["table", "all", "--format", "markdown", "--output", "t.md"]) == 0
+    assert "infeasible: synthetic, svt, eps 0.01" in Path("t.md").read_text()
+
+
+@pytest.mark.parametrize("argv", [["eps=0.01"], ["-m", "eps=0.01,0.02"], ["-m", "eps=0.01,5", "seed=-1"]])
+def test_where_nothing_can_work_nothing_is_written(pate, argv):
+    code, out, err = pate("mechanism=svt", *argv)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("pate: seed" if "seed=-1" in argv else "pate: mechanism=svt cannot answer")
+    assert list(Path().iterdir()) == []
+
+
+# settings that are not used
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["run", "hydra.sweep.dir=x"], "hydra.sweep.dir=x: is of a sweep (-m); of a run it is hydra.run.dir"),
+        (["run", "-m", "eps=1,2", "hydra.run.dir=x"], "hydra.run.dir=x: is of a single run; with -m it is"),
+        (["run", "ledger=x"], "ledger: got 'x'; accepted: null without release=true"),
+        (["run", "release=true", "--force"], "release: got True; accepted: false with --force"),
+        *((["plan", key], f"{key}: not used by pate plan") for key in ("cache=true", "compute.workers=2")),
+        *((["plan", key], f"{key}: not used by pate plan") for key in ("compute=dask", "++seed=1")),
+        (["plan", "hydra.run.dir=x"], "hydra.run.dir=x: not used by pate plan"),
+        (["plan", "--force"], "pate plan takes overrides and -m only"),
+        (["plan", "--theory", "repeats=2"], "repeats=2: not used by pate plan --theory"),
+        (["frontier", "release=true"], "release=true: not here"),
+        (["frontier", "hydra.run.dir=x"], "hydra.run.dir=x: not here; the directory is --output DIR"),
+        (["reproduce", "table4", "release=true"], "release=true: not here"),
+        (["reproduce", "table4", "hydra.run.dir=x"], "hydra.run.dir=x: not here; the directory is"),
+        (["reproduce", "table3", "teacher=tree"], "teacher=tree: not with table3, which counts"),
+        (["audit", "seed=1"], "seed=1: here it is --seed N"),
+        (["audit", "dataset=mushroom"], "dataset=mushroom: pate audit loads no data"),
+        (["audit", "teacher.size=10"], "teacher.size=10: here it is --teachers N"),
+        (
+            ["ledger", "init", "mechanism=svt", "--eps", "1", "--delta", "0"],
+            "mechanism=svt: not used by pate",
+        ),
+    ],
+)
+def test_settings_that_a_command_does_not_use_are_refused(argv, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"pate: {said}")
+    assert list(tmp_path.iterdir()) == []
 
 
 # failures

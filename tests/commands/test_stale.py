@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pate_cli import mechanisms
 from pate_cli.cli import main
 from pate_cli.engine import finished
-from pate_cli.report import output
+from pate_cli.report import figures
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher.size=20", "compute.workers=1"]
 MINE = "teacher.estimator=ownlearner.Mine"
@@ -50,7 +51,7 @@ def outside(tmp_path, monkeypatch) -> Path:
     """A directory to be in, with a cache and a recipe of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
-    monkeypatch.setattr(output, "_render", lambda draw, salt: (b"", b"", 1.0))  # nothing is looked at here
+    monkeypatch.setattr(figures, "render", lambda draw, salt: (b"", b"", 1.0))  # nothing is looked at here
     Path("small").mkdir()
     Path("small/recipe.yaml").write_text(RECIPE)
     return tmp_path
@@ -89,11 +90,17 @@ def reproduce(*argv: str) -> dict[str, float]:
 
 
 def cached(*argv: str) -> dict[str, float]:
-    assert main(["run", "eps=4", *argv, "cache=true", "hydra.run.dir=out"]) == 0
+    assert main(["run", "eps=4", *argv, "cache=true", "hydra.run.dir=out", "--force"]) == 0
     return {"gaussian": float(rows("out/repeats.csv")[0]["accuracy"])}
 
 
-@pytest.mark.parametrize("command", [frontier, reproduce, cached])
+def again(*argv: str) -> dict[str, float]:
+    """What an earlier run has finished counts, but for that of other code."""
+    assert main(["run", "eps=4", *argv, "hydra.run.dir=out"]) == 0
+    return {"gaussian": float(rows("out/repeats.csv")[0]["accuracy"])}
+
+
+@pytest.mark.parametrize("command", [frontier, reproduce, cached, again])
 def test_an_edited_learner_gives_new_numbers(command, learner, fits):
     before = command(*SMALL, MINE)["gaussian"]
     assert before > 0.8
@@ -107,6 +114,28 @@ def test_an_edited_learner_gives_new_numbers(command, learner, fits):
     assert len(fits) == 3  # what that source gave is still there
 
 
+@pytest.mark.parametrize("command", [reproduce, again])
+def test_an_edited_mechanism_gives_new_numbers(command, outside, monkeypatch):
+    """It spends all of eps, or hardly any of it."""
+    monkeypatch.syspath_prepend(outside)
+    more = [*SMALL, "mechanism=gaussian", "mechanism.name=ownmechanism"]
+    accuracies = []
+    for eps in (4, 0.001, 4):
+        Path("ownmechanism.py").write_text(
+            "from dataclasses import replace\n"
+            "from pate_cli.mechanisms import gaussian\n"
+            "Options = gaussian.Options\n"
+            f"def plan(options, setting): return gaussian.plan(options, replace(setting, eps={eps}))\n"
+        )
+        sys.modules.pop("ownmechanism", None)
+        importlib.invalidate_caches()
+        mechanisms.find.cache_clear()
+        accuracies.append(command(*more)["gaussian"])
+    mechanisms.find.cache_clear()
+    sys.modules.pop("ownmechanism")
+    assert accuracies[0] == accuracies[2] > accuracies[1] + 0.05
+
+
 def test_an_edited_student_gives_new_yardsticks(learner):
     student = "student.estimator=ownlearner.Mine"
     names = ("all private records", "student on true labels", "gaussian")
@@ -118,7 +147,7 @@ def test_an_edited_student_gives_new_yardsticks(learner):
         assert after[name] == pytest.approx(1 - before[name])
 
 
-@pytest.mark.parametrize("command", [frontier, reproduce, cached])
+@pytest.mark.parametrize("command", [frontier, reproduce, cached, again])
 def test_an_edited_data_file_gives_new_numbers(command):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 3))
@@ -168,7 +197,7 @@ def test_votes_of_a_learner_edited_under_a_running_process_are_not_kept(learner,
     assert [path.read_bytes() for path in Path("votes").iterdir()] == [content]
 
 
-@pytest.mark.parametrize("command", [reproduce, cached])
+@pytest.mark.parametrize("command", [reproduce, cached, again])
 def test_where_the_source_cannot_be_told_nothing_is_found_again(command, learner, fits, monkeypatch):
     text = (
         Path("ownlearner.py").read_text().replace("import ownhelper", "ownhelper = __import__('ownhelper')")

@@ -11,7 +11,7 @@ import pytest
 
 from pate_cli.commands.table import main
 from pate_cli.errors import InputError
-from pate_cli.report import MeanAccuracy, RunRecord, store, write_record
+from pate_cli.report import Interval, RunRecord, store, write_record
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def runs(tmp_path: Path) -> Path:
             eps=eps,
             delta=1e-4,
             eps_ex_post=eps,
-            accuracy=MeanAccuracy(0.9252, 0.0031, 30),
+            accuracy=Interval(0.9252, 0.0031, 30),
         )
         write_record(tmp_path / "runs" / str(index), one)
     return tmp_path / "runs"
@@ -130,7 +130,7 @@ def test_left_out_runs_are_said_where_csv_cannot(runs: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("name", "more", "said"),
     [
-        ("t.pdf", [], ".csv, .md, .tex"),
+        ("t.pdf", [], ".csv, .md, .tex, .html"),
         ("t.csv", ["--format", "latex"], "--format says latex"),
         ("absent/t.csv", [], "no directory"),
         ("runs", ["--format", "csv"], "is a directory"),
@@ -197,7 +197,7 @@ def test_an_empty_path_is_not_the_current_directory(
     assert main(["."]) == 0
 
 
-@pytest.mark.parametrize("form", ["console", "csv", "markdown", "latex"])
+@pytest.mark.parametrize("form", ["console", "csv", "markdown", "latex", "html"])
 def test_a_record_cannot_steer_the_terminal(
     runs: Path, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
@@ -220,7 +220,7 @@ def test_a_record_cannot_steer_the_terminal(
     [
         ({"accuracy": {"mean": 5, "ci95": 0.1, "n": 3}}, "accuracy: expected an object with mean in [0, 1]"),
         ({"accuracy": {"mean": 0.5, "ci95": -1, "n": 3}}, "accuracy: "),
-        ({"accuracy": {"mean": 0.5, "ci95": 1.5, "n": 3}}, "accuracy: "),
+        ({"accuracy": {"mean": 0.5, "ci95": 6.5, "n": 2}}, "accuracy: "),
         ({"accuracy": {"mean": 0.5, "ci95": 0.1, "n": 0}}, "accuracy: "),
         ({"accuracy": {"mean": -0.1, "ci95": None, "n": 1}}, "accuracy: "),
         ({"n_teachers": -1}, "n_teachers: expected an integer of at least 0"),

@@ -22,7 +22,8 @@ import pytest
 from pages import KINDS, REPO, Block, blocks, inline, missing, nearest, pages, shortened
 
 from pate_cli.cli import COMMANDS, main
-from pate_cli.config import composition
+from pate_cli.commands.plan import UNUSED
+from pate_cli.config import composition, parse
 from pate_cli.privacy.svt import calibrate
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
@@ -77,7 +78,12 @@ def _run(argv: list[str], block: Block) -> int:
     _, command, *rest = argv
     if block.kind == "plan":
         if command == "run":
-            return main(["plan", *(text for text in rest if not text.startswith("hydra"))])
+            rest = [text for text in rest if not text.startswith("hydra")]
+            line = composition.parse_argv(rest)
+            for job in composition.jobs(line):
+                parse(composition.compose(job))
+            unused = tuple(f"{key}{sign}" for key in UNUSED for sign in "=.")
+            return main(["plan", *(text for text in line.argv if not text.startswith(unused))])
         options = [text for text in rest if text.startswith("-")]
         return int(not all(text in _help(command) for text in options))
     extras = [shlex.split(part) for part in block.what.split(" ; ") if part]

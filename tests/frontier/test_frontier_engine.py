@@ -7,7 +7,7 @@ from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.plan import make_plan
 from pate_cli.engine.schedule import run
 
-SMALL = ("dataset.n_records=3000", "split.public=60", "teacher.size=20", "eps=4")
+SMALL = ("dataset.n_records=3000", "split.public=60", "teacher.size=20", "eps=4", "compute.workers=1")
 
 
 def plan_of(*mechanisms):
@@ -16,17 +16,17 @@ def plan_of(*mechanisms):
 
 
 def test_a_learner_may_come_first_and_alone_needs_no_teachers(tmp_path, monkeypatch):
-    taught, teach = [], pipeline.train
+    trained, train = [], pipeline.train
     monkeypatch.setattr(
-        pipeline, "train", lambda run, repeat, lesson: taught.append(repeat) or teach(run, repeat, lesson)
+        pipeline, "train", lambda run, repeat, kept: trained.append(repeat) or train(run, repeat, kept)
     )
     plan = plan_of("noisy_gd", "gaussian")
     both = run(plan, tmp_path / "both", force=False, advance=lambda *_: None)
     assert both.failures == []
     assert {name: len(units) for name, units in both.units.items()} == {"noisy_gd": 2, "gaussian": 2}
-    assert taught == [0, 1]
+    assert trained == [0, 1]
     alone = run(plan_of("noisy_gd"), tmp_path / "alone", force=False, advance=lambda *_: None)
     assert [unit.accuracy for unit in alone.units["noisy_gd"]] == [
         unit.accuracy for unit in both.units["noisy_gd"]
     ]
-    assert taught == [0, 1]
+    assert trained == [0, 1]

@@ -65,7 +65,7 @@ def test_votes_are_found_in_the_cache_and_change_no_number(tmp_path, votes, fits
     assert len(fits) == 2
     cold = numbers(plan_of("compute.workers=2", "cache=true"), tmp_path / "cold")
     assert len(fits) == 2  # not in this process, which keeps the votes nevertheless
-    assert len(list(votes.glob("*.lesson"))) == 2
+    assert len(list(votes.glob("*.votes"))) == 2
     warm = numbers(plan_of("compute.workers=1", "cache=true"), tmp_path / "warm")
     assert cold == warm == without
     numbers(plan_of("compute.workers=1", "cache=true", eps=(1.0,)), tmp_path / "warm")
@@ -77,7 +77,7 @@ def test_a_cluster_gives_the_same_numbers_and_votes(tmp_path, votes):
     here = numbers(plan_of("compute.workers=1"), tmp_path / "here")
     plan = plan_of("compute=dask", "compute.workers=1", "cache=true")
     assert numbers(plan, tmp_path / "there") == here
-    assert len(list(votes.glob("*.lesson"))) == 2
+    assert len(list(votes.glob("*.votes"))) == 2
     assert sorted(path.name for path in (tmp_path / "here").iterdir()) == sorted(
         path.name for path in (tmp_path / "there").iterdir()
     )

@@ -14,10 +14,11 @@ from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import soft
-from pate_cli.mechanisms.soft import ScoreBins, SoftService, calibration_error
+from pate_cli.mechanisms.soft import ScoreBins, SoftService
 from pate_cli.mechanisms.stable import StableService
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
+from pate_cli.students.metrics import calibration_error
 from pate_cli.types import Setting
 
 OPTIONS = {"width": 0.25, "calibration": "tight", "cutoff": 3}

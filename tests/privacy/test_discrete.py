@@ -233,3 +233,49 @@ def test_svt_one_sided_kept_threshold_by_enumeration():
         if noise == "exponential":  # exact, so one less would not do
             below = np.cumsum(nu)[np.clip((c.threshold - 1 + k + reach).astype(int), 0, 2 * reach)]
             assert 1 - rho @ below**3 > c.delta_stab
+
+
+def _integer_profile(shift, sigma, rounds, eps):
+    """delta(eps) of N_Z(shift, sigma^2) against N_Z(0, sigma^2) on all coordinates, `rounds` times over."""
+    losses, chances = np.zeros(1), np.ones(1)
+    x = np.arange(-int(12 * sigma), int(12 * sigma) + 1)
+    for step in list(shift) * rounds:
+        p = np.exp(-((x - step) ** 2) / (2 * sigma**2))
+        loss = (2 * x * step - step * step) / 2  # times 1/sigma^2: half-integers, so few are distinct
+        losses, at = np.unique((losses[:, None] + loss).ravel(), return_inverse=True)
+        chances = np.bincount(at, (chances[:, None] * (p / p.sum())).ravel())
+    return float((chances * np.maximum(0, -np.expm1(eps - losses / sigma**2))).sum())
+
+
+@pytest.mark.parametrize(("shift", "rounds"), [((1,), 1), ((1,), 3), ((2, 1), 2), ((3, -2, 1), 1)])
+def test_vectors_of_integers_keep_their_promise(shift, rounds):
+    eps, delta, norm = 1.0, 1e-4, float(np.linalg.norm(shift))
+    sigma = discrete.calibrate_vector_sigma(eps, delta, rounds, norm, len(shift))
+    exact = _integer_profile(shift, sigma, rounds, eps)
+    assert exact <= delta < _integer_profile(shift, math.sqrt(sigma**2 - 4) * 0.9, rounds, eps)
+    zcdp = gaussian.calibrate_sigma_zcdp(eps, delta, rounds, norm)  # Canonne, Kamath, Steinke: the same noise
+    assert sigma < math.hypot(zcdp, 2)
+
+
+@pytest.mark.parametrize("t", [0.4, 0.6, 1.0])
+@pytest.mark.parametrize("k", [0, 1, -5])
+def test_a_gaussian_made_whole_is_as_near_to_integer_noise_as_stated(t, k):
+    """The law in the proof for vectors, by numerical integration, at t where the two laws differ."""
+    sigma = 2.0
+    s = math.sqrt(sigma**2 - t**2)
+    y, x = np.linspace(k - 12 * s, k + 12 * s, 48_001), np.arange(-60, 61)
+    kernel = np.exp(-((x[:, None] - y) ** 2) / (2 * t * t))
+    kernel /= kernel.sum(axis=0)
+    made = kernel @ np.exp(-((y - k) ** 2) / (2 * s * s)) * (y[1] - y[0]) / (math.sqrt(2 * math.pi) * s)
+    right = np.exp(-((x - k) ** 2) / (2 * sigma**2))
+    near = np.abs(x - k) <= 8
+    apart = np.abs(np.log(made[near] / (right / right.sum())[near])).max()
+    stated = float(discrete._log_factor(np.array([t * t]))[0])
+    assert apart <= stated + 1e-9
+    if t < 1:
+        assert apart > 1e-6  # or there would be nothing to see
+
+
+def test_too_many_numbers_for_the_bound_are_refused():
+    with pytest.raises(ValueError, match="no integer noise is calibrated"):
+        discrete.calibrate_vector_sigma(1e-20, 1e-5, 10**6, 1.0, 10**9)

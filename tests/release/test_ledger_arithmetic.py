@@ -10,6 +10,8 @@ from pate_cli.errors import InputError
 from pate_cli.release.ledger import Entry, Ledger, decode, encode, shown
 from pate_cli.types import PrivacyLoss
 
+KEY = bytes(32)
+
 
 def _ledger(eps, delta, *charges):
     entries = [Entry("open", eps, delta, "", "t"), *(Entry("release", e, d, "", "t") for e, d in charges)]
@@ -55,7 +57,7 @@ def test_the_last_total_counts():
 
 def test_round_trip():
     ledger = _ledger(1.0, 1e-5, (0.1, 1 / 6499))
-    assert decode(encode(ledger), ledger.fingerprint) == ledger
+    assert decode(encode(ledger, KEY), ledger.fingerprint, KEY) == ledger
 
 
 def _without_an_entry(text):
@@ -75,15 +77,22 @@ def _without_an_entry(text):
         lambda text: "{}",
         lambda text: "[" * 100_000,
         lambda text: text.replace("0.75", "0.25"),
-        lambda text: text.replace('"version": 2', '"version": 3'),
+        lambda text: text.replace('"version": 3', '"version": 2'),
+        lambda text: text.replace('"version": 3', '"version": 4'),
         lambda text: text.replace("f" * 64, "e" * 64),
         _without_an_entry,
     ],
 )
 def test_a_damaged_file_is_no_ledger(damage):
-    text = encode(_ledger(1.0, 1e-5, (0.75, 1e-6)))
+    text = encode(_ledger(1.0, 1e-5, (0.75, 1e-6)), KEY)
     with pytest.raises(ValueError):  # noqa: PT011
-        decode(damage(text), "f" * 64)
+        decode(damage(text), "f" * 64, KEY)
+
+
+def test_another_key_is_refused():
+    text = encode(_ledger(1.0, 1e-5, (0.75, 1e-6)), KEY)
+    with pytest.raises(ValueError, match="its code does not fit"):
+        decode(text, "f" * 64, b"\1" * 32)
 
 
 def test_what_is_left_is_shown_rounded_down():

@@ -43,7 +43,9 @@ def test_only_the_owner_can_read_it_and_no_digest_of_the_data_is_kept(directory)
     directory.reserve(directory.fingerprint(CHECKSUM), ONE)
     assert directory.path.stat().st_mode & 0o777 == 0o700
     files = list(directory.path.iterdir())
-    assert len(files) == 3
+    names = {file.name for file in files if file.suffix != ".json"}
+    assert names == {"key", "key.lock", "lock", "salt"}
+    assert len(files) == 5
     for file in files:
         assert file.stat().st_mode & 0o777 == 0o600
         assert CHECKSUM not in file.read_text() + file.name

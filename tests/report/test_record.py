@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pate_cli.report import MeanAccuracy, RunRecord, collect_provenance, config_hash, summarise
+from pate_cli.report import Interval, RunRecord, collect_provenance, config_hash, summarise
+from pate_cli.report.interval import NORMAL
 from pate_cli.types import RepeatResult, Votes
 
 
@@ -41,17 +42,17 @@ def through_json(one: RunRecord) -> RunRecord:
     return RunRecord.from_dict(json.loads(text))
 
 
-def test_ci95_is_the_papers() -> None:
-    # 0.8, 0.9, 1.0: mean 0.9, s = 0.1, so 1.96 * 0.1 / sqrt(3) = 0.113161.
+def test_ci95_is_students() -> None:
+    # 0.8, 0.9, 1.0: mean 0.9, s = 0.1, and t = 4.302653 with 2 degrees of freedom, from a printed table.
     got = summarise([repeat(i, accuracy=a) for i, a in enumerate([0.8, 0.9, 1.0])]).accuracy
     assert got is not None
     assert got.mean == pytest.approx(0.9)
-    assert got.ci95 == pytest.approx(0.113161, abs=1e-6)
+    assert got.half_width == pytest.approx(4.302653 * 0.1 / math.sqrt(3), rel=1e-6)
     assert got.n == 3
 
 
 def test_one_repeat_has_no_interval() -> None:
-    assert summarise([repeat(accuracy=0.7)]).accuracy == MeanAccuracy(0.7, None, 1)
+    assert summarise([repeat(accuracy=0.7)]).accuracy == Interval(0.7, None, 1)
 
 
 def test_means_over_repeats_but_the_largest_guarantee() -> None:
@@ -112,6 +113,15 @@ def test_round_trip_with_infinity_and_numpy_numbers() -> None:
     assert got.eps == math.inf
     assert got.plan["nested"]["threshold"] == math.inf
     assert got.config == {"eps": "inf", "path": str(Path("a/b")), "parts": [1, 2]}
+
+
+def test_a_record_of_an_earlier_version_keeps_its_interval() -> None:
+    content = record(accuracy=Interval(0.9, 0.1, 3)).to_dict()
+    assert through_json(record(accuracy=Interval(0.9, 0.1, 3))).accuracy == Interval(0.9, 0.1, 3)
+    del content["accuracy"]["law"]  # which it did not write
+    old = RunRecord.from_dict(content).accuracy
+    assert old == Interval(0.9, 0.1, 3, law=NORMAL)
+    assert old.standard_error == pytest.approx(0.1 / 1.96)
 
 
 def test_a_dataset_named_inf_stays_a_name() -> None:
@@ -222,5 +232,5 @@ def test_importing_the_room_is_cheap() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "pate_cli.report.tables" in loaded
+    assert "pate_cli.report.runs" in loaded
     assert not {"numpy", "scipy", "pandas", "sklearn", "rich", "matplotlib"} & set(loaded)

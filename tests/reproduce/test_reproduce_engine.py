@@ -3,14 +3,14 @@ import dataclasses
 import pytest
 
 from pate_cli import pipeline
-from pate_cli.engine import schedule
+from pate_cli.engine import finished, schedule
 from pate_cli.engine.finished import Unit
 
 
 def run(plan, work, *, force=False):
     said = []
     results = schedule.run(plan, work, force=force, advance=lambda *counts: said.append(counts))
-    return results, said
+    return results, [counts for counts in said if counts[0] == int(counts[0])]  # without those between
 
 
 def numbers(results):
@@ -23,7 +23,7 @@ def numbers(results):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Count teaching and running."""
+    """Count training and running."""
     counts = {"train": 0, "run_repeat": 0}
 
     def counting(name, real):
@@ -60,7 +60,7 @@ def test_sharing_teachers_changes_no_number(plan_of, tmp_path):
     plan = plan_of("compute.workers=1", "repeats=2")
     results, _ = run(plan, tmp_path)
     for row in plan.ready:
-        alone = [Unit.of(pipeline.run_repeat(row.prepared, repeat)) for repeat in range(2)]
+        alone = [Unit.of(pipeline.run_repeat(row.prepared, repeat), 0.0) for repeat in range(2)]
         kept = results.units[row.spec.name]
         assert [unit.accuracy for unit in kept] == [unit.accuracy for unit in alone]
         assert [unit.asked for unit in kept] == [unit.asked for unit in alone]
@@ -81,10 +81,10 @@ def test_a_failure_is_told_and_not_kept(plan_of, tmp_path, monkeypatch):
     whole, _ = run(plan, tmp_path / "whole")
     real = pipeline.run_repeat
 
-    def fails(prepared, repeat, taught=None):
+    def fails(prepared, repeat, trained=None):
         if prepared.config.mechanism.name == "active" and repeat == 1:
             raise ZeroDivisionError("no luck")
-        return real(prepared, repeat, taught)
+        return real(prepared, repeat, trained)
 
     monkeypatch.setattr(pipeline, "run_repeat", fails)
     results, said = run(plan, tmp_path / "work")
@@ -128,6 +128,6 @@ def test_half_written_files_of_the_dead_are_swept(plan_of, tmp_path, monkeypatch
     plan = plan_of("compute.workers=1", "repeats=1")
     run(plan, tmp_path)
     assert (tmp_path / ".x.json.0.tmp").exists()  # young: perhaps another run's
-    monkeypatch.setattr(schedule, "_OLD", -1)
+    monkeypatch.setattr(finished, "_OLD", -1)
     run(plan, tmp_path)
     assert not (tmp_path / ".x.json.0.tmp").exists()

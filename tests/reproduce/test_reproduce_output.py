@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 
 from pate_cli.engine import schedule
-from pate_cli.report.grid import Column, Grid, from_frame, number
 from pate_cli.report.output import write
+from pate_cli.report.table import Column, Table, from_frame, number
 from pate_cli.reproduce.assemble import assemble
 
 HARD = "50% of a_b & c#d [x] *y* <z> {w} ~ ^ \\ $1 | ± ∞ – ≤ τ é 漢"
-GRID = Grid(
+GRID = Table(
     [Column("what", numeric=False), Column("ours", "size"), Column("paper", "size"), Column("end")],
     [[HARD, "1", "-2.5", "3"], ["[b]", "4", "∞", "6"]],
     [{"what": HARD, "x": 0.1 + 0.2, "y": None}, {"what": "b", "x": math.inf, "y": 1}],

@@ -9,8 +9,9 @@ import pytest
 from scipy.integrate import quad
 
 from pate_cli.errors import ConfigError
+from pate_cli.report.interval import Interval, family_reach, mean_ci
 from pate_cli.studies import thresholds, tnc_curves
-from pate_cli.studies.statistics import Slope, family_reach, fit_slope, mean_ci
+from pate_cli.studies.statistics import fit_slope
 from pate_cli.studies.thresholds import Family
 from pate_cli.studies.tnc_design import Privacy, design, exponent, run_once
 
@@ -70,12 +71,12 @@ def test_erm_is_the_brute_force_minimum():
 
 
 def test_votes_and_their_threshold():
-    taught = np.array([0.5, -0.2, 0.1, 0.3, -0.9])
+    trained = np.array([0.5, -0.2, 0.1, 0.3, -0.9])
     x = np.array([-1.0, -0.2, 0.0, 0.1, 0.9])
-    votes = thresholds.votes(taught, x)
-    assert votes.counts[:, 1].tolist() == [int(np.sum(point >= taught)) for point in x]
+    votes = thresholds.votes(trained, x)
+    assert votes.counts[:, 1].tolist() == [int(np.sum(point >= trained)) for point in x]
     assert votes.counts.sum(axis=1).tolist() == [5] * 5
-    for some in (taught, taught[:4]):
+    for some in (trained, trained[:4]):
         t = thresholds.vote_threshold(some)
         grid = np.linspace(-1, 1, 2001)
         counts = thresholds.votes(some, grid).counts[:, 1]
@@ -128,20 +129,21 @@ def test_one_run_learns(mechanism):
 
 def test_slope_of_a_power_law():
     n = np.geomspace(1e3, 1e6, 7)
-    exact = fit_slope(n, 5 * n**-0.4, 0.1 * n**-0.4)
-    assert exact.value == pytest.approx(-0.4)
+    exact = fit_slope(n, 5 * n**-0.4, 0.1 * n**-0.4, 50)
+    assert exact.mean == pytest.approx(-0.4)
     rng = np.random.default_rng(0)
     misses = 0
     for _ in range(400):
         found = [mean_ci(size**-0.4 * (1 + 0.2 * rng.standard_normal(50))) for size in n]
-        slope = fit_slope(n, *np.array(found).T)
+        slope = fit_slope(n, *np.array(found).T, 50)
         misses += not slope.low <= -0.4 <= slope.high
     assert 6 <= misses <= 40  # 5% of 400 is 20
 
 
 def test_family_reach_by_hand():
-    assert family_reach(1) == pytest.approx(2.5758 / 1.96, rel=1e-4)  # 99% of one
-    assert family_reach(10) == pytest.approx(3.2905 / 1.96, rel=1e-4)  # 99.9% of each of ten
+    assert family_reach(1, 10**6) == pytest.approx(2.5758 / 1.96, rel=1e-4)  # 99% of one
+    assert family_reach(10, 10**6) == pytest.approx(3.2905 / 1.96, rel=1e-4)  # 99.9% of each of ten
+    assert family_reach(1, 5) == pytest.approx(4.6041 / 2.7764, rel=1e-4)  # Student's t, four degrees
 
 
 @pytest.mark.parametrize(
@@ -158,4 +160,4 @@ def test_family_reach_by_hand():
     ],
 )
 def test_judging_a_slope(value, half_width, word):
-    assert tnc_curves.judge(Slope(value, half_width), -0.5) == word
+    assert tnc_curves.judge(Interval(value, half_width, 50), -0.5) == word

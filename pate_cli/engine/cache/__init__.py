@@ -1,6 +1,6 @@
 """What the teachers of a repeat leave, kept for the next run that would train the same ones.
 
-ENTRIES ARE PRIVATE. A `Lesson` holds the exact votes of the teachers, which were computed from
+ENTRIES ARE PRIVATE. A `KeptVotes` holds the exact votes of the teachers, which were computed from
 private records without any noise. It stays in memory for the jobs of one command; with
 `cache=true` it is also written to a directory that only its owner can enter. No release
 (`release=true`) reads or writes one, and nothing that is handed on may be made from one except
@@ -14,11 +14,17 @@ package is cheap.
 from pate_cli.engine.cache.memory import Memory
 from pate_cli.engine.cache.place import Place, find_place, size_limit
 from pate_cli.engine.cache.store import Listing, Store
-from pate_cli.engine.cache.versions import code_version, has_changed, learner_version, library_versions
-from pate_cli.teachers.kept import Lesson
+from pate_cli.engine.cache.versions import (
+    code_version,
+    has_changed,
+    learner_version,
+    library_versions,
+    module_version,
+)
+from pate_cli.teachers.kept import KeptVotes
 
 __all__ = [
-    "Lesson",
+    "KeptVotes",
     "Listing",
     "Memory",
     "Place",
@@ -28,5 +34,6 @@ __all__ = [
     "has_changed",
     "learner_version",
     "library_versions",
+    "module_version",
     "size_limit",
 ]

@@ -1,4 +1,4 @@
-"""Lessons on disk: written whole or not at all, read back only if every byte is as written."""
+"""Votes on disk: written whole or not at all, read back only if every byte is as written."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 from pate_cli import console
 from pate_cli.engine.cache.place import Place
 from pate_cli.errors import ConfigError
-from pate_cli.teachers.kept import Damaged, Lesson, about, decode, encode
+from pate_cli.teachers.kept import Damaged, KeptVotes, about, decode, encode
 
 __all__ = ["Listing", "Store"]
 
-_SUFFIX = ".lesson"
+_SUFFIX = ".votes"
 _PARTIAL = ".partial"
 _OLD = 3600.0
 """Seconds after which a half-written file is nobody's."""
@@ -51,7 +51,7 @@ class Listing:
 
 
 class Store:
-    """Lessons in a directory. PRIVATE: for their owner's eyes only.
+    """Votes in a directory. PRIVATE: for their owner's eyes only.
 
     Files are made with mode 0600 in a directory of mode 0700 and put in place by renaming, so other
     processes, a kill or a power cut at any moment leave an entry whole or absent. What cannot be
@@ -70,16 +70,8 @@ class Store:
         self._room: int | None = None  # bytes left, as far as this process knows
         self._broken = False
 
-    def __contains__(self, key: str) -> bool:
-        with self._tolerated(), self.place.opened() as handle:
-            if handle is not None:
-                with contextlib.suppress(FileNotFoundError):
-                    os.stat(_name(key), dir_fd=handle, follow_symlinks=False)
-                    return True
-        return False
-
-    def recall(self, key: str) -> Lesson | None:
-        """Lesson of a key; None if there is none that can be relied on."""
+    def recall(self, key: str) -> KeptVotes | None:
+        """Votes of a key; None if there is none that can be relied on."""
         with self._tolerated(), self.place.opened() as handle:
             if handle is None:
                 return None
@@ -91,19 +83,19 @@ class Store:
                 self._say(f"{self.place.path / _name(key)}: {error}; made again")
         return None
 
-    def keep(self, key: str, lesson: Lesson, described: Mapping[str, Any]) -> None:
-        """Write a lesson, in place of an earlier one of its key.
+    def keep(self, key: str, votes: KeptVotes, described: Mapping[str, Any]) -> None:
+        """Write votes, in place of earlier ones of its key.
 
         Parameters
         ----------
         key : str
-        lesson : Lesson
+        votes : KeptVotes
         described : mapping of str to plain values
             For people; `dataset` is what entries are listed by.
         """
         if self._broken:
             return
-        content = encode(key, lesson, described)
+        content = encode(key, votes, described)
         if len(content) > self.limit:
             return
         with self._tolerated(), self.place.opened(make=True) as handle:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pate_cli.engine.cache.sources import Sources, as_loaded, as_they_are
 
-__all__ = ["code_version", "has_changed", "learner_version", "library_versions"]
+__all__ = ["code_version", "has_changed", "learner_version", "library_versions", "module_version"]
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -62,6 +62,11 @@ def learner_version(estimator: str) -> str | None:
     before = None if module in sys.modules else as_they_are([module])
     modules = _modules(module, name)
     return None if modules is None else _version(as_loaded(modules, before))
+
+
+def module_version(name: str) -> str | None:
+    """Say which code is behind a module that is loaded here, as `learner_version` does of a class."""
+    return "" if name.partition(".")[0] == _PACKAGE.name else _version(as_loaded([name]))
 
 
 def has_changed(estimator: str) -> bool:

@@ -62,7 +62,9 @@ class NoisyGradientPlan(Plan):
     step_size : float
         Of the mean gradient, on records of norm about 1. The loss has curvature 1/2 at most there.
     clip : float
-        Largest norm of a record's gradient; sqrt(2) is the largest a record of norm 1 can have.
+        Largest norm of a record's gradient; sqrt(2) is the largest a record of norm 1 can have. Half of it,
+        the default, is what an undecided record of two classes has: half the noise, and only records that
+        are classified wrongly are shortened.
     sigma : float
         Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf.
     """
@@ -112,7 +114,7 @@ class Options:
 
     steps: int | None = option("auto", Or("auto", Whole(1)))
     step_size: float = option(4.0, Real(0))
-    clip: float = option(math.sqrt(2), Real(0))
+    clip: float = option(math.sqrt(0.5), Real(0))
 
 
 def plan(options: Options, setting: Setting) -> Plan:

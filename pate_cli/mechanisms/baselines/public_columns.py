@@ -12,6 +12,9 @@ from pate_cli.types import FloatArray, IntArray
 __all__ = ["PublicColumns"]
 
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # ranks with a knot
+_FEW_LEVELS = (0.15, 0.5, 0.85)  # of fewer points than this, whose other ranks are chance
+_ENDS = (0.15, 0.85)  # of a straight line
+_FEW = 60
 _FARTHEST = 3.0  # score beyond which no value goes
 _HUGE = 1e100  # values beyond are taken for it: its square, and differences, are finite
 _SPARSE = 0.05  # density below which a sparse table is like text, and rare numbers keep their scale
@@ -56,8 +59,11 @@ class PublicColumns:
     scores: FloatArray
 
     @classmethod
-    def of(cls, public: Any) -> PublicColumns:
-        """Learn the columns of public points, ndarray or csr_matrix of shape (m, d), finite numbers."""
+    def of(cls, public: Any, *, straight: bool = False) -> PublicColumns:
+        """Learn the columns of public points, ndarray or csr_matrix of shape (m, d), finite numbers.
+
+        With `straight`, numbers keep their scale: one line through two ranks, as far as a score of 3.
+        """
         import scipy.sparse as sp
 
         m = public.shape[0]
@@ -83,7 +89,7 @@ class PublicColumns:
             values, counts = np.unique(np.clip(column, -_HUGE, _HUGE), return_counts=True)
             if len(values) < 3:
                 continue
-            found = _scores(values, counts)
+            found = _scores(values, counts, straight=straight)
             numbers.append(place)
             starts.append(starts[-1] + len(found[0]))
             knots.append(found[0])
@@ -118,14 +124,15 @@ class PublicColumns:
         return found
 
 
-def _scores(values: FloatArray, counts: IntArray) -> tuple[FloatArray, FloatArray]:
+def _scores(values: FloatArray, counts: IntArray, *, straight: bool) -> tuple[FloatArray, FloatArray]:
     """Knots and the normal scores of their ranks, ties at the middle, less the score of 0."""
     from scipy.special import ndtri
 
     ranks = (np.cumsum(counts) - counts / 2 + 0.5) / (counts.sum() + 1)
-    chosen = np.unique([np.abs(ranks - level).argmin() for level in _LEVELS])
-    if len(chosen) < 3:
-        chosen = np.unique(np.linspace(0, len(values) - 1, len(_LEVELS)).round().astype(np.int64))
+    levels = _ENDS if straight else _LEVELS if counts.sum() >= _FEW else _FEW_LEVELS
+    chosen = np.unique([np.abs(ranks - level).argmin() for level in levels])
+    if len(chosen) < min(3, len(levels)):
+        chosen = np.unique(np.linspace(0, len(values) - 1, len(levels)).round().astype(np.int64))
     values, scores = values[chosen], ndtri(ranks[chosen])
     steps, rises = np.diff(values)[[0, -1]], np.diff(scores)[[0, -1]]
     room = np.maximum([_FARTHEST + scores[0], _FARTHEST - scores[-1]], 0.0) * steps / rises

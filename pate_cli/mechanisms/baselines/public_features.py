@@ -10,7 +10,16 @@ import numpy as np
 from pate_cli.mechanisms.baselines.public_columns import PublicColumns
 from pate_cli.types import FloatArray
 
-__all__ = ["CONSTANT", "LONGEST", "SHUFFLED", "UNIT", "PublicFeatures"]
+__all__ = [
+    "CONSTANT",
+    "FEW",
+    "LONGEST",
+    "MOST_DIRECTIONS",
+    "MOST_LANDMARKS",
+    "SHUFFLED",
+    "UNIT",
+    "PublicFeatures",
+]
 
 UNIT = 2.0**-16
 """Features are whole multiples of it, so that sums over records are exact."""
@@ -24,9 +33,15 @@ LONGEST = 128.0
 SHUFFLED = 300
 """Landmarks made of fewer public points by shuffling columns, and so at most as many directions."""
 
-_MOST_LANDMARKS = 500
-_MOST_DIRECTIONS = 300
-_FEW = 60  # public points below which columns are shuffled to span more
+MOST_LANDMARKS = 500
+"""Landmarks at most."""
+
+MOST_DIRECTIONS = 300
+"""Features at most, the constant one not counted."""
+
+FEW = 60
+"""Public points below which columns are shuffled to span more."""
+
 _CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
 _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
@@ -42,7 +57,7 @@ class PublicFeatures:
     zbar their mean and s the median squared distance between two of them, the kernel is a smooth one and
     a linear one::
 
-        k(x, z) = exp(-|x - z|^2 / (2 s)) + <x - zbar, z - zbar> / mean |z - zbar|^2
+        k(x, z) = smooth exp(-|x - z|^2 / (2 s)) + <x - zbar, z - zbar> / mean |z - zbar|^2
 
     It is centred at the landmarks (kernel principal components) and each direction is divided by the
     fourth root of its variance, half-way to whitened: without, noise drowns what is not in the first few
@@ -67,6 +82,8 @@ class PublicFeatures:
         Of the kernel between landmarks, by column.
     back : ndarray of shape (L, p - 1)
         From the centred kernel to features.
+    smooth : float
+        Weight of the smooth kernel: 1, or 0 for a linear model.
 
     References
     ----------
@@ -83,9 +100,17 @@ class PublicFeatures:
     size: float
     means: FloatArray
     back: FloatArray
+    smooth: float = 1.0
 
     @classmethod
-    def of(cls, public: Any, rng: np.random.Generator, *, shuffle: bool = True) -> PublicFeatures:
+    def of(
+        cls,
+        public: Any,
+        rng: np.random.Generator,
+        *,
+        shuffle: bool = True,
+        directions: int = MOST_DIRECTIONS,
+    ) -> PublicFeatures:
         """Make the features that public points span.
 
         Parameters
@@ -96,9 +121,13 @@ class PublicFeatures:
             Draws the landmarks, where there are more than 500 points, and shuffles columns below 60.
         shuffle : bool
             Whether fewer than 60 points are made 300 by shuffling each column: functions of more kinds,
-            and more noise in all.
+            and more noise in all. Where that is not affordable, what so few points say of bends and of ranks
+            is not either: the features are linear, of columns on their own scale.
+        directions : int
+            Most to keep, at least 1: those of the largest variance.
         """
-        columns = PublicColumns.of(public)
+        straight = not shuffle and public.shape[0] < FEW
+        columns = PublicColumns.of(public, straight=straight)
         points = columns.apply(public)
         landmarks = _landmarks(points, rng, shuffle=shuffle)
         centre = np.asarray(landmarks.mean(axis=0)).ravel()
@@ -110,19 +139,20 @@ class PublicFeatures:
         size = float(np.mean(squares) - centre @ centre)
         blank = np.zeros(len(squares)), np.zeros((len(squares), 0))
         parts = (columns, landmarks, centre, squares, spread)
-        found = cls(*parts, size if size > 1e-12 * max(squares.mean(), 1e-300) else 1.0, *blank)
+        size, smooth = size if size > 1e-12 * max(squares.mean(), 1e-300) else 1.0, float(not straight)
+        found = cls(*parts, size, *blank, smooth)
         kernel = found._kernel(landmarks)
         means = kernel.mean(axis=0)
         values, vectors = np.linalg.eigh(kernel - means - means[:, None] + means.mean())
-        values, vectors = values[::-1][:_MOST_DIRECTIONS], vectors[:, ::-1][:, :_MOST_DIRECTIONS]
+        values, vectors = values[::-1][:directions], vectors[:, ::-1][:, :directions]
         kept = values > max(_CUT * values[0], 1e-12)
         variances = values[kept] / len(squares)
         weights = (variances + _RIDGE * variances.mean()) ** _POWER if kept.any() else variances
         back = vectors[:, kept] * (weights / np.sqrt(values[kept]))
-        found = cls(*parts, found.size, means, back)
+        found = cls(*parts, size, means, back, smooth)
         norms = np.sqrt(_squares(found._directions(points)))
         middle = float(np.median(norms)) or float(norms.mean()) or 1.0
-        return cls(*parts, found.size, means, back / middle)
+        return cls(*parts, size, means, back / middle, smooth)
 
     @property
     def dimension(self) -> int:
@@ -157,7 +187,7 @@ class PublicFeatures:
         """Kernel of points, bounded already, with the landmarks."""
         inner = _dense(points @ self.landmarks.T)
         smooth = np.maximum(_squares(points)[:, None] + self.squares - 2 * inner, 0.0)
-        smooth = np.exp(smooth / (-2 * self.spread))
+        smooth = self.smooth * np.exp(smooth / (-2 * self.spread))
         inner -= np.asarray(points @ self.centre)[:, None]
         inner += self.centre @ self.centre - np.asarray(self.landmarks @ self.centre)
         smooth += inner / self.size
@@ -169,13 +199,13 @@ def _landmarks(points: Any, rng: np.random.Generator, *, shuffle: bool) -> Any:
     import scipy.sparse as sp
 
     m, d = points.shape
-    if m > _MOST_LANDMARKS:
-        points = points[np.sort(rng.permutation(m)[:_MOST_LANDMARKS])]
+    if m > MOST_LANDMARKS:
+        points = points[np.sort(rng.permutation(m)[:MOST_LANDMARKS])]
     if sp.issparse(points):
         if max(points.shape[0], SHUFFLED) * d > _DENSE:
             return points
         points = points.toarray()
-    if not (shuffle and 1 < m < _FEW):
+    if not (shuffle and 1 < m < FEW):
         return points
     shuffled = points[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]
     return np.vstack([points, shuffled])

@@ -19,9 +19,18 @@ from typing import Any, Literal
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, Whole, option
-from pate_cli.mechanisms.baselines.public_features import CONSTANT, SHUFFLED, UNIT, PublicFeatures
+from pate_cli.mechanisms.baselines.public_features import (
+    CONSTANT,
+    FEW,
+    MOST_DIRECTIONS,
+    MOST_LANDMARKS,
+    SHUFFLED,
+    UNIT,
+    PublicFeatures,
+)
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
-from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
+from pate_cli.mechanisms.protocol import NumbersTable, Plan, SampledAttack, no_answers
+from pate_cli.privacy.discrete import calibrate_vector_sigma
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
@@ -36,18 +45,23 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["SOLVERS", "Options", "PublicKernelPlan", "plan", "plan_public_kernel"]
+__all__ = ["SOLVERS", "IntegerPublicKernelPlan", "Options", "PublicKernelPlan", "plan", "plan_public_kernel"]
 
 SOLVERS = ("gd", "newton")
 
 _STEPS = (20, 100)  # fewest and most steps of gradient descent
 _MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
+_LONGER = 2.0  # times as long, where more steps are asked for than are taken
+_ENOUGH = 10  # steps of the rule that pay for directions, and for landmarks of shuffled columns
+_FEWEST = 3  # directions at least
 _TIME = 0.5  # of steps with momentum, in the rule for their number
 _NEWTON_STEPS = 5
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
 _ROWS = 1024  # records at a time: a constant
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
 _BITS = 52  # that a sum over all records may use: whole numbers of so many are exact
+_FINE = 20  # most bits of a residual
+_REACH = 64.0  # standard deviations of the noise that are below 2^_BITS units, too
 _WIDE = 2**25  # numbers kept as 64-bit floats; more take half of the room and a little longer
 _MARGIN = 1 - 1e-9  # of the clip: more than all rounding on the way to it
 
@@ -90,7 +104,8 @@ class PublicKernelPlan(Plan):
     truncated towards 0 to whole multiples of another. Products and their sums then are whole numbers below
     2^53, exact in floating point in whatever order they are added, so replacing a record takes exactly
     one such term out and puts another in: the sum moves by at most ``2 clip`` in L2, to the bit, with
-    nothing assumed of the records but finite numbers. *All steps.* `steps` adaptive Gaussian
+    nothing assumed of the records but finite numbers. Rounding them to whole units costs no sensitivity, as
+    it is towards 0 and of each record by itself. *All steps.* `steps` adaptive Gaussian
     mechanisms of that sensitivity are mu-GDP with ``mu = 2 clip sqrt(steps) / sigma`` ([3], Corollary 2),
     and (eps, delta)-DP by the exact profile (Balle and Wang 2018). The model is post-processing. The noise
     itself is a continuous draw in floating point here, as in every experiment.
@@ -135,8 +150,71 @@ class PublicKernelPlan(Plan):
         return 1 if self.n_classes == 2 else self.n_classes
 
     def describe(self) -> dict[str, Any]:
-        """Its public numbers."""
-        return {**asdict(self), "steps": self.steps or "auto", "sensitivity": 2 * self.clip}
+        """Its public numbers, and what was chosen by them, in words."""
+        words = {name: f"{value}: {why}" for name, value, why in self.choices()}
+        return {**asdict(self), "steps": self.steps or "auto", "sensitivity": 2 * self.clip, "choices": words}
+
+    def numbers_table(self) -> NumbersTable:
+        """Show what it chose, and why."""
+        rows: list[tuple[Any, ...]] = [("guarantee", self.guarantee.how, ""), *self.choices()]
+        caption = (
+            "Numbers of features are known once the public points are: what depends on them is at most so."
+        )
+        return NumbersTable("What is chosen, from public numbers", ("", "value", "why"), rows, caption)
+
+    def choices(self) -> list[tuple[str, str, str]]:
+        """Say what is chosen from public numbers, and why: name, value and reason of each."""
+        m, few = self.n_public, 1 < self.n_public < FEW
+        columns = "ranks, or ranges of flags"
+        kernel = ("kernel", "Gaussian plus linear", "at the public points' median distance; bends and lines")
+        if m < FEW and not self.shuffles:
+            columns = "scaled by two ranks, or ranges of flags"
+            kernel = ("kernel", "linear", f"{m} public points and {self.n} records do not pay for bends")
+        if few and self.shuffles:
+            drawn, why = SHUFFLED, f"{m} public points are fewer than {FEW}: columns are shuffled for more"
+        elif few:
+            drawn, why = m, f"all public points; {self.n} records at this eps do not pay for more"
+        else:
+            drawn, why = min(m, MOST_LANDMARKS), f"of {m} public points, at most {MOST_LANDMARKS}"
+        p = min(drawn - 1, self.most_directions) + 1 if drawn > 1 else 1
+        spanned = "directions of the kernel at the landmarks, and a constant"
+        if self.most_directions < min(drawn - 1, MOST_DIRECTIONS):
+            spanned += "; more would drown in the noise"
+        time, steps = self._time(p), self.steps_for(p)
+        gd = self.solver == "gd"
+        if self.steps is not None:
+            counted = "as asked for"
+        elif gd:
+            counted = f"{time:.3g} are where learning and noise balance, between {_STEPS[0]} and {_STEPS[1]}"
+        else:
+            counted = "with the Hessian of the public points, few do"
+        size = f"{8 * _speed(self.n_classes) * min(1.0, time / steps):.3g} / curvature"
+        length = f"momentum {self.momentum_for(p):.3g}, from the time that the steps have to cover"
+        return [
+            ("columns", columns, f"learned from {m} public points; any record is bounded"),
+            kernel,
+            ("landmarks", str(drawn), why),
+            ("features", f"at most {p}", spanned),
+            ("steps", str(steps), counted),
+            ("step size", size if gd else "Newton's", length if gd else "damped by the noise"),
+            ("clip of a gradient", f"{self.clip:.4g}", "a share of its size before anything is learnt"),
+            ("noise on a sum", f"{self.sigma_for(p):.4g}", "what the guarantee needs at so many steps"),
+        ]
+
+    @property
+    def most_directions(self) -> int:
+        """Directions that the noise leaves time for, those of the largest variance: 10 steps by the rule.
+
+        That many for one column of theta; for several classes, whose noise is shared by their columns, the
+        rule is the same.
+        """
+        alone = self._time(1) * math.sqrt(self.columns) / _ENOUGH
+        return int(min(max(alone**2, _FEWEST), MOST_DIRECTIONS))
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether few public points are made more by shuffling columns: where noise leaves time for it."""
+        return self._time(SHUFFLED) >= _ENOUGH
 
     def steps_for(self, dimension: int) -> int:
         """Steps for so many features, from public numbers.
@@ -144,7 +222,7 @@ class PublicKernelPlan(Plan):
         Gradient descent: noise of N(0, sigma^2) in each of T steps is worth a signal of
         ``kappa = 2 sqrt(p q)/(mu n)`` in the mean gradient's unit, whatever T; a time of about ``2/kappa``
         in steps of one unit is where what is learnt and what is drowned balance. Momentum goes as far in
-        a quarter of the steps.
+        a quarter of the steps; where these are more than 100, it goes on for longer (`momentum_for`).
         """
         if self.steps is not None:
             return self.steps
@@ -159,9 +237,32 @@ class PublicKernelPlan(Plan):
         drowned = one * math.sqrt(dimension * self.columns) / self.n
         return _TIME / (_speed(self.n_classes) * drowned) if drowned else math.inf
 
+    def momentum_for(self, dimension: int) -> float:
+        """Share of a step that the next one repeats: a step goes on as far as the steps left out would."""
+        if self.solver == "newton":
+            return 0.0
+        missed = self._time(dimension) / self.steps_for(dimension)
+        return 1 - (1 - _MOMENTUM) / min(max(missed, 1.0), _LONGER)
+
     def sigma_for(self, dimension: int) -> float:
         """Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf."""
         return calibrate_sigma(self.eps, self.delta, self.steps_for(dimension), 2 * self.clip)
+
+    @property
+    def grain(self) -> float:
+        """Unit of the sums over records, a power of two: they and their noise are whole, or small, in it."""
+        most = calibrate_sigma(self.eps, self.delta, self.steps or _STEPS[1], 2 * self.clip)
+        largest = max(self.n * self.clip, _REACH * most)
+        return UNIT * float(2.0 ** -min(_FINE, _BITS - 16 - math.ceil(math.log2(largest + 1))))
+
+    def for_release(self, setting: Setting) -> Plan:
+        """Calibrate for integer noise; see `IntegerPublicKernelPlan`."""
+        return IntegerPublicKernelPlan(**vars(self))
+
+    def model_bytes(self, n_features: int) -> int:
+        """Room for the model: landmarks, the way back from them, and weights."""
+        landmarks = min(max(self.n_public, SHUFFLED), MOST_LANDMARKS)
+        return 8 * (landmarks * (n_features + MOST_DIRECTIONS) + (MOST_DIRECTIONS + 1) * self.columns)
 
     def release(
         self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
@@ -196,21 +297,23 @@ class PublicKernelPlan(Plan):
         weights : ndarray of shape (runs, p, q)
             Of features as `PublicFeatures.apply` gives them, times `UNIT`; q is `columns`.
         """
-        features = PublicFeatures.of(public.X, rng, shuffle=self._time(SHUFFLED) >= 10)
+        features = PublicFeatures.of(public.X, rng, shuffle=self.shuffles, directions=self.most_directions)
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
         records = _Records(features.apply(private.X), private.y, self)
-        sigma = self.sigma_for(features.dimension)
+        sigma = self.sigma_for(features.dimension) / self.grain
         theta = np.zeros((runs, features.dimension, self.columns))
         total, counted = np.zeros_like(theta), 0
         steps = self.steps_for(features.dimension)
         move = self._descend(known) if self.solver == "gd" else self._newton(known)
-        averaged, momentum = ((steps + 1) // 2, _MOMENTUM) if self.solver == "gd" else (1, 0.0)
+        averaged = (steps + 1) // 2 if self.solver == "gd" else 1
+        momentum = self.momentum_for(features.dimension)
         velocity = np.zeros_like(theta)
         for step in range(steps):
             gradient = records.gradient(theta)
             if sigma > 0:
                 gradient += noise.gaussian(sigma, theta.size).reshape(theta.shape)
+            gradient *= self.grain
             if self.columns > 1:  # exact gradients sum to 0 over classes
                 gradient -= gradient.mean(axis=2, keepdims=True)
             velocity = momentum * velocity - move(gradient / self.n, theta)
@@ -254,6 +357,33 @@ class PublicKernelPlan(Plan):
         return {"features": float(dimension), "steps": float(self.steps_for(dimension))}
 
 
+@dataclass(frozen=True)
+class IntegerPublicKernelPlan(PublicKernelPlan):
+    """`PublicKernelPlan` for a release: the noise on a sum is N_Z(0, sigma^2) in units of `grain`.
+
+    **Guarantee.** (eps, delta)-DP under the assumptions of `PublicKernelPlan`. What a step adds up is a
+    vector of integers, in units of `grain`, and replacing a record moves it by at most ``2 clip / grain`` in
+    L2, exactly: each record is rounded by itself, towards 0. Integer noise of that sensitivity on all
+    coordinates of all steps is (eps, delta)-DP by `pate_cli.privacy.discrete` (vectors of integers). Sum and
+    noise are integers below 2^53 and exact; what is computed from their sum is post-processing.
+    """
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all steps."""
+        return PrivacyLoss(self.eps, self.delta, "Gaussian profile of integer noise on gradients")
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return super().describe() | {"integer_noise": True}
+
+    def sigma_for(self, dimension: int) -> float:
+        """Parameter of the noise on a coordinate, in the unit of the gradients."""
+        steps, size = self.steps_for(dimension), dimension * self.columns
+        sensitivity = 2 * self.clip / self.grain
+        return self.grain * calibrate_vector_sigma(self.eps, self.delta, steps, sensitivity, size)
+
+
 class _Records:
     """Private records as the steps see them: features and labels, a block of rows at a time. PRIVATE."""
 
@@ -267,11 +397,10 @@ class _Records:
         ]
         # no row is 0: each ends in the constant
         self._longest = _MARGIN * plan.clip / (UNIT * np.sqrt(np.concatenate([*squares, np.zeros(0)])))
-        # so that n terms, each at most `clip`, stay below 2^_BITS multiples of UNIT and this
-        self._unit = 2.0 ** -min(20, _BITS - 16 - math.ceil(math.log2(max(plan.n, len(y)) * plan.clip + 1)))
+        self._unit = plan.grain / UNIT  # of residuals
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Sum of the clipped gradients, shape (runs, p, q): whole multiples of one unit, so exact."""
+        """Sum of the clipped gradients, shape (runs, p, q), in multiples of `grain`: whole, so exact."""
         runs, p, q = theta.shape
         flat = np.ascontiguousarray(theta.transpose(1, 0, 2).reshape(p, runs * q)) * UNIT
         total = np.zeros((p, runs * q))
@@ -283,7 +412,7 @@ class _Records:
             else:
                 miss[np.arange(len(block)), :, self._y[rows]] -= 1
             total += block.T @ self._clip(miss, self._longest[rows]).reshape(len(block), runs * q)
-        return (total * (UNIT * self._unit)).reshape(p, runs, q).transpose(1, 0, 2)
+        return total.reshape(p, runs, q).transpose(1, 0, 2)
 
     def _clip(self, miss: FloatArray, longest: FloatArray) -> FloatArray:
         """Residuals of shape (rows, runs, q), shrunk to norm `longest`, cut to whole units."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pate_cli.engine.cache import Lesson, Place, Store, find_place, size_limit
+from pate_cli.engine.cache import KeptVotes, Place, Store, find_place, size_limit
 from pate_cli.engine.cache import store as module
 from pate_cli.errors import ConfigError
 
@@ -22,11 +22,11 @@ KEYS = [f"key {n}" for n in range(5)]
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
 
 
-def lesson(n: int, size: int = 50) -> Lesson:
-    return Lesson(np.full((size, 2), n), n / 7, {"tree": n / 3})
+def votes(n: int, size: int = 50) -> KeptVotes:
+    return KeptVotes(np.full((size, 2), n), n / 7, {"tree": n / 3})
 
 
-def is_lesson(found: Lesson | None, n: int) -> bool:
+def is_kept(found: KeptVotes | None, n: int) -> bool:
     return found is not None and bool((found.counts == n).all()) and found.teacher_accuracy == n / 7
 
 
@@ -46,7 +46,7 @@ def files(store: Store) -> list[Path]:
 
 def fill(store: Store, n: int = 5) -> None:
     for k, key in enumerate(KEYS[:n]):
-        store.keep(key, lesson(k), {"dataset": "a9a" if k % 2 else "mushroom"})
+        store.keep(key, votes(k), {"dataset": "a9a" if k % 2 else "mushroom"})
 
 
 def age(store: Store) -> None:
@@ -58,15 +58,13 @@ def age(store: Store) -> None:
 
 def test_kept_and_recalled_by_any_process(store, place):
     assert store.recall(KEYS[1]) is None
-    assert KEYS[1] not in store
     assert not place.path.exists()  # asking makes nothing
     fill(store)
     other = Store(place, 10**6)
-    assert all(is_lesson(other.recall(key), n) for n, key in enumerate(KEYS))
-    assert KEYS[1] in other
+    assert all(is_kept(other.recall(key), n) for n, key in enumerate(KEYS))
     assert other.recall("another") is None
-    store.keep(KEYS[0], lesson(9), {})
-    assert is_lesson(other.recall(KEYS[0]), 9)
+    store.keep(KEYS[0], votes(9), {})
+    assert is_kept(other.recall(KEYS[0]), 9)
     assert len(files(store)) == 5
 
 
@@ -107,7 +105,7 @@ def test_only_for_its_owner_from_the_start(store, monkeypatch):
 def test_what_cannot_be_relied_on_is_made_again(store, spoil, capsys):
     fill(store, 1)
     (theirs,) = files(store)
-    store.keep(KEYS[1], lesson(1), {})
+    store.keep(KEYS[1], votes(1), {})
     (ours,) = (path for path in files(store) if path != theirs)
     spoil(ours, theirs)
     assert store.recall(KEYS[1]) is None
@@ -115,8 +113,8 @@ def test_what_cannot_be_relied_on_is_made_again(store, spoil, capsys):
     if ours.is_dir():
         return  # nothing of ours, and left alone
     again = Store(store.place, 10**6)
-    again.keep(KEYS[1], lesson(1), {})
-    assert is_lesson(again.recall(KEYS[1]), 1)
+    again.keep(KEYS[1], votes(1), {})
+    assert is_kept(again.recall(KEYS[1]), 1)
     assert stat.S_IMODE(ours.lstat().st_mode) == 0o600
 
 
@@ -162,29 +160,29 @@ def test_a_full_disk(store, call, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr(module.os, call, full)
         for _ in range(3):
-            store.keep(KEYS[0], lesson(7), {})
-            store.keep(KEYS[1], lesson(1), {})
+            store.keep(KEYS[0], votes(7), {})
+            store.keep(KEYS[1], votes(1), {})
     assert len(calls) == (2 if call == "write" else 1)  # it is not tried again
     err = capsys.readouterr().err
     assert err == f"pate: cache: {store.place.path}: No space left on device; going on without\n"
     other = Store(store.place, 10**6)
-    assert is_lesson(other.recall(KEYS[0]), 0)
+    assert is_kept(other.recall(KEYS[0]), 0)
     assert other.recall(KEYS[1]) is None
     assert len(files(store)) == 1
 
 
 def test_the_least_recently_used_go_first(place):
-    one = len(module.encode(KEYS[0], lesson(0), {"dataset": "mushroom"}))
+    one = len(module.encode(KEYS[0], votes(0), {"dataset": "mushroom"}))
     store = Store(place, 3 * one + 100)
     fill(store, 3)
     age(store)
-    assert is_lesson(store.recall(KEYS[0]), 0)  # used now
-    store.keep(KEYS[3], lesson(3), {"dataset": "a9a"})
-    store.keep(KEYS[4], lesson(4), {"dataset": "mushroom"})
-    assert [n for n, key in enumerate(KEYS) if key in store] == [0, 3, 4]
+    assert is_kept(store.recall(KEYS[0]), 0)  # used now
+    store.keep(KEYS[3], votes(3), {"dataset": "a9a"})
+    store.keep(KEYS[4], votes(4), {"dataset": "mushroom"})
+    assert [n for n, key in enumerate(KEYS) if store.recall(key)] == [0, 3, 4]
     assert sum(path.stat().st_size for path in files(store)) <= store.limit
-    store.keep("huge", lesson(1, size=1000), {})
-    assert "huge" not in store
+    store.keep("huge", votes(1, size=1000), {})
+    assert store.recall("huge") is None
     assert len(files(store)) == 3
 
 
@@ -206,7 +204,7 @@ def test_what_killed_runs_left_is_swept_when_it_is_old(store):
 
 def test_clear_one_dataset(store):
     fill(store)
-    (store.place.path / f"{'0' * 40}.lesson").write_bytes(b"what is this")
+    (store.place.path / f"{'0' * 40}.votes").write_bytes(b"what is this")
     assert sorted(str(found.dataset) for found in store.listings()) == [
         "None",
         "a9a",
@@ -214,17 +212,17 @@ def test_clear_one_dataset(store):
         *["mushroom"] * 3,
     ]
     assert len(store.clear(lambda found: found.dataset == "a9a")) == 2
-    assert [n for n, key in enumerate(KEYS) if key in store] == [0, 2, 4]
+    assert [n for n, key in enumerate(KEYS) if store.recall(key)] == [0, 2, 4]
     assert len(store.clear()) == 4
     assert files(store) == []
     fill(store, 1)  # and goes on
-    assert is_lesson(store.recall(KEYS[0]), 0)
+    assert is_kept(store.recall(KEYS[0]), 0)
 
 
 WORKER = """
 import sys
 import numpy as np
-from pate_cli.engine.cache import Lesson, Place, Store
+from pate_cli.engine.cache import KeptVotes, Place, Store
 from pathlib import Path
 
 path, limit, rounds, start = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -232,7 +230,7 @@ print("ready", flush=True)
 store = Store(Place(path, "PATE_CACHE"), limit)
 for n in range(start, start + rounds):
     n %= 5
-    store.keep(f"key {n}", Lesson(np.full((20000, 2), n), n / 7), {"dataset": "a9a"})
+    store.keep(f"key {n}", KeptVotes(np.full((20000, 2), n), n / 7), {"dataset": "a9a"})
     found = store.recall(f"key {(n + 1) % 5}")
     if found is not None and not ((found.counts == (n + 1) % 5).all() and found.counts.shape == (20000, 2)):
         sys.exit("something else was read")

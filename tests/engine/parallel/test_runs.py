@@ -20,6 +20,7 @@ psutil = pytest.importorskip("psutil")  # comes with distributed
 
 REPO = Path(__file__).resolve().parents[3]
 SMALL = ["dataset.n_records=1500", "split.public=60", "teacher=tree"]
+SAID = "pate: {found} of {wanted} repeats were done before"
 REPEATS = "repeats=60"  # long enough to be killed half-way
 
 
@@ -118,9 +119,14 @@ def test_a_killed_run_is_not_taken_for_a_finished_one(tmp_path, expected):
     shown = table(tmp_path, "out")
     assert "running: synthetic, gaussian, eps 1" in shown
     assert "still goes on, or was killed" in shown
-    # and the same run in the same place starts afresh
-    assert finish(start(tmp_path, *argv, "repeats=2"))[0] == 0
-    assert numbers(tmp_path / "out") == expected[:2]
+    # and the same run in the same place goes on
+    kept = [int(path.stem.rpartition("-")[2]) for path in (tmp_path / "out/.finished").glob("*.json")]
+    wanted = max(kept) + 2
+    code, _, err = finish(start(tmp_path, *argv, f"repeats={wanted}"))
+    assert (code, err.splitlines()[0].split(";")[0]) == (0, SAID.format(found=len(kept), wanted=wanted))
+    assert len(numbers(tmp_path / "out")) == wanted
+    again = min(wanted, len(expected))
+    assert numbers(tmp_path / "out")[:again] == expected[:again]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

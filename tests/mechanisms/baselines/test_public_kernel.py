@@ -153,8 +153,9 @@ def test_replacing_any_finite_record_moves_a_step_by_its_own_terms_alone_to_the_
         for pair in ((X, y), (other, labels), (X[[1700]], y[[1700]]), (other[[1700]], labels[[1700]]))
     ]
     assert np.array_equal(parts[1] - parts[0], parts[3] - parts[2])  # whole numbers: no rounding at all
-    assert np.linalg.norm(parts[2]) <= p.clip
-    assert np.linalg.norm(parts[3]) <= p.clip
+    assert all(np.array_equal(part, part.round()) for part in parts)
+    assert np.linalg.norm(parts[2]) * p.grain <= p.clip
+    assert np.linalg.norm(parts[3]) * p.grain <= p.clip
     shuffled = rng.permutation(3000)
     assert np.array_equal(records_of(p, X[shuffled], y[shuffled], P)[1].gradient(theta), parts[0])
 
@@ -211,6 +212,80 @@ def test_it_learns_what_a_linear_model_cannot(n_classes, eps, solver):
     assert np.mean(model.predict(T) == truth) > (0.97 if n_classes == 2 else 0.85)
     assert p.guarantee.eps == eps
     assert p.measure(model, None)["steps"] == p.steps_for(model.features.dimension)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_release_sums_integers_that_one_record_moves_by_no_more_than_their_noise_is_for(n_classes):
+    """The noise is asked for in units of the sums; between worst-case neighbours these are that near."""
+    asked = []
+
+    class Listening:
+        def gaussian(self, scale, size):
+            asked.append(scale)
+            return np.zeros(size)
+
+    eps, delta, rng = 1.0, 1e-3, np.random.default_rng(0)
+    p = made(n=400, n_classes=n_classes, eps=eps, steps=7).for_release(None)
+    assert p.describe()["integer_noise"]
+    (X, y), P = rings(400, rng, n_classes), rings(80, rng)[0]
+    X[7] = [1e300, -1e300]
+    p.fit(PrivateRecords(X, y), PublicPoints(P), Listening(), np.random.default_rng(0))
+    (scale,) = set(asked)
+    theta = 30 * rng.normal(size=(1, records_of(p, X, y, P)[0].dimension, p.columns))
+    moved = []
+    for row, record in ((7, [-1e300, 1e300]), (7, [0.0, 0.0]), (8, [1e300, 0.0]), (9, X[9])):
+        for label in range(n_classes):
+            other, labels = X.copy(), y.copy()
+            other[row], labels[row] = record, label
+            pair = [records_of(p, *data, P)[1].gradient(theta) for data in ((X, y), (other, labels))]
+            assert all(np.array_equal(part, part.round()) for part in pair)
+            moved.append(np.linalg.norm(pair[1] - pair[0]))
+    mu = math.sqrt(7) * max(moved) / math.sqrt(scale**2 - 4)  # of `privacy.discrete`, at t = 2
+    assert eps / 2 < eps_of_mu(mu, delta) <= eps
+
+
+def test_what_is_claimed_for_a_release_stands_and_half_of_it_is_shown():
+    assert EPS / 2 < shown(made(steps=20).for_release(None)) <= EPS
+
+
+def test_the_grain_leaves_room_for_sums_and_noise():
+    for n, eps in ((10, 1e-6), (10**9, 1.0), (1000, 10.0)):
+        p = made(n=n, eps=eps).for_release(None)
+        assert max(n * p.clip, 64 * p.sigma_for(301)) / p.grain < 2**53
+        assert math.log2(p.grain).is_integer()
+        assert p.sigma_for(301) > 2**20 * p.grain  # rounding is nothing beside the noise
+
+
+def test_it_says_what_it_chose_and_why_from_public_numbers_alone():
+    learner = ("logistic", {})
+    said = {}
+    for m in (1, 40, 100, 5000):
+        setting = Setting(1.0, DELTA, 10_000, m, 30, 2, 2, 10, False, learner, learner, "drop")
+        p = mechanisms.plan("public_kernel", {}, setting)
+        said[m] = {name: value for name, value, _ in p.choices()}
+        assert p.describe()["choices"]["landmarks"].startswith(said[m]["landmarks"] + ": ")
+        # and it is what happens, at public points that span all they can
+        P = np.random.default_rng(m).normal(size=(m, 400))
+        features = PublicFeatures.of(P, np.random.default_rng(0), shuffle=p.shuffles)
+        assert features.landmarks.shape[0] == int(said[m]["landmarks"])
+        assert said[m]["features"] == f"at most {features.dimension}"
+        assert said[m]["steps"] == str(p.steps_for(features.dimension))
+    assert [said[m]["landmarks"] for m in (1, 40, 100, 5000)] == ["1", "300", "100", "500"]
+    few = mechanisms.plan("public_kernel", {}, replace(setting, n_public=40, n_private=300))
+    assert few.describe()["choices"]["landmarks"].startswith("40: all public points")
+    assert few.describe()["choices"]["kernel"].startswith("linear: ")
+    narrow = mechanisms.plan("public_kernel", {}, replace(setting, n_private=1000))
+    assert narrow.describe()["choices"]["features"].endswith("more would drown in the noise")
+
+
+def test_where_noise_leaves_room_for_little_the_model_is_linear_and_of_few_features():
+    rng = np.random.default_rng(0)
+    P, X = np.exp(rng.normal(size=(40, 3))), np.exp(rng.normal(size=(7, 3)) / 2)
+    features = PublicFeatures.of(P, rng, shuffle=False)
+    assert features.dimension == 4
+    ends, middle = features.apply(X[:2]).sum(axis=0), features.apply(X[:2].mean(axis=0, keepdims=True))[0]
+    assert np.abs(ends - 2 * middle).max() <= 4  # columns keep their own scale; units of rounding
+    assert PublicFeatures.of(P, rng, directions=2).dimension == 3
 
 
 def test_scale_of_the_noise():

@@ -46,6 +46,8 @@ def test_noisy_gd_scale():
     assert p.sigma == pytest.approx(39.6604, abs=6e-5)
     # a clip of 3 is a sensitivity of 6
     assert plan("noisy_gd", {"steps": 49, "clip": 3}, setting()).sigma == pytest.approx(6 * p.sigma)
+    undecided = np.array([0.5, -0.5])  # of two classes, at norm 1: the default keeps all of it, and no more
+    assert plan("noisy_gd", {}, setting()).clip == pytest.approx(np.linalg.norm(undecided))
     assert (p.guarantee.eps, p.guarantee.delta) == (0.5, 1 / N)
 
 

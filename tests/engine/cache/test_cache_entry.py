@@ -8,13 +8,13 @@ import json
 import numpy as np
 import pytest
 
-from pate_cli.teachers.kept import Damaged, Lesson, about, decode, encode
+from pate_cli.teachers.kept import Damaged, KeptVotes, about, decode, encode
 
-LESSON = Lesson(np.array([[3, 0], [1, 2], [0, 3]]), 0.1 + 0.2, {"('tree', {})": 1 / 3})
-CONTENT = encode("some key", LESSON, {"dataset": "a9a"})
+KEPT = KeptVotes(np.array([[3, 0], [1, 2], [0, 3]]), 0.1 + 0.2, {"('tree', {})": 1 / 3})
+CONTENT = encode("some key", KEPT, {"dataset": "a9a"})
 
 
-def same(one: Lesson, other: Lesson) -> bool:
+def same(one: KeptVotes, other: KeptVotes) -> bool:
     """To the last bit."""
     return (
         np.array_equal(one.counts, other.counts)
@@ -24,7 +24,7 @@ def same(one: Lesson, other: Lesson) -> bool:
 
 
 def test_what_comes_back_is_what_went_in():
-    assert same(decode(CONTENT, "some key"), LESSON)
+    assert same(decode(CONTENT, "some key"), KEPT)
     assert about(CONTENT) == {"dataset": "a9a"}
 
 
@@ -72,7 +72,7 @@ def test_a_header_that_says_nonsense(change):
 
 
 def test_it_does_not_show_its_content():
-    assert repr(LESSON) == "Lesson(n_queries=3, n_classes=2)"
+    assert repr(KEPT) == "KeptVotes(n_queries=3, n_classes=2)"
 
 
 @pytest.mark.parametrize(
@@ -80,5 +80,5 @@ def test_it_does_not_show_its_content():
     [((3, 2, 3), True), ((3, 2, 4), False), ((2, 2, 3), False), ((3, 3, 3), False), ((2, 3, 3), False)],
 )
 def test_votes_of_other_sizes_do_not_fit(sizes, fits):
-    assert LESSON.fits(*sizes) is fits
-    assert not Lesson(np.array([[4, -1]]), 0.5).fits(1, 2, 3)
+    assert KEPT.fits(*sizes) is fits
+    assert not KeptVotes(np.array([[4, -1]]), 0.5).fits(1, 2, 3)

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from pate_cli import console, pipeline
 from pate_cli.config.composition import compose
-from pate_cli.engine import execution
+from pate_cli.engine import execution, schedule
+from pate_cli.engine.finished import Finished
 from pate_cli.errors import InputError
 from pate_cli.report import store
 from pate_cli.students import load_student
@@ -28,8 +29,11 @@ def _fresh(tmp_path, monkeypatch):
 
 
 def execute(*overrides: str, sweep: bool = False, into: str = "run") -> Path:
+    """Run into a directory, of which an earlier run in it has left no repeats to be found."""
     Path(into).mkdir(exist_ok=True)
-    execution.execute(compose([*SMALL, *overrides]), Path(into), sweep=sweep, command=["pate", "run"])
+    store = Finished(Path(f"{into}-{len(list(Path().iterdir()))}").absolute())
+    raw = compose([*SMALL, *overrides])
+    execution.execute(raw, Path(into), store, sweep=sweep, command=["pate", "run"])
     return Path(into)
 
 
@@ -45,10 +49,10 @@ def repeats(run: Path) -> list[dict[str, str]]:
 def fail_at(monkeypatch: pytest.MonkeyPatch, repeat: int, error: BaseException) -> None:
     run_repeat = pipeline.run_repeat
 
-    def failing(run: Any, number: int, *taught: Any) -> Any:
+    def failing(run: Any, number: int, *trained: Any) -> Any:
         if number == repeat:
             raise error
-        return run_repeat(run, number, *taught)
+        return run_repeat(run, number, *trained)
 
     monkeypatch.setattr(pipeline, "run_repeat", failing)
 
@@ -140,7 +144,7 @@ def test_a_student_that_cannot_be_saved_is_a_full_disk(monkeypatch):
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pate_cli.students.store.write_file", full)
+    monkeypatch.setattr("pate_cli.engine.execution.write_file", full)
     with pytest.raises(OSError, match="No space left"):
         execute()
 
@@ -154,9 +158,9 @@ def test_an_earlier_run_in_the_same_place_leaves_nothing_behind(monkeypatch):
 
 def test_repeats_are_in_order_whoever_was_first(monkeypatch):
     expected = [row | {"seconds": ""} for row in repeats(execute("repeats=3", into="in-order"))]
-    outcomes = execution.repeats.outcomes
+    do = schedule.do
     monkeypatch.setattr(
-        execution.repeats, "outcomes", lambda *args: (each for each in reversed(list(outcomes(*args))))
+        schedule, "do", lambda *args, **more: (each for each in reversed(list(do(*args, **more))))
     )
     run = execute("repeats=3")
     assert [row | {"seconds": ""} for row in repeats(run)] == expected

@@ -1,4 +1,4 @@
-"""Teachers once: what their votes depend on, and a repeat done with what they left."""
+"""Votes once: what they depend on, and a repeat done with those that were kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from pate_cli.config.composition import compose
 from pate_cli.datasets.content import fingerprint
 from pate_cli.datasets.encoding import encoder_for
 from pate_cli.engine import votes
-from pate_cli.engine.votes import Shelf, content_key, run_repeat
+from pate_cli.engine.cache import KeptVotes
+from pate_cli.engine.votes import VoteStore, content_key, to_keep
 from pate_cli.pipeline import Prepared, prepare
 from pate_cli.types import Dataset
 
@@ -105,6 +106,14 @@ def test_a_fingerprint_sees_every_value():
     assert fingerprint(dataset(table.copy())) == fingerprint(dataset(table))
 
 
+def run_repeat(
+    run: Prepared, repeat: int, kept: KeptVotes | None = None
+) -> tuple[pipeline.Outcome, KeptVotes]:
+    """A repeat, with the votes kept from before; and what is to be kept of it."""
+    trained = pipeline.train(run, repeat, kept)
+    return pipeline.run_repeat(run, repeat, trained), to_keep(trained)
+
+
 def numbers(outcome: pipeline.Outcome) -> dict[str, object]:
     return {key: value for key, value in vars(outcome.result).items() if key != "seconds"}
 
@@ -112,15 +121,15 @@ def numbers(outcome: pipeline.Outcome) -> dict[str, object]:
 @pytest.mark.parametrize(
     "overrides", [["mechanism=svt"], ["mechanism=active"], ["student.unanswered=random"]]
 )
-def test_with_a_lesson_nothing_changes_and_nobody_is_trained(overrides, monkeypatch):
+def test_with_kept_votes_nothing_changes_and_nobody_is_trained(overrides, monkeypatch):
     run = prepared(*overrides)
     alone = pipeline.run_repeat(run, 1)
-    cold, lesson = run_repeat(run, 1)
+    cold, kept = run_repeat(run, 1)
     monkeypatch.setattr(pipeline.teachers, "train", None)
     # and private features are not even put together
     monkeypatch.setattr("pate_cli.datasets.deferred.DeferredRecords.X", property(lambda _: 1 / 0))
-    warm, new = run_repeat(run, 1, lesson)
-    assert new is None
+    warm, again = run_repeat(run, 1, kept)
+    assert again.ceilings == kept.ceilings
     assert numbers(cold) == numbers(warm) == numbers(alone)
 
 
@@ -128,13 +137,12 @@ def test_the_ceiling_is_shared_by_mechanisms_and_belongs_to_a_student(monkeypatc
     fits = []
     fit = pipeline.students.fit_student
     monkeypatch.setattr(pipeline.students, "fit_student", lambda *a, **k: fits.append(1) or fit(*a, **k))
-    _, lesson = run_repeat(prepared(), 0)
+    _, kept = run_repeat(prepared(), 0)
     assert len(fits) == 2
-    _, new = run_repeat(prepared("mechanism=svt", "eps=3"), 0, lesson)
-    assert (len(fits), new) == (3, None)
-    other, new = run_repeat(prepared("student=tree"), 0, lesson)
-    assert len(fits) == 5
-    assert new is not None
+    _, kept = run_repeat(prepared("mechanism=svt", "eps=3"), 0, kept)
+    assert (len(fits), len(kept.ceilings)) == (3, 1)
+    other, kept = run_repeat(prepared("student=tree"), 0, kept)
+    assert (len(fits), len(kept.ceilings)) == (5, 2)
     monkeypatch.undo()
     alone = pipeline.run_repeat(prepared("student=tree"), 0)
     assert numbers(other) == numbers(alone)
@@ -151,14 +159,27 @@ def test_private_records_can_be_changed_and_counted():
         split.private.X = changed.X
 
 
-def test_a_lesson_that_cannot_be_of_this_run_is_not_used(run):
-    shelf = Shelf()
-    _, lesson = run_repeat(run, 0)
-    assert lesson is not None
-    shelf.keep(run, 0, dataclasses.replace(lesson, counts=lesson.counts[:-1]))
-    assert shelf.recall(run, 0) is None
-    shelf.keep(run, 0, lesson)
-    assert shelf.recall(run, 0) is lesson
+def test_votes_that_cannot_be_of_this_run_are_not_used(run):
+    store = VoteStore()
+    _, kept = run_repeat(run, 0)
+    store.keep([run], 0, dataclasses.replace(kept, counts=kept.counts[:-1]))
+    assert store.recall(run, 0) is None
+    store.keep([run], 0, kept)
+    assert store.recall(run, 0) is kept
+
+
+def test_ceilings_of_a_student_of_one_s_own_are_never_on_disk(tmp_path, monkeypatch):
+    """Whichever of the runs that share the votes has it: its code may become another."""
+    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
+    own = "student.estimator=sklearn.neighbors.KNeighborsClassifier"
+    ours, theirs = prepared("cache=true"), prepared("cache=true", own)
+    _, kept = run_repeat(theirs, 0, run_repeat(ours, 0)[1])
+    assert len(kept.ceilings) == 2
+    monkeypatch.setattr(votes, "learner_version", lambda name: "a hash" if "." in name else "")
+    VoteStore().keep([ours, theirs], 0, kept)
+    found = VoteStore().recall(ours, 0)
+    assert found is not None
+    assert found.ceilings == {}
 
 
 def test_how_records_are_split_is_in_the_key_whatever_the_sizes(run):

@@ -1,0 +1,152 @@
+"""Kill a sweep, a frontier and a recipe at random moments; the same command again must end in the same files.
+
+    python -m benchmarks.kills             # 20 kills of each: some minutes
+    python -m benchmarks.kills --kills 3 sweep
+
+A command is started in an empty directory, its whole process group killed (SIGKILL) at a moment drawn
+evenly from the time it takes undisturbed, and started again in the same place, until it has been killed so
+often; whenever it comes to its end, its tables are compared with those of the undisturbed command, and the
+next kill begins in an empty directory. No repeat that was finished may ever be done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+SMALL = ["dataset.n_records=4000", "split.public=100", "teacher=tree", "teacher.size=40", "compute.workers=2"]
+RECIPE = f"""\
+title: A small recipe
+source: nowhere
+shows: That it goes on where it was.
+kind: runs
+repeats: 12
+rows:
+  - {{name: "gaussian {{eps}}", for: {{eps: [0.5, 2]}}, overrides: [{", ".join(SMALL)}, "eps={{eps}}"]}}
+  - {{name: svt, overrides: [{", ".join(SMALL)}, mechanism=svt, eps=4]}}
+"""
+COMMANDS = {
+    "sweep": ["run", "-m", *SMALL, "mechanism=gaussian,svt", "eps=2,4", "repeats=12"],
+    "frontier": ["frontier", *SMALL, "--eps", "1,4", "--methods", "gaussian,svt", "--repeats", "12"],
+    "reproduce": ["reproduce", "./small"],
+}
+
+
+@dataclass
+class Tally:
+    """What happened to one command."""
+
+    name: str
+    kills: int = 0
+    ends: int = 0
+    wrong: int = 0
+    found: int = 0
+    redone: int = 0
+
+
+def main() -> int:
+    """Kill each command, and print what came of it; exit code 1 if a table differs or work was done twice."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__.split("\n")[0])
+    parser.add_argument("only", nargs="*", choices=[*COMMANDS, []], help="default: all")
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0, help="of the moments")
+    args = parser.parse_args()
+    table = Table("command", "kills", "came to its end", "wrong tables", "repeats found", "done again")
+    bad = 0
+    for name in args.only or COMMANDS:
+        tally = disturbed(name, args.kills, random.Random(args.seed))
+        bad += tally.wrong + tally.redone
+        table.add_row(name, *map(str, (tally.kills, tally.ends, tally.wrong, tally.found, tally.redone)))
+    Console().print(table)
+    return 1 if bad else 0
+
+
+def disturbed(name: str, kills: int, moments: random.Random) -> Tally:
+    """Kill one command so often."""
+    tally = Tally(name)
+    with tempfile.TemporaryDirectory() as folder:
+        place = _empty(Path(folder, "whole"))
+        began = time.monotonic()
+        if _run(name, place) is None:
+            raise RuntimeError(f"{name}: killed by somebody else")
+        taken, expected = time.monotonic() - began, tables(place)
+        place = _empty(Path(folder, "killed"))
+        while True:
+            before = units(place)
+            ended = _run(name, place, moments.uniform(0, taken) if tally.kills < kills else None)
+            after = units(place)
+            tally.found += len(before)
+            tally.redone += sum(after.get(file) != stamp for file, stamp in before.items())
+            if not ended:
+                tally.kills += 1
+                continue
+            tally.ends += 1
+            tally.wrong += tables(place) != expected
+            if tally.kills == kills:
+                return tally
+            place = _empty(place)
+
+
+def units(place: Path) -> dict[Path, tuple[int, bytes]]:
+    """Files of the finished repeats: when each was written, and its content."""
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in place.rglob(".finished/*-*.json")}
+
+
+def tables(place: Path) -> dict[str, str]:
+    """Tables of the last command that came to its end, without wall times."""
+    newest = max(
+        [*place.glob("outputs/2*/*"), *place.glob("outputs/frontier/*"), *place.glob("outputs/reproduce/*")],
+        key=lambda path: path.stat().st_mtime_ns,
+    )
+    found = {}
+    for path in sorted(newest.rglob("*.csv")):
+        rows = list(csv.reader(io.StringIO(path.read_text())))
+        kept = [i for i, column in enumerate(rows[0]) if column != "seconds"]
+        found[str(path.relative_to(newest))] = "\n".join(",".join(row[i] for i in kept) for row in rows)
+    return found
+
+
+def _empty(place: Path) -> Path:
+    shutil.rmtree(place, ignore_errors=True)
+    (place / "small").mkdir(parents=True)
+    (place / "small" / "recipe.yaml").write_text(RECIPE)
+    return place
+
+
+def _run(name: str, place: Path, moment: float | None = None) -> bool:
+    """Run a command, and kill it after so many seconds; whether it came to its end."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pate_cli", *COMMANDS[name]],
+        cwd=place,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent), "HOME": str(place)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        _, err = process.communicate(timeout=moment)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return False
+    if process.returncode:
+        raise RuntimeError(f"{name}: exit code {process.returncode}: {err.decode(errors='replace')[-500:]}")
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

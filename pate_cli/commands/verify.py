@@ -1,0 +1,66 @@
+"""`pate verify`: check the folder of a release against its certificate and the ledger that paid for it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+__all__ = ["main"]
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate verify`.
+
+    Parameters
+    ----------
+    argv : list of str
+        Arguments after `pate verify`.
+
+    Returns
+    -------
+    int
+        0, or 1 if something does not fit.
+
+    Raises
+    ------
+    InputError
+        If the directory is not that of a release.
+    """
+    options = _parser().parse_args(argv)
+    from rich.table import Table
+    from rich.text import Text
+
+    from pate_cli.console import err, out
+    from pate_cli.errors import one_line
+    from pate_cli.release import open_ledgers
+    from pate_cli.release.verification import verify
+
+    checks = verify(options.directory, open_ledgers(options.ledger))
+    words = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("not checked", "yellow")}
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for check in checks:
+        word, style = words[check.passed]
+        said = one_line(f"{check.what}: {check.found}" if check.found else check.what)
+        table.add_row(Text(word, style), Text(said))
+    out().print(table)
+    failed = sum(check.passed is False for check in checks)
+    if failed:
+        err().print(f"pate: {failed} of {len(checks)} checks failed", markup=False)
+    elif any(check.passed is None for check in checks):
+        err().print("pate: without the ledger, a forgery of all files would not show", markup=False)
+    return 1 if failed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pate verify",
+        description="Check the folder of a release: its files against the certificate, the certificate "
+        "against the ledger that was charged. Exit code 1 if something does not fit.",
+        epilog="Ledgers are looked for in the directory PATE_LEDGER names, else in your data directory; their"
+        " key is the file PATE_LEDGER_KEY names, else the file `key` beside them.",
+    )
+    parser.add_argument("directory", metavar="DIR", type=Path, help="what `pate run release=true` wrote")
+    parser.add_argument("--ledger", metavar="DIR", help="look for ledgers here, not in PATE_LEDGER")
+    return parser

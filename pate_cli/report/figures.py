@@ -1,0 +1,99 @@
+"""How figures look: series differ in colour, marker and line, for printers without colours too."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+__all__ = ["STYLES", "band", "look", "new_figure", "reference", "render"]
+
+_SETTINGS: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 9,
+    "lines.markersize": 5,
+    "lines.linewidth": 1.2,
+    "svg.fonttype": "path",
+}
+# colours that differ in lightness and to colour-blind eyes (Okabe and Ito)
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#56B4E9", "#E69F00", "#7A5195")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+_LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+
+
+def look(style: int) -> dict[str, Any]:
+    """Colour, marker and line of a series, by its number: series differ in all three."""
+    return {
+        "color": _COLOURS[style % len(_COLOURS)],
+        "marker": _MARKERS[style % len(_MARKERS)],
+        "linestyle": _LINES[style % len(_LINES)],
+    }
+
+
+STYLES = tuple(look(style) for style in range(len(_COLOURS)))
+"""One for each series of a panel, in the order drawn."""
+
+
+def new_figure(
+    columns: int = 1,
+    rows: int = 1,
+    *,
+    sharey: bool = False,
+    panel: tuple[float, float] = (4.6, 4.0),
+    margin: tuple[float, float] = (0.0, 0.0),
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure without pyplot's global state.
+
+    Parameters
+    ----------
+    columns, rows : int
+    sharey : bool
+    panel, margin : (float, float)
+        Width and height in inches, of a panel and of what is around them; one panel alone is wider.
+
+    Returns
+    -------
+    figure : Figure
+    panels : list of Axes
+        In reading order.
+    """
+    width = 1.4 * panel[0] if columns == rows == 1 else panel[0] * columns
+    figure = Figure(figsize=(margin[0] + width, margin[1] + panel[1] * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=sharey)
+    axes = [axis for row in panels for axis in row]
+    for axis in axes:
+        axis.grid(visible=True, which="major", color="0.88", linewidth=0.6)
+        axis.set_axisbelow(True)
+    return figure, axes
+
+
+def band(axis: Axes, x: Any, mean: Any, half_width: Any, *, label: str, style: dict[str, Any]) -> None:
+    """Draw a series with its 95% confidence band, which on a log axis stays above zero."""
+    mean, half_width = np.asarray(mean, dtype=float), np.asarray(half_width, dtype=float)
+    low = mean - half_width
+    if axis.get_yscale() == "log":
+        low = np.maximum(low, mean / 100)
+    axis.fill_between(x, low, mean + half_width, color=style["color"], alpha=0.18, linewidth=0)
+    axis.plot(x, mean, label=label, markersize=4, linewidth=1.2, **style)
+
+
+def reference(axis: Axes, y: float, label: str, *, linestyle: str = "--") -> None:
+    """Draw a horizontal line to compare with, and name it in the legend."""
+    axis.axhline(y, color="0.4", linestyle=linestyle, linewidth=1.0, label=label)
+
+
+def render(draw: Callable[[], Figure], salt: str) -> tuple[bytes, bytes, float]:
+    """Draw a figure: PNG, SVG and the width in CSS pixels; the same bytes for the same figure."""
+    png, svg = io.BytesIO(), io.BytesIO()
+    with mpl.rc_context({**_SETTINGS, "svg.hashsalt": salt}):
+        figure = draw()
+        figure.savefig(png, format="png", dpi=150, metadata={"Software": None})
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+    return png.getvalue(), svg.getvalue(), float(figure.get_figwidth() * 96)

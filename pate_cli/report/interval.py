@@ -1,0 +1,162 @@
+"""Means over repeats with confidence intervals of Student's t: the one kind there is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+__all__ = ["LEVEL", "NORMAL", "STUDENT", "T_NOTE"]
+__all__ += ["Interval", "family_reach", "mean_ci", "paired", "simultaneous"]
+
+LEVEL = 0.95
+STUDENT = "Student's t"
+NORMAL = "normal"
+"""What versions before this one wrote into `result.json`: 1.96 s/sqrt(n)."""
+
+T_NOTE = "± is half a two-sided 95% interval of Student's t, t s/sqrt(n) over n repeats"
+"""Said below every table with intervals."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over independent repeats, with a two-sided confidence interval.
+
+    The half width is ``t s / sqrt(n)``: s the sample standard deviation (ddof = 1), t the quantile of
+    Student's t with n - 1 degrees of freedom at (1 + level)/2. It is exact for normal repeats and holds
+    approximately for means of others.
+
+    Attributes
+    ----------
+    mean : float
+        May be infinite (the eps of a run without privacy); then there is no interval.
+    half_width : float or None
+        None where n is 1: one repeat says nothing of the spread.
+    n : int
+        Repeats, at least 1.
+    level : float
+        In (0, 1).
+    law : str
+        `STUDENT`; `NORMAL` only for what an earlier version has written.
+    """
+
+    mean: float
+    half_width: float | None
+    n: int
+    level: float = LEVEL
+    law: str = STUDENT
+
+    @classmethod
+    def of(cls, values: Iterable[float], level: float = LEVEL) -> Interval:
+        """Make the interval of values, at least one.
+
+        Raises
+        ------
+        ValueError
+            If there is none.
+        """
+        values = [float(value) for value in values]
+        n = len(values)
+        if not n:
+            raise ValueError("no values, so no mean")
+        if not all(map(math.isfinite, values)):
+            return cls(math.nan if any(map(math.isnan, values)) else sum(values), None, n, level)
+        mean = math.fsum(values) / n
+        return cls._from(mean, math.fsum((value - mean) ** 2 for value in values), n, level)
+
+    @classmethod
+    def pooled(cls, parts: Sequence[Interval], level: float = LEVEL) -> Interval:
+        """Make the interval of all repeats of several means, as if the repeats were at hand.
+
+        It holds if the repeats of different parts are as independent as those of one.
+
+        Raises
+        ------
+        ValueError
+            If there is no part.
+        """
+        n = sum(part.n for part in parts)
+        if not n:
+            raise ValueError("no values, so no mean")
+        mean = math.fsum(part.n * part.mean for part in parts) / n
+        squares = [part.n * (part.mean - mean) ** 2 for part in parts]
+        squares += [part.n * (part.n - 1) * part.standard_error**2 for part in parts if part.n > 1]
+        return cls._from(mean, math.fsum(squares), n, level)
+
+    @classmethod
+    def _from(cls, mean: float, squares: float, n: int, level: float) -> Interval:
+        if n == 1:
+            return cls(mean, None, 1, level)
+        return cls(mean, _quantile(level, n) * math.sqrt(squares / (n - 1) / n), n, level)
+
+    @property
+    def standard_error(self) -> float:
+        """``s / sqrt(n)``; nan where there is no interval."""
+        if self.half_width is None:
+            return math.nan
+        return self.half_width / (_quantile(self.level, self.n) if self.law == STUDENT else 1.96)
+
+    @property
+    def low(self) -> float:
+        """Lower end; nan where there is no interval."""
+        return self.mean - (math.nan if self.half_width is None else self.half_width)
+
+    @property
+    def high(self) -> float:
+        """Upper end; nan where there is no interval."""
+        return self.mean + (math.nan if self.half_width is None else self.half_width)
+
+    @property
+    def sign(self) -> int:
+        """1 or -1 where the whole interval lies on one side of 0; else 0."""
+        return 1 if self.low > 0 else -1 if self.high < 0 else 0
+
+    def at(self, level: float) -> Interval:
+        """The interval of the same repeats at another level, in (0, 1)."""
+        half = None if self.half_width is None else _quantile(level, self.n) * self.standard_error
+        return replace(self, half_width=half, level=level, law=STUDENT)
+
+    def text(self, digits: int = 4, *, sign: bool = False) -> str:
+        """Write it as "0.9252 ± 0.0031", a difference with its sign."""
+        text = f"{self.mean:{'+' if sign else ''}.{digits}f}"
+        return text if self.half_width is None else f"{text} ± {self.half_width:.{digits}f}"
+
+
+def mean_ci(values: Iterable[float]) -> tuple[float, float]:
+    """Mean and half width as two numbers, for arrays; the half width of a single value is nan."""
+    found = Interval.of(values)
+    return found.mean, math.nan if found.half_width is None else found.half_width
+
+
+def paired(of: Mapping[int, float], minus: Mapping[int, float]) -> Interval | None:
+    """Mean difference over the repeats both have (the same splits, teachers and points); None if none.
+
+    Parameters
+    ----------
+    of, minus : mapping of int to float
+        Values by the number of the repeat. Repeats with a value that is not finite are left out.
+    """
+    both = [(of[repeat], minus[repeat]) for repeat in of if repeat in minus]
+    gaps = [one - other for one, other in both if math.isfinite(one) and math.isfinite(other)]
+    return Interval.of(gaps) if gaps else None
+
+
+def family_reach(rows: int, repeats: int) -> float:
+    """Half widths within which `rows` true means all lie together with probability 99% (Bonferroni).
+
+    One row in twenty leaves its own 95% interval by chance; a verdict on a whole table needs this instead.
+    """
+    return _quantile(simultaneous(rows, 0.99), repeats) / _quantile(LEVEL, repeats)
+
+
+def simultaneous(rows: int, level: float = LEVEL) -> float:
+    """Level of each of `rows` intervals with which they hold all together at `level` (Bonferroni)."""
+    return 1 - (1 - level) / max(rows, 1)
+
+
+@cache
+def _quantile(level: float, n: int) -> float:
+    from scipy.special import stdtrit  # not needed to read a record, which has to be quick
+
+    return float(stdtrit(n - 1, (1 + level) / 2))

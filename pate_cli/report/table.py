@@ -1,0 +1,259 @@
+"""A table as text cells, and its forms: the terminal, CSV (raw values), Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.report.interval import Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+__all__ = ["ABSENT", "Column", "Table", "from_frame", "number", "tag"]
+
+ABSENT = "–"
+_FOLD = 12  # signs of a word that is not broken if there is room
+_MOST_LINES = 100  # on a terminal
+_ASCII = str.maketrans({"±": "+-", "∞": "inf", "–": "-", "−": "-", "≤": "<=", "≥": ">=", "×": "x"})
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column as people see it.
+
+    Attributes
+    ----------
+    header : str
+    group : str
+        Columns next to each other with one group share a heading above theirs.
+    numeric : bool
+    tags : bool
+        Whether its cells are verdicts.
+    short : str
+        Heading on a terminal, where it may have several lines; empty for the same.
+    folds : bool
+        Whether its words may be broken in a narrow terminal.
+    """
+
+    header: str
+    group: str = ""
+    numeric: bool = True
+    tags: bool = False
+    short: str = ""
+    folds: bool = False
+
+    @property
+    def full(self) -> str:
+        """Heading where there is one line for it."""
+        return f"{self.header} ({self.group})" if self.group else self.header
+
+    @property
+    def narrow(self) -> str:
+        """Heading on a terminal."""
+        return self.short or self.full.replace(" (", "\n(")
+
+    def width(self, cells: Sequence[str], fold: int) -> int:
+        """Give how many signs it needs on a terminal, words that fold being broken after `fold`."""
+        longest = max((len(text) for cell in cells for text in cell.split("\n")), default=0)
+        return max(*map(len, self.narrow.split("\n")), min(longest, fold) if self.folds else longest)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table.
+
+    Attributes
+    ----------
+    columns : list of Column
+    cells : list of list of str
+        As people see it.
+    records : list of dict of str to Any
+        For CSV: every number, nothing rounded; all with the same keys.
+    note : str
+        Said below it.
+    remarks : list of str
+        Said below the note, a line each; comments in LaTeX.
+    brief : list of int
+        Columns shown on a terminal; empty for all.
+    left_out : str
+        Said on a terminal of the columns that are not shown.
+    """
+
+    columns: list[Column]
+    cells: list[list[str]]
+    records: list[dict[str, Any]] = field(default_factory=list)
+    note: str = ""
+    remarks: list[str] = field(default_factory=list)
+    brief: list[int] = field(default_factory=list)
+    left_out: str = ""
+
+    def to_csv(self) -> str:
+        """Raw values: empty where absent, infinity `inf`, floats in full."""
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        names = list(self.records[0]) if self.records else [column.full for column in self.columns]
+        writer.writerow(names)
+        writer.writerows([record[name] for name in names] for record in self.records)
+        return buffer.getvalue()
+
+    def to_markdown(self) -> str:
+        """Pipe table, the note, and the remarks as a list."""
+
+        def line(cells: Sequence[str]) -> str:
+            return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in cells) + " |"
+
+        parts = []
+        if self.cells:
+            rule = "|" + "|".join("---:" if column.numeric else "---" for column in self.columns) + "|"
+            lines = [line([column.full for column in self.columns]), rule, *map(line, self.cells)]
+            parts += ["\n".join(lines), *([self.note] if self.note else [])]
+        if self.remarks:
+            parts.append("\n".join(f"- {remark}" for remark in self.remarks))
+        return "\n\n".join(parts) + "\n"
+
+    def to_latex(self) -> str:
+        r"""Booktabs table that fits a page, ready for \input; see `pate_cli.report.latex`."""
+        from pate_cli.report.latex import latex
+
+        return latex(self)
+
+    def to_html(self) -> str:
+        """Build a `table` element and its note; what they show is escaped."""
+        lines = []
+        if self.cells:
+            lines += ['<div class="scroll" tabindex="0">', "<table>", "<thead>"]
+            if any(column.group for column in self.columns):
+                lines.append(f"<tr>{''.join(self._html_groups())}</tr>")
+            lines.append(self._html_row([column.header for column in self.columns], "th"))
+            lines += ["</thead>", "<tbody>", *(self._html_row(row, "td") for row in self.cells)]
+            lines += ["</tbody>", "</table></div>"]
+            lines += [f'<p class="note">{html.escape(self.note)}</p>'] if self.note else []
+        lines += [f'<p class="note">{html.escape(remark)}</p>' for remark in self.remarks]
+        return "\n".join(lines)
+
+    def _html_groups(self) -> Iterator[str]:
+        for name, run in groupby(self.columns, key=lambda column: column.group):
+            width = len(list(run))
+            yield (
+                f'<th colspan="{width}" class="group">{html.escape(name)}</th>'
+                if name
+                else f'<td colspan="{width}"></td>'
+            )
+
+    def _html_row(self, cells: Sequence[str], kind: str) -> str:
+        parts = []
+        for column, cell in zip(self.columns, cells, strict=True):
+            number = ' class="number"' if column.numeric else ""
+            scope = ' scope="col"' if kind == "th" else ""
+            text = tag(cell) if column.tags and kind == "td" and cell else html.escape(cell)
+            parts.append(f"<{kind}{number}{scope}>{text}</{kind}>")
+        return f"<tr>{''.join(parts)}</tr>"
+
+    def show(self, console: Console | None = None) -> None:
+        """Print it to a terminal, rather too wide than with a number cut; then the note and the remarks.
+
+        Parameters
+        ----------
+        console : Console, optional
+            Default: the one of stdout. One that cannot show a sign gets another instead of an error.
+        """
+        from rich import box
+        from rich.table import Table as Rich
+        from rich.text import Text
+
+        if console is None:
+            from pate_cli.console import out
+
+            console = out()
+        encoding, signs = console.encoding, _ASCII if console.options.ascii_only else {}
+
+        def text(words: str, style: str = "") -> Text:  # Text: "active[svt]" would be read as markup
+            words = words.translate(signs).encode(encoding, "replace").decode(encoding)
+            return Text(words, style=style)
+
+        shown = self.brief or list(range(len(self.columns)))
+        fold = _FOLD if self.width(shown) <= console.width else 0
+        floor = self.width(shown, fold)
+        roomy = floor + len(shown) - 1 <= console.width
+        grid = Rich(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, int(roomy), 0, 0))
+        for index in shown:
+            column = self.columns[index]
+            least = column.width([row[index] for row in self.cells], fold)
+            grid.add_column(
+                text(column.narrow),
+                justify="right" if column.numeric else "left",
+                no_wrap=not column.folds,
+                overflow="fold",
+                min_width=least,
+            )
+        for row in self.cells[:_MOST_LINES]:
+            grid.add_row(*(text(row[index]) for index in shown))
+        if len(self.cells) > _MOST_LINES:
+            grid.add_row(f"... {len(self.cells) - _MOST_LINES} more")
+        if floor > console.width:
+            grid.width = floor
+        if self.cells:
+            console.print(grid, crop=False)
+        below = [self.note, self.left_out] if self.cells else []
+        for words in filter(None, below):
+            console.print(text(words, "italic"))
+        for remark in self.remarks:
+            console.print(text(remark))
+
+    def width(self, shown: Sequence[int], fold: int = _FOLD) -> int:
+        """Give the least signs a line of these columns takes on a terminal."""
+        cells = ([row[index] for row in self.cells] for index in shown)
+        widths = [self.columns[i].width(those, fold) for i, those in zip(shown, cells, strict=True)]
+        return sum(widths) + len(widths) - 1
+
+    def constant(self, index: int) -> bool:
+        """Whether every row, of several, has the same in this column."""
+        return len(self.cells) > 1 and len({row[index] for row in self.cells}) == 1
+
+
+def tag(word: str) -> str:
+    """Write a verdict for the page: its first word is its style."""
+    return f'<span class="tag {html.escape(word.split()[0])}">{html.escape(word)}</span>'
+
+
+def number(value: float | Interval | None, form: str = ".4f", ci: float | None = None) -> str:
+    """Write a number or a mean, with its interval where there is one."""
+    if isinstance(value, Interval):
+        return number(value.mean, form, value.half_width)
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ABSENT
+    if math.isinf(value):
+        return "∞"
+    return format(value, form) + ("" if ci is None else f" ± {ci:{form.lstrip('+')}}")
+
+
+def from_frame(frame: pd.DataFrame, note: str = "") -> Table:
+    """Make a table of a study's: numbers to four digits, texts as they are."""
+    numeric = [frame[name].dtype.kind in "iuf" for name in frame.columns]
+    columns = [Column(str(name), numeric=kind) for name, kind in zip(frame.columns, numeric, strict=True)]
+    values = [[_plain(value) for value in row] for row in frame.itertuples(index=False)]
+    cells = [[_cell(value) for value in row] for row in values]
+    names = [column.header for column in columns]
+    return Table(columns, cells, [dict(zip(names, row, strict=True)) for row in values], note)
+
+
+def _plain(value: Any) -> Any:
+    """Python's own type; nan and None both as None."""
+    value = value.item() if hasattr(value, "item") else value
+    return None if value is None or value != value else value
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float | None):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return number(value, ".4g")

@@ -1,0 +1,105 @@
+"""How good a student is on labelled records, in more than one figure. Not differentially private."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import log_loss, roc_auc_score
+
+from pate_cli.types import FloatArray, IntArray
+
+__all__ = ["calibration_error", "measure"]
+
+
+def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[float, dict[str, float]]:
+    """Compare what a student says of records with their labels.
+
+    Parameters
+    ----------
+    student : fitted scikit-learn classifier
+        Predicts codes 0 .. C-1, perhaps not all of them.
+    X : array-like or sparse matrix of shape (n, d)
+    y : ndarray of int64, shape (n,)
+        Codes; a class may be absent.
+    classes : sequence of str
+        The label behind each code.
+
+    Returns
+    -------
+    accuracy : float
+        In [0, 1].
+    others : dict of str to float
+        balanced_accuracy, roc_auc (of each class against the rest, averaged), log_loss (nats),
+        calibration_error, brier and recall.CLASS; without those a student has no scores or probabilities
+        for, and those of classes that are absent.
+    """
+    said = np.asarray(student.predict(X))
+    right = said == y
+    n = np.bincount(y, minlength=len(classes))
+    hits = np.bincount(y[right], minlength=len(classes))
+    there = np.flatnonzero(n)
+    found = {"balanced_accuracy": float(np.mean(hits[there] / n[there]))}
+    probabilities = _by_class(student, "predict_proba", X, len(classes))
+    scores = probabilities if probabilities is not None else _scores(student, X, len(classes))
+    if scores is not None and len(there) > 1:
+        found["roc_auc"] = float(np.mean([roc_auc_score(y == code, scores[:, code]) for code in there]))
+    if probabilities is not None:
+        found["log_loss"] = float(log_loss(y, _shares(probabilities), labels=range(len(classes))))
+        two = len(classes) == 2  # then of class 1, as it is in the literature; else of the class predicted
+        sure, true = (probabilities[:, 1], y) if two else (probabilities.max(axis=1), right)
+        found["calibration_error"] = calibration_error(sure, true)
+        wrong = probabilities - np.eye(len(classes))[y]
+        found["brier"] = float(np.mean((wrong**2).sum(axis=1)) / (2 if two else 1))
+    found |= {f"recall.{classes[code]}": float(hits[code] / n[code]) for code in there}
+    return float(np.mean(right)), found
+
+
+def calibration_error(p: FloatArray, y: Any, n_bins: int = 15) -> float:
+    """Compute the expected calibration error: mean distance of predicted from observed share, over bins of p.
+
+    Parameters
+    ----------
+    p : ndarray of float64, shape (n,)
+        Predicted probability that y is 1; in [0, 1].
+    y : ndarray of shape (n,)
+        0 or 1.
+    n_bins : int
+        Of equal width; each weighs as many records as it holds.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+    """
+    bins = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)
+    return float(np.abs(np.bincount(bins, weights=p - y, minlength=n_bins)).sum() / len(p))
+
+
+def _scores(student: Any, X: Any, n_classes: int) -> FloatArray | None:
+    scores = _by_class(student, "decision_function", X, n_classes)
+    # a class that the student has never seen comes last
+    return None if scores is None else np.nan_to_num(scores, nan=-np.inf, neginf=-1e300, posinf=1e300)
+
+
+def _by_class(student: Any, name: str, X: Any, n_classes: int) -> FloatArray | None:
+    """Call a method that gives a column a class the student knows; give a column for each of all classes."""
+    if not hasattr(student, name):
+        return None
+    said = np.asarray(getattr(student, name)(X), dtype=np.float64)
+    known = np.asarray(getattr(student, "classes_", np.arange(n_classes)))
+    if said.ndim == 1:  # of two classes, the score of the second
+        said = np.column_stack([-said, said])
+    if said.shape[1] != len(known) or not np.isin(known, np.arange(n_classes)).all():
+        return None  # one score for each pair of classes, say
+    columns = np.full((len(said), n_classes), 0.0 if name == "predict_proba" else -np.inf)
+    columns[:, known.astype(np.int64)] = said
+    return columns
+
+
+def _shares(probabilities: FloatArray) -> FloatArray:
+    """Keep every class possible: one that a student has never seen costs much, and not everything."""
+    floor = np.clip(probabilities, 1e-15, None)
+    shares: FloatArray = floor / floor.sum(axis=1, keepdims=True)
+    return shares

@@ -1,0 +1,105 @@
+"""A sweep is killed: the same command again does only what is missing, and ends in the same table."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pate_cli.cli import main
+
+REPO = Path(__file__).resolve().parents[2]
+SWEEP = [
+    *("run", "-m", "dataset.n_records=1500", "split.public=60", "teacher=tree", "compute.workers=2"),
+    *("mechanism=gaussian,svt", "eps=6", "repeats=8"),
+]
+
+
+def start(cwd: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "pate_cli", *SWEEP],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def units(cwd: Path) -> dict[str, tuple[int, bytes]]:
+    """Finished repeats: when each was written, and what it holds."""
+    return {
+        path.name: (path.stat().st_mtime_ns, path.read_bytes())
+        for path in (cwd / "outputs/.finished").glob("*.json")
+    }
+
+
+def last(cwd: Path) -> Path:
+    """Directory of the last sweep."""
+    return max((cwd / "outputs").glob("2*/*"))
+
+
+def repeats(cwd: Path) -> list[str]:
+    """Content of `repeats.csv` of each job of the last sweep."""
+    return [path.read_text() for path in sorted(last(cwd).glob("*/repeats.csv"))]
+
+
+def numbers(cwd: Path) -> list[list[dict[str, str]]]:
+    """Every row of those, but for the seconds."""
+    found = [list(csv.DictReader(text.splitlines())) for text in repeats(cwd)]
+    return [[{key: cell for key, cell in row.items() if key != "seconds"} for row in job] for job in found]
+
+
+def table(cwd: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(["table", str(last(cwd)), "--format", "csv"]) == 0
+    return capsys.readouterr().out
+
+
+def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    killed.mkdir()
+    monkeypatch.chdir(whole)
+    assert main(SWEEP) == 0
+    assert [len(job) for job in numbers(whole)] == [8, 8]
+    done: dict[str, tuple[int, bytes]] = {}
+    for least in (2, 10):  # within the first job, and within the second
+        process = start(killed)
+        deadline = time.monotonic() + 120
+        while len(units(killed)) < least:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        assert done.items() <= units(killed).items()  # nothing that was there was done again
+        done = units(killed)
+        assert len(done) < 16
+    monkeypatch.chdir(killed)
+    capsys.readouterr()
+    assert main(SWEEP) == 0
+    said = f"pate: {len(done)} of 16 repeats were done before; --force does them anew\n"
+    assert capsys.readouterr().err.startswith(said)
+    assert done.items() <= units(killed).items()
+    assert units(killed).keys() == units(whole).keys()
+    assert numbers(killed) == numbers(whole)
+    assert table(killed, capsys) == table(whole, capsys)
+    assert len(list(last(killed).glob("*/student.skops"))) == 2
+    # once more: all of it is there, to the seconds; and with --force nothing is
+    before, done = repeats(killed), units(killed)
+    assert main(SWEEP) == 0
+    assert "pate: 16 of 16 repeats were done before" in capsys.readouterr().err
+    assert (repeats(killed), units(killed)) == (before, done)
+    assert main([*SWEEP, "--force"]) == 0
+    assert "before" not in capsys.readouterr().err
+    assert not done.items() & units(killed).items()
+    assert numbers(killed) == numbers(whole)

@@ -1,0 +1,222 @@
+"""Where repeats are done: the numbers do not depend on it, and small jobs start no process."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pate_cli import pipeline
+from pate_cli.config.composition import compose
+from pate_cli.engine import execution, schedule
+from pate_cli.engine.finished import Finished
+from pate_cli.engine.parallel import local
+from pate_cli.engine.votes import VoteStore
+from pate_cli.errors import ConfigError
+
+SMALL = ["dataset.n_records=1000", "split.public=40", "teacher=linear_svm"]
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    execution.forget()
+
+
+def checked(*overrides: str) -> execution.CheckedRun:
+    return execution.checked(compose([*SMALL, *overrides]))
+
+
+@pytest.fixture
+def units(tmp_path):
+    """Do all repeats of a configuration, nothing of them being done before; their units as they come."""
+
+    def do(*overrides: str, advance: Any = lambda *_: None) -> list[Any]:
+        store = Finished(tmp_path / str(len(list(tmp_path.iterdir()))))
+        store.directory.mkdir()
+        return [
+            done.unit
+            for done in schedule.do([checked(*overrides).row], store, VoteStore(), advance, strict=True)
+        ]
+
+    return do
+
+
+def numbers(units: Iterable[Any]) -> list[Any]:
+    return sorted(
+        (dataclasses.replace(unit, seconds=0, student="") for unit in units), key=lambda u: u.repeat
+    )
+
+
+def sent(spread: list[tuple[str, list[Any]]]) -> list[tuple[str, list[int]]]:
+    """What went to workers: the task, and the repeats."""
+    return [(name, [item.repeat for item in items]) for name, items in spread]
+
+
+@pytest.fixture
+def spread(monkeypatch) -> list[tuple[str, list[Any]]]:
+    """Tasks that would go to worker processes are done here, in the wrong order; what was sent is noted."""
+    seen = []
+
+    def instead(task: Callable[..., Any], shared: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
+        items = list(items)
+        seen.append((task.__name__, items))
+        for item in reversed(items):
+            yield item, task(shared, item)
+
+    monkeypatch.setattr(local, "spread", instead)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 4)
+    return seen
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Callable[[float], None]:
+    """A clock that only goes on when told to."""
+    now = [0.0]
+    monkeypatch.setattr(schedule.time, "perf_counter", lambda: now[0])
+
+    def wait(seconds: float) -> None:
+        now[0] += seconds
+
+    return wait
+
+
+def slow(
+    monkeypatch: pytest.MonkeyPatch, wait: Callable[[float], None], *, repeat: float, teacher: float
+) -> None:
+    """Let each repeat, and each teacher, take so many seconds of that clock."""
+    run_repeat, tick = pipeline.run_repeat, pipeline.teachers.ensemble.tick
+
+    def slower(*args: Any) -> Any:
+        wait(repeat)
+        return run_repeat(*args)
+
+    def ticked(*args: int) -> None:
+        wait(teacher)
+        tick(*args)
+
+    monkeypatch.setattr(pipeline, "run_repeat", slower)
+    monkeypatch.setattr(pipeline.teachers.ensemble, "tick", ticked)
+
+
+def test_a_fast_job_is_done_here(monkeypatch, spread, clock, units):
+    slow(monkeypatch, clock, repeat=0.1, teacher=0)
+    assert len(units("repeats=20")) == 20
+    assert spread == []  # 18 repeats of 0.1 s: two seconds are not saved
+
+
+def test_a_slow_first_repeat_alone_decides_nothing_if_it_is_short(monkeypatch, spread, clock, units):
+    """It imports what the others need."""
+    seconds = iter([1.9] + [0.05] * 11)
+    run_repeat = pipeline.run_repeat
+    monkeypatch.setattr(pipeline, "run_repeat", lambda *args: clock(next(seconds)) or run_repeat(*args))
+    assert len(units("repeats=12")) == 12
+    assert spread == []
+
+
+def test_long_repeats_are_spread_once_one_is_done(monkeypatch, spread, clock, units):
+    expected = numbers(units("repeats=5", "compute.workers=1"))
+    slow(monkeypatch, clock, repeat=3, teacher=0)
+    told = []
+    assert numbers(units("repeats=5", advance=lambda *counts: told.append(counts))) == expected
+    assert sent(spread) == [("_do_whole", [1, 2, 3, 4])]
+    assert [done for done, *_ in told] == [0, 1, 2, 3, 4, 5]
+
+
+def test_long_teachers_are_seen_within_the_first_repeat(monkeypatch, spread, clock, units):
+    slow(monkeypatch, clock, repeat=0, teacher=0.2)  # 40 teachers: 8 s a repeat
+    units("repeats=5")
+    assert sent(spread) == [("_do_whole", [0, 1, 2, 3, 4])]
+
+
+def test_a_slow_first_teacher_alone_decides_nothing(monkeypatch, spread, clock, units):
+    """It imports what the others need: the next slice is looked at, too."""
+    seconds = iter([0.4] + [0.001] * 1000)
+    tick = pipeline.teachers.ensemble.tick
+    monkeypatch.setattr(pipeline.teachers.ensemble, "tick", lambda *args: clock(next(seconds)) or tick(*args))
+    expected = numbers(units("compute.workers=1"))
+    seconds = iter([0.4] + [0.001] * 1000)
+    assert numbers(units()) == expected
+    assert spread == []
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "active"])
+def test_teachers_are_spread_where_repeats_are_few(monkeypatch, spread, clock, mechanism, units):
+    overrides = ["repeats=2", f"mechanism={mechanism}"]
+    expected = numbers(units(*overrides, "compute.workers=1"))
+    slow(monkeypatch, clock, repeat=0, teacher=0.2)
+    assert numbers(units(*overrides)) == expected
+    ((task, items),) = spread
+    assert task == "_do_some"
+    for repeat in (0, 1):  # every teacher once
+        mine = sorted((first, last) for task, first, last in items if task.repeat == repeat)
+        assert len(mine) == 4
+        assert [k for first, last in mine for k in range(first, last)] == list(range(40))
+
+
+def test_a_learner_that_fails_on_every_part_is_told_wherever_it_is_trained(monkeypatch, spread, clock, units):
+    far = ["teacher.estimator=sklearn.naive_bayes.MultinomialNB"]  # takes no negative numbers
+    said = []
+    for workers, teacher in ((1, 0), (None, 0), (None, 0.2)):  # whole, in slices, elsewhere
+        with monkeypatch.context() as patch:
+            slow(patch, clock, repeat=0, teacher=teacher)
+            with pytest.raises(ConfigError) as caught:
+                units(*far, *([f"compute.workers={workers}"] if workers else []))
+        said.append(str(caught.value))
+    assert len(spread) == 1
+    assert "it failed on every part" in said[0]
+    assert said == [said[0]] * 3
+
+
+def test_as_many_workers_as_asked_work_at_once(spread, units):
+    units("repeats=3", "compute.workers=3")
+    assert sent(spread) == [("_do_whole", [0, 1, 2])]
+
+
+@pytest.mark.parametrize("workers", [["compute.workers=1"], []])
+def test_a_bar_is_told_of_teachers_too(monkeypatch, clock, workers, units):
+    monkeypatch.setattr("joblib.cpu_count", lambda: 4)
+    slow(monkeypatch, clock, repeat=0, teacher=0.05 if not workers else 0.2)
+    told = []
+    units(*workers, advance=lambda done, *_: told.append(done))
+    assert told == sorted(told)
+    assert told[0] == 0
+    assert any(0 < done < 0.1 for done in told)
+    assert told[-1] == 1
+    assert len(told) > 15
+
+
+@pytest.mark.parametrize("teacher", ["linear_svm", "logistic", "tree"])  # logistic: fitted all at once
+def test_teachers_trained_in_parts_are_those_trained_together(teacher):
+    run = checked(f"teacher={teacher}", "teacher.size=7").prepared  # parts of 7 and 8 records
+    whole = pipeline.train(run, 3)
+    cuts = schedule._cuts(run.n_teachers, 5)
+    assert len(cuts) == 5
+    split = pipeline.split_of(run, pipeline.Streams.of(run.config.seed, 3))
+    parts = [pipeline.train_part(run, 3, range(*cut)) for cut in reversed(cuts)]
+    together = pipeline.join(run, split, parts)
+    np.testing.assert_array_equal(together.votes.counts, whole.votes.counts)
+    assert together.votes.n_teachers == whole.votes.n_teachers == 114
+    assert together.teacher_accuracy == whole.teacher_accuracy
+    np.testing.assert_array_equal(together.split.public.X, whole.split.public.X)
+
+
+def test_what_is_found_is_not_done_again_and_the_student_belongs_to_it(tmp_path, units):
+    row, store = checked("repeats=3").row, Finished(tmp_path / "store")
+
+    def do() -> list[Any]:
+        return list(schedule.do([row], store, VoteStore(), strict=True))
+
+    first = do()
+    again = do()
+    assert again == first
+    assert again[0].student is not None
+    (student,) = store.directory.glob("*.skops")
+    student.write_bytes(student.read_bytes()[:-1])
+    mended = do()
+    assert [done.unit.repeat for done in mended] == [1, 2, 0]  # found, found, done again
+    assert numbers(done.unit for done in mended) == numbers(done.unit for done in first)
+    student.unlink()
+    assert [done.unit.repeat for done in do()] == [1, 2, 0]

@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from pate_cli.errors import InputError
+from pate_cli.report import Interval, RunRecord, run_table
+from pate_cli.report.runs import select
+from pate_cli.report.table import Table
+
+
+def record(
+    dataset: str = "mushroom", mechanism: str = "svt", eps: float | None = 1.0, **changed: Any
+) -> RunRecord:
+    seed = changed.pop("seed", 0)
+    started = changed.pop("started", "2026-01-01T00:00:00.000+00:00")
+    values: dict[str, Any] = {
+        "status": "ok",
+        "config": {"dataset": dataset, "mechanism": mechanism, "eps": eps},
+        "n_teachers": 324,
+        "n_answered": 16.2,
+        "n_asked": 163.0,
+        "delta": 1e-4,
+        "eps_ex_post": 0.9271,
+        "accuracy": Interval(0.92519, 0.00314, 30),
+        "provenance": {"seed": seed, "started": started},
+    }
+    return RunRecord(dataset=dataset, mechanism=mechanism, eps=eps, **{**values, **changed})
+
+
+def failed(**changed: Any) -> RunRecord:
+    nothing = dict.fromkeys(["n_teachers", "n_answered", "n_asked", "delta", "eps_ex_post", "accuracy"])
+    return record(**{**nothing, "status": "error", "message": "it\nbroke", "mechanism": "bad", **changed})
+
+
+def console_text(table: Table, width: int = 80, encoding: str = "utf-8") -> str:
+    raw = io.BytesIO()
+    file = io.TextIOWrapper(raw, encoding=encoding)
+    table.show(Console(file=file, width=width, color_system=None))
+    file.flush()
+    return raw.getvalue().decode(encoding)
+
+
+def latex_rows(text: str) -> list[list[str]]:
+    return [
+        re.split(r"(?<!\\) & ", line[: -len(r" \\")]) for line in text.splitlines() if line.endswith(r" \\")
+    ]
+
+
+ALL = [
+    record("synthetic", "svt", 1.0, n_teachers=3000, n_answered=385.4, n_asked=400.0),
+    record("mushroom", "gaussian", math.inf, eps_ex_post=math.inf, n_answered=163.0),
+    record("mushroom", "gaussian", 0.5, diagnostics={"ceiling": 0.99914}),
+    record("a9a", "active[svt]", 2.0, accuracy=Interval(0.82, None, 1)),
+    failed(),
+]
+
+
+def test_sorted_by_dataset_mechanism_eps() -> None:
+    table = select([*ALL, record("mushroom", "gaussian", 10.0)])
+    assert [(row.dataset, row.mechanism, row.eps) for row in table.rows] == [
+        ("a9a", "active[svt]", 2.0),
+        ("mushroom", "gaussian", 0.5),
+        ("mushroom", "gaussian", 10.0),
+        ("mushroom", "gaussian", math.inf),
+        ("synthetic", "svt", 1.0),
+    ]
+
+
+def test_runs_that_differ_in_one_thing_only_are_sorted_by_it() -> None:
+    table = run_table([record(seed=seed) for seed in (3, 10, 2)])
+    seed = [column.header for column in table.columns].index("seed")
+    assert [row[seed] for row in table.cells] == ["2", "3", "10"]
+
+
+def test_the_latest_of_the_same_configuration_and_seed() -> None:
+    early = record(started="2026-01-01T12:00:00+00:00", n_teachers=1)
+    # Later on the clock of another time zone, though its text sorts before.
+    late = record(started="2026-01-01T11:30:00-02:00", n_teachers=2)
+    for order in ([early, late], [late, early]):
+        table = select(order)
+        assert [row.n_teachers for row in table.rows] == [2]
+        assert table.left_out == 1
+    assert select([early, late, record(seed=1)]).left_out == 1
+    assert select([early, record(config={"eps": 9})]).left_out == 0
+
+
+def test_a_failed_repetition_hides_no_finished_run() -> None:
+    done = record(started="2026-01-01T12:00:00+00:00")
+    broken = record(started="2026-01-01T13:00:00+00:00", status="error", message="disk", accuracy=None)
+    table = select([done, broken])
+    assert [row.status for row in table.rows] == ["ok"]
+    assert [row.message for row in table.unfinished] == ["disk"]
+    # Mended since: the failure is history.
+    mended = record(started="2026-01-01T14:00:00+00:00")
+    assert select([done, broken, mended]).unfinished == []
+    assert select([done, broken, mended]).left_out == 2
+
+
+@pytest.mark.parametrize("provenance", [{}, {"started": "yesterday", "seed": [1]}, {"started": 5}])
+def test_odd_provenance_is_no_crash(provenance: dict[str, Any]) -> None:
+    assert len(select([record(provenance=provenance), record(provenance=provenance)]).rows) == 1
+
+
+def test_console_fits_80_columns_with_every_number() -> None:
+    interrupted = record("mushroom", "svt", 0.123, status="interrupted", message="Ctrl-C")
+    text = console_text(run_table([*ALL, interrupted]))
+    assert max(map(len, text.splitlines())) <= 80
+    for shown in (
+        "0.9252 ± 0.0031",
+        "385.4/400",
+        "16.2/163",
+        "163/163",
+        "0.9271",
+        "0.9991",
+        "∞",
+        "0.123",
+        "3000",
+    ):
+        assert shown in text
+    assert "…" not in text
+    assert "not differentially private" in " ".join(text.split())
+    assert "eps is the guarantee" in text
+
+
+@pytest.mark.parametrize("width", [20, 40, 60])
+def test_a_narrow_console_cuts_no_number(width: int) -> None:
+    text = console_text(run_table(ALL), width)
+    for shown in ("0.9252 ± 0.0031", "385.4/400", "0.9271", "0.9991", "3000"):
+        assert shown in text
+    assert "…" not in text
+
+
+def test_names_are_not_read_as_markup() -> None:
+    text = console_text(run_table([record("[bold]x[/]", "active[svt]")]), width=120)
+    assert "[bold]x[/]" in text
+    assert "active[svt]" in text
+
+
+def test_a_terminal_without_unicode() -> None:
+    text = console_text(run_table([*ALL, record("pilze ☂")]), encoding="ascii")
+    assert "0.9252 +- 0.0031" in text
+    assert " inf" in text
+
+
+def test_what_did_not_finish_is_listed_after_the_table() -> None:
+    half = record("mushroom", "svt", 4.0, status="interrupted", message="Ctrl-C")
+    lines = console_text(run_table([*ALL, half]), width=200).splitlines()
+    hash_of = failed().config_hash
+    assert f"error: mushroom, bad, eps 1 ({hash_of}): it broke" in lines
+    table = lines[: lines.index(next(line for line in lines if line.startswith("eps is")))]
+    assert any("interrupted" in line for line in table)  # it has a row: some repeats were done
+    assert not any(re.search(r"\bbad\b", line) for line in table)
+
+
+def test_only_failures_is_a_list_without_a_table() -> None:
+    table = run_table([failed()])
+    assert "accuracy" not in console_text(table)
+    assert "it broke" in console_text(table)
+    assert table.to_markdown().startswith("- error: ")
+    assert "tabular" not in table.to_latex()
+
+
+def test_ceiling_and_status_only_where_they_say_something() -> None:
+    header = run_table([record()]).to_markdown().splitlines()[0]
+    assert (
+        header == "| dataset | mechanism | teachers | answered/asked | eps | eps_ex_post | accuracy ± ci95 |"
+    )
+
+
+def test_csv_has_everything_and_rounds_nothing() -> None:
+    text = run_table(ALL).to_csv()
+    header, *lines = csv.reader(io.StringIO(text))
+    assert all(len(line) == len(header) for line in lines)
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
+    assert [row["status"] for row in rows] == ["ok", "error", "ok", "ok", "ok"]
+    free = rows[3]
+    assert (free["eps"], free["accuracy"], free["ci95"]) == ("inf", "0.92519", "0.00314")
+    assert rows[0]["ci95"] == ""
+    assert rows[1]["message"] == "it broke"
+
+
+def test_markdown_rows_and_escaping() -> None:
+    text = run_table([record("a|b", "gaussian", math.inf, eps_ex_post=math.inf)]).to_markdown()
+    assert "| a\\|b | gaussian | 324 | 16.2/163 | ∞ | ∞ | 0.9252 ± 0.0031 |" in text.splitlines()
+    assert "not differentially private" in text
+
+
+def test_left_out_is_said() -> None:
+    table = run_table([record(), record()])
+    for text in (console_text(table), table.to_markdown(), table.to_latex()):
+        assert "1 earlier run of the same configuration and seed left out" in text
+
+
+def test_latex_is_escaped_and_regular() -> None:
+    names = ["my_data 50%", "[3] & #1", "a\\b^{c}~$", "*x*"]
+    text = run_table([*(record(name) for name in names), *ALL]).to_latex()
+    rows = latex_rows(text)
+    assert {len(row) for row in rows} == {8}
+    assert {row[0] for row in rows} >= {
+        r"my\_data 50\%",
+        r"{[}3] \& \#1",
+        r"a\textbackslash{}b\textasciicircum{}\{c\}\textasciitilde{}\$",
+        r"{*}x{*}",
+    }
+    assert r"\begin{tabular}{llrrrrrr}" in text
+    assert r"$\infty$" in text
+    assert r"0.9252 $\pm$ 0.0031" in text
+    assert r"$\varepsilon$" in text
+    order = [text.index(part) for part in (r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}")]
+    assert order == sorted(order)
+    for line in text.splitlines():
+        if not line.startswith("%"):
+            assert line.count("{") - line.count(r"\{") == line.count("}") - line.count(r"\}")
+    assert all(line.startswith("%") for line in text.splitlines() if "it broke" in line)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_latex_compiles(tmp_path: Path) -> None:
+    body = run_table([record("my_data 50%"), record("[3] & a\\b^{c}~$"), *ALL]).to_latex()
+    page = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n" + body + "\\end{document}\n"
+    (tmp_path / "t.tex").write_text(page, encoding="utf-8")
+    subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+
+
+# -- what tells runs apart, and averages
+
+
+def run(seed: int = 0, accuracy: Interval | None = None, **settings: Any) -> RunRecord:
+    """A run with settings by their dotted names."""
+    config: dict[str, Any] = {"teacher": {"estimator": "logistic"}, "seed": seed, "hydra": {"x": seed}}
+    for key, value in settings.items():
+        group, _, name = key.partition("__")
+        if name:
+            config.setdefault(group, {})[name] = value
+        else:
+            config[group] = value
+    return record(
+        config=config, seed=seed, accuracy=accuracy or Interval(0.9, 0.01, 3), eps=settings.get("eps", 1.0)
+    )
+
+
+def heads(table: Table) -> list[str]:
+    return [column.header for column in table.columns]
+
+
+BASE = ["teachers", "answered/asked", "eps", "eps_ex_post", "accuracy ± ci95"]
+
+
+def test_what_differs_has_a_column_and_nothing_else_has() -> None:
+    assert heads(run_table([run(0), run(1)])) == ["dataset", "mechanism", "seed", *BASE]
+    assert heads(run_table([run(eps=1.0), run(eps=2.0)])) == ["dataset", "mechanism", *BASE]
+    table = run_table([run(student__estimator="tree"), run(student__estimator="tree", student__depth=3)])
+    assert heads(table) == ["dataset", "mechanism", "student.depth", *BASE]  # set in one of two trees
+    assert [row[2] for row in table.cells] == ["3", "–"]
+    other = run(student__estimator="logistic", student__C=3)
+    assert heads(run_table([run(student__estimator="tree"), other])) == [
+        "dataset",
+        "mechanism",
+        "student",
+        *BASE,
+    ]
+    same = [run(x=1), run(x=1)]
+    for one, checksum in zip(same, "ab", strict=True):
+        one.provenance["dataset_checksum"] = checksum * 64
+    assert heads(run_table(same)) == ["dataset", "mechanism", "data", *BASE]
+    assert "seed" in run_table([run(0), run(1)]).to_csv().splitlines()[0].split(",")
+
+
+def test_a_terminal_names_what_does_not_fit() -> None:
+    many = {f"split__part{i}": i for i in range(9)}
+    table = run_table([run(**many), run(1, **dict.fromkeys(many, -1))], width=80)
+    text = console_text(table)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "In every run: dataset mushroom, mechanism svt, teachers 324." in " ".join(text.split())
+    named = re.search(r"They differ in these too: (.*?) \(", " ".join(text.split()))
+    assert named
+    shown = [table.columns[index].header for index in table.brief]
+    assert set(named[1].split(", ")) | set(shown) == set(heads(table)) - {"dataset", "mechanism", "teachers"}
+    assert "split.part8" in table.to_csv()
+
+
+def test_seeds_are_averaged_only_if_asked_and_then_over_all_repeats() -> None:
+    first, second = [0.8, 0.9, 0.85], [0.7, 0.75, 0.95, 0.9]
+    runs = [run(0, Interval.of(first)), run(1, Interval.of(second))]
+    assert len(run_table(runs).cells) == 2
+    table = run_table(runs, by=["mechanism"])
+    ours = table.records[0]
+    both = Interval.of(first + second)
+    assert (ours["runs"], ours["n_repeats"]) == (2, 7)
+    assert (ours["accuracy"], ours["ci95"]) == (pytest.approx(both.mean), pytest.approx(both.half_width))
+    assert "averaged over all their repeats" in table.note
+    mixed = run_table([*runs, run(0, eps=2.0)], by=["mechanism"])
+    assert mixed.records[0]["ci95"] is None
+    assert "Runs that differ in eps are averaged by their means, without an interval" in mixed.note
+    assert mixed.cells[0][heads(mixed).index("eps")] == "1 to 2"
+
+
+def test_what_did_not_finish_is_not_averaged() -> None:
+    half = run(1, Interval(0.1, 0.1, 3))
+    half = RunRecord(**{**vars(half), "status": "interrupted", "message": "Ctrl-C"})
+    table = run_table([run(0), half], by=["dataset"])
+    assert table.records[0]["runs"] == 1
+    assert any("Ctrl-C" in remark for remark in table.remarks)
+
+
+def test_a_pivot_has_a_column_a_value_in_their_order() -> None:
+    runs = [run(seed, Interval(0.5 + eps / 100, 0.01, 3), eps=eps) for seed in (0, 1) for eps in (10.0, 2.0)]
+    table = run_table(runs[:-1], pivot="eps")
+    assert heads(table) == ["dataset", "mechanism", "seed", "2", "10"]
+    assert [row[2:] for row in table.cells] == [
+        ["0", "0.5200 ± 0.0100", "0.6000 ± 0.0100"],
+        ["1", "–", "0.6000 ± 0.0100"],
+    ]
+    assert len(run_table(runs, by=["mechanism"], pivot="eps").cells) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"by": ["nope"]}, "--by: 'nope': no such setting of these runs; there are: dataset, mechanism,"),
+        ({"pivot": "nope"}, "--pivot: 'nope': no such setting of these runs; there are: .*seed"),
+        ({"by": ["eps"], "pivot": "eps"}, "--pivot eps: is among --by"),
+    ],
+)
+def test_keys_that_are_not_there_are_refused_with_those_that_are(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        run_table([run()], **given)
+    assert run_table([run()], by=["teacher.estimator"]).columns[0].header == "teacher"
+
+
+def test_runs_of_an_earlier_version_are_told_apart() -> None:
+    old = Interval(0.9, 0.01, 3, law="normal")
+    assert "1.96 s/sqrt(n)" in run_table([run(accuracy=old)]).note
+    both = run_table([run(accuracy=old), run(1)])
+    assert "Student's t" in both.note
+    assert "1 of the runs are of an earlier version: their ± is 1.96 s/sqrt(n)" in both.remarks
+
+
+def test_latex_fits_a_page() -> None:
+    text = run_table([run(seed) for seed in range(3)]).to_latex()
+    assert "In every row: dataset mushroom; mechanism svt; teachers 324;" in text
+    assert "adjustbox" not in text  # narrow without them
+    wide = run_table([run(seed, c__d=str(seed) * 80) for seed in range(3)]).to_latex()
+    assert r"\begin{adjustbox}{max width=\linewidth}" in wide
+    long = run_table([run(seed) for seed in range(41)]).to_latex()
+    assert long.count(r"\begin{longtable}") == long.count(r"\endhead") == 1
+    assert "tabular}" not in long
+
+
+def test_html_is_escaped() -> None:
+    text = run_table([record("<b>", "svt")]).to_html()
+    assert "<td>&lt;b&gt;</td>" in text
+    assert "not differentially private" in text

@@ -1,0 +1,94 @@
+"""Figures beside accuracy: against scikit-learn's own, with classes that are absent, and in the table."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, recall_score, roc_auc_score
+from sklearn.svm import LinearSVC
+
+from pate_cli import cli
+from pate_cli.report.runs import METRICS
+from pate_cli.students.metrics import measure
+
+NAMES = ("a", "b", "c")
+
+
+def _data(n_classes, n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=n)
+    return rng.normal(size=(n, 3)) + 0.7 * np.eye(3)[y], y
+
+
+def test_two_classes_agree_with_scikit_learn():
+    X, y = _data(2)
+    model = LogisticRegression().fit(X[:100], y[:100])
+    accuracy, found = measure(model, X[100:], y[100:], ("no", "yes"))
+    p, said, y = model.predict_proba(X[100:]), model.predict(X[100:]), y[100:]
+    assert accuracy == np.mean(said == y)
+    assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y, said))
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(y, p[:, 1]))
+    assert found["log_loss"] == pytest.approx(log_loss(y, p))
+    assert found["brier"] == pytest.approx(brier_score_loss(y, p[:, 1]))
+    recalls = recall_score(y, said, average=None)
+    assert [found["recall.no"], found["recall.yes"]] == pytest.approx(recalls.tolist())
+    assert set(METRICS) == {name for name in found if not name.startswith("recall.")}
+
+
+def test_three_classes_agree_with_scikit_learn():
+    X, y = _data(3)
+    model = LogisticRegression().fit(X[:100], y[:100])
+    _, found = measure(model, X[100:], y[100:], NAMES)
+    p = model.predict_proba(X[100:])
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(y[100:], p, multi_class="ovr"))
+    assert found["log_loss"] == pytest.approx(log_loss(y[100:], p))
+
+
+def test_scores_without_probabilities():
+    X, y = _data(2)
+    model = LinearSVC().fit(X, y)
+    _, found = measure(model, X, y, ("no", "yes"))
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(y, model.decision_function(X)))
+    assert "log_loss" not in found
+
+
+def test_a_class_the_student_has_never_seen_and_one_that_is_not_tested():
+    X, y = _data(3)
+    seen = LogisticRegression().fit(X[y > 0], y[y > 0])
+    _, found = measure(seen, X, y, NAMES)
+    assert found["recall.a"] == 0
+    assert 5 < found["log_loss"] < 35 * np.mean(y == 0) + 5
+    of_a = (0.5 + sum(roc_auc_score(y == k, seen.predict_proba(X)[:, k - 1]) for k in (1, 2))) / 3
+    assert found["roc_auc"] == pytest.approx(of_a)
+    _, found = measure(LogisticRegression().fit(X, y), X[y > 0], y[y > 0], NAMES)
+    assert "recall.a" not in found
+    assert 0.5 < found["roc_auc"] <= 1
+
+
+def test_one_class_alone_has_no_curve():
+    X, y = _data(2)
+    _, found = measure(LogisticRegression().fit(X, y), X[y == 1], y[y == 1], ("no", "yes"))
+    assert "roc_auc" not in found
+
+
+def test_the_table_shows_them_and_calls_a_student_by_its_name(tmp_path, monkeypatch, capsys):
+    """Where one class has most records, accuracy alone looks well."""
+    rng = np.random.default_rng(0)
+    rows = [f"{x:.3f},{'ill' if rng.random() < 0.1 else 'well'}" for x in rng.normal(size=900)]
+    (tmp_path / "people.csv").write_text("x,class\n" + "\n".join(rows) + "\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    data = ["dataset=csv", "dataset.path=people.csv", "dataset.target=class", "teacher.size=20"]
+    assert cli.main(["run", *data, "eps=1", "hydra.run.dir=out"]) == 0
+    said = capsys.readouterr().out
+    record = json.loads((tmp_path / "out" / "result.json").read_text())
+    share = record["diagnostics"]["majority_class"]
+    assert record["accuracy"]["mean"] <= share
+    assert "the student is no better than always saying the commonest class" in said
+    assert f"{share:.4f}" in said.splitlines()[3]
+    assert cli.main(["table", "out", "--metrics", "--format", "csv"]) == 0
+    (row,) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert set(METRICS) | {"recall.ill", "recall.well", "majority"} <= set(row)
+    assert float(row["balanced_accuracy"]) < 0.6
