@@ -10,21 +10,6 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_OTHERS = (
-    "teacher",
-    "student",
-    "mechanism",
-    "compute",
-    "split",
-    "delta",
-    "repeats",
-    "seed",
-    "release",
-    "purpose",
-    "cache",
-)
-_UNUSED = dict.fromkeys((*_OTHERS, "hydra"), "not used by pate ledger init, which takes a dataset alone")
-_UNUSED["eps"] = "here it is --eps, and --delta"
 _KINDS = {"open": "total", "raise": "total raised", "release": "charge", "files": "files written"}
 _ROWS = 10
 """Open rows shown without `--rows`."""
@@ -84,7 +69,6 @@ def _init(options: argparse.Namespace) -> int:
     from pate_cli.console import out
     from pate_cli.release import open_ledgers
 
-    composition.refuse_unused(options.overrides, _UNUSED)
     config = composition.compose(options.overrides, options.config_dir)
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)

@@ -453,10 +453,6 @@ def test_where_nothing_can_work_nothing_is_written(pate, argv):
         (["audit", "seed=1"], "seed=1: here it is --seed N"),
         (["audit", "dataset=mushroom"], "dataset=mushroom: pate audit loads no data"),
         (["audit", "teacher.size=10"], "teacher.size=10: here it is --teachers N"),
-        (
-            ["ledger", "init", "mechanism=svt", "--eps", "1", "--delta", "0"],
-            "mechanism=svt: not used by pate",
-        ),
     ],
 )
 def test_settings_that_a_command_does_not_use_are_refused(argv, said, tmp_path, monkeypatch, capsys):
