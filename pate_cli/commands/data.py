@@ -125,7 +125,7 @@ def _describe(options: argparse.Namespace) -> int:
 
     from pate_cli.checks import take
     from pate_cli.console import out
-    from pate_cli.datasets import schema
+    from pate_cli.datasets import inference, schema
     from pate_cli.datasets.options import Encoding, Separator
     from pate_cli.datasets.parquet import read_parquet
     from pate_cli.datasets.reading import CsvFormat, Table, read_csv
@@ -145,9 +145,9 @@ def _describe(options: argparse.Namespace) -> int:
     if options.target is not None and options.target not in columns:
         raise ConfigError("--target", options.target, f"a column of {options.file}: {', '.join(columns)}")
     words = [word.strip() for word in options.missing]
-    found = schema.infer(table, target=options.target, words=words, source=str(options.file))
+    found = inference.infer(table, target=options.target, words=words, source=str(options.file))
     if options.target is not None:
-        found = dataclasses.replace(found, classes=schema.labels_of(table, options.target))
+        found = dataclasses.replace(found, classes=inference.labels_of(table, options.target))
     shown = Shown("column", "kind", "", "missing", box=None, pad_edge=False)
     for name, column in found.columns.items():
         missing = "" if column.kind == "ignored" else "has a code" if column.missing else "none"
@@ -155,7 +155,7 @@ def _describe(options: argparse.Namespace) -> int:
     if found.classes is not None:
         shown.add_row(escape(options.target), "target", escape(one_line(", ".join(found.classes))), "")
     out().print(shown)
-    for remark in schema.remarks_on(table, found, words):
+    for remark in inference.remarks_on(table, found, words):
         out().print(remark, soft_wrap=True, markup=False)
     if options.output is None:
         out().print(

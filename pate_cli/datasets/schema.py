@@ -7,7 +7,6 @@ which are not used; whatever is made of private records is made by it alone.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,8 +23,17 @@ if TYPE_CHECKING:
 
     from pate_cli.datasets.reading import Table
 
-__all__ = ["Column", "Schema", "as_yaml", "infer", "labels_of", "looks_like_unit", "numbers", "read_schema"]
-__all__ += ["remarks_on"]
+__all__ = [
+    "MISSING",
+    "NEARLY_ALL",
+    "Column",
+    "Schema",
+    "as_yaml",
+    "not_a_number",
+    "numbers",
+    "read_schema",
+    "said",
+]
 
 MISSING = ("", "na", "n/a", "nan", "null", "?")
 """Cells that hold no number, in small letters."""
@@ -33,17 +41,7 @@ MISSING = ("", "na", "n/a", "nan", "null", "?")
 NEARLY_ALL = 0.9
 """Share of the cells of a column: as many numbers, and the others are taken for slips."""
 
-_FEWEST = 20
-"""Records from which on it is told whether values are all different."""
 
-_LONG, _WORDS = 40, 4
-_ID = re.compile(
-    r"(^|_)(id|ids|uid|uuid|guid|ssn|mrn|identifier|key|patient|person|customer|client|subject|member|user"
-    r"|account|household)(_?(id|no|nr|num|number|key|code))?$"
-)
-_DATE = re.compile(
-    r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([ T].*)?|\d{4}/\d\d?/\d\d?.*"
-)
 _KINDS = ("numeric", "category", "ignored")
 
 
@@ -233,31 +231,6 @@ def as_yaml(schema: Schema) -> str:
     return head + str(yaml.safe_dump(schema.plain(), sort_keys=False, allow_unicode=True, width=100))
 
 
-def labels_of(table: Table, target: str) -> list[str]:
-    """Labels of a public table."""
-    from pate_cli.datasets.labels import texts_of
-
-    values, found = numbers(table.frame[target], ())
-    if found.first is None:
-        return texts_of(np.unique(values[~np.isnan(values)]))
-    texts = {str(text).strip() for text in table.frame[target].cat.categories}
-    return sorted(text for text in texts if text.lower() not in MISSING)
-
-
-def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> list[str]:
-    """Say which cells of a public table are no numbers, in columns that are taken for numbers."""
-    said = []
-    for name in schema.of_kind("numeric"):
-        _, found = numbers(table.frame[name], words)
-        if found.first is not None:
-            held = str(table.frame[name].iloc[found.first])
-            said.append(
-                f"{table.place(found.first)}: {name!r} has {held!r}, the first of {found.n_others} cells"
-                " that are no numbers; they are missing by this schema"
-            )
-    return said
-
-
 def _read_column(name: str, given: object) -> Column:
     prefix = f"columns.{name}."
     if not isinstance(given, dict):
@@ -271,60 +244,6 @@ def _read_column(name: str, given: object) -> Column:
     if column.values is not None and len(set(column.values)) < len(column.values):
         raise ConfigError(f"{prefix}values", column.values, "categories that are all different")
     return column
-
-
-def infer(table: Table, *, target: str | None, words: Collection[str], source: str) -> Schema:
-    """Propose a schema for a table, from all of its records: only for public ones.
-
-    Parameters
-    ----------
-    table : Table
-    target : str or None
-    words : collection of str
-        As of `Schema.apply`.
-    source : str
-        Where it is from, for people.
-    """
-    names = [str(name) for name in table.frame.columns if name != target]
-    columns = {name: _inferred(name, table.frame[name], words, name in table.dates) for name in names}
-    return Schema(columns, source, target)
-
-
-def looks_like_unit(name: str) -> bool:
-    """Whether a column is named as one that says whose a record is."""
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower()
-    return bool(_ID.search(re.sub(r"[\s.\-]+", "_", spaced)))
-
-
-def _inferred(name: str, cells: pd.Series, words: Collection[str], date: bool) -> Column:
-    values, found = numbers(cells, words)
-    there = ~np.isnan(values)
-    n, distinct = len(cells), int(cells.nunique())
-    if distinct <= 1:
-        return Column("ignored", why="constant")
-    if looks_like_unit(name):
-        return Column("ignored", why="identifiers")
-    if found.n_numbers and found.n_numbers >= NEARLY_ALL * (n - found.n_missing):
-        held = values[there]
-        whole = bool((held == np.round(held)).all()) and len(held) == n
-        if whole and n >= _FEWEST and distinct == n and held.max() - held.min() == n - 1:
-            return Column("ignored", why="identifiers")  # a running number
-        low, high = float(held.min()), float(held.max())
-        if low == high:
-            return Column("ignored", why="constant")
-        return Column("numeric", low, high, missing=found.n_numbers < n)
-    texts = [str(text) for text in cells.cat.categories if _said(text, words)]
-    like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in texts)
-    if date or (texts and like_dates >= NEARLY_ALL * len(texts)):
-        return Column("ignored", why="dates")
-    length = float(np.mean([len(text) for text in texts])) if texts else 0.0
-    spaces = float(np.mean([text.count(" ") for text in texts])) if texts else 0.0
-    if distinct > 0.5 * n and n >= _FEWEST:
-        free = spaces >= _WORDS - 1 or length > _LONG
-        return Column("ignored", why="free text" if free else "identifiers")
-    if spaces >= _WORDS and length > _LONG:
-        return Column("ignored", why="free text")
-    return Column("category", values=texts, missing=len(texts) < len(cells.cat.categories))
 
 
 @dataclass(frozen=True)
@@ -357,7 +276,7 @@ def numbers(cells: pd.Series, words: Collection[str]) -> tuple[Any, Found]:
         return values, Found(len(values) - n_missing, n_missing, 0, None)
     # each text is looked at once, however often it occurs
     texts = pd.Series(cells.cat.categories, dtype=object).map(str)
-    missing = np.array([not _said(text, words, numeric=True) for text in texts], dtype=bool)
+    missing = np.array([not said(text, words, numeric=True) for text in texts], dtype=bool)
     each: Any = pd.to_numeric(texts.str.strip().mask(missing, ""), errors="coerce").to_numpy(
         dtype=np.float64, copy=True
     )
@@ -377,7 +296,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _said(text: str, words: Collection[str], *, numeric: bool = False) -> bool:
+def said(text: str, words: Collection[str], *, numeric: bool = False) -> bool:
     """Whether a cell holds a value."""
     plain = str(text).strip()
     return bool(plain) and plain not in words and not (numeric and plain.lower() in MISSING)
@@ -419,7 +338,7 @@ def _category(cells: pd.Series, column: Column, words: Collection[str]) -> Any:
     if not words and column.values is None:
         return cells.array
     keep = set(column.values or ())
-    names = [text if text in keep or _said(text, words) else "" for text in map(str, cells.cat.categories)]
+    names = [text if text in keep or said(text, words) else "" for text in map(str, cells.cat.categories)]
     found, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
     return pd.Categorical.from_codes(codes[cells.cat.codes.to_numpy()], pd.Index(found, dtype=object))
 

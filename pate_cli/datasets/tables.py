@@ -9,20 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pate_cli.datasets.inference import infer, looks_like_unit, remarks_on
 from pate_cli.datasets.labels import encode_parts
 from pate_cli.datasets.options import AUTO, TableOptions
 from pate_cli.datasets.reading import Table, check_target
-from pate_cli.datasets.schema import (
-    NEARLY_ALL,
-    Column,
-    Schema,
-    infer,
-    looks_like_unit,
-    not_a_number,
-    numbers,
-    read_schema,
-    remarks_on,
-)
+from pate_cli.datasets.schema import NEARLY_ALL, Column, Schema, not_a_number, numbers, read_schema
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray, Part
 
