@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import difflib
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.config.typed import check_number, first_line, in_quotes, unreadable
 from pate_cli.errors import ConfigError, DataError, InputError, shortened
 
 if TYPE_CHECKING:
-    from hydra.core.override_parser.types import Override
     from omegaconf import DictConfig
 
 __all__ = ["CommandLine", "chosen_directory", "compose", "compose_all", "conf_dir", "jobs", "packaged"]
@@ -32,9 +31,6 @@ _LAUNCHERS = {
     "submitit_local": "hydra-submitit-launcher submitit",
     "submitit_slurm": "hydra-submitit-launcher submitit",
 }
-_MOST_JOBS = 10_000
-"""All jobs of a sweep are checked before the first one is run."""
-
 _NOT_OURS = ("config_path", "config_name", "experimental_rerun")
 
 
@@ -188,75 +184,22 @@ def jobs(line: CommandLine) -> list[list[str]]:
         try:
             override = parser.parse_override(text)
         except (HydraException, ValueError) as error:  # the latter: more digits than Python reads
-            raise _unreadable(text, error) from error
+            raise unreadable(text, error) from error
         if not override.key_or_group:
             raise InputError(f"{text}: no key; accepted: KEY=VALUE")
         if override.key_or_group == "hydra.mode":
             raise InputError(f"{text}: not here; accepted: pate run -m for a sweep")
         if override.is_sweep_override() and not line.multirun:
-            one = _in_quotes(text)
+            one = in_quotes(text)
             raise InputError(f"{text}: several values need -m (pate run -m ...); one value: {one}")
         parsed.append(override)
     if not line.multirun:
         return [line.overrides]
-    _check_number(parsed)
+    check_number(parsed)
     try:
         return [job for batch in BasicSweeper.split_arguments(parsed, None) for job in batch]
     except HydraException as error:
-        raise InputError(_first_line(error)) from error
-
-
-def _unreadable(text: str, error: Exception) -> InputError:
-    """What is wrong with an override that Hydra's grammar does not have."""
-    key, _, value = text.partition("=")
-    if any(part.strip() == "" for part in value.split(",")) and "," in value:
-        why, hint = "nothing next to a comma", f"{key}={','.join(part for part in value.split(',') if part)}"
-    else:
-        why = _first_line(error)
-        hint = (
-            f"KEY=VALUE, or {_in_quotes(text)} for a value with special characters" if value else "KEY=VALUE"
-        )
-    return InputError(f"{shortened(text)}: cannot be read ({shortened(why)}); accepted: {shortened(hint)}")
-
-
-def _in_quotes(text: str) -> str:
-    key, _, value = text.partition("=")
-    return f"""'{key}="{value}"'"""
-
-
-def _check_number(parsed: Sequence[Override]) -> None:
-    """Refuse a sweep of no jobs, or of too many, before they are listed."""
-    from hydra.core.override_parser.types import ChoiceSweep, Glob, RangeSweep
-
-    count = 1.0
-    for override in parsed:
-        sweep: Any = override.value()
-        text, values = str(override.input_line), 1.0
-        if isinstance(sweep, Glob):
-            key = override.get_key_element()
-            raise InputError(f"{text}: no glob here; accepted: names, as in {key}=A,B")
-        if isinstance(sweep, RangeSweep) and override.is_sweep_override():
-            start, stop, step = (_float(x) for x in (sweep.start or 0, sweep.stop or 0, sweep.step))
-            if step == 0 or not all(math.isfinite(x) for x in (start, stop, step)):
-                accepted = "range(START,STOP,STEP), finite numbers, STEP not 0"
-                raise InputError(f"{shortened(text)}: without an end; accepted: {accepted}")
-            values = max(0.0, math.ceil((stop - start) / step))
-        elif isinstance(sweep, ChoiceSweep):
-            values = float(len(sweep.list))
-        if values == 0:
-            raise InputError(f"{text}: holds no value, so there is nothing to run")
-        count *= values
-        if count > _MOST_JOBS:
-            raise InputError(
-                f"{text}: makes a sweep of {count:.3g} jobs; accepted: at most {_MOST_JOBS:,} in one sweep"
-            )
-
-
-def _float(number: float) -> float:
-    try:
-        return float(number)
-    except OverflowError:  # a whole number that no float holds
-        return math.inf
+        raise InputError(first_line(error)) from error
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> dict[str, Any]:
@@ -415,7 +358,7 @@ def _explained(error: Exception, overrides: Sequence[str], config_dir: str | Non
     if key:
         return _unknown_key(key.group(1), overrides, config_dir)
     where = getattr(error, "full_key", None)
-    return InputError(f"{where}: {_first_line(error)}" if where else _first_line(error))
+    return InputError(f"{where}: {first_line(error)}" if where else first_line(error))
 
 
 def _unknown_key(key: str, overrides: Sequence[str], config_dir: str | None) -> InputError:
@@ -447,10 +390,3 @@ def _groups() -> list[str]:
 def _options(group: str, config_dir: str | None) -> str:
     places = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
     return ", ".join(sorted({path.stem for place in places for path in (place / group).glob("*.yaml")}))
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if not lines and isinstance(error.__cause__, Exception):
-        return _first_line(error.__cause__)
-    return lines[0] if lines else type(error).__name__

@@ -24,16 +24,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pate_cli import pipeline
 from pate_cli.config import RunConfig
-from pate_cli.engine.finished import Finished, Identity, Unit
+from pate_cli.engine.finished import Finished, Unit
 from pate_cli.engine.parallel import dask, local
 from pate_cli.engine.parallel.tasks import single_threaded
 from pate_cli.engine.progress import Advance
-from pate_cli.engine.votes import VoteStore, check_cache, to_keep
-from pate_cli.pipeline import Outcome, Part, Prepared, Streams, Trained
-from pate_cli.students import dump_student
+from pate_cli.engine.task import Done, Failure, Row, Shared, Task, do_some, do_task, do_whole, split_of_task
+from pate_cli.engine.votes import VoteStore, check_cache
+from pate_cli.pipeline import Part, Trained
 from pate_cli.teachers import watched
-from pate_cli.teachers.kept import KeptVotes
-from pate_cli.types import Split
 
 if TYPE_CHECKING:
     from pate_cli.engine.plan import Plan
@@ -55,74 +53,6 @@ _TICK = 0.1
 _Spread: TypeAlias = Callable[[Any, Any, Iterable[Any]], Iterator[tuple[Any, Any]]]
 """`local.spread` or `dask.Workers.spread`."""
 
-_Train: TypeAlias = Callable[[], Trained]
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """One configuration that is ready.
-
-    Attributes
-    ----------
-    name : str
-        Unique among the rows done together.
-    prepared : Prepared
-    identity : Identity
-    with_student : bool
-        Whether the student of the first repeat is wanted, too.
-    """
-
-    name: str
-    prepared: Prepared
-    identity: Identity
-    with_student: bool = False
-
-    @property
-    def repeats(self) -> int:
-        """How many there should be."""
-        return self.prepared.config.repeats
-
-    def wants_student(self, repeat: int) -> bool:
-        """Whether the student of a repeat is wanted."""
-        return self.with_student and repeat == 0
-
-    def found(self, store: Finished, repeat: int) -> Done | None:
-        """Find what an earlier run has finished; None if there is less than is wanted."""
-        found = store.find(self.identity, repeat, student=self.wants_student(repeat))
-        return found and Done(self.name, found[0], student=found[1])
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a repeat of a row gave no numbers."""
-
-    row: str
-    repeat: int
-    message: str
-
-
-@dataclass(frozen=True)
-class Done:
-    """What became of one repeat of one row.
-
-    Attributes
-    ----------
-    row : str
-    unit : Unit or None
-    failure : Failure or None
-        Why there is no unit.
-    votes : KeptVotes or None
-        With the last row of a task: what teachers left, if new. PRIVATE; for the scheduler alone.
-    student : bytes or None
-        The content of its file, where it is wanted.
-    """
-
-    row: str
-    unit: Unit | None = None
-    failure: Failure | None = None
-    votes: KeptVotes | None = None
-    student: bytes | None = None
-
 
 @dataclass(frozen=True)
 class Results:
@@ -137,29 +67,6 @@ class Results:
 
     units: dict[str, list[Unit]]
     failures: list[Failure] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Shared:
-    """What all tasks share: the rows by name, where units go (None: not for workers), what a failure is."""
-
-    rows: dict[str, Row]
-    store: Finished | None
-    strict: bool
-
-    def asking(self, task: _Task) -> list[Prepared]:
-        """Runs of a task with votes: private learners split for themselves, and have no use for teachers."""
-        runs = (self.rows[name].prepared for name in task.rows)
-        return [run for run in runs if run.plan.asks_votes]
-
-
-@dataclass(frozen=True)
-class _Task:
-    """One repeat of rows that share their teachers, and what those left, where that is known."""
-
-    repeat: int
-    rows: tuple[str, ...]
-    votes: KeptVotes | None = None
 
 
 def check_places(configs: Iterable[RunConfig]) -> None:
@@ -252,11 +159,11 @@ def do(
     advance(len(found), len(found), total)
     yield from found
     if tasks:
-        shared = _Shared({row.name: row for row in rows}, store, strict)
+        shared = Shared({row.name: row for row in rows}, store, strict)
         yield from _Work(shared, votes, advance, len(found), total).do(tasks)
 
 
-def _sorted_out(rows: Sequence[Row], store: Finished) -> tuple[list[Done], list[_Task]]:
+def _sorted_out(rows: Sequence[Row], store: Finished) -> tuple[list[Done], list[Task]]:
     """What is done already, and what is left: a repeat of all groups before the next repeat."""
     found, tasks = [], []
     for repeat in range(max((row.repeats for row in rows), default=0)):
@@ -268,14 +175,14 @@ def _sorted_out(rows: Sequence[Row], store: Finished) -> tuple[list[Done], list[
                     groups[pipeline.teaching_key(row.prepared.config)].append(row.name)
                 else:
                     found.append(done)
-        tasks += [_Task(repeat, tuple(names)) for names in groups.values()]
+        tasks += [Task(repeat, tuple(names)) for names in groups.values()]
     return found, tasks
 
 
 class _Work:
     """Doing the tasks of one command: where, and what becomes of what comes back."""
 
-    def __init__(self, shared: _Shared, votes: VoteStore, advance: Advance, found: int, total: int) -> None:
+    def __init__(self, shared: Shared, votes: VoteStore, advance: Advance, found: int, total: int) -> None:
         self._shared = shared
         self._votes = votes
         self._advance = advance
@@ -283,7 +190,7 @@ class _Work:
         self._done = found
         self._told = 0.0
 
-    def do(self, tasks: Sequence[_Task]) -> Generator[Done, None, None]:
+    def do(self, tasks: Sequence[Task]) -> Generator[Done, None, None]:
         """Do all tasks where `compute` says."""
         left = [self._recalled(task) for task in tasks]
         compute = next(iter(self._shared.rows.values())).prepared.config.compute
@@ -301,7 +208,7 @@ class _Work:
             spread = partial(local.spread, workers=workers)
             yield from self._elsewhere(self._shared, left, spread, workers, by_teachers=by_teachers)
 
-    def _here(self, left: list[_Task], workers: int) -> Generator[Done, None, bool]:
+    def _here(self, left: list[Task], workers: int) -> Generator[Done, None, bool]:
         """Do tasks in this process, taking them off `left`, until several processes are sooner done.
 
         Returns
@@ -319,7 +226,7 @@ class _Work:
                     train, long = self._first_teachers(task, len(left), workers)
                     if long:
                         return len(left) < workers
-                yield from self._received(task, _do(self._shared, task, train, started))
+                yield from self._received(task, do_task(self._shared, task, train, started))
             left.pop(0)
             seconds.append(time.perf_counter() - started)
             if len(seconds) == 1 and seconds[0] < _START:  # a first task imports things
@@ -330,7 +237,9 @@ class _Work:
                 break
         return False
 
-    def _first_teachers(self, task: _Task, n_left: int, workers: int) -> tuple[_Train | None, bool]:
+    def _first_teachers(
+        self, task: Task, n_left: int, workers: int
+    ) -> tuple[Callable[[], Trained] | None, bool]:
         """Train teachers of a task slice by slice: all, unless the clock says that it would take long.
 
         Returns
@@ -344,8 +253,8 @@ class _Work:
         if task.votes is not None or not asking:
             return None, False
         run, parts, done, spent = asking[0], list[Part](), 0, 0.0
-        with contextlib.suppress(Exception):  # `_do` meets it again, and says it
-            split = _split(run, task)
+        with contextlib.suppress(Exception):  # `do_task` meets it again, and says it
+            split = split_of_task(run, task)
             n = run.n_teachers
             size = -(-n // _SLICES)
             while done < n:
@@ -364,18 +273,18 @@ class _Work:
         return None, False
 
     def _elsewhere(
-        self, shared: _Shared, left: Sequence[_Task], spread: _Spread, workers: int, *, by_teachers: bool
+        self, shared: Shared, left: Sequence[Task], spread: _Spread, workers: int, *, by_teachers: bool
     ) -> Generator[Done, None, None]:
         """Spread tasks over workers, or the teachers of each task that is made of votes nobody has."""
         parted = [task for task in left if by_teachers and task.votes is None and shared.asking(task)]
         whole = [task for task in left if task not in parted]
-        for task, results in spread(_do_whole, shared, whole) if whole else ():
+        for task, results in spread(do_whole, shared, whole) if whole else ():
             yield from self._received(task, results, written=shared.store is not None)
         if parted:
             yield from self._by_teachers(shared, parted, spread, workers)
 
     def _by_teachers(
-        self, shared: _Shared, tasks: Sequence[_Task], spread: _Spread, workers: int
+        self, shared: Shared, tasks: Sequence[Task], spread: _Spread, workers: int
     ) -> Generator[Done, None, None]:
         """Spread the teachers of each task; its rows are done here once all have voted."""
         started = time.perf_counter()
@@ -383,17 +292,17 @@ class _Work:
             task: _cuts(shared.asking(task)[0].n_teachers, 2 * -(-workers // len(tasks))) for task in tasks
         }
         items = [(task, *cut) for task in tasks for cut in cuts[task]]
-        gathered: dict[_Task, list[Part]] = {task: [] for task in tasks}
-        for (task, *_), part in spread(_do_some, shared, items):
+        gathered: dict[Task, list[Part]] = {task: [] for task in tasks}
+        for (task, *_), part in spread(do_some, shared, items):
             gathered[task].append(part)
             self._tell(sum(len(parts) / len(cuts[task]) for task, parts in gathered.items()))
             if len(gathered[task]) == len(cuts[task]):
                 run = shared.asking(task)[0]
-                train = partial(pipeline.join, run, _split(run, task), gathered.pop(task))
+                train = partial(pipeline.join, run, split_of_task(run, task), gathered.pop(task))
                 with single_threaded():
-                    yield from self._received(task, _do(self._shared, task, train, started))
+                    yield from self._received(task, do_task(self._shared, task, train, started))
 
-    def _received(self, task: _Task, results: Iterable[Done], *, written: bool = True) -> Iterator[Done]:
+    def _received(self, task: Task, results: Iterable[Done], *, written: bool = True) -> Iterator[Done]:
         """Keep what is not kept yet, and count."""
         for done in results:
             if done.votes is not None:
@@ -404,7 +313,7 @@ class _Work:
             self._tell(0)
             yield replace(done, votes=None)
 
-    def _recalled(self, task: _Task) -> _Task:
+    def _recalled(self, task: Task) -> Task:
         asking = self._shared.asking(task)
         return replace(task, votes=self._votes.recall(asking[0], task.repeat)) if asking else task
 
@@ -418,83 +327,7 @@ class _Work:
         self._advance(self._done + more, self._found, self._total)
 
 
-def _do_whole(shared: _Shared, task: _Task) -> list[Done]:
-    return list(_do(shared, task))
-
-
-def _do_some(shared: _Shared, item: tuple[_Task, int, int]) -> Part:
-    task, first, last = item
-    return pipeline.train_part(shared.asking(task)[0], task.repeat, range(first, last))
-
-
-def _do(
-    shared: _Shared, task: _Task, train: _Train | None = None, started: float | None = None
-) -> Iterator[Done]:
-    """Do the rows of one task, keeping each.
-
-    Parameters
-    ----------
-    shared : _Shared
-    task : _Task
-    train : callable, optional
-        Gives what the teachers leave, where that is done already.
-    started : float, optional
-        When the work on this task began, by `time.perf_counter`.
-    """
-    started = time.perf_counter() if started is None else started
-    asking = shared.asking(task)
-    try:
-        for name in task.rows:  # a worker imports learners for itself, perhaps later than we did
-            shared.rows[name].identity.check()
-        trained = None
-        if asking:
-            trained = train() if train else pipeline.train(asking[0], task.repeat, task.votes)
-    except Exception as error:  # without votes there is no row
-        if shared.strict:
-            raise
-        yield from (Done(name, failure=Failure(name, task.repeat, _said(error))) for name in task.rows)
-        return
-    taken = time.perf_counter() - started
-    known = -1 if task.votes is None else len(task.votes.ceilings)
-    for name in task.rows:
-        row, unit, student, failure = shared.rows[name], None, None, None
-        try:
-            outcome = pipeline.run_repeat(row.prepared, task.repeat, trained)
-            student = _student(row.prepared, outcome) if row.wants_student(task.repeat) else None
-            unit = Unit.of(outcome, taken + outcome.result.seconds, student)
-            row.identity.check()  # what is imported within a fit, too, is what its name says
-        except Exception as error:  # this row cannot; the others may
-            if shared.strict:
-                raise
-            unit, failure = None, Failure(name, task.repeat, _said(error))
-        if unit is not None and shared.store is not None:
-            shared.store.write(row.identity, unit, student)  # a full disk stops everything
-        new = trained is not None and name == task.rows[-1] and len(trained.ceilings) > known
-        yield Done(name, unit, failure, to_keep(trained) if new and trained else None, student)
-
-
-def _split(run: Prepared, task: _Task) -> Split:
-    return pipeline.split_of(run, Streams.of(run.config.seed, task.repeat))
-
-
-def _student(run: Prepared, outcome: Outcome) -> bytes:
-    """Content of the file of a student."""
-    guarantee = run.plan.guarantee
-    return dump_student(
-        outcome.student,
-        classes=run.dataset.classes,
-        n_features=getattr(outcome.student, "n_features_in_", run.dataset.n_features),
-        encoder=outcome.encoder,
-        meta={"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
-    )
-
-
 def _cuts(n: int, parts: int) -> list[tuple[int, int]]:
     """Cut 0 .. n-1 into nearly equal runs, as (first, last + 1)."""
     parts = min(n, parts)
     return list(pairwise(n * k // parts for k in range(parts + 1)))
-
-
-def _said(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return text if type(error).__module__ == "pate_cli.errors" else f"{type(error).__name__}: {text}"

@@ -17,6 +17,7 @@ from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, p
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.mechanisms.score_calibration import NewtonStep
 from pate_cli.mechanisms.score_directions import PublicDirections, direction_weights, enough_points
+from pate_cli.mechanisms.score_shrinkage import shrunk, shrunk_constant
 from pate_cli.privacy.discrete import vector_mu, vector_sigma
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.noise import Noise
@@ -42,7 +43,6 @@ _SENSITIVITY_OF_SHARES = math.sqrt(2.0)
 _MOST = 2.0**53  # integers below it are exact in floating point
 _REACH = 64.0  # standard deviations of the noise that stay below it
 _LAST = 3  # steps of the calibration after all rounds
-_AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 _NOTHING = 1e-12  # standard deviation of a function below which it is none
 _ROWS = 4096  # records at a time: a constant
 
@@ -342,46 +342,6 @@ class IntegerScoreBoostingPlan(ScoreBoostingPlan):
         unit = teachers.unit_of(self.n_teachers)
         sigma = vector_sigma(self.sensitivity / unit, self.mu_sum)
         return unit * noise.gaussian(sigma, total.size).reshape(total.shape)
-
-
-def shrunk(means: FloatArray, noise: float, weights: FloatArray, variances: FloatArray) -> FloatArray:
-    """Turn noisy means of unit vectors into coefficients: the posterior mean of a Gaussian process.
-
-    A coefficient of the function is a mean divided by its direction's weight, with noise of a variance
-    that is known; its prior variance is `variances` times an amplitude, which maximises the evidence.
-
-    Parameters
-    ----------
-    means : ndarray of shape (r, q)
-        For several classes their mean over classes is taken out: exact ones have none.
-    noise : float
-        Standard deviation of the noise on each of them.
-    weights, variances : ndarray of shape (r,)
-
-    Returns
-    -------
-    ndarray of shape (r, q)
-    """
-    q = means.shape[1]
-    if q > 1:
-        means = means - means.mean(axis=1, keepdims=True)
-    seen = means / weights[:, None]
-    known = ((noise / weights) ** 2 * (1.0 if q == 1 else 1 - 1 / q))[:, None]
-    prior = variances[:, None]
-    total = _AMPLITUDES[:, None, None] * prior + known
-    evidence = -0.5 * (seen**2 / total + np.log(total)).sum(axis=(1, 2))
-    prior = prior * _AMPLITUDES[evidence.argmax()]
-    found: FloatArray = seen * prior / (prior + known)
-    return found
-
-
-def shrunk_constant(means: FloatArray, noise: float) -> FloatArray:
-    """Shrink the mean over points of noisy shares, less that over classes, by what noise makes of it."""
-    n_points, q = means.shape
-    constant = means.mean(axis=0) - means.mean()
-    chance = noise**2 * (1 - 1 / q) / n_points
-    found: FloatArray = constant * max(0.0, 1 - chance / max(float((constant**2).mean()), 1e-300))
-    return found
 
 
 class Function(NamedTuple):

@@ -121,14 +121,14 @@ def test_long_repeats_are_spread_once_one_is_done(monkeypatch, spread, clock, un
     slow(monkeypatch, clock, repeat=3, teacher=0)
     told = []
     assert numbers(units("repeats=5", advance=lambda *counts: told.append(counts))) == expected
-    assert sent(spread) == [("_do_whole", [1, 2, 3, 4])]
+    assert sent(spread) == [("do_whole", [1, 2, 3, 4])]
     assert [done for done, *_ in told] == [0, 1, 2, 3, 4, 5]
 
 
 def test_long_teachers_are_seen_within_the_first_repeat(monkeypatch, spread, clock, units):
     slow(monkeypatch, clock, repeat=0, teacher=0.2)  # 40 teachers: 8 s a repeat
     units("repeats=5")
-    assert sent(spread) == [("_do_whole", [0, 1, 2, 3, 4])]
+    assert sent(spread) == [("do_whole", [0, 1, 2, 3, 4])]
 
 
 def test_a_slow_first_teacher_alone_decides_nothing(monkeypatch, spread, clock, units):
@@ -149,7 +149,7 @@ def test_teachers_are_spread_where_repeats_are_few(monkeypatch, spread, clock, m
     slow(monkeypatch, clock, repeat=0, teacher=0.2)
     assert numbers(units(*overrides)) == expected
     ((task, items),) = spread
-    assert task == "_do_some"
+    assert task == "do_some"
     for repeat in (0, 1):  # every teacher once
         mine = sorted((first, last) for task, first, last in items if task.repeat == repeat)
         assert len(mine) == 4
@@ -172,7 +172,7 @@ def test_a_learner_that_fails_on_every_part_is_told_wherever_it_is_trained(monke
 
 def test_as_many_workers_as_asked_work_at_once(spread, units):
     units("repeats=3", "compute.workers=3")
-    assert sent(spread) == [("_do_whole", [0, 1, 2])]
+    assert sent(spread) == [("do_whole", [0, 1, 2])]
 
 
 @pytest.mark.parametrize("workers", [["compute.workers=1"], []])

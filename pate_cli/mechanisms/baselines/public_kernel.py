@@ -29,7 +29,7 @@ from pate_cli.mechanisms.baselines.public_features import (
     PublicFeatures,
     model_bytes,
 )
-from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
+from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities, speed_of
 from pate_cli.mechanisms.protocol import NumbersTable, Plan, SampledAttack, no_answers
 from pate_cli.privacy.discrete import calibrate_vector_sigma
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
@@ -189,7 +189,7 @@ class PublicKernelPlan(Plan):
             counted = f"{time:.3g} are where learning and noise balance, between {_STEPS[0]} and {_STEPS[1]}"
         else:
             counted = "with the Hessian of the public points, few do"
-        size = f"{8 * _speed(self.n_classes) * min(1.0, time / steps):.3g} / curvature"
+        size = f"{8 * speed_of(self.n_classes) * min(1.0, time / steps):.3g} / curvature"
         length = f"momentum {self.momentum_for(p):.3g}, from the time that the steps have to cover"
         return [
             ("columns", columns, f"learned from {m} public points; any record is bounded"),
@@ -236,7 +236,7 @@ class PublicKernelPlan(Plan):
         """Steps that the rule asks for before it bounds them."""
         one = calibrate_sigma(self.eps, self.delta, 1, 2.0)
         drowned = one * math.sqrt(dimension * self.columns) / self.n
-        return _TIME / (_speed(self.n_classes) * drowned) if drowned else math.inf
+        return _TIME / (speed_of(self.n_classes) * drowned) if drowned else math.inf
 
     def momentum_for(self, dimension: int) -> float:
         """Share of a step that the next one repeats: a step goes on as far as the steps left out would."""
@@ -327,7 +327,7 @@ class PublicKernelPlan(Plan):
         curvature = float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])
         p = known.shape[1]
         # where the rule asks for fewer steps than are taken, they are shorter
-        rate = 8 * _speed(self.n_classes) / curvature * min(1.0, self._time(p) / self.steps_for(p))
+        rate = 8 * speed_of(self.n_classes) / curvature * min(1.0, self._time(p) / self.steps_for(p))
         return lambda gradient, theta: rate * gradient
 
     def _newton(self, known: FloatArray) -> Any:
@@ -445,8 +445,3 @@ def plan_public_kernel(
 def _blocks(n: int) -> Iterator[slice]:
     """Rows at a time, as many in each whatever the records are."""
     return (slice(first, first + _ROWS) for first in range(0, n, _ROWS))
-
-
-def _speed(n_classes: int) -> float:
-    """Size of a step against that for two classes: the loss is flatter for two than for four or more."""
-    return 1.0 if n_classes == 2 else min(n_classes / 4, 1.0)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from pate_cli.mechanisms.baselines.public_features import UNIT, PublicFeatures
 from pate_cli.types import FloatArray
 
-__all__ = ["PublicKernelClassifier", "probabilities"]
+__all__ = ["PublicKernelClassifier", "probabilities", "speed_of"]
 
 _BLOCK = 4096
 
@@ -77,3 +77,8 @@ def probabilities(scores: FloatArray) -> FloatArray:
 
     found: FloatArray = expit(scores) if scores.shape[-1] == 1 else softmax(scores, axis=-1)
     return found
+
+
+def speed_of(n_classes: int) -> float:
+    """Size of a step against that for two classes: the loss is flatter for two than for four or more."""
+    return 1.0 if n_classes == 2 else min(n_classes / 4, 1.0)

@@ -1,0 +1,79 @@
+"""What is wrong with an override as it was typed: its text, and the numbers in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.errors import InputError, shortened
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+__all__ = ["check_number", "first_line", "in_quotes", "unreadable"]
+
+_MOST_JOBS = 10_000
+"""All jobs of a sweep are checked before the first one is run."""
+
+
+def unreadable(text: str, error: Exception) -> InputError:
+    """What is wrong with an override that Hydra's grammar does not have."""
+    key, _, value = text.partition("=")
+    if any(part.strip() == "" for part in value.split(",")) and "," in value:
+        why, hint = "nothing next to a comma", f"{key}={','.join(part for part in value.split(',') if part)}"
+    else:
+        why = first_line(error)
+        hint = (
+            f"KEY=VALUE, or {in_quotes(text)} for a value with special characters" if value else "KEY=VALUE"
+        )
+    return InputError(f"{shortened(text)}: cannot be read ({shortened(why)}); accepted: {shortened(hint)}")
+
+
+def in_quotes(text: str) -> str:
+    """Write an override for the shell, its value in quotes."""
+    key, _, value = text.partition("=")
+    return f"""'{key}="{value}"'"""
+
+
+def check_number(parsed: Sequence[Override]) -> None:
+    """Refuse a sweep of no jobs, or of too many, before they are listed."""
+    from hydra.core.override_parser.types import ChoiceSweep, Glob, RangeSweep
+
+    count = 1.0
+    for override in parsed:
+        sweep: Any = override.value()
+        text, values = str(override.input_line), 1.0
+        if isinstance(sweep, Glob):
+            key = override.get_key_element()
+            raise InputError(f"{text}: no glob here; accepted: names, as in {key}=A,B")
+        if isinstance(sweep, RangeSweep) and override.is_sweep_override():
+            start, stop, step = (_float(x) for x in (sweep.start or 0, sweep.stop or 0, sweep.step))
+            if step == 0 or not all(math.isfinite(x) for x in (start, stop, step)):
+                accepted = "range(START,STOP,STEP), finite numbers, STEP not 0"
+                raise InputError(f"{shortened(text)}: without an end; accepted: {accepted}")
+            values = max(0.0, math.ceil((stop - start) / step))
+        elif isinstance(sweep, ChoiceSweep):
+            values = float(len(sweep.list))
+        if values == 0:
+            raise InputError(f"{text}: holds no value, so there is nothing to run")
+        count *= values
+        if count > _MOST_JOBS:
+            raise InputError(
+                f"{text}: makes a sweep of {count:.3g} jobs; accepted: at most {_MOST_JOBS:,} in one sweep"
+            )
+
+
+def _float(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # a whole number that no float holds
+        return math.inf
+
+
+def first_line(error: Exception) -> str:
+    """Give the first line of what an error says, or of its cause, or its name."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines and isinstance(error.__cause__, Exception):
+        return first_line(error.__cause__)
+    return lines[0] if lines else type(error).__name__

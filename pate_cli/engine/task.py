@@ -1,0 +1,185 @@
+"""One task, in this process or a worker: a repeat of the rows that share their teachers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pate_cli import pipeline
+from pate_cli.engine.finished import Finished, Identity, Unit
+from pate_cli.engine.votes import to_keep
+from pate_cli.pipeline import Outcome, Part, Prepared, Streams, Trained
+from pate_cli.students import dump_student
+from pate_cli.teachers.kept import KeptVotes
+from pate_cli.types import Split
+
+__all__ = ["Done", "Failure", "Row", "Shared", "Task", "do_some", "do_task", "do_whole", "split_of_task"]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One configuration that is ready.
+
+    Attributes
+    ----------
+    name : str
+        Unique among the rows done together.
+    prepared : Prepared
+    identity : Identity
+    with_student : bool
+        Whether the student of the first repeat is wanted, too.
+    """
+
+    name: str
+    prepared: Prepared
+    identity: Identity
+    with_student: bool = False
+
+    @property
+    def repeats(self) -> int:
+        """How many there should be."""
+        return self.prepared.config.repeats
+
+    def wants_student(self, repeat: int) -> bool:
+        """Whether the student of a repeat is wanted."""
+        return self.with_student and repeat == 0
+
+    def found(self, store: Finished, repeat: int) -> Done | None:
+        """Find what an earlier run has finished; None if there is less than is wanted."""
+        found = store.find(self.identity, repeat, student=self.wants_student(repeat))
+        return found and Done(self.name, found[0], student=found[1])
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a repeat of a row gave no numbers."""
+
+    row: str
+    repeat: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of one repeat of one row.
+
+    Attributes
+    ----------
+    row : str
+    unit : Unit or None
+    failure : Failure or None
+        Why there is no unit.
+    votes : KeptVotes or None
+        With the last row of a task: what teachers left, if new. PRIVATE; for the scheduler alone.
+    student : bytes or None
+        The content of its file, where it is wanted.
+    """
+
+    row: str
+    unit: Unit | None = None
+    failure: Failure | None = None
+    votes: KeptVotes | None = None
+    student: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all tasks share: the rows by name, where units go (None: not for workers), what a failure is."""
+
+    rows: dict[str, Row]
+    store: Finished | None
+    strict: bool
+
+    def asking(self, task: Task) -> list[Prepared]:
+        """Runs of a task with votes: private learners split for themselves, and have no use for teachers."""
+        runs = (self.rows[name].prepared for name in task.rows)
+        return [run for run in runs if run.plan.asks_votes]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One repeat of rows that share their teachers, and what those left, where that is known."""
+
+    repeat: int
+    rows: tuple[str, ...]
+    votes: KeptVotes | None = None
+
+
+def do_whole(shared: Shared, task: Task) -> list[Done]:
+    """Do the rows of one task, for a worker that sends back all at once."""
+    return list(do_task(shared, task))
+
+
+def do_some(shared: Shared, item: tuple[Task, int, int]) -> Part:
+    """Train the teachers first .. last - 1 of a task."""
+    task, first, last = item
+    return pipeline.train_part(shared.asking(task)[0], task.repeat, range(first, last))
+
+
+def do_task(
+    shared: Shared, task: Task, train: Callable[[], Trained] | None = None, started: float | None = None
+) -> Iterator[Done]:
+    """Do the rows of one task, keeping each.
+
+    Parameters
+    ----------
+    shared : Shared
+    task : Task
+    train : callable, optional
+        Gives what the teachers leave, where that is done already.
+    started : float, optional
+        When the work on this task began, by `time.perf_counter`.
+    """
+    started = time.perf_counter() if started is None else started
+    asking = shared.asking(task)
+    try:
+        for name in task.rows:  # a worker imports learners for itself, perhaps later than we did
+            shared.rows[name].identity.check()
+        trained = None
+        if asking:
+            trained = train() if train else pipeline.train(asking[0], task.repeat, task.votes)
+    except Exception as error:  # without votes there is no row
+        if shared.strict:
+            raise
+        yield from (Done(name, failure=Failure(name, task.repeat, _said(error))) for name in task.rows)
+        return
+    taken = time.perf_counter() - started
+    known = -1 if task.votes is None else len(task.votes.ceilings)
+    for name in task.rows:
+        row, unit, student, failure = shared.rows[name], None, None, None
+        try:
+            outcome = pipeline.run_repeat(row.prepared, task.repeat, trained)
+            student = _student(row.prepared, outcome) if row.wants_student(task.repeat) else None
+            unit = Unit.of(outcome, taken + outcome.result.seconds, student)
+            row.identity.check()  # what is imported within a fit, too, is what its name says
+        except Exception as error:  # this row cannot; the others may
+            if shared.strict:
+                raise
+            unit, failure = None, Failure(name, task.repeat, _said(error))
+        if unit is not None and shared.store is not None:
+            shared.store.write(row.identity, unit, student)  # a full disk stops everything
+        new = trained is not None and name == task.rows[-1] and len(trained.ceilings) > known
+        yield Done(name, unit, failure, to_keep(trained) if new and trained else None, student)
+
+
+def split_of_task(run: Prepared, task: Task) -> Split:
+    """Split the data of a run as its teachers do in this repeat."""
+    return pipeline.split_of(run, Streams.of(run.config.seed, task.repeat))
+
+
+def _student(run: Prepared, outcome: Outcome) -> bytes:
+    """Content of the file of a student."""
+    guarantee = run.plan.guarantee
+    return dump_student(
+        outcome.student,
+        classes=run.dataset.classes,
+        n_features=getattr(outcome.student, "n_features_in_", run.dataset.n_features),
+        encoder=outcome.encoder,
+        meta={"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
+    )
+
+
+def _said(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if type(error).__module__ == "pate_cli.errors" else f"{type(error).__name__}: {text}"
