@@ -169,7 +169,7 @@ LIU = [*SVT, "mechanism.calibration=liu2021", "mechanism.cutoff=1"]
     ids=lambda value: value.__name__ if callable(value) else " ".join(value),
 )
 def test_a_seeded_bug_is_caught(bug, argv, monkeypatch, capsys):
-    line = ["--runs", "40000", "--queries", "50", "--confidence", str(SURE), *argv]
+    line = ["--runs", "20000", "--queries", "50", "--confidence", str(SURE), *argv]
     assert main(line) == 0
     assert "no violation found" in capsys.readouterr().out
     bug(monkeypatch)
@@ -213,7 +213,7 @@ def test_each_form_of_tight_stays_below_its_claim(eps, make, kind):
 def test_each_calibration_stays_below_its_claim(rule, n_classes):
     for eps, delta, cutoff in ((1.0, 1e-5, 2), (4.0, 0.1, 7)):
         mechanism = plan_svt(eps, delta, 40, 10_000, rule=rule, cutoff=cutoff)
-        assert worst(mechanism, n_classes, runs=20_000) <= eps
+        assert worst(mechanism, n_classes, runs=10_000) <= eps
 
 
 def test_bound_for_tight_at_one_unstable_answer_is_within_a_factor_of_2():
