@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# one more than there are cores: some tests wait, for a kill or a cluster
+TESTERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help run test claims lint bench clean
@@ -14,7 +16,7 @@ run: $(VENV)/.run ## set everything up, then run the main job on the embedded da
 	$(BIN)/pate run mechanism=svt eps=1.0
 
 test: $(VENV)/.dev ## set everything up, then run the tests
-	$(BIN)/python -m pytest -n auto --dist worksteal -rs
+	$(BIN)/python -m pytest -n $(TESTERS) --dist worksteal -rs
 
 claims: $(VENV)/.dev ## run the commands of README.md and docs/ at full length, and compare their numbers (minutes)
 	$(BIN)/python -m pytest -m claims -rs tests/docs

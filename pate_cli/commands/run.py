@@ -192,7 +192,7 @@ def _hydra(argv: Sequence[str], command: Sequence[str], store: Finished) -> None
     sys.argv = ["pate", *argv]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
-        with composition.composed_once():
+        with composition.composed_once(argv):
             hydra.main(version_base="1.3", config_path=str(composition.conf_dir()), config_name="config")(
                 job
             )()

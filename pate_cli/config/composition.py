@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import difflib
+import os
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -142,10 +145,21 @@ def refuse_unused(given: Sequence[str], unused: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def composed_once() -> Iterator[None]:
-    """Spare Hydra's sweeper a rehearsal of every job, where all have been composed by now."""
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+def composed_once(given: Sequence[str]) -> Iterator[None]:
+    """Spare Hydra what was done by now: a rehearsal of every job, and of one to see whether it is a sweep.
 
+    Parameters
+    ----------
+    given : sequence of str
+        What Hydra is called with. Where it may hold a mode (`hydra.mode`, files of the user's) it is asked.
+    """
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra._internal.hydra import Hydra
+
+    hydra_class: Any = Hydra
+    ask = hydra_class.get_mode
+    if not any(text.startswith(("hydra.mode", "--config-dir", "-cd", "--experimental")) for text in given):
+        hydra_class.get_mode = lambda *_, **__: None
     sweeper_class: Any = BasicSweeper
     rehearse = sweeper_class.validate_batch_is_legal
 
@@ -158,6 +172,7 @@ def composed_once() -> Iterator[None]:
         yield
     finally:
         sweeper_class.validate_batch_is_legal = rehearse
+        hydra_class.get_mode = ask
 
 
 def quoted(text: str) -> str:
@@ -266,12 +281,23 @@ def _compose(overrides: Sequence[str], config_dir: str | None) -> tuple[dict[str
 
 
 def _composed(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    """Compose, unless it is what was composed last; not to be changed, only copied."""
+    files = sorted(Path(config_dir).rglob("*.yaml")) if config_dir else []
+    try:
+        state = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
+    except OSError:  # which composing says better
+        state = [("", time.monotonic_ns(), 0)]
+    return _compose_new(tuple(overrides), config_dir, os.getcwd(), tuple(state))
+
+
+@lru_cache(maxsize=1)
+def _compose_new(given: tuple[str, ...], config_dir: str | None, cwd: str, state: Any) -> DictConfig:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
 
     extra = [f"hydra.searchpath=[{quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []
-    with _told(overrides, config_dir), initialize_config_dir(str(conf_dir()), version_base="1.3"):
-        return hydra_compose("config", [*overrides, *extra], return_hydra_config=True)
+    with _told(given, config_dir), initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        return hydra_compose("config", [*given, *extra], return_hydra_config=True)
 
 
 @contextmanager
