@@ -76,7 +76,7 @@ MECHANISMS = sorted(path.stem for path in Path(__file__).parents[2].glob("conf/m
     "override", [*MECHANISMS, "svt mechanism.cutoff=private", "realizable_to_agnostic mechanism.inner=svt"]
 )
 def test_every_mechanism_can_be_attacked(override, capsys):
-    runs = 40 if override == "score_boosting" else 200  # each run of it learns
+    runs = 100 if override == "score_boosting" else 200  # each run of it learns
     code, shown = run(capsys, *f"mechanism={override} eps=2 --runs {runs} --queries 4".split())
     assert code == 0
     name = "public_kernel" if override == "best" else override.split()[0]

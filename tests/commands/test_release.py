@@ -537,7 +537,6 @@ def test_without_a_ledger_nothing_is_done(place, capsys, monkeypatch):
         (["eps=200", "split.public=3"], "integer noise is for eps up to"),
         (["mechanism=svt", "eps=0.01"], "cannot answer with 40 teachers"),
         (["release=yes please"], "release: got 'yes please'; accepted: true, false"),
-        (["-m", "eps=1,2"], "one by one"),
     ],
 )
 def test_refused_before_anything_is_charged_or_written(place, capsys, overrides, message):
@@ -547,6 +546,17 @@ def test_refused_before_anything_is_charged_or_written(place, capsys, overrides,
     assert _release(path, place / "out", *overrides) == 2
     assert message in capsys.readouterr().err
     assert not (place / "out").exists()
+    assert len(open_ledgers().ledgers()[0].entries) == 1
+
+
+@pytest.mark.parametrize("option", ["-m", "--force"])
+def test_a_sweep_of_releases_and_one_done_anew_are_refused(place, capsys, option):
+    path = _write(place, "data", _records())
+    _open(path, "1000", "0.1")
+    given = [*_line(path, "release=true", f"eps={'1,2' if option == '-m' else '1'}"), option]
+    assert cli.main(["run", *given]) == 2
+    assert f"false with {option}; releases are made one by one, and charged" in capsys.readouterr().err
+    assert not (place / "outputs").exists()
     assert len(open_ledgers().ledgers()[0].entries) == 1
 
 

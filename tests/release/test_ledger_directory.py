@@ -245,9 +245,7 @@ def test_of_two_first_releases_at_once_one_is_refused_and_not_charged(directory)
     assert (len(ledger.entries), ledger.public.rows) == (2, (3, 17, 99))
 
 
-@pytest.mark.parametrize(
-    ("n_records", "rows"), [(10, ()), (10, (3, 3)), (10, (4, 3)), (10, (10,)), (10, (-1,))]
-)
+@pytest.mark.parametrize(("n_records", "rows"), [(10, (3, 3)), (10, (4, 3)), (10, (10,)), (10, (-1,))])
 def test_what_are_no_rows_is_refused(n_records, rows):
     with pytest.raises(ValueError, match="not the rows"):
         PublicRows(n_records, rows)
