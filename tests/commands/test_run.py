@@ -97,7 +97,7 @@ def test_files_and_schema(pate):
     assert record["eps_ex_post"] <= record["eps"]
     assert record["n_answered"] <= record["n_asked"] <= 40
     assert record["plan"]["rule"] == "tight"
-    assert set(record["accuracy"]) == {"mean", "ci95", "n"}
+    assert set(record["accuracy"]) == {"mean", "ci95", "n", "law"}
     assert record["diagnostics"]["note"] == "not differentially private"
     provenance = record["provenance"]
     assert provenance["seed"] == 0
