@@ -1,4 +1,4 @@
-"""Parquet files with a named target column: one, or three. Needs pyarrow: pip install 'pate-cli[parquet]'."""
+"""Parquet files with a named target column: one, or three. Needs pyarrow: pip install pyarrow."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
         from pyarrow import ArrowException, types
     except ImportError:
         raise InputError(
-            "dataset=parquet: pyarrow is not installed; pip install 'pate-cli[parquet]'"
+            "dataset=parquet: pyarrow is not installed; pip install pyarrow"
         ) from None
     import pandas as pd
 
