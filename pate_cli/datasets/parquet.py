@@ -51,9 +51,7 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
         import pyarrow.parquet as pq
         from pyarrow import ArrowException, types
     except ImportError:
-        raise InputError(
-            "dataset=parquet: pyarrow is not installed; pip install pyarrow"
-        ) from None
+        raise InputError("dataset=parquet: pyarrow is not installed; pip install pyarrow") from None
     import pandas as pd
 
     digest = hashlib.sha256()
