@@ -29,8 +29,9 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 
 from pate_cli import pipeline, report
 from pate_cli.config import DatasetConfig, composition, parse
-from pate_cli.engine.execution import execute
+from pate_cli.engine import execution
 from pate_cli.engine.finished import PLACE, Finished
+from pate_cli.engine.schedule import check_places
 from pate_cli.errors import InputError
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.release import ExactNoise
@@ -334,7 +335,7 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     Raises
     ------
     InputError
-        If the configuration cannot be used, in one line.
+        If the configuration cannot be used, in one line; then nothing is written.
     """
     raw = composition.compose(composition.parse_argv(list(overrides)).overrides)
     if raw["release"]:
@@ -342,14 +343,15 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     if directory is None:
         with tempfile.TemporaryDirectory() as place:
             return run(*overrides, directory=place)
+    execution.forget()
+    checked = execution.checked(raw)
+    check_places([checked.config])
     target = Path(directory).absolute()
     target.mkdir(parents=True, exist_ok=True)
-    # an empty store is a new one
     store = Finished(target / PLACE)
     if force:
-        for path in store.directory.glob("*"):
-            path.unlink()
-    execute(raw, target, store, sweep=False, command=["pate", "run", *overrides])
+        store.forget(checked.identity, checked.config.repeats)
+    execution.execute(raw, target, store, sweep=False, command=["pate", "run", *overrides])
     return report.read_record(target / "result.json")
 
 

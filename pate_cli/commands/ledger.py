@@ -114,22 +114,11 @@ def _show_json(path: str | None) -> int:
     from pate_cli.release import open_ledgers
     from pate_cli.release.ledger import shown
 
-    directory = open_ledgers(path)
-    content = [
-        {
-            **asdict(ledger),
-            **{
-                name: {"eps": shown(eps), "delta": shown(delta)}
-                for name, (eps, delta) in {
-                    "total": ledger.total,
-                    "spent": ledger.spent,
-                    "left": ledger.left,
-                }.items()
-            },
-            "unrecorded": ledger.unrecorded,
-        }
-        for ledger in directory.ledgers()
-    ]
+    directory, content = open_ledgers(path), []
+    for ledger in directory.ledgers():
+        sums = {"total": ledger.total, "spent": ledger.spent, "left": ledger.left}
+        told = {name: {"eps": shown(eps), "delta": shown(delta)} for name, (eps, delta) in sums.items()}
+        content.append({**asdict(ledger), **told, "unrecorded": ledger.unrecorded})
     text = json.dumps({"directory": str(directory.path), "ledgers": content}, indent=2)
     out().out(text, highlight=False)
     return 0

@@ -43,7 +43,7 @@ def labels_of(table: Table, target: str) -> list[str]:
 
 
 def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> list[str]:
-    """Say which cells of a public table are no numbers, in columns that are taken for numbers."""
+    """Say which cells are no numbers, in columns that are taken for numbers; quotes one, for its owner."""
     told = []
     for name in schema.of_kind("numeric"):
         _, found = numbers(table.frame[name], words)

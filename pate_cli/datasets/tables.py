@@ -108,7 +108,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
 def _remarks(
     private: Table, public: Table | None, labelled: bool, target: str, unit: str | None, schema: Schema
 ) -> Iterator[str]:
-    """Say how the files are read; of public facts alone."""
+    """Say how the files are read; for their owner, as what is said of a unit is a private fact."""
     yield f"{private.path.name}: {schema.brief()}"
     if public is not None:
         more = [str(c) for c in public.frame.columns if c not in schema.columns and c not in (target, unit)]

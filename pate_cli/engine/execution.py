@@ -258,10 +258,8 @@ def _dataset(config: DatasetConfig) -> Dataset:
 
 def _state(config: DatasetConfig) -> tuple[int, ...]:
     """What a file of the user's shows of itself without being read: a change of it is seen."""
-    from pate_cli.datasets import FILES
-
     found: list[int] = []
-    for path in map(config.options.get, FILES):
+    for path in map(config.options.get, datasets.FILES):
         if isinstance(path, str):
             with contextlib.suppress(OSError):  # which the loader will say better
                 status = Path(path).expanduser().stat()

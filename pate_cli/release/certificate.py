@@ -11,9 +11,12 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pate_cli.release.ledger import keyed
+
+if TYPE_CHECKING:
+    from pate_cli.release.files import ReleaseContent
 
 __all__ = ["CARD", "CERTIFICATE", "Charge", "facts", "model_card", "sha256", "signed"]
 
@@ -51,7 +54,7 @@ class Charge:
     unrecorded_note: str = ""
 
 
-def facts(content: Any) -> dict[str, Any]:
+def facts(content: ReleaseContent) -> dict[str, Any]:
     """Put together what a release certifies.
 
     Parameters
@@ -158,7 +161,8 @@ def model_card(certified: Mapping[str, Any]) -> str:
         "## Guarantee",
         "",
         f"({guarantee['eps']:.6g}, {guarantee['delta']:.6g})-differential privacy, neighbours: "
-        f"{guarantee['neighbours']}. Protected unit: {guarantee['unit']}. By: {_text(guarantee['how'])}.",
+        f"{_text(guarantee['neighbours'])}. Protected unit: {_text(guarantee['unit'])}."
+        f" By: {_text(guarantee['how'])}.",
         "",
         f"After the fact, from the answers: eps_ex_post {_number(certified['eps_ex_post'])}"
         " (data-dependent: a report, not a guarantee).",

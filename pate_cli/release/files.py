@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.errors import ConfigError
 from pate_cli.release.certificate import CARD, CERTIFICATE, Charge, facts, model_card, sha256, signed
 from pate_cli.types import Answers, IntArray, PrivacyLoss
@@ -122,7 +123,7 @@ def public_config(raw: Mapping[str, Any]) -> dict[str, Any]:
     """What of a run's configuration is recorded: no seed, no machine, no ledger, of a path only the name."""
     config = {key: raw[key] for key in _CONFIG_KEYS if key in raw}
     dataset = dict(config.get("dataset", {}))
-    for key in ("path", "private", "public", "test", "schema"):
+    for key in FILES_OF_A_DATASET:
         if dataset.get(key):
             dataset[key] = Path(dataset[key]).name
     return config | {"dataset": dataset}

@@ -178,6 +178,7 @@ def _content(
     if released.public.rows is None:
         raise RuntimeError("a split that does not know its rows")
     n_records = run.dataset.n_records if run.dataset.unit is None else None  # of persons, it is private
+    columns = getattr(run.dataset.X, "columns", None)
     content = ReleaseContent(
         dataset=run.dataset.name,
         mechanism=run.config.mechanism.label,
@@ -204,9 +205,7 @@ def _content(
         versions=report.versions() | {"opendp": metadata.version("opendp")},
         charge=charge,
         protects=(run.protects, run.protects.partition(";")[0]),
-        columns=[str(name) for name in columns]
-        if (columns := getattr(run.dataset.X, "columns", None)) is not None
-        else None,
+        columns=None if columns is None else [str(name) for name in columns],
         public_file=run.dataset.public is not None,
     )
     if released.student is None:

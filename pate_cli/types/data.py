@@ -68,7 +68,8 @@ class Dataset:
     classes_from_private : bool
         Whether `classes` were read from private records: neither declared nor in the public file.
     remarks : tuple of str
-        What a user should know of the data as it was read, each a line; of public facts.
+        What the owner should know of the data as it was read, each a line. May quote a cell of the private
+        file: said on the terminal, written nowhere.
     """
 
     name: str
