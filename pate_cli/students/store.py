@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pate_cli import console
@@ -73,11 +75,9 @@ def dump_student(
     TypeError
         If `student` is private, as teachers are.
     """
-    from skops.io import dumps
-
     if isinstance(student, _Private):
         raise TypeError(f"{type(student).__name__} is private and is not written anywhere")
-    content: bytes = dumps(
+    content: bytes = _skops_io().dumps(
         {
             "format": _FORMAT,
             "student": student,
@@ -157,8 +157,7 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
             f"{path}: holds {some} {', '.join(foreign)}, which pate does not write; if you know where the "
             f"file is from, pass {' '.join(f'--trust {name}' for name in foreign)}"
         )
-    from skops.io import loads
-
+    loads = _skops_io().loads
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
@@ -169,6 +168,25 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in said):
         console.err().print(text, markup=False, soft_wrap=True)  # another version of scikit-learn, as a rule
     return found
+
+
+def _skops_io() -> ModuleType:
+    """Import `skops.io` without what it has no use for.
+
+    To know the types of scikit-learn it walks through all its modules, those that import Dask, CuPy and
+    PyTorch among them where these are installed: seconds, in every run that writes a student.
+    """
+    unused = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
+    unused = [name for name in unused if name not in sys.modules]
+    for name in unused:
+        sys.modules[name] = None  # type: ignore[assignment]  # Python's own sign: not to be imported
+    try:
+        import skops.io
+    finally:
+        for name in unused:
+            del sys.modules[name]
+    module: ModuleType = skops.io
+    return module
 
 
 def _student(content: Any, path: Path) -> SavedStudent:

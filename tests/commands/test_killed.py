@@ -5,32 +5,17 @@ from __future__ import annotations
 import csv
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import finish, start, until
 
 from pate_cli.cli import main
 
-REPO = Path(__file__).resolve().parents[2]
 SWEEP = [
     *("run", "-m", "dataset.n_records=1500", "split.public=60", "teacher=tree", "compute.workers=2"),
     *("mechanism=gaussian,svt", "eps=6", "repeats=8"),
 ]
-
-
-def start(cwd: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "pate_cli", *SWEEP],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(REPO)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def units(cwd: Path) -> dict[str, tuple[int, bytes]]:
@@ -72,15 +57,15 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
     assert [len(job) for job in numbers(whole)] == [8, 8]
     done: dict[str, tuple[int, bytes]] = {}
     for least in (2, 10):  # within the first job, and within the second
-        process = start(killed)
-        deadline = time.monotonic() + 120
-        while len(units(killed)) < least:
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        process = start(killed, *SWEEP)
+        until(lambda least=least: len(units(killed)) >= least, process)
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+        assert finish(process)[0] == -signal.SIGKILL
+        # it is not taken for a finished one
+        assert main(["table", str(last(killed))]) == 0
+        shown = " ".join("".join(capsys.readouterr()).split())
+        assert "running: synthetic, " in shown
+        assert "still goes on, or was killed" in shown
         assert done.items() <= units(killed).items()  # nothing that was there was done again
         done = units(killed)
         assert len(done) < 16

@@ -1,24 +1,15 @@
 import os
 import random
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import REPO, finish, start, until
 
 from pate_cli.commands import reproduce
 from pate_cli.config import recipes
 from pate_cli.errors import InputError
 
-REPO = Path(__file__).resolve().parent.parent.parent
-# as `pate reproduce ...`, whatever directory the test is in
-PATE = [
-    sys.executable,
-    "-c",
-    "import sys; from pate_cli import cli; cli.COMMANDS.setdefault('reproduce', ''); sys.exit(cli.main())",
-]
 SLOW = """\
 title: A recipe with some work in it
 source: nowhere
@@ -61,33 +52,8 @@ def some_data(monkeypatch, request):
             monkeypatch.setenv("PATE_DATA", str(Path(place).resolve()))
 
 
-def start(*args, cwd):
-    return subprocess.Popen(
-        [*PATE, "reproduce", *args],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(REPO)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # a shell starts what it puts in the background with SIGINT ignored, and so does some CI
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-
-
-def finish(process):
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
-
-
 def files(directory):
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
-
-
-def wait_for_units(process, work, count):
-    deadline = time.monotonic() + 60
-    while len(list(work.glob("*.json"))) < count and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.005)
 
 
 def test_list_names_every_recipe(capsys):
@@ -125,6 +91,7 @@ def test_wrong_input_is_one_line_and_writes_nothing(outside, argv, message, monk
 
 
 NEED_ADULT = ("figure3", "figure4")
+RUNS = ("confident-first", "figure-voting-student", "selection-overlap", "svt-vs-gaussian", "table4")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +104,9 @@ NEED_ADULT = ("figure3", "figure4")
 def test_every_recipe_runs_quickly(name, outside, some_data, request, capsys):
     if name in (*NEED_ADULT, "table4"):
         request.getfixturevalue("real_data")
-    assert reproduce.main([name, "--quick"]) == 0
+    # workers are tried below; each takes seconds to start
+    few = ["compute.workers=1"] * (name in RUNS) + ["dataset=[synthetic]"] * (name == "figure-voting-student")
+    assert reproduce.main([name, "--quick", *few]) == 0
     written = files(outside / "outputs" / "reproduce" / f"{name}-quick")
     assert {"table.csv", "table.md", "table.tex", "figure.png", "figure.svg", "report.html"} <= written.keys()
     assert all(written.values())
@@ -184,11 +153,11 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(slow, capsys):
     argv = ["./slow", "compute.workers=2"]
     assert reproduce.main(["./slow", "compute.workers=1", "--output", "whole"]) == 0
     moments = random.Random(3)
-    killed = start(*argv, "--output", "killed", cwd=slow)
-    wait_for_units(killed, slow / "killed" / ".finished", moments.randint(1, 9))
+    killed = start(slow, "reproduce", *argv, "--output", "killed")
+    least = moments.randint(1, 9)
+    until(lambda: len(list((slow / "killed" / ".finished").glob("*.json"))) >= least, killed)
     os.kill(killed.pid, signal.SIGKILL)
-    killed.communicate()  # ends when the workers do, which hold its pipes
-    assert killed.returncode == -signal.SIGKILL
+    assert finish(killed)[0] == -signal.SIGKILL
     assert not (slow / "killed" / "table.csv").exists()
     assert 0 < len(list((slow / "killed" / ".finished").glob("*.json"))) < 18
     capsys.readouterr()
@@ -199,32 +168,12 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_end(slow, capsys):
 
 def test_interrupted_it_says_so(slow):
     argv = ["./slow", "compute.workers=2"]
-    process = start(*argv, cwd=slow)
+    process = start(slow, "reproduce", *argv)
     work = slow / "outputs" / "reproduce" / "slow" / ".finished"
-    wait_for_units(process, work, 3)
+    until(lambda: len(list(work.glob("*.json"))) >= 3, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     code, out, err = finish(process)
     assert (code, out) == (130, "")
     assert err.splitlines()[-1] == "pate: interrupted"
     assert "Traceback" not in err
     assert not (work.parent / "table.csv").exists()
-
-
-@pytest.mark.real_data
-def test_table4_killed_at_random_moments_ends_the_same(real_data, outside, monkeypatch):
-    monkeypatch.setenv("PATE_DATA", str(real_data))
-    argv = ["table4", "--quick"]
-    assert reproduce.main([*argv, "--output", "whole"]) == 0
-    moments = random.Random(7)
-    done = 0
-    for _ in range(2):
-        killed = start(*argv, "--output", "killed", cwd=outside)
-        wait_for_units(killed, outside / "killed" / ".finished", done + moments.randint(1, 12))
-        os.kill(killed.pid, signal.SIGKILL)
-        killed.communicate()
-        done = len(list((outside / "killed" / ".finished").glob("*.json")))
-        assert 0 < done < 32
-    assert reproduce.main([*argv, "--output", "killed"]) == 0
-    whole, after = files(outside / "whole"), files(outside / "killed")
-    assert whole == after
-    assert {"table.csv", "table.md", "table.tex", "paired.csv", "figure.png", "report.html"} <= whole.keys()

@@ -8,15 +8,14 @@ import math
 import os
 import re
 import signal
-import subprocess
 import sys
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from processes import finish, start, until
 
 from pate_cli import pipeline
 from pate_cli.cli import main
@@ -26,7 +25,6 @@ from pate_cli.errors import InputError
 from pate_cli.report import read_record, store
 from pate_cli.students import load_student
 
-REPO = Path(__file__).resolve().parent.parent.parent
 SMALL = ["dataset.n_records=1200", "split.public=40", "compute.workers=1"]
 
 
@@ -509,43 +507,25 @@ def test_repeats_done_before_a_late_refusal_are_kept(pate, monkeypatch):
 # as a process
 
 
-def start(cwd: Path, *argv: str) -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHONPATH": str(REPO)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "pate_cli", "run", *argv],
-        cwd=cwd,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # a shell starts what it puts in the background with SIGINT ignored, and so does some CI
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-
-
 def test_in_a_pipe_there_is_no_bar_and_no_warning(tmp_path):
-    out, err = start(tmp_path, *SMALL, "repeats=2", "hydra.run.dir=out").communicate(timeout=60)
+    _, out, err = finish(start(tmp_path, "run", *SMALL, "repeats=2", "hydra.run.dir=out"))
     assert err == "written to out\n"
     assert "\x1b" not in out
     assert "\r" not in out
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_ctrl_c(tmp_path, workers):
+def test_ctrl_c(tmp_path):
     """A real one: sent to the whole process group, as a terminal does."""
-    process = start(tmp_path, "repeats=50", f"compute.workers={workers}", "hydra.run.dir=out")
-    deadline = time.monotonic() + 60
+    process = start(tmp_path, "run", "repeats=50", "compute.workers=1", "hydra.run.dir=out")
     # repeats come as they are done, the student with the first of them
-    while not all((tmp_path / "out" / name).exists() for name in ("repeats.csv", "student.skops")):
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    until(
+        lambda: all((tmp_path / "out" / name).exists() for name in ("repeats.csv", "student.skops")), process
+    )
     assert result(tmp_path / "out")["status"] == "running"
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    code, out, err = finish(process)
     # Python reports a Ctrl-C that hit it within exec() by the signal itself: 130 to a shell, too
-    assert process.returncode in (130, -signal.SIGINT)
+    assert code in (130, -signal.SIGINT)
     assert err == "written to out\npate: interrupted\n"
     record = result(tmp_path / "out")
     done = len(rows(tmp_path / "out"))

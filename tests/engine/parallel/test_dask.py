@@ -3,94 +3,50 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import ENV, children_of, finish, numbers, start, until
 
 from pate_cli.cli import main
 from pate_cli.engine import execution
 from pate_cli.engine.parallel import dask
 from pate_cli.errors import ConfigError
 
-psutil = pytest.importorskip("psutil")  # comes with distributed
 pytest.importorskip("distributed")
 
-REPO = Path(__file__).resolve().parents[3]
 SMALL = ["dataset.n_records=1500", "split.public=60", "teacher=tree"]
-REPEATS = "repeats=15"  # long enough to be killed half-way
-ENV = {**os.environ, "PYTHONPATH": str(REPO)}
-
-
-def start(cwd: Path, *argv: str, **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", *argv],
-        cwd=cwd,
-        env=ENV,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        **options,
-    )
+REPEATS = "repeats=8"  # long enough to be killed half-way
+STRICT = [sys.executable, "-W", "error", "-m", "pate_cli"]
+WORKER = "spawn_main"  # Dask starts them by multiprocessing
 
 
 def pate(cwd: Path, out: str, *argv: str) -> subprocess.Popen[str]:
-    return start(cwd, "pate_cli", "run", *SMALL, *argv, f"hydra.run.dir={out}")
+    return start(cwd, "run", *SMALL, *argv, f"hydra.run.dir={out}", command=STRICT)
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    try:
-        err = process.communicate(timeout=120)[1]
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    return process.returncode, err
-
-
-def numbers(run: Path) -> list[dict[str, str]]:
-    with open(run / "repeats.csv", newline="") as file:
-        return [{key: cell for key, cell in row.items() if key != "seconds"} for row in csv.DictReader(file)]
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 120
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    code, _, err = finish(process)
+    return code, err
 
 
 def first_repeat(process: subprocess.Popen[str], run: Path) -> None:
-    until(lambda: (run / "repeats.csv").exists() or process.poll() is not None)
-    assert process.poll() is None, process.communicate()
-
-
-def workers_of(process: Any) -> list[Any]:
-    """Worker processes below a process: those that Dask started by multiprocessing."""
-    found = []
-    for child in psutil.Process(process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            if "spawn_main" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
+    until((run / "repeats.csv").exists, process)
 
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory) -> list[dict[str, str]]:
     """Numbers of some repeats, done in one process."""
-    where = tmp_path_factory.mktemp("local")
-    assert finish(pate(where, "out", REPEATS, "compute.workers=1")) == (0, "written to out\n")
-    return numbers(where / "out")
+    out = tmp_path_factory.mktemp("local") / "out"
+    assert main(["run", *SMALL, REPEATS, "compute.workers=1", f"hydra.run.dir={out}"]) == 0
+    return numbers(out)
 
 
 @pytest.fixture(scope="module")
@@ -114,19 +70,19 @@ def cluster(tmp_path_factory) -> Iterator[tuple[str, Any]]:
             stack.callback(process.wait)
             stack.callback(os.killpg, process.pid, signal.SIGKILL)
         address = json.loads(until(lambda: (where / "file").exists() and (where / "file").read_text()))
-        until(lambda: len(workers_of(process)) == 2)
+        until(lambda: len(children_of(process.pid, WORKER)) == 2)
         yield address["address"], process
 
 
 def test_the_same_numbers_on_a_cluster_that_is_there(tmp_path, cluster, expected):
     run = pate(tmp_path, "out", "repeats=4", "compute=dask", f"compute.address={cluster[0]}")
-    assert finish(run) == (0, "written to out\n")
+    assert ended(run) == (0, "written to out\n")
     assert numbers(tmp_path / "out") == expected[:4]
 
 
 def test_teachers_are_spread_where_repeats_are_few(tmp_path, cluster, expected):
     run = pate(tmp_path, "out", "repeats=1", "compute=dask", f"compute.address={cluster[0]}")
-    assert finish(run) == (0, "written to out\n")
+    assert ended(run) == (0, "written to out\n")
     assert numbers(tmp_path / "out") == expected[:1]
 
 
@@ -134,10 +90,10 @@ def test_a_killed_worker_of_a_cluster_of_our_own_loses_no_result(tmp_path, expec
     run = pate(tmp_path, "out", REPEATS, "compute=dask", "compute.workers=2")
     first_repeat(run, tmp_path / "out")
     assert json.loads((tmp_path / "out/result.json").read_text())["status"] == "running"
-    workers = workers_of(run)
+    workers = children_of(run.pid, WORKER)
     assert len(workers) == 2
     workers[0].kill()  # SIGKILL; both were at work
-    code, err = finish(run)
+    code, err = ended(run)
     assert (code, err.splitlines()[-1]) == (0, "written to out")
     assert numbers(tmp_path / "out") == expected
     assert not any(worker.is_running() for worker in workers)
@@ -146,12 +102,9 @@ def test_a_killed_worker_of_a_cluster_of_our_own_loses_no_result(tmp_path, expec
 def test_the_workers_of_a_killed_run_end(tmp_path):
     run = pate(tmp_path, "out", "repeats=200", "compute=dask", "compute.workers=2")
     first_repeat(run, tmp_path / "out")
-    workers = workers_of(run)
+    workers = children_of(run.pid, WORKER)
     run.kill()
-    finish_by = time.monotonic() + 60
-    while any(worker.is_running() for worker in workers):
-        assert time.monotonic() < finish_by
-        time.sleep(0.1)
+    until(lambda: not any(worker.is_running() for worker in workers))
     run.communicate()
     assert json.loads((tmp_path / "out/result.json").read_text())["status"] == "running"
 
