@@ -448,8 +448,6 @@ def test_a_run_refused_late_leaves_what_was_there(folder, capsys):
     [
         ["-m", "eps=1,-1"],
         FILES["cut gz"][0],
-        VALUES["infeasible svt"][0],
-        WRITING["run under a file"][0],
     ],
     ids=str,
 )
@@ -457,7 +455,7 @@ def test_as_a_process(folder, argv):
     before = tree(folder)
     env = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "pate_cli", "run", *argv], capture_output=True, text=True, env=env, timeout=60
+        [sys.executable, "-m", "pate_cli", "run", *argv], capture_output=True, text=True, env=env, timeout=300
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("pate: ")

@@ -115,7 +115,7 @@ heavy = {"numpy", "scipy", "sklearn", "pandas", "hydra", "omegaconf", "rich", "j
 print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 """
     done = subprocess.run(
-        [sys.executable, "-S", "-c", code], cwd=REPO, capture_output=True, text=True, timeout=60
+        [sys.executable, "-S", "-c", code], cwd=REPO, capture_output=True, text=True, timeout=300
     )
     assert done.stderr.splitlines()[-1] == "[]"
 
@@ -123,7 +123,7 @@ print(sorted(heavy & set(sys.modules)), file=sys.stderr)
 def test_as_a_module_and_as_a_script():
     for argv in (["-m", "pate_cli"], ["-c", "from pate_cli.cli import entry_point; entry_point()"]):
         done = subprocess.run(
-            [sys.executable, *argv, "fly"], cwd=REPO, capture_output=True, text=True, timeout=60
+            [sys.executable, *argv, "fly"], cwd=REPO, capture_output=True, text=True, timeout=300
         )
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("pate: fly: no such command")

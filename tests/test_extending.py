@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pate_cli.cli import main
+
 REPO = Path(__file__).resolve().parent.parent
 EXAMPLE = REPO / "docs" / "example"
 SMALL = ["dataset.n_records=1500", "split.private=1200", "split.public=20", "teacher.size=20"]
@@ -23,56 +25,68 @@ def installed(tmp_path_factory):
     return target
 
 
-def pate(*argv, path, cwd):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(path), str(REPO)])}
-    command = [sys.executable, "-m", "pate_cli", *argv]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+@pytest.fixture
+def pate(tmp_path, monkeypatch, capsys):
+    """Call `pate` in an empty directory, with one more directory of packages: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*argv, path):
+        monkeypatch.syspath_prepend(path)
+        code = main(list(argv))
+        return code, *capsys.readouterr()
+
+    yield call
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pate_exponential"]:
+        del sys.modules[name]
 
 
-def test_a_mechanism_of_an_installed_package_is_run_and_tabulated(installed, tmp_path):
+def test_a_mechanism_of_an_installed_package_is_run_and_tabulated(installed, tmp_path, pate):
     conf = ["--config-dir", str(EXAMPLE / "conf")]
-    done = pate("run", *conf, "mechanism=exponential", "eps=40", *SMALL, path=installed, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "exponential" in done.stdout
-    assert "20/20" in done.stdout
-    assert "exponential" in pate("table", "outputs", path=installed, cwd=tmp_path).stdout
-    wrong = pate("run", *conf, "mechanism=exponential", "mechanism.share=2", path=installed, cwd=tmp_path)
-    assert wrong.returncode == 2
-    assert "mechanism.share: got 2; accepted: a number in (0, 1]" in wrong.stderr
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(installed), str(REPO)])}
+    argv = [sys.executable, "-m", "pate_cli", "run", *conf, "mechanism=exponential", "eps=40", *SMALL]
+    done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    code, out, err = done.returncode, done.stdout, done.stderr
+    assert code == 0, err
+    assert "exponential" in out
+    assert "20/20" in out
+    assert "exponential" in pate("table", "outputs", path=installed)[1]
+    code, _, err = pate("run", *conf, "mechanism=exponential", "mechanism.share=2", path=installed)
+    assert code == 2
+    assert "mechanism.share: got 2; accepted: a number in (0, 1]" in err
 
 
-def test_it_is_audited(installed, tmp_path):
+def test_it_is_audited(installed, pate):
     argv = ["--config-dir", str(EXAMPLE / "conf"), "mechanism=exponential", "eps=8", "--queries", "4"]
-    done = pate("audit", *argv, path=installed, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "a tied vote" in done.stdout
-    assert "no violation found" in done.stdout
+    code, out, err = pate("audit", *argv, path=installed)
+    assert code == 0, err
+    assert "a tied vote" in out
+    assert "no violation found" in out
 
 
-def test_a_module_that_is_not_installed_comes_by_its_import_path(tmp_path):
+def test_a_module_that_is_not_installed_comes_by_its_import_path(pate):
     argv = ["mechanism=exponential", "mechanism.name=pate_exponential", "--config-dir", str(EXAMPLE / "conf")]
-    done = pate("plan", *argv, *SMALL, path=EXAMPLE, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "eps_per_query" in done.stdout
-    absent = pate("plan", "mechanism=gaussian", "mechanism.name=nowhere.at_all", path=EXAMPLE, cwd=tmp_path)
-    assert absent.returncode == 2
-    assert "mechanism.name: got 'nowhere.at_all'" in absent.stderr
+    code, out, err = pate("plan", *argv, *SMALL, path=EXAMPLE)
+    assert code == 0, err
+    assert "eps_per_query" in out
+    code, _, err = pate("plan", "mechanism=gaussian", "mechanism.name=nowhere.at_all", path=EXAMPLE)
+    assert code == 2
+    assert "mechanism.name: got 'nowhere.at_all'" in err
 
 
-def test_a_data_set_of_an_installed_package_is_run(installed, tmp_path):
+def test_a_data_set_of_an_installed_package_is_run(installed, pate):
     conf = ["--config-dir", str(EXAMPLE / "conf"), "dataset=moons", "teacher=tree", "student=tree"]
-    done = pate("run", *conf, "dataset.noise=0.1", "eps=8", path=installed, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "moons" in done.stdout
-    wrong = pate("run", *conf, "dataset.noise=2", path=installed, cwd=tmp_path)
-    assert wrong.returncode == 2
-    assert "dataset.noise: got 2; accepted: a number in (0, 1]" in wrong.stderr
+    code, out, err = pate("run", *conf, "dataset.noise=0.1", "eps=8", path=installed)
+    assert code == 0, err
+    assert "moons" in out
+    code, _, err = pate("run", *conf, "dataset.noise=2", path=installed)
+    assert code == 2
+    assert "dataset.noise: got 2; accepted: a number in (0, 1]" in err
 
 
-def test_a_data_set_that_is_not_installed_comes_by_its_import_path(tmp_path):
+def test_a_data_set_that_is_not_installed_comes_by_its_import_path(pate):
     argv = ["--config-dir", str(EXAMPLE / "conf"), "dataset=moons", "dataset.name=pate_exponential.moons"]
-    done = pate("plan", *argv, path=EXAMPLE, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    absent = pate("plan", "dataset=digits", "dataset.name=nowhere.at_all", path=EXAMPLE, cwd=tmp_path)
-    assert absent.returncode == 2
-    assert "dataset: got 'nowhere.at_all'; accepted: one of synthetic" in absent.stderr
+    code, _, err = pate("plan", *argv, path=EXAMPLE)
+    assert code == 0, err
+    code, _, err = pate("plan", "dataset=digits", "dataset.name=nowhere.at_all", path=EXAMPLE)
+    assert code == 2
+    assert "dataset: got 'nowhere.at_all'; accepted: one of synthetic" in err

@@ -26,7 +26,7 @@ def call(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a command that must succeed, with nothing of this process's Python paths or data in its way."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PATE_", "COVERAGE"))}
     done = subprocess.run(
-        list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, timeout=180, check=False
+        list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
     return done

@@ -93,11 +93,11 @@ def test_standard_output_goes_where_the_shell_sent_it(kind, place):
     Path("stdout").symlink_to("/dev/stdout")
     argv = [sys.executable, "-m", "pate_cli", *COMMANDS["table"], "--output", "stdout"]
     if kind == "pipe":
-        said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout
+        said = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=300).stdout
     else:
         Path("log").write_text("kept\n")
         with open("log", "a") as log:
-            subprocess.run(argv, check=True, stdout=log, timeout=60)
+            subprocess.run(argv, check=True, stdout=log, timeout=300)
         said = Path("log").read_text()
         assert said.startswith("kept\n")
         said = said.removeprefix("kept\n")

@@ -165,9 +165,9 @@ def test_two_at_once_never_overspend(tmp_path):
     workers = [context.Process(target=_spend, args=(ledgers.path, barrier, results)) for _ in range(2)]
     for worker in workers:
         worker.start()
-    granted = [results.get(timeout=60) for _ in workers]
+    granted = [results.get(timeout=300) for _ in workers]
     for worker in workers:
-        worker.join(timeout=60)
+        worker.join(timeout=300)
     ledger = ledgers.read(ledgers.fingerprint(CHECKSUM))
     assert sum(granted) == 50 == sum(entry.kind == "release" for entry in ledger.entries)
     assert ledger.left[0] == 0

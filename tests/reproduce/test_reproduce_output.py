@@ -60,7 +60,7 @@ def test_latex_compiles(tmp_path):
         ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "all.tex"],
         cwd=tmp_path,
         capture_output=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
@@ -194,7 +194,7 @@ def test_a_browser_shows_the_page(written, tmp_path, width):
         [CHROMIUM, *options, "--virtual-time-budget=5000", f"file://{tmp_path}/one/probe.html"],
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         check=False,
     )
     said = re.search(r'<pre id="said">(.*?)</pre>', done.stdout)

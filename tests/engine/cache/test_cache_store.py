@@ -248,7 +248,7 @@ def worker(place: Place, limit: int, rounds: int, start: int = 0) -> subprocess.
 def test_two_processes_at_once(place):
     """Both write, read, trim and clear the same few entries; nobody reads anything else, or complains."""
     both = [worker(place, 10**6, 40, start) for start in (0, 2)]
-    said = [process.communicate(timeout=100)[1].decode() for process in both]
+    said = [process.communicate(timeout=300)[1].decode() for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert said == ["", ""]
     assert not list(place.path.glob("*.partial"))
@@ -264,7 +264,7 @@ def test_killed_at_any_moment(place):
         process.stdout.readline()
         time.sleep(rng.uniform(0.01, 0.1))
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=100)
+        process.communicate(timeout=300)
         store = Store(place, 10**9)
         for n, key in enumerate(KEYS):
             found = store.recall(key)

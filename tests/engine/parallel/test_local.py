@@ -152,7 +152,7 @@ def test_workers_end_with_a_killed_parent(tmp_path):
 
 
 def until(condition: Any) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -339,7 +339,7 @@ def test_the_command_line_runs_one_and_refuses_in_one_line(tmp_path):
     def pate(*arguments):
         command = [sys.executable, "-m", "pate_cli", "run", *arguments]
         env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, env=env)
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=env)
 
     done = pate("mechanism=sspp", "eps=1.0", "dataset.n_records=4000", "hydra.run.dir=out")
     assert done.returncode == 0, done.stderr
