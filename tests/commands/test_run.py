@@ -553,7 +553,7 @@ def test_a_sweep_may_set_what_only_the_swept_options_have(pate):
 
 @pytest.mark.parametrize(
     "more",
-    [[], ["mechanism=svt", "teacher.params.C=2", "hydra.job.env_set.PATE_NOTHING=1", "hydra.verbose=true"]],
+    [[], ["mechanism=svt", "teacher.params.C=2", "+hydra.job.env_set.PATE_NOTHING=1", "hydra.verbose=true"]],
 )
 def test_what_is_composed_once_is_what_hydra_composes(pate, monkeypatch, more):
     """Hydra's own record of a run, down to the last override."""

@@ -202,7 +202,7 @@ def test_wherever_teachers_are_trained(where: str) -> None:
     if where == "workers":
         check(lambda task, shared, items: local.spread(task, shared, items, workers=2))
     else:
-        with dask.open_cluster(None, 1) as workers:  # another process; two are above
+        with dask.open_cluster(None, 2) as workers:
             check(workers.spread)
 
 
