@@ -146,7 +146,7 @@ def test_fewer_runs_of_what_is_slow_unless_they_are_given(capsys, monkeypatch):
         return right(plan, pairs, runs=1000, **options)
 
     right = audit.audit
-    monkeypatch.setattr("pate_cli.audit.audit", audited)
+    monkeypatch.setattr(command, "audit", audited)
     options = ["mechanism=noisy_gd", "mechanism.steps=2", "--queries", "4"]
     assert command.main(options) == command.main([*options, "--runs", "3000"]) == 0
     capsys.readouterr()
