@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
 REPO = Path(__file__).resolve().parent.parent
+
+# a process of the tests keeps what it has imported to its end: it is looked through ten times less often
+gc.set_threshold(20_000, 20, 100)
 
 
 @pytest.fixture(scope="session")

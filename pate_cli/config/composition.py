@@ -68,8 +68,7 @@ class CommandLine:
 def packaged(name: str) -> Path:
     """Directory `name` (conf, experiments): inside the wheel, or at the top of the checkout."""
     here = Path(__file__).resolve().parent.parent
-    inside = here / name
-    return inside if inside.is_dir() else here.parent / name
+    return here / name if (here / name).is_dir() else here.parent / name
 
 
 def conf_dir() -> Path:
@@ -96,15 +95,13 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
     # teacher.params holds whatever the learner takes, so its keys need not exist before
     argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv if arg != "--force"]
     args = parser.parse_intermixed_args(argv)
-    options = list(argv)
-    for override in args.overrides:
-        options.remove(override)
+    options = [text for text in argv if text not in args.overrides]
     for name in _NOT_OURS:
         if getattr(args, name) is not None:
             refuse(f"--{name.replace('_', '-')}: not an option here; configs of your own: --config-dir")
-    commands = [name for name in ("run", "multirun", *_SHOWS[2:]) if getattr(args, name)]
+    commands = [name.replace("_", "-") for name in ("run", "multirun", *_SHOWS[2:]) if getattr(args, name)]
     if len(commands) > 1:
-        refuse(f"--{' and --'.join(name.replace('_', '-') for name in commands)}: give one of them")
+        refuse(f"--{' and --'.join(commands)}: give one of them")
     if args.resolve and not (args.cfg or args.help):
         refuse("--resolve: only with --cfg or --help")
     if args.config_dir and not Path(args.config_dir).is_dir():
@@ -168,13 +165,12 @@ def composed_once(line: CommandLine, given: Sequence[str]) -> Iterator[None]:
     )
 
     def compose_config(asked: Any, *args: Any, **options: Any) -> DictConfig:
-        overrides = options.get("overrides", [])
-        done, more = overrides[: len(line.overrides)], overrides[len(line.overrides) :]
-        known = plain and done == line.overrides and all(text.startswith("hydra.") for text in more)
-        if args or not known or options.get("run_mode") != RunMode.RUN:
-            composed: DictConfig = compose_anew(asked, *args, **options)
-            return composed
-        return _composed_with(done, more, configure_logging=options["with_log_configuration"])
+        overrides, n = options.get("overrides", []), len(line.overrides)
+        known = overrides[:n] == line.overrides and all(text.startswith("hydra.") for text in overrides[n:])
+        if plain and known and not args and options.get("run_mode") == RunMode.RUN:
+            return _composed_with(overrides[:n], overrides[n:], log=options["with_log_configuration"])
+        composed: DictConfig = compose_anew(asked, *args, **options)
+        return composed
 
     def unless_done(sweeper: Any, batch: Any) -> None:
         if sweeper.params:  # jobs we have not seen, from a configuration of the user's
@@ -193,7 +189,7 @@ def composed_once(line: CommandLine, given: Sequence[str]) -> Iterator[None]:
         hydra_class.get_mode = ask
 
 
-def _composed_with(done: Sequence[str], more: Sequence[str], *, configure_logging: bool) -> DictConfig:
+def _composed_with(done: Sequence[str], more: Sequence[str], *, log: bool) -> DictConfig:
     """Give what was composed last with some of Hydra's own keys set afterwards, as Hydra would compose it."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.utils import configure_log
@@ -205,7 +201,7 @@ def _composed_with(done: Sequence[str], more: Sequence[str], *, configure_loggin
         for change in OverridesParser.create().parse_overrides(list(more)):
             OmegaConf.update(cfg, change.key_or_group, change.value(), merge=True)
         cfg.hydra.overrides.hydra.extend(more)
-    if configure_logging:
+    if log:
         configure_log(cfg.hydra.hydra_logging, cfg.hydra.verbose)
     return cfg
 
@@ -229,10 +225,10 @@ def jobs(line: CommandLine) -> list[list[str]]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
-    parser, parsed = OverridesParser.create(), []
+    parsed = []
     for text in line.overrides:
         try:
-            override = parser.parse_override(text)
+            override = OverridesParser.create().parse_override(text)
         except (HydraException, ValueError) as error:  # the latter: more digits than Python reads
             raise unreadable(text, error) from error
         if not override.key_or_group:

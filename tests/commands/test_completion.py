@@ -102,7 +102,6 @@ press_tab() {
     "$(complete -p pate | sed -E 's/.*-F ([^ ]+).*/\\1/')"
     echo "$1 -> ${COMPREPLY[*]}"
 }
-press_tab "pate ru"
 press_tab "pate run eps=1 mechanism=sv"
 """
     env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(REPO)}
@@ -114,6 +113,5 @@ press_tab "pate run eps=1 mechanism=sv"
     assert registered.startswith("complete ")
     assert registered.endswith(" pate")
     assert lines == [
-        "pate ru -> run",
         "pate run eps=1 mechanism=sv -> mechanism=svt",
     ]

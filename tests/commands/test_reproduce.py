@@ -90,19 +90,18 @@ def test_wrong_input_is_one_line_and_writes_nothing(outside, argv, message, monk
     assert [path.name for path in outside.iterdir()] == ["file"]
 
 
-NEED_ADULT = ("figure3", "figure4")
+NEED_DATA = ("figure3", "table4")
 RUNS = ("confident-first", "figure-voting-student", "selection-overlap", "svt-vs-gaussian", "table4")
+STUDIES = ("example2", "figure1")  # all of them run in tests/studies
+TRIED = (*RUNS, *STUDIES, "figure3", "table3")
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.real_data if name in (*NEED_ADULT, "table4") else ())
-        for name in recipes.names()
-    ],
+    [pytest.param(name, marks=pytest.mark.real_data if name in NEED_DATA else ()) for name in TRIED],
 )
-def test_every_recipe_runs_quickly(name, outside, some_data, request, capsys):
-    if name in (*NEED_ADULT, "table4"):
+def test_recipes_run_quickly(name, outside, some_data, request, capsys):
+    if name in NEED_DATA:
         request.getfixturevalue("real_data")
     # workers are tried below; each takes seconds to start
     few = ["compute.workers=1"] * (name in RUNS) + ["dataset=[synthetic]"] * (name == "figure-voting-student")
