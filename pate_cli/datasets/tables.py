@@ -92,7 +92,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         classes=classes,
         checksum=private.checksum,
         source=str(where),
-        encoder=TableEncoder(schema),
+        encoder=TableEncoder(replace(schema, target=target), words),
         public=part(public, codes[1]),
         test=part(test, codes[2]),
         units=units,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,10 @@ def test_categories_and_numbers_of_the_private_file_alone_change_nothing_public(
     data = load("csv", path="priv.csv", public="pub.csv", target="outcome", unit=None)
     parts = split(data, rng=np.random.default_rng(0))
     assert "secret-ward" not in repr([vars(t) for _, t, _ in parts.encoder.transformers_])
+    other = replace(data, X=data.X.iloc[::-1].assign(age=1e6))
+    again = split(other, rng=np.random.default_rng(0)).encoder
+    assert again.profile_ == parts.encoder.profile_  # what `pate predict` compares with
+    assert "secret-ward" not in repr(again.profile_)
     row = parts.encoder.transform(data.X.iloc[[17]]).toarray()[0]
     assert (row[2:] == 0).all()
     beyond = data.X.iloc[[0]].assign(lab=1e9)
