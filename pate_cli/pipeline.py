@@ -64,7 +64,15 @@ class Prepared:
     def remarks(self) -> tuple[str, ...]:
         """What a user should know before it starts; of an experiment also what its private records show."""
         said = self.dataset.remarks
-        return said if self.config.release else said + datasets.warnings_of(self.dataset, self.n_teachers)
+        if not self.config.release:
+            said += datasets.warnings_of(self.dataset, self.n_teachers)
+        return said + self.expectations
+
+    @property
+    def expectations(self) -> tuple[str, ...]:
+        """What is known of the queries beforehand, from public numbers alone."""
+        unanswered = self.plan.unanswered()
+        return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
 
     @property
     def protects(self) -> str:
