@@ -170,7 +170,8 @@ class Schema:
             names = self.of_kind(kind)
             if names:
                 parts.append(f"{len(names)} {word} ({listed([self._shown(name) for name in names])})")
-        ignored = [f"{name}: {self.columns[name].why}" for name in self.of_kind("ignored")]
+        whys = {name: self.columns[name].why for name in self.of_kind("ignored")}
+        ignored = [f"{name}: {why}" if why else name for name, why in whys.items()]
         if ignored:
             parts.append(f"not used {listed(ignored)}")
         return f"schema ({self.source}): " + "; ".join(parts)

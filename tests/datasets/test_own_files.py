@@ -371,6 +371,18 @@ BAD = {
         lambda: changed("priv.csv", patient_id=["P1", "P2", "", "P4"] * 25),
         ["priv.csv, line 4: dataset.unit is 'patient_id', and it is empty here"],
     ),
+    "unit with a cell that says missing": (
+        lambda: changed("priv.csv", patient_id=["P1", "P2", "P3", "NA"] * 25),
+        ["priv.csv, line 5: dataset.unit is 'patient_id', and it is 'NA', no name, here"],
+    ),
+    "public file that is the private one": (
+        lambda: Path("pub.csv").write_bytes(Path("priv.csv").read_bytes()),
+        ["dataset.public: got 'pub.csv'; accepted: a file of other records: this one is the private file"],
+    ),
+    "test file that is the private one": (
+        lambda: None,
+        ["dataset.test: got 'priv.csv'; accepted: a file of other records"],
+    ),
     "unit that is no column": (
         lambda: None,
         ["dataset.unit: got 'patient'; accepted: a column of priv.csv: patient_id"],
@@ -410,6 +422,7 @@ MORE = {
     "schema of a kind there is not": ["dataset.schema=s.yaml"],
     "schema that is no YAML": ["dataset.schema=s.yaml"],
     "unit that is no column": ["dataset.unit=patient"],
+    "test file that is the private one": ["dataset.test=priv.csv"],
     "columns that are not there": ["dataset.drop=[wart]"],
 }
 
