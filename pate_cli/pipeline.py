@@ -70,9 +70,10 @@ class Prepared:
 
     @property
     def expectations(self) -> tuple[str, ...]:
-        """What is known of the queries beforehand, from public numbers alone."""
-        unanswered = self.plan.unanswered()
-        return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
+        """What is known beforehand, from public numbers alone: why this mechanism, and of its queries."""
+        chosen, unanswered = self.config.mechanism, self.plan.unanswered()
+        said = (chosen.why, f"{chosen.label}: {unanswered}" if unanswered else "")
+        return tuple(text for text in said if text)
 
     @property
     def protects(self) -> str:

@@ -54,7 +54,7 @@ EXACT = (
 )
 """What a release accepts."""
 
-UNITS = "a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax, active"
+UNITS = "a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax, active; or best"
 """What protects persons with several records."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
