@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from pate_cli.datasets.reading import Table
+from pate_cli.checks import take
+from pate_cli.datasets.options import Encoding, Separator
+from pate_cli.datasets.parquet import read_parquet
+from pate_cli.datasets.reading import CsvFormat, Table, read_csv
 
 __all__ = ["add_format_options", "is_parquet", "read_table"]
 
@@ -44,11 +45,6 @@ def read_table(
     InputError
         If an option is not accepted, or the file cannot be used.
     """
-    from pate_cli.checks import take
-    from pate_cli.datasets.options import Encoding, Separator
-    from pate_cli.datasets.parquet import read_parquet
-    from pate_cli.datasets.reading import CsvFormat, Table, read_csv
-
     if is_parquet(path):
         return read_parquet(path, text)
     sep = None if options.sep is None else take("--sep", options.sep, Separator())

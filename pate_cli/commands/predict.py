@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.commands.own_files import add_format_options, is_parquet, read_table
+from pate_cli.console import err, out
+from pate_cli.datasets.incoming import known_of
+from pate_cli.datasets.libsvm import read_libsvm
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
+from pate_cli.students import load_student
 from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
@@ -56,9 +60,6 @@ def main(argv: list[str]) -> int:
     args = _parser().parse_args(argv)
     if args.output is not None:
         check_file(args.output)
-    from pate_cli.console import err, out
-    from pate_cli.students import load_student
-
     model = load_student(args.model, trust=args.trust)
     records = _numbered(args, model) if model.encoder is None else _table(args, model)
     codes = _codes(model, records.X, args.model, args.data)
@@ -117,8 +118,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
     """Records of a LIBSVM file."""
-    from pate_cli.datasets.libsvm import read_libsvm
-
     if ".csv" in args.data.suffixes or is_parquet(args.data):
         raise DataError(f"{args.data}: this model was trained on numbered features; accepted: a LIBSVM file")
     for option, why in (("target", "its labels come first on each line"), ("id", "it has no columns")):
@@ -130,8 +129,6 @@ def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
 
 def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     """Records of a CSV or Parquet file, checked against what the model was made of."""
-    from pate_cli.datasets.incoming import known_of
-
     known = known_of(model.encoder, str(args.model))
     schema = known.schema
     named = {option: getattr(args, option) for option in ("target", "id")}
