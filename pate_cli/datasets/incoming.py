@@ -75,9 +75,12 @@ class Known:
         return frame, list(self._remarks(table, frame))
 
     def _remarks(self, table: Table, frame: pd.DataFrame) -> Iterator[str]:
-        kinds = (self._missing, self._beyond, self._unseen)
-        words = ("missing", "numbers out of range", "unseen categories")
-        for word, kind in zip(words, kinds, strict=True):
+        kinds = {
+            "missing": self._missing,
+            "numbers out of range": self._beyond,
+            "unseen categories": self._unseen,
+        }
+        for word, kind in kinds.items():
             told = []
             for name in self.schema.columns:
                 where, more = kind(name, frame[name])
@@ -85,7 +88,7 @@ class Known:
                     row = int(np.argmax(where))
                     held = frame[name].iloc[row]
                     held = repr(str(table.frame[name].iloc[row])) if isinstance(held, str) else f"{held:g}"
-                    first = "" if kind == self._missing else f" {held}"
+                    first = "" if word == "missing" else f" {held}"
                     told.append(
                         f"{name!r} {int(where.sum())} of {len(frame)}{more} (first{first}, {table.word}"
                         f" {frame.index[row]})"
