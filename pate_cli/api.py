@@ -28,7 +28,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from pate_cli import pipeline, report
-from pate_cli.config import DatasetConfig, composition, parse
+from pate_cli.config import DatasetConfig, composition, for_units, parse
 from pate_cli.engine import execution
 from pate_cli.engine.finished import PLACE, Finished
 from pate_cli.engine.schedule import check_places
@@ -159,7 +159,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X_public : array-like or sparse matrix of shape (m, d), optional
             Public points, without labels; needed unless `public_share` is given.
         groups : array-like of shape (n,), optional
-            Whose each record is; all records of one are protected together.
+            Whose each record is; all records of one are protected together. Needs a mechanism on votes;
+            `best` is one then.
 
         Returns
         -------
@@ -198,7 +199,9 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             unit=None if units is None else "group",
         )
         try:
-            ready = pipeline.prepare(self._config(), dataset, exact=exact)
+            config = self._config()
+            config = config if units is None else for_units(config, "group")
+            ready = pipeline.prepare(config, dataset, exact=exact)
             noise: Callable[[], Noise] = ExactNoise if exact else lambda: SeededNoise(streams.noise)
             if exact:
                 noise()  # says what to install, before anything is looked at

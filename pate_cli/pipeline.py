@@ -64,7 +64,16 @@ class Prepared:
     def remarks(self) -> tuple[str, ...]:
         """What a user should know before it starts; of an experiment also what its private records show."""
         said = self.dataset.remarks
-        return said if self.config.release else said + datasets.warnings_of(self.dataset, self.n_teachers)
+        if not self.config.release:
+            said += datasets.warnings_of(self.dataset, self.n_teachers)
+        return said + self.expectations
+
+    @property
+    def expectations(self) -> tuple[str, ...]:
+        """What is known beforehand, from public numbers alone: why this mechanism, and of its queries."""
+        chosen, unanswered = self.config.mechanism, self.plan.unanswered()
+        said = (chosen.why, f"{chosen.label}: {unanswered}" if unanswered else "")
+        return tuple(text for text in said if text)
 
     @property
     def protects(self) -> str:

@@ -7,13 +7,10 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pate_cli.checks import take
+from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.console import out
 from pate_cli.datasets import NAMES, inference, schema
 from pate_cli.datasets.files import download_directory, find, require, status
-from pate_cli.datasets.options import Encoding, Separator
-from pate_cli.datasets.parquet import read_parquet
-from pate_cli.datasets.reading import CsvFormat, Table, read_csv
 from pate_cli.datasets.registry import EMBEDDED, ENTRIES
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.writing import check_file, write_output
@@ -64,10 +61,7 @@ def main(argv: list[str]) -> int:
     describe.add_argument(
         "--missing", action="append", default=[], metavar="TEXT", help="a cell that stands for no value"
     )
-    describe.add_argument("--sep", help="what stands between two cells (default: found in the first line)")
-    describe.add_argument("--encoding", help="of the file (default: UTF-8, or its byte order mark)")
-    describe.add_argument("--decimal", default=".", choices=[".", ","], help="before decimals (default: .)")
-    describe.add_argument("--no-header", action="store_true", help="the first line is a record")
+    add_format_options(describe)
     options = parser.parse_args(argv)
     if options.command == "list":
         return _list()
@@ -128,13 +122,7 @@ def _describe(options: argparse.Namespace) -> int:
 
     if options.output is not None:
         check_file(options.output)
-    if options.file.suffix in (".parquet", ".pq"):
-        table = read_parquet(options.file)
-    else:
-        sep = None if options.sep is None else take("--sep", options.sep, Separator())
-        encoding = None if options.encoding is None else take("--encoding", options.encoding, Encoding())
-        form = CsvFormat(sep, encoding, options.decimal, not options.no_header)
-        table = Table(read_csv(options.file, form, wanted=options.target), options.file, "")
+    table = read_table(options.file, options, wanted=options.target)
     columns = [str(column) for column in table.frame.columns]
     if options.target is not None and options.target not in columns:
         raise ConfigError("--target", options.target, f"a column of {options.file}: {', '.join(columns)}")

@@ -71,9 +71,13 @@ def main(argv: list[str]) -> int:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     composition.refuse_unused(line.overrides, UNUSED)
     execution.forget()
-    tables = []
+    tables, said = [], []
     for raw in composition.compose_all(composition.jobs(line), line.config_dir):
-        tables += list(_tables(execution.checked(raw)))  # all of them before the first is shown
+        run = execution.checked(raw)
+        tables += list(_tables(run))  # all of them before the first is shown
+        said += [f"eps {run.config.eps:g}, {text}" for text in run.prepared.expectations]
+    for text in dict.fromkeys(said):
+        console.err().print(f"pate: {text}", markup=False, soft_wrap=True)
     for table in tables:
         console.out().print(table, crop=False)
         console.out().print()

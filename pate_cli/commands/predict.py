@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.commands.own_files import add_format_options, is_parquet, read_table
 from pate_cli.console import err, out
+from pate_cli.datasets.incoming import known_of
 from pate_cli.datasets.libsvm import read_libsvm
-from pate_cli.datasets.tabular import read_table
-from pate_cli.errors import ConfigError, DataError, one_line
+from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.students import load_student
 from pate_cli.writing import check_file, write_output
 
@@ -17,12 +21,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pate_cli.students import SavedStudent
-    from pate_cli.types import IntArray
+    from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["main"]
 
 _ROWS = 4096
 """Rows made dense at once, for a student that takes no sparse rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Records:
+    """New records: features, their labels (None if there are none), names, and what is to be said of them."""
+
+    X: Any
+    labels: list[str] | None
+    names: list[str] | None = None
+    remarks: list[str] = field(default_factory=list)
 
 
 def main(argv: list[str]) -> int:
@@ -44,27 +58,29 @@ def main(argv: list[str]) -> int:
         If the model or the data cannot be used, or the output not be written.
     """
     args = _parser().parse_args(argv)
-    labels: list[str] | None
     if args.output is not None:
         check_file(args.output)
     model = load_student(args.model, trust=args.trust)
-    if model.encoder is None:
-        X, labels = _numbered(args.data, model, args.target)
-    else:
-        X, labels = _table(args.data, model, args.target or model.meta.get("target"), args.sep)
-    codes = _codes(model, X, args.model, args.data)
-    lines = [model.classes[code] for code in codes.tolist()]
+    records = _numbered(args, model) if model.encoder is None else _table(args, model)
+    codes = _codes(model, records.X, args.model, args.data)
+    labels = [model.classes[code] for code in codes.tolist()]
+    shares = _shares(model, records.X, args.model) if args.proba else None
+    lines = labels
+    if shares is not None or records.names is not None:
+        lines = _rows(model, labels, args.id, records.names, shares)
     if args.output is None:
         # a label comes from the file, and may hold what a terminal obeys
         shown = map(one_line, lines) if out().is_terminal else lines
         out().out("\n".join(shown), highlight=False)
     else:
         write_output(args.output, "".join(f"{line}\n" for line in lines))
+    for remark in records.remarks:
+        err().print(f"pate: {one_line(remark)}", soft_wrap=True, markup=False)
     known = set(map(_plain, model.classes))
     # Where no label is one the model knows, they are placeholders: there is nothing to compare.
-    if labels is not None and not known.isdisjoint(labels):
-        right = sum(_plain(line) == label for line, label in zip(lines, labels, strict=True))
-        text = f"accuracy {right / len(lines):.4f} ({right} of {len(lines)} records)"
+    if records.labels is not None and not known.isdisjoint(records.labels):
+        right = sum(_plain(ours) == theirs for ours, theirs in zip(labels, records.labels, strict=True))
+        text = f"accuracy {right / len(labels):.4f} ({right} of {len(labels)} records)"
         err().print(text, soft_wrap=True, markup=False)
     return 0
 
@@ -73,19 +89,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate predict",
         description="Print the label a saved student gives to each record, one a line; "
-        "the accuracy too, on stderr, where the records have labels.",
-        epilog="example: pate predict outputs/.../student.skops new.libsvm --output labels.txt",
+        "the accuracy too, on stderr, where the records have labels. With --id or --proba a CSV table.",
+        epilog="example: pate predict outputs/.../student.skops new.csv --id name --proba --output labels",
     )
     parser.add_argument("model", metavar="MODEL.skops", type=Path, help="a student saved by `pate run`")
     parser.add_argument(
         "data",
         metavar="DATA",
         type=Path,
-        help="a LIBSVM file, or a CSV file for a student trained on a table; .bz2, .gz, .xz too",
+        help="a CSV or Parquet file for a student trained on a table, else a LIBSVM file; .bz2, .gz, .xz too",
     )
-    parser.add_argument("--output", metavar="FILE", type=Path, help="write the labels here, not to stdout")
-    parser.add_argument("--target", metavar="COLUMN", help="column of the CSV file that holds the labels")
-    parser.add_argument("--sep", help="separator of the CSV file (default: found in its first line)")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write here, not to stdout")
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="column of the table that names a record, written first"
+    )
+    parser.add_argument("--proba", action="store_true", help="write the probability of each class, too")
+    parser.add_argument("--target", metavar="COLUMN", help="column with the labels (default: as in training)")
+    add_format_options(parser)
     parser.add_argument(
         "--trust",
         metavar="TYPE",
@@ -96,56 +116,59 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _numbered(path: Path, model: SavedStudent, target: str | None) -> tuple[Any, list[str]]:
-    """Features and labels of a LIBSVM file."""
-    if ".csv" in path.suffixes:
-        raise DataError(f"{path}: this model was trained on numbered features; accepted: a LIBSVM file")
-    if target is not None:
-        raise ConfigError("--target", target, "nothing for a LIBSVM file: its labels come first on each line")
-    X, y = read_libsvm(path, model.n_features)
-    return X, [_plain(value) for value in y.tolist()]
+def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
+    """Records of a LIBSVM file."""
+    if ".csv" in args.data.suffixes or is_parquet(args.data):
+        raise DataError(f"{args.data}: this model was trained on numbered features; accepted: a LIBSVM file")
+    for option, why in (("target", "its labels come first on each line"), ("id", "it has no columns")):
+        if getattr(args, option) is not None:
+            raise ConfigError(f"--{option}", getattr(args, option), f"nothing for a LIBSVM file: {why}")
+    X, y = read_libsvm(args.data, model.n_features)
+    return _Records(X, [_plain(value) for value in y.tolist()])
 
 
-def _table(
-    path: Path, model: SavedStudent, target: str | None, sep: str | None
-) -> tuple[Any, list[str] | None]:
-    """Features and labels (None if there are none) of a CSV file."""
-    if ".csv" not in path.suffixes:
-        raise DataError(f"{path}: this model was trained on a table; accepted: a .csv file with a header")
-    import pandas as pd
-
-    text = read_table(path, sep)
-    columns, numbers = _columns(model.encoder)
-    missing = [column for column in columns if column not in text.columns]
-    if missing:
-        raise DataError(f"{path}: no column {', '.join(map(repr, missing))}, which the model was trained on")
-    labels = None
-    if target is not None:
-        if target not in text.columns:
-            raise ConfigError("--target", target, f"a column of {path}: {', '.join(map(str, text.columns))}")
-        labels = [_plain(cell) for cell in text[target]]
-    cells = {name: _as_numbers(text[name], path) if name in numbers else text[name] for name in columns}
-    return model.encoder.transform(pd.DataFrame(cells, index=text.index)), labels
+def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
+    """Records of a CSV or Parquet file, checked against what the model was made of."""
+    known = known_of(model.encoder, str(args.model))
+    schema = known.schema
+    named = {option: getattr(args, option) for option in ("target", "id")}
+    text = {*schema.of_kind("category"), schema.target, *named.values()} - {None}
+    table = read_table(args.data, args, text, next(iter(schema.columns), None))
+    there = [str(column) for column in table.frame.columns]
+    for option, column in named.items():
+        if column is not None and column not in there:
+            raise ConfigError(f"--{option}", column, f"a column of {args.data}: {', '.join(there)}")
+    frame, remarks = known.read(table)
+    target = args.target or (schema.target if schema.target in there else None)
+    labels = None if target is None else [_plain(cell) for cell in table.frame[target]]
+    names = None if args.id is None else [str(cell) for cell in table.frame[args.id]]
+    return _Records(model.encoder.transform(frame), labels, names, remarks)
 
 
-def _columns(encoder: Any) -> tuple[list[str], set[str]]:
-    """Columns the encoder was fitted on, and those of them it scales; the others hold categories."""
-    named = {name: list(map(str, columns)) for name, _, columns in encoder.transformers_}
-    scaled = {*named.get("numbers", []), *named.get("declared", [])}
-    return [str(column) for column in encoder.feature_names_in_], scaled
-
-
-def _as_numbers(column: Any, path: Path) -> Any:
-    """Cells of a column as float64."""
-    import numpy as np
-    import pandas as pd
-
-    values = pd.to_numeric(column.str.strip(), errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        place = f"{path}, line {column.index[bad[0]]}"
-        raise DataError(f"{place}: numeric column {column.name!r} has {column.iloc[bad[0]]!r}")
-    return values
+def _rows(
+    model: SavedStudent,
+    labels: Sequence[str],
+    column: str,
+    names: Sequence[str] | None,
+    shares: FloatArray | None,
+) -> list[str]:
+    """Lines of a CSV table: name, label, probability of each class."""
+    header = [] if names is None else [column]
+    header += ["label"] + ([] if shares is None else [f"probability.{label}" for label in model.classes])
+    lines = []
+    for row in range(-1, len(labels)):
+        cells = header
+        if row >= 0:
+            cells = [] if names is None else [names[row]]
+            cells = [
+                *cells,
+                labels[row],
+                *([] if shares is None else [f"{p:.6g}" for p in shares[row].tolist()]),
+            ]
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="").writerow(cells)
+        lines.append(buffer.getvalue())
+    return lines
 
 
 def _codes(model: SavedStudent, X: Any, file: Path, data: Path) -> IntArray:
@@ -161,16 +184,43 @@ def _codes(model: SavedStudent, X: Any, file: Path, data: Path) -> IntArray:
     return np.asarray(codes)
 
 
-def _predict(student: Any, X: Any) -> IntArray:
-    """Class codes, shape (m,)."""
+def _shares(model: SavedStudent, X: Any, file: Path) -> FloatArray:
+    """Probability of each class, shape (m, C)."""
     import numpy as np
+
+    from pate_cli.students.metrics import by_class
+
+    parts = [
+        by_class(model.student, "predict_proba", part, len(model.classes))
+        for part in _parts(model.student, X)
+    ]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts):
+        raise InputError(
+            f"--proba: the student of {file} ({type(model.student).__name__}) gives no probabilities;"
+            " accepted: one that does, as student=logistic"
+        )
+    shares: FloatArray = np.concatenate(found)
+    if not ((shares >= 0) & (shares <= 1)).all():
+        raise DataError(f"{file}: gives a probability that is not in [0, 1]")
+    return shares
+
+
+def _parts(student: Any, X: Any) -> list[Any]:
+    """Rows as the student takes them: sparse ones, or made dense a few at once."""
     import scipy.sparse as sp
     from sklearn.utils import get_tags
 
-    parts: Sequence[Any] = [X]
     if sp.issparse(X) and not get_tags(student).input_tags.sparse:
-        parts = [X[top : top + _ROWS].toarray() for top in range(0, X.shape[0], _ROWS)]
-    return np.concatenate([np.asarray(student.predict(part)) for part in parts]).astype(np.int64)
+        return [X[top : top + _ROWS].toarray() for top in range(0, X.shape[0], _ROWS)]
+    return [X]
+
+
+def _predict(student: Any, X: Any) -> IntArray:
+    """Class codes, shape (m,)."""
+    import numpy as np
+
+    return np.concatenate([np.asarray(student.predict(part)) for part in _parts(student, X)]).astype(np.int64)
 
 
 def _plain(label: Any) -> str:

@@ -8,6 +8,7 @@ from pate_cli.config.schema import (
     SplitConfig,
     StudentConfig,
     TeacherConfig,
+    for_units,
     parse,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "SplitConfig",
     "StudentConfig",
     "TeacherConfig",
+    "for_units",
     "parse",
 ]

@@ -114,6 +114,10 @@ def load(name: str, **options: Any) -> Dataset:
     module = find(name)
     given = {key: os.fspath(v) if isinstance(v, os.PathLike) else v for key, v in options.items()}
     dataset: Dataset = module.load(name, read_options(module.Options, given, "dataset."))
+    for key, part in (("public", dataset.public), ("test", dataset.test)):
+        if part is not None and part.checksum == dataset.checksum:  # public points would be private records
+            accepted = "a file of other records: this one is the private file"
+            raise ConfigError(f"dataset.{key}", given.get(key), accepted)
     return dataset
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from pate_cli.datasets.profile import profile_of
 from pate_cli.datasets.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -66,16 +67,27 @@ class TableEncoder:
 
     Categories are one column each, and all zeros is the code of one that is not listed. Numbers have mean 0
     and deviation 1 on the public records.
+
+    Attributes
+    ----------
+    schema : Schema
+    words : sequence of str
+        Cells that stand for a missing value.
     """
 
     schema: Schema
+    words: Sequence[str] = ()
 
     def get_params(self) -> dict[str, Any]:
         """What it depends on."""
         return {"columns": self.schema.plain()["columns"]}
 
     def fit(self, X: pd.DataFrame) -> Any:
-        """Give a fitted ColumnTransformer: on public rows, of which it takes what is not declared."""
+        """Give a fitted ColumnTransformer: on public rows, of which it takes what is not declared.
+
+        Its attribute `profile_` is for those who bring it new records (`datasets.incoming`): the target, the
+        cells that stand for a missing value, and of each column the `profile_of` these public rows.
+        """
         from sklearn.compose import ColumnTransformer
         from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -96,7 +108,14 @@ class TableEncoder:
         if listed:
             lists = [np.array(_values(categories[name]), dtype=object) for name in listed]
             parts.append(("listed", OneHotEncoder(categories=lists, handle_unknown="ignore"), listed))
-        return ColumnTransformer(parts, sparse_threshold=1.0).fit(X)
+        fitted = ColumnTransformer(parts, sparse_threshold=1.0).fit(X)
+        used = [*numeric, *categories]
+        fitted.profile_ = {
+            "target": self.schema.target,
+            "missing": list(self.words),
+            "columns": profile_of(X[used]),
+        }
+        return fitted
 
     def _of(self, kind: str) -> dict[str, Column]:
         return {name: self.schema.columns[name] for name in self.schema.of_kind(kind)}

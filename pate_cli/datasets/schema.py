@@ -31,6 +31,7 @@ __all__ = [
     "Column",
     "Schema",
     "as_yaml",
+    "listed",
     "not_a_number",
     "numbers",
     "read_schema",
@@ -77,7 +78,7 @@ class Column:
         if self.kind == "numeric":
             return "any number" if self.low is None else f"{self.low:g} to {self.high:g}"
         if self.kind == "category":
-            return "any text" if self.values is None else _listed(self.values, 8)
+            return "any text" if self.values is None else listed(self.values, 8)
         return self.why or ""
 
     def plain(self) -> dict[str, Any]:
@@ -170,10 +171,11 @@ class Schema:
         for kind, word in (("numeric", "numbers"), ("category", "categories")):
             names = self.of_kind(kind)
             if names:
-                parts.append(f"{len(names)} {word} ({_listed([self._shown(name) for name in names])})")
-        ignored = [f"{name}: {self.columns[name].why}" for name in self.of_kind("ignored")]
+                parts.append(f"{len(names)} {word} ({listed([self._shown(name) for name in names])})")
+        whys = {name: self.columns[name].why for name in self.of_kind("ignored")}
+        ignored = [f"{name}: {why}" if why else name for name, why in whys.items()]
         if ignored:
-            parts.append(f"not used {_listed(ignored)}")
+            parts.append(f"not used {listed(ignored)}")
         return f"schema ({self.source}): " + "; ".join(parts)
 
     def _shown(self, name: str) -> str:
@@ -355,6 +357,7 @@ def not_a_number(table: Table, name: str, row: int) -> str:
     )
 
 
-def _listed(names: Sequence[str], most: int = 6) -> str:
+def listed(names: Sequence[str], most: int = 6) -> str:
+    """Name the first few, and how many more there are."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -65,9 +65,9 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     if test is not None and target not in test.frame.columns:
         raise ConfigError("dataset.test", str(test.path), f"a file with the target {target!r}")
     unit = _unit(options.unit, private, target, schema)
-    units = None if unit is None else _units(private, unit)
-    schema = _schema(schema, private, public, target, unit, options)
     words = [word.strip() for word in options.missing or []]
+    units = None if unit is None else _units(private, unit, words)
+    schema = _schema(schema, private, public, target, unit, options)
     labels = [_labels(private, target, words), _public_labels(public, target, words)]
     labels.append(None if test is None else _labels(test, target, words))
     tables = (private, public, test)
@@ -92,7 +92,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         classes=classes,
         checksum=private.checksum,
         source=str(where),
-        encoder=TableEncoder(schema),
+        encoder=TableEncoder(replace(schema, target=target), words),
         public=part(public, codes[1]),
         test=part(test, codes[2]),
         units=units,
@@ -211,15 +211,18 @@ def _unit(chosen: str | None, table: Table, target: str, schema: Schema | None) 
     return chosen
 
 
-def _units(table: Table, unit: str) -> IntArray:
+def _units(table: Table, unit: str, words: Collection[str]) -> IntArray:
     """Number of the person of each record, in the order of their names."""
     cells = table.frame[unit]
     texts = np.array([str(text).strip() for text in cells.cat.categories], dtype=object)
-    empty = (texts == "")[cells.cat.codes.to_numpy()]
-    if empty.any():
+    empty = np.array([_absent(text, words) for text in texts], dtype=bool)[cells.cat.codes.to_numpy()]
+    if empty.any():  # who has no name may have other records under one: nobody would know whose they are
+        row = int(np.argmax(empty))
+        held = str(cells.iloc[row]).strip()
+        what = f"{held!r}, no name," if held else "empty"
         raise DataError(
-            f"{table.place(int(np.argmax(empty)))}: dataset.unit is {unit!r}, and it is empty here; a name is"
-            " needed in each record"
+            f"{table.place(row)}: dataset.unit is {unit!r}, and it is {what} here; a name is needed in each"
+            " record"
         )
     found, numbers_ = np.unique(texts, return_inverse=True)
     if len(found) < 2:

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pate_cli.checks import Flag, OneOf, Or, option
 from pate_cli.datasets.options import Encoding, Separator, TableOptions
@@ -14,10 +13,7 @@ from pate_cli.datasets.reading import CsvFormat, Table, read_csv
 from pate_cli.datasets.tables import make_dataset
 from pate_cli.types import Dataset
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["Options", "load", "read_table"]
+__all__ = ["Options", "load"]
 
 
 @dataclass(frozen=True)
@@ -48,14 +44,3 @@ def load(name: str, options: Options) -> Dataset:
         return Table(frame, path, digest.hexdigest())
 
     return make_dataset(name, options, read, "a CSV file")
-
-
-def read_table(path: Path, sep: str | None = None) -> pd.DataFrame:
-    """Read a CSV file with a header, every cell as text; the index is the line each record starts on.
-
-    Raises
-    ------
-    DataError
-        As `reading.read_csv`.
-    """
-    return read_csv(path, CsvFormat(sep), text=None).astype(object)

@@ -173,6 +173,9 @@ class GaussianPlan:
         """Put it to work, in one run or in several side by side."""
         return GaussianService(self.sigma, self.ell, self.delta, self.sensitivity, noise, runs)
 
+    def unanswered(self, n_teachers: int) -> None:
+        """Say nothing: all queries are answered."""
+
     def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
         """Worst-case votes for an audit."""
         return attacks.on_gaussian(self.ell, n_teachers, n_classes)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError
@@ -90,6 +91,20 @@ class GnmaxPlan:
     def service(self, noise: Noise, runs: int = 1) -> GnmaxService:
         """Put it to work, in one run or in several side by side."""
         return GnmaxService(self, noise, runs)
+
+    def unanswered(self, n_teachers: int) -> str | None:
+        """Say how many answers there are, and what the check lets through at best; nothing without a check.
+
+        No count is larger than K: a query passes with probability ``Phi((K - threshold) / sigma_check)`` at
+        most.
+        """
+        if self.sigma_check is None or self.threshold is None:
+            return None
+        passes = float(ndtr((n_teachers - self.threshold) / self.sigma_check))
+        return (
+            f"at most {self.answers:,} of {self.ell:,} queries are answered (split.budget); the check lets"
+            f" one on which all {n_teachers:,} teachers agree pass with probability {passes:.2g}"
+        )
 
     def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
         """Worst-case votes for an audit."""

@@ -64,6 +64,10 @@ class LabelledByVotes(Plan):
         """Show the public numbers of the labelling."""
         return self.labelling.numbers_table(self.n_teachers, self.setting.n_classes)
 
+    def unanswered(self) -> str | None:
+        """Say what the labelling says; see `Plan`."""
+        return self.labelling.unanswered(self.n_teachers)
+
     def release(
         self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
     ) -> Released:

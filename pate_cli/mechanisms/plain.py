@@ -84,6 +84,9 @@ class NoPrivacyPlan:
             "No noise", ("", "value", "unit"), [("queries, at most (ell)", self.ell, "queries")]
         )
 
+    def unanswered(self, n_teachers: int) -> None:
+        """Say nothing: all queries are answered."""
+
     def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
         """Make none: without noise nothing is claimed."""
         return []

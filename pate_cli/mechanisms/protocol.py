@@ -54,7 +54,7 @@ EXACT = (
 )
 """What a release accepts."""
 
-UNITS = "a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax, active"
+UNITS = "a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax, active; or best"
 """What protects persons with several records."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
@@ -157,6 +157,10 @@ class Plan(ABC):
             All other randomness.
         """
 
+    def unanswered(self) -> str | None:
+        """Say beforehand which queries will stay unanswered; None where public numbers alone do not tell."""
+        return None
+
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Measure figures of its own for `diagnostics`: NOT differentially private."""
         return {}
@@ -214,6 +218,9 @@ class LabellingPlan(Protocol):
 
     def numbers_table(self, n_teachers: int, n_classes: int) -> NumbersTable:
         """Its public numbers for people, with so many teachers."""
+
+    def unanswered(self, n_teachers: int) -> str | None:
+        """Say beforehand which queries will stay unanswered; None where public numbers alone do not tell."""
 
     def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
         """Worst-case votes for an audit."""

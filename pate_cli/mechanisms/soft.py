@@ -227,6 +227,15 @@ class SoftPlan(Plan):
             "noise": c.noise,
         }
 
+    def unanswered(self) -> str | None:
+        """Say how many queries may fail both tests; see `Plan`."""
+        if self.calibration is None:
+            return None
+        return (
+            f"at most {self.cutoff:,} of {self.setting.n_public:,} queries stay unanswered before the cutoff"
+            f" ends the run, as {self.calibration.cutoff:,} failed tests do"
+        )
+
     def release(
         self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
     ) -> Released:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -20,13 +21,13 @@ from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.stable import StableService
 from pate_cli.mechanisms.votes import distance_to_instability, majority, max_distance
 from pate_cli.privacy import svt
-from pate_cli.privacy.discrete import discrete_calibration
+from pate_cli.privacy.discrete import discrete_calibration, discrete_difference_tail
 from pate_cli.privacy.noise import Noise
 from pate_cli.queries.passive import Passive
 from pate_cli.types import UNANSWERED, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["CALIBRATION", "CUTOFF", "IntegerSvtPlan", "Options", "SvtPlan", "SvtService"]
-__all__ += ["auto_cutoff", "fewest_teachers", "label", "plan", "plan_svt"]
+__all__ += ["auto_cutoff", "fewest_teachers", "label", "plan", "plan_svt", "unanswered_before"]
 
 CALIBRATION = OneOf(("tight", "liu2021", "bassily2018"))
 CUTOFF = Or("auto", Whole(1))
@@ -116,6 +117,14 @@ class SvtPlan:
     def service(self, noise: Noise, runs: int = 1) -> VoteService:
         """Put it to work, in one run or in several side by side."""
         return SvtService(self.calibration, noise, runs)
+
+    def unanswered(self, n_teachers: int) -> str | None:
+        """Say what T allows, and which votes are answered; see `unanswered_before`."""
+        return unanswered_before(self.calibration, n_teachers, self.p_unstable)
+
+    def p_unstable(self, dist: int) -> float:
+        """Probability that a query at distance `dist` gets no answer, for a fresh threshold."""
+        return self.calibration.p_unstable(dist)
 
     def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
         """Worst-case votes for an audit."""
@@ -208,6 +217,12 @@ class IntegerSvtPlan(SvtPlan):
         loss = super().guarantee
         return PrivacyLoss(loss.eps, loss.delta, f"{loss.how}, integer noise")
 
+    def p_unstable(self, dist: int) -> float:
+        """Give the same for integer noise."""
+        c = self.calibration
+        beyond = dist - int(c.threshold) - 1  # below the threshold or at it, so one more than the tail says
+        return discrete_difference_tail(beyond, c.query_scale, c.threshold_scale, c.noise)
+
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
         return super().describe() | {"integer_noise": True}
@@ -267,6 +282,25 @@ def _share(distance: float, n_teachers: int) -> float | str:
     """Smallest share of the teachers that has a distance, for two classes."""
     share = 0.5 + (2 * math.ceil(distance) + 1) / (2 * n_teachers)
     return share if share <= 1 else "> 1"
+
+
+def unanswered_before(c: svt.SvtCalibration, n_teachers: int, p_unstable: Callable[[int], float]) -> str:
+    """Say how many queries the cutoff leaves unanswered, and what a vote needs for an answer.
+
+    With unanimous votes throughout, a query is unstable with probability ``u = p_unstable(ceil(K/2) - 1)``
+    on average over the threshold's noise. That holds of each query where the noise is kept; where it is drawn
+    anew after an unstable answer, a threshold that has let queries pass is a lower one, and they are unstable
+    with probability u at most. So ``ell u`` bounds how many are expected.
+    """
+    expected = c.ell * p_unstable(max_distance(n_teachers))
+    unanimous = f"{expected:.2g} on average at most" if expected < c.cutoff else "perhaps all of these"
+    half = next(dist for dist in itertools.count(math.ceil(c.margin(0.5))) if p_unstable(dist) <= 0.5)
+    lead = 2 * half + 1
+    return (
+        f"at most {c.cutoff:,} of {c.ell:,} queries stay unanswered before the cutoff ends the run"
+        f" ({unanimous}, were all votes unanimous); a vote is answered at least every other time from a lead"
+        f" of {lead:,} of {n_teachers:,} on"
+    )
 
 
 def fewest_teachers(c: svt.SvtCalibration) -> int:

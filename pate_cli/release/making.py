@@ -154,7 +154,7 @@ def _what_becomes_public(run: Prepared) -> str:
     return (
         f"the features of {run.sizes.n_public:,} of the {run.dataset.n_records:,} records of"
         f" {run.dataset.name} become public, by their row numbers and in the student (categories,"
-        " means), and so do the names of the classes; eps and delta protect the other records"
+        " means, ranges), and so do the names of the classes; eps and delta protect the other records"
     )
 
 

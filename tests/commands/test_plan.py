@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,7 +34,8 @@ def rows(monkeypatch, tmp_path, capsys):
     def show(*argv: str) -> dict[str, list[str]]:
         assert main(["plan", *argv]) == 0
         out, err = capsys.readouterr()
-        assert err == ""
+        show.said = err.splitlines()
+        assert all(re.match(r"pate: eps [\d.e+-]+, [\w-]+: at most [\d,]+ of ", line) for line in show.said)
         assert list(tmp_path.iterdir()) == []
         assert max(map(len, out.splitlines())) <= 80
         lines = [line.rstrip() for line in out.splitlines()]
@@ -137,6 +139,19 @@ def test_the_rule_in_use_comes_first(rows, capsys):
 def test_each_rule_has_its_own_cutoff_where_it_is_left_open(rows):
     shown = rows("mechanism=svt", "eps=1")
     assert len(set(shown["cut-off T"][:3])) > 1
+
+
+def test_what_is_known_of_unanswered_queries_is_said(rows):
+    rows("mechanism=svt", "eps=1", "mechanism.cutoff=10")
+    (line,) = rows.said
+    assert line.startswith("pate: eps 1, svt: at most 10 of 400 queries stay unanswered before the cutoff")
+    # the others answer all
+    rows("-m", "mechanism=gaussian,gnmax,confident_gnmax,soft,svt", "eps=2", "dataset.n_records=9000")
+    assert [line.split()[3] for line in rows.said] == ["confident_gnmax:", "soft:", "svt:"]
+    rows("mechanism=active", "mechanism.oracle=svt", "eps=8", "teacher.size=100")
+    assert [line.split()[3] for line in rows.said] == ["active-svt:"]
+    rows("mechanism=svt", "mechanism.cutoff=private", "eps=2")  # the cutoff comes from an estimate
+    assert rows.said == []
 
 
 def test_margins(rows):

@@ -13,7 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from pate_cli.cli import main
 from pate_cli.datasets import load
 from pate_cli.learners import make_learner
-from pate_cli.students import save_student
+from pate_cli.students import load_student, save_student
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_table(table, table_model, tmp_path, capsys):
     assert main(["predict", str(table_model), str(bare), "--sep", ";"]) == 0
     said = capsys.readouterr()
     assert said.out.splitlines() == ["<=50K", ">50K"]
-    assert said.err == ""
+    assert said.err == f"pate: {bare}: unseen categories: 'job' 2 of 2 (first '7', line 2)\n"
 
 
 def fails(capsys, *argv) -> str:
@@ -143,18 +143,130 @@ def test_bad_data_is_one_line(model, numbers, tmp_path, capsys):
     assert "a LIBSVM file" in fails(capsys, model, tmp_path / "d.csv")
     data.write_text("1 1:2\n")
     assert "--target" in fails(capsys, model, data, "--target", "x")
+    assert "--id" in fails(capsys, model, data, "--id", "x")
 
 
 def test_bad_tables_are_one_line(table, table_model, tmp_path, capsys):
     path, _ = table
     new = tmp_path / "new.csv"
     assert "no such file" in fails(capsys, table_model, new)
-    assert "a .csv file" in fails(capsys, table_model, tmp_path / "new.libsvm")
     assert "age, job, pay" in fails(capsys, table_model, path, "--target", "wage")
     new.write_text("job,pay\na,>50K\n")
     assert "no column 'age'" in fails(capsys, table_model, new)
     new.write_text("age,job\n30,a\nold,b\n")
     assert "new.csv, line 3: numeric column 'age' has 'old'" in fails(capsys, table_model, new)
+    new.write_text("1 1:2 2:3\n0 1:1\n")
+    assert "no column 'age', 'job', which the model" in fails(capsys, table_model, new)
+    new.write_text("age,job\n30,a\n")
+    assert "--id: got 'name'; accepted: a column of" in fails(capsys, table_model, new, "--id", "name")
+    pickled = tmp_path / "new.parquet"
+    pickled.write_bytes(b"PAR1")
+    assert "not a Parquet file" in fails(capsys, table_model, pickled)
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory):
+    """A student of a hospital's table, with a schema, missing numbers and public points of their own."""
+    place = tmp_path_factory.mktemp("hospital")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place)
+        patients(2000, 0).to_csv("mine.csv", index=False)
+        patients(300, 1).drop(columns="outcome").to_csv("pub.csv", index=False)
+        given = ["dataset=csv", "dataset.path=mine.csv", "dataset.public=pub.csv", "dataset.target=outcome"]
+        given += ["dataset.missing=['','-9']", "dataset.unit=null", "eps=20", "hydra.run.dir=out"]
+        assert main(["run", *given]) == 0
+    return place / "out/student.skops"
+
+
+def patients(n, seed, **changes):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"patient": [f"0{i}" for i in range(n)], "lab": np.round(rng.uniform(0, 12, n), 1)})
+    table.loc[:1, "lab"] = [0.0, 12.0]  # the bounds are the same in any file
+    table["lab"] = table["lab"].astype(str).mask(table.index % 50 == 7, "-9")
+    table["ward"] = rng.choice(["A", "B", "C, D"], n)
+    table["outcome"] = np.where(pd.to_numeric(table["lab"]) > 6, "ill, badly", "well")
+    return table.assign(**changes)
+
+
+def test_names_and_probabilities_are_a_table(hospital, tmp_path, capsys):
+    table = patients(200, 2)
+    for new, write in (("new.csv", table.to_csv), ("new.parquet", table.to_parquet)):
+        if new.endswith(".parquet"):
+            pytest.importorskip("pyarrow")
+        write(tmp_path / new, index=False)
+        argv = ["predict", str(hospital), str(tmp_path / new), "--id", "patient", "--proba"]
+        assert main([*argv, "--output", str(tmp_path / "out.csv")]) == 0
+        # the target of the training is found; the missing ones have a code, and are counted
+        word, first = ("line", 9) if new.endswith("csv") else ("row", 8)
+        said = capsys.readouterr()
+        assert said.err.splitlines()[0] == (
+            f"pate: {tmp_path / new}: missing: 'lab' 4 of 200 (first, {word} {first})"
+        )
+        assert said.err.splitlines()[1].startswith("accuracy 0.9")
+        assert (len(said.err.splitlines()), said.out) == (2, "")
+        found = pd.read_csv(tmp_path / "out.csv", dtype={"patient": str})
+        assert list(found) == ["patient", "label", "probability.ill, badly", "probability.well"]
+        assert found["patient"].tolist() == table["patient"].tolist()  # 007 stays 007
+        shares = found.iloc[:, 2:].to_numpy()
+        np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-5)
+        likely = np.array(["ill, badly", "well"])[shares.argmax(axis=1)]
+        assert (likely == found["label"]).mean() > 0.99  # but for ties
+    assert main(["predict", str(hospital), str(tmp_path / "new.csv"), "--id", "patient"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["patient,label", f"00,{csv_cell(found['label'][0])}"]
+
+
+def csv_cell(text):
+    return f'"{text}"' if "," in text else text
+
+
+def test_what_differs_from_the_training_is_counted(hospital, tmp_path, capsys):
+    table = patients(200, 3).drop(columns="outcome")
+    table.loc[[4, 9], "lab"] = ["99", "-1"]
+    table["ward"] = np.where(table.index < 120, "E", table["ward"])
+    table.to_csv(tmp_path / "new.csv", index=False, sep=";")
+    assert main(["predict", str(hospital), str(tmp_path / "new.csv")]) == 0
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 200
+    lines = [line.removeprefix(f"pate: {tmp_path / 'new.csv'}: ") for line in said.err.splitlines()]
+    assert lines[0] == "missing: 'lab' 4 of 200 (first, line 9)"
+    assert lines[1].startswith("numbers out of range: 'lab' 2 of 200 outside 0")
+    assert lines[1].endswith("(first 99, line 6)")
+    assert lines[2] == "unseen categories: 'ward' 120 of 200 (first 'E', line 2)"
+    assert lines[3].startswith("drift: 'ward' ")  # and not 'lab'
+    assert "'lab'" not in lines[3]
+    assert len(lines) == 4
+
+
+def test_a_column_of_another_type_is_refused(hospital, tmp_path, capsys):
+    new, output = tmp_path / "new.csv", tmp_path / "labels"
+    patients(100, 4, lab=["high", "low"] * 50).to_csv(new, index=False)
+    said = fails(capsys, hospital, new, "--output", output)
+    assert "new.csv, line 2: numeric column 'lab' has 'high'; 100 of 100 cells are no numbers" in said
+    patients(100, 4, lab=["1,5", "2,5"] * 50).to_csv(new, index=False, sep=";")
+    assert "--decimal , where a comma stands before decimals" in fails(capsys, hospital, new)
+    assert main(["predict", str(hospital), str(new), "--decimal", ",", "--output", str(output)]) == 0
+    output.unlink()
+    capsys.readouterr()
+    patients(100, 4).drop(columns="lab").to_csv(new, index=False)
+    assert "no column 'lab', which the model was trained on" in fails(
+        capsys, hospital, new, "--output", output
+    )
+    assert not output.exists()
+
+
+def test_a_missing_number_without_a_code_is_refused(table_model, tmp_path, capsys):
+    new = tmp_path / "new.csv"
+    new.write_text("age,job\n30,a\n,b\n")
+    said = fails(capsys, table_model, new)
+    assert "line 3: numeric column 'age' has ''; the model has no code for a missing number" in said
+
+
+def test_a_student_without_probabilities_says_so(numbers, tmp_path, capsys):
+    X, y = numbers
+    student = make_learner("linear_svm", {}, seed=0, n_classes=2).fit(X, y)
+    save_student(tmp_path / "s", student, classes=("0", "1"), n_features=4, encoder=None, meta={})
+    data = write(tmp_path / "d", X, y)
+    assert "gives no probabilities; accepted: one that" in fails(capsys, tmp_path / "s", data, "--proba")
 
 
 def test_bad_models_and_outputs_are_one_line(model, numbers, tmp_path, capsys):
@@ -165,6 +277,14 @@ def test_bad_models_and_outputs_are_one_line(model, numbers, tmp_path, capsys):
     before = sorted(tmp_path.iterdir())
     assert "--output" in fails(capsys, model, data, "--output", model / "labels.txt")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_encoder_that_was_tampered_with_is_one_line(table, table_model, capsys):
+    saved = load_student(table_model)
+    saved.encoder.profile_["columns"]["age"]["counts"][0] = "many"
+    about = {"classes": saved.classes, "n_features": 2, "encoder": saved.encoder, "meta": {}}
+    save_student(table_model, saved.student, **about)
+    assert "its encoder is not one that pate writes" in fails(capsys, table_model, table[0])
 
 
 def test_missing_arguments_exit_2(capsys):

@@ -218,7 +218,7 @@ def test_a_release_from_end_to_end(place, capsys):
     ]
     capsys.readouterr()
     assert predict([str(place / "out" / "student.skops"), str(path), "--target", "class"]) == 0
-    assert float(capsys.readouterr().err.split()[1]) > 0.8
+    assert float(capsys.readouterr().err.partition("accuracy ")[2].split()[0]) > 0.8
 
     # and the next one does not fit
     assert _release(path, place / "again", "eps=1.5") == 2
@@ -233,21 +233,22 @@ _SCORES = "score_boosting mechanism.rounds=1"
 @pytest.mark.parametrize("mechanism", ["best", _SCORES])
 def test_a_model_that_a_mechanism_learns_is_released_and_reopened(place, capsys, mechanism):
     path = _write(place, "data", _records())
-    _open(path, "2", "1e-4")
+    _open(path, "9", "1e-4")
     overrides = f"mechanism={mechanism}".split()
-    assert _release(path, place / "out", "eps=1.5", *overrides) == 0
+    # noise is drawn anew each time: at eps=1.5 one run in ten was below 0.8, at 8 none of 25 below 0.86
+    assert _release(path, place / "out", "eps=8", *overrides) == 0
     written = _bytes(place / "out")
     assert set(written) == set(files.FILES)
     record = read_record(place / "out" / "result.json")
     asked = 40 if mechanism == _SCORES else 0
-    assert (record.status, record.eps, record.delta, record.n_asked) == ("ok", 1.5, 1e-5, asked)
+    assert (record.status, record.eps, record.delta, record.n_asked) == ("ok", 8, 1e-5, asked)
     assert record.plan["integer_noise"] is True
     assert len(written["answers.csv"].decode().split()) == 1 + asked
     (ledger,) = open_ledgers().ledgers()
-    assert (ledger.entries[1].eps, len(ledger.public.rows)) == (1.5, 40)
+    assert (ledger.entries[1].eps, len(ledger.public.rows)) == (8, 40)
     capsys.readouterr()
     assert predict([str(place / "out" / "student.skops"), str(path), "--target", "class"]) == 0
-    assert float(capsys.readouterr().err.split()[1]) > 0.8
+    assert float(capsys.readouterr().err.partition("accuracy ")[2].split()[0]) > 0.8
     assert cli.main(["verify", str(place / "out")]) == 0
     # drawn anew by the system: no two releases are alike
     assert _release(path, place / "again", "eps=0.5", *overrides) == 0
@@ -298,6 +299,8 @@ def test_two_releases_draw_differently_but_open_the_same_rows(place, capsys):
     assert "features open: the first release fixes the rows" in capsys.readouterr().out
     for name, mechanism in (("a", "gaussian"), ("b", "gaussian"), ("c", "svt")):
         assert _release(path, place / name, f"mechanism={mechanism}", "eps=3") == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "unanswered" in line]
+    assert re.fullmatch(r"pate: svt: at most \d+ of 40 queries stay unanswered .*", "\n".join(said))
     first, second, third = (_answers(place / name) for name in ("a", "b", "c"))
     assert set(first) == set(second)
     assert set(first) >= set(third)

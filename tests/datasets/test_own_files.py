@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,10 @@ def test_categories_and_numbers_of_the_private_file_alone_change_nothing_public(
     data = load("csv", path="priv.csv", public="pub.csv", target="outcome", unit=None)
     parts = split(data, rng=np.random.default_rng(0))
     assert "secret-ward" not in repr([vars(t) for _, t, _ in parts.encoder.transformers_])
+    other = replace(data, X=data.X.iloc[::-1].assign(age=1e6))
+    again = split(other, rng=np.random.default_rng(0)).encoder
+    assert again.profile_ == parts.encoder.profile_  # what `pate predict` compares with
+    assert "secret-ward" not in repr(again.profile_)
     row = parts.encoder.transform(data.X.iloc[[17]]).toarray()[0]
     assert (row[2:] == 0).all()
     beyond = data.X.iloc[[0]].assign(lab=1e9)
@@ -197,12 +202,29 @@ def test_without_a_unit_a_table_with_persons_in_it_asks(place, capsys):
     refused(capsys, *THREE, said=said, command="plan")
 
 
-@pytest.mark.parametrize("mechanism", ["best", "noisy_gd", "output_perturbation", "soft", "boosting"])
+@pytest.mark.parametrize(
+    "mechanism", ["public_kernel", "noisy_gd", "output_perturbation", "soft", "boosting"]
+)
 def test_a_learner_of_single_records_is_refused_with_a_unit(place, capsys, mechanism):
     given = [*THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8"]
     refused(
         capsys, *given, said=["dataset.unit: got 'patient_id'; accepted: null with mechanism=", "gaussian"]
     )
+
+
+def test_the_best_mechanism_is_one_on_votes_with_a_unit(place, capsys):
+    given = [*THREE, "dataset.unit=patient_id", "mechanism=best", "eps=8", "teacher.size=10"]
+    code, record = run(*given)
+    why = "mechanism=active takes the place of public_kernel, whose proof is for single records: all records"
+    why += " of one patient_id are protected together"
+    assert (code, record["mechanism"], record["n_teachers"]) == (0, "active", 30)
+    assert f"pate: {why}\n" in capsys.readouterr().err
+    assert main(["plan", *given]) == 0
+    assert why in capsys.readouterr().err
+    # a setting of its own means that it was meant, and not another
+    refused(capsys, *given, "mechanism.clip=1", said=["dataset.unit: got 'patient_id'; accepted: null with"])
+    assert main(["plan", *given[:-4], "dataset.unit=null", "mechanism=best"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_label_private_is_refused_with_a_unit(place, capsys):
@@ -366,6 +388,18 @@ BAD = {
         lambda: changed("priv.csv", patient_id=["P1", "P2", "", "P4"] * 25),
         ["priv.csv, line 4: dataset.unit is 'patient_id', and it is empty here"],
     ),
+    "unit with a cell that says missing": (
+        lambda: changed("priv.csv", patient_id=["P1", "P2", "P3", "NA"] * 25),
+        ["priv.csv, line 5: dataset.unit is 'patient_id', and it is 'NA', no name, here"],
+    ),
+    "public file that is the private one": (
+        lambda: Path("pub.csv").write_bytes(Path("priv.csv").read_bytes()),
+        ["dataset.public: got 'pub.csv'; accepted: a file of other records: this one is the private file"],
+    ),
+    "test file that is the private one": (
+        lambda: None,
+        ["dataset.test: got 'priv.csv'; accepted: a file of other records"],
+    ),
     "unit that is no column": (
         lambda: None,
         ["dataset.unit: got 'patient'; accepted: a column of priv.csv: patient_id"],
@@ -405,6 +439,7 @@ MORE = {
     "schema of a kind there is not": ["dataset.schema=s.yaml"],
     "schema that is no YAML": ["dataset.schema=s.yaml"],
     "unit that is no column": ["dataset.unit=patient"],
+    "test file that is the private one": ["dataset.test=priv.csv"],
     "columns that are not there": ["dataset.drop=[wart]"],
 }
 

@@ -165,7 +165,7 @@ def test_commands_in_the_text_exist(page, capsys):
 
 
 def test_margins_on_the_pages():
-    """docs/privacy.md's table of thresholds, and README's range of how much less `tight` needs."""
+    """The table of thresholds in docs/privacy.md, and what `tight` needs by docs/mechanisms.md."""
     rows = re.findall(
         r"^\| (\d+) \| ([\d.]+) \(([\d.]+)\) \|.*\| ([\d.]+) \(([\d.]+)\) \|$",
         (REPO / "docs/privacy.md").read_text(encoding="utf-8"),
@@ -179,7 +179,9 @@ def test_margins_on_the_pages():
             got = c.threshold, c.margin(int(cutoff) / 1954)
             assert got == pytest.approx((float(threshold), float(margin)), abs=0.06)
         ratios.append(float(shown[1]) / float(shown[3]))
-    low, high = re.search(r"(\d+) to (\d+) times less margin", (REPO / "README.md").read_text()).groups()
+    low, high = re.search(
+        r"(\d+) to (\d+) times less margin", (REPO / "docs/mechanisms.md").read_text()
+    ).groups()
     assert (round(min(ratios)), round(max(ratios))) == (int(low), int(high))
 
 

@@ -1,13 +1,17 @@
 import math
 
+import numpy as np
 import pytest
 
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.gaussian import plan_gaussian
+from pate_cli.mechanisms.gnmax import plan_gnmax
 from pate_cli.mechanisms.plain import NoPrivacyPlan
 from pate_cli.mechanisms.svt import SvtPlan, auto_cutoff, fewest_teachers, plan_svt
 from pate_cli.mechanisms.votes import max_distance
+from pate_cli.privacy.noise import SeededNoise
 from pate_cli.privacy.svt import calibrate
+from pate_cli.types import Setting, Votes
 
 
 def test_infeasible_svt_is_refused_with_what_would_do():
@@ -73,3 +77,72 @@ def test_eps_inf_means_no_noise():
     for plan in (plan_gaussian(math.inf, 1e-5, 5, 2), plan_svt(math.inf, 1e-5, 5, 9, rule="tight", cutoff=1)):
         assert isinstance(plan, NoPrivacyPlan)
         assert plan.guarantee.eps == math.inf
+
+
+@pytest.mark.parametrize(("cutoff", "rule", "redraw"), [(1, "tight", False), (12, "liu2021", True)])
+def test_what_is_said_beforehand_of_unanswered_queries_holds(cutoff, rule, redraw):
+    """Unanimous votes are unanswered at most as often as is said, votes of the lead said every other time.
+
+    Each of 4,000 runs is a draw from [0, cutoff], so a mean over its expectation by more than 0.07 cutoffs
+    has a chance below exp(-2 * 4000 * 0.07^2) = 1e-17, and a share off by 0.05 of 4e-9; the seed is fixed.
+    """
+    K = {"tight": 99, "liu2021": 4601}[rule]
+    plan = plan_svt(1.0, 1e-5, 40, K, rule=rule, cutoff=cutoff)
+    assert plan.calibration.redraw is redraw
+    said = plan.unanswered(K)
+    assert f"at most {cutoff} of 40 queries stay unanswered before the cutoff" in said
+    assert f"({40 * plan.p_unstable(max_distance(K)):.2g} on average at most" in said
+    found = answers_of(plan, K, K)
+    assert ((found.labels < 0) & found.reached).sum(axis=0).mean() < 40 * plan.p_unstable(
+        max_distance(K)
+    ) + 0.07 * cutoff
+    for integer in (False, True):
+        used = plan.with_integer_noise(n_classes=2, n_teachers=K) if integer else plan
+        lead = int(used.unanswered(K).partition("a lead of ")[2].partition(" of ")[0].replace(",", ""))
+        shares = [(answers_of(used, K, lead - less).labels[0] >= 0).mean() for less in (0, 2)]
+        assert shares[0] > 0.45
+        assert shares[1] < 0.55
+
+
+def answers_of(plan, K, lead):
+    """What 4,000 runs say of 40 votes with a lead."""
+    votes = Votes(np.tile([(K - lead) // 2, K - (K - lead) // 2], (40, 1)), K)
+    return plan.service(SeededNoise(np.random.SeedSequence(7)), 4000).ask(votes)
+
+
+def test_the_chance_of_an_unstable_query_under_integer_noise_is_the_sum_of_its_cases():
+    plan = plan_svt(2.0, 1e-3, 20, 60, rule="tight", cutoff=2).with_integer_noise(n_classes=2, n_teachers=60)
+    c, steps = plan.calibration, np.arange(2000)
+    of_query, of_threshold = (
+        np.exp(-steps / scale) * -math.expm1(-1 / scale) for scale in (c.query_scale, c.threshold_scale)
+    )
+    above = np.cumsum(of_query[::-1])[::-1]  # P(query noise >= k)
+    for dist in (int(c.threshold) - 5, int(c.threshold), int(c.threshold) + 7):
+        gap = dist - int(c.threshold)  # unstable where dist - q <= w - t
+        direct = (of_threshold * above[np.clip(steps + gap, 0, 1999)]).sum()
+        assert plan.p_unstable(dist) == pytest.approx(direct, abs=1e-12)
+
+
+def test_the_check_lets_a_unanimous_query_pass_as_often_as_is_said():
+    """4,000 runs: a share off by 0.05 has a chance of 4e-9."""
+    setting = Setting(
+        eps=0.3,
+        delta=1e-5,
+        n_private=1000,
+        n_public=40,
+        budget=40,
+        n_teachers=60,
+        n_features=2,
+        n_classes=2,
+        sparse=False,
+        unanswered="drop",
+        teacher=("logistic", {}),
+        student=("logistic", {}),
+    )
+    plan = plan_gnmax(setting, name="confident_gnmax", sanitise=0.0, confidence=0.8, checks=0.5)
+    said = plan.unanswered(60)
+    assert "at most 40 of 40 queries are answered (split.budget); the check lets one on which all 60" in said
+    share = float(said.partition("with probability ")[2].partition(",")[0])
+    assert 0.5 < share < 0.95
+    assert (answers_of(plan, 60, 60).labels >= 0).mean() == pytest.approx(share, abs=0.05)
+    assert plan_gnmax(setting, name="gnmax", sanitise=0.0).unanswered(60) is None

@@ -132,6 +132,10 @@ class AgPrivClPlan(Plan):
         }
         return own | self.numbers | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
 
+    def unanswered(self) -> str | None:
+        """Say what the sparse vector technique says; see `Plan`."""
+        return self.mechanism.unanswered(self.teachers)
+
     def release(
         self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
     ) -> Released:

@@ -74,6 +74,7 @@ class Options:
     solver: Literal["gd", "newton"] = option("gd", OneOf(SOLVERS))
     steps: int | None = option("auto", Or("auto", Whole(1)))
     clip: float = option(0.5, Real(0))
+    with_unit: str | None = option(None, Or("null", OneOf(("active", "gaussian"))))
 
 
 def plan(options: Options, setting: Setting) -> Plan:

@@ -1,0 +1,53 @@
+"""Options that say how a table of the user's is written, and reading one by them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from pathlib import Path
+
+from pate_cli.checks import take
+from pate_cli.datasets.options import Encoding, Separator
+from pate_cli.datasets.parquet import read_parquet
+from pate_cli.datasets.reading import CsvFormat, Table, read_csv
+
+__all__ = ["add_format_options", "is_parquet", "read_table"]
+
+
+def add_format_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a CSV file, as the keys `dataset.sep`, ... are of a data set."""
+    parser.add_argument("--sep", help="what stands between two cells (default: found in the first line)")
+    parser.add_argument("--encoding", help="of the file (default: UTF-8, or its byte order mark)")
+    parser.add_argument("--decimal", default=".", choices=[".", ","], help="before decimals (default: .)")
+    parser.add_argument("--no-header", action="store_true", help="the first line is a record")
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is read as Parquet; any other is CSV."""
+    return path.suffix in (".parquet", ".pq")
+
+
+def read_table(
+    path: Path, options: argparse.Namespace, text: Collection[str] = (), wanted: str | None = None
+) -> Table:
+    """Read a CSV or Parquet file as data sets do.
+
+    Parameters
+    ----------
+    path : Path
+    options : Namespace
+        With those of `add_format_options`.
+    text, wanted
+        As of `reading.read_csv`.
+
+    Raises
+    ------
+    InputError
+        If an option is not accepted, or the file cannot be used.
+    """
+    if is_parquet(path):
+        return read_parquet(path, text)
+    sep = None if options.sep is None else take("--sep", options.sep, Separator())
+    encoding = None if options.encoding is None else take("--encoding", options.encoding, Encoding())
+    form = CsvFormat(sep, encoding, options.decimal, not options.no_header)
+    return Table(read_csv(path, form, text, wanted=wanted), path, "")

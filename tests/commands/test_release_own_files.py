@@ -1,0 +1,126 @@
+"""A release from three files of one's own: what only the private one holds is in no file that is written."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pate_cli.cli import main
+
+pytest.importorskip("opendp")
+
+PERSONS = 300
+
+
+def hospital(n, seed, ids, year, wards):
+    rng = np.random.default_rng(seed)
+    lab = rng.normal(6, 2, n)
+    table = pd.DataFrame({"patient_id": [f"{ids}{i % PERSONS:05d}" for i in range(n)]})
+    table["admitted"] = [f"{year}-{i % 12 + 1:02d}-{i % 28 + 1:02d}" for i in range(n)]
+    table["lab"] = lab
+    table["ward"] = rng.choice(wards, n)
+    table["outcome"] = np.where(lab > 6, "ill", "well")
+    return table
+
+
+@pytest.fixture
+def private(tmp_path, monkeypatch):
+    """Three records of each of 300 persons; the public file shares no id, date or number, and fewer wards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    table = hospital(3 * PERSONS, 0, "QX-", 1987, ["A", "B", "burns-unit"])
+    table.to_csv("priv.csv", index=False)
+    hospital(200, 1, "V-", 2021, ["A", "B"]).drop(columns="outcome").to_csv("pub.csv", index=False)
+    return table
+
+
+GIVEN = ["dataset=csv", "dataset.path=priv.csv", "dataset.public=pub.csv", "dataset.target=outcome"]
+GIVEN += ["dataset.unit=patient_id", "dataset.classes=[ill,well]"]
+
+
+def released(out, *more):
+    argv = ["run", *GIVEN, "release=true", "mechanism=best", "eps=4", "delta=1e-5", "teacher.size=10"]
+    return main([*argv, f"hydra.run.dir={out}", *more])
+
+
+def written(place):
+    """Bytes of every file below a directory, those within an archive unpacked."""
+    found = {}
+    for path in Path(place).rglob("*"):
+        if path.is_file():
+            found[str(path)] = path.read_bytes()
+            if zipfile.is_zipfile(path):
+                with zipfile.ZipFile(io.BytesIO(found[str(path)])) as archive:
+                    found |= {f"{path}/{name}": archive.read(name) for name in archive.namelist()}
+    return found
+
+
+def secrets(table):
+    """What only the private file holds: texts as they stand, numbers also as they are stored."""
+    texts = {*table["patient_id"], *table["admitted"], "burns-unit", "1987", "QX-"}
+    lab = table["lab"].tolist()
+    return [text.encode() for text in [*texts, *map(repr, lab)]] + [struct.pack("<d", value) for value in lab]
+
+
+def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refused(private, capsys):
+    assert main(["ledger", "init", *GIVEN, "--eps", "5", "--delta", "1e-4"]) == 0
+    assert released("out") == 0
+    said = capsys.readouterr().err
+    assert (
+        "pate: mechanism=active takes the place of public_kernel, whose proof is for single records" in said
+    )
+    files = written("out") | written("ledger")
+    assert {Path(name).name for name in files} >= {
+        "answers.csv",
+        "student.skops",
+        "result.json",
+        "schema.json",
+    }
+    assert b"2021" not in files["out/answers.csv"]  # public points go by their numbers
+    assert not [
+        (name, secret) for secret in secrets(private) for name, data in files.items() if secret in data
+    ]
+    record = json.loads(files["out/result.json"])
+    assert (record["mechanism"], record["sizes"]["n_private"], record["sizes"]["n_records"]) == (
+        "active",
+        PERSONS,
+        None,
+    )
+    card = files["out/model_card.md"].decode()
+    assert "one patient\\_id, all of its records; replaced by any others" in card
+    assert main(["verify", "out"]) == 0
+    before, ledger = written("."), written("ledger")
+    capsys.readouterr()
+    assert released("second") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("pate: ")
+    assert said.count("\n") == 1
+    assert "eps" in said
+    assert written(".") == before
+    assert written("ledger") == ledger
+    # the student labels new records, and tells those that are unlike the public points
+    private.to_csv("new.csv", index=False)
+    assert (
+        main(["predict", "out/student.skops", "new.csv", "--id", "patient_id", "--output", "labels.csv"]) == 0
+    )
+    said = capsys.readouterr().err
+    unseen = int((private["ward"] == "burns-unit").sum())
+    assert f"new.csv: unseen categories: 'ward' {unseen} of 900 (first 'burns-unit', line " in said
+    assert float(said.partition("accuracy ")[2].split()[0]) > 0.6
+
+
+def test_the_search_finds_what_a_careless_release_would_write(private, tmp_path):
+    """Each kind of secret, planted as a file would hold it."""
+    (tmp_path / "leak").mkdir()
+    np.savez_compressed("leak/numbers.npz", a=private["lab"].to_numpy()[:1])
+    Path("leak/text.json").write_text('{"unit": "QX-00007", "since": "1987-01-01"}')
+    files = written("leak")
+    found = [secret for secret in secrets(private) for data in files.values() if secret in data]
+    assert {b"QX-00007", b"1987-01-01", struct.pack("<d", private["lab"][0])} <= set(found)
