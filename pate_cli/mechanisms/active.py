@@ -18,7 +18,7 @@ __all__ = ["Options", "label", "plan"]
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `mechanism=active`; `calibration` and `cutoff` are of ``oracle=svt``."""
+    """Options of `mechanism=active`; `cutoff` is of ``oracle=svt``."""
 
     oracle: str = option("gaussian", OneOf(("gaussian", "svt")))
     mellowness: float = option(0.05, Real(0, closed_below=True))
@@ -36,7 +36,7 @@ def plan(options: Options, setting: Setting) -> Plan:
     """Calibrate the oracle for `split.budget` questions."""
     s = setting
     if options.oracle == "gaussian":
-        labelling: LabellingPlan = plan_gaussian(s.eps, s.delta, s.budget, s.n_classes)
+        labelling: LabellingPlan = plan_gaussian(s.eps, s.delta, s.budget, s.n_classes, options.calibration)
     else:
         labelling = plan_svt(
             *(s.eps, s.delta, s.budget, s.n_teachers),

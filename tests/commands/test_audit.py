@@ -72,9 +72,14 @@ def test_active_is_audited_through_its_oracle(capsys):
 MECHANISMS = sorted(path.stem for path in Path(__file__).parents[2].glob("conf/mechanism/*.yaml"))
 
 
-@pytest.mark.parametrize(
-    "override", [*MECHANISMS, "svt mechanism.cutoff=private", "realizable_to_agnostic mechanism.inner=svt"]
-)
+VARIANTS = [
+    "svt mechanism.cutoff=private",
+    "realizable_to_agnostic mechanism.inner=svt",
+    "gaussian mechanism.calibration=liu2021",
+]
+
+
+@pytest.mark.parametrize("override", [*MECHANISMS, *VARIANTS])
 def test_every_mechanism_can_be_attacked(override, capsys):
     runs = 100 if override == "score_boosting" else 200  # each run of it learns
     code, shown = run(capsys, *f"mechanism={override} eps=2 --runs {runs} --queries 4".split())
