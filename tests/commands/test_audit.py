@@ -76,6 +76,7 @@ VARIANTS = [
     "svt mechanism.cutoff=private",
     "realizable_to_agnostic mechanism.inner=svt",
     "gaussian mechanism.calibration=liu2021",
+    "svt mechanism.calibration=bassily2018 mechanism.cutoff=paper",
 ]
 
 
