@@ -52,7 +52,8 @@ class VersionSpace:
     def disagree(self, places: IntArray) -> NDArray[np.bool_]:
         """Whether two plausible cuts disagree on values of these numbers; shape of `places`."""
         left = np.flatnonzero(self.plausible)
-        return (left[0] <= places) & (places < left[-1])
+        inside: NDArray[np.bool_] = (left[0] <= places) & (places < left[-1])
+        return inside
 
     def learn(self, places: IntArray, labels: IntArray) -> None:
         """Count the mistakes of every cut on further labels, 0 or 1, of values of these numbers."""
