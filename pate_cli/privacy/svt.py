@@ -282,14 +282,14 @@ def _plain(
     return SvtCalibration(eps, delta, _ANY_NUMBER, cutoff, rule, "laplace", redraw, *scales, delta_comp, 0.0)
 
 
-def printed_cutoff(error: float, ell: int, beta: float) -> float:
+def printed_cutoff(error: float, ell: float, beta: float) -> float:
     """T of BTT18 Theorem 3.2, ``3 (e m + sqrt(e m ln(m/beta)/2))``, before rounding.
 
     Parameters
     ----------
     error : float
         e, the error of a teacher: gamma + alpha in the paper.
-    ell : int
+    ell : float
         m, the number of queries.
     beta : float
         Probability of failure, in (0, 1).
@@ -298,7 +298,7 @@ def printed_cutoff(error: float, ell: int, beta: float) -> float:
     return 3 * (mistakes + math.sqrt(mistakes * math.log(ell / beta) / 2))
 
 
-def printed_teachers(scale: float, ell: int, cutoff: float, delta: float, beta: float) -> float:
+def printed_teachers(scale: float, ell: float, cutoff: float, delta: float, beta: float) -> float:
     """Teachers of BTT18 Algorithm 2, line 1: ``34 sqrt(2) lambda ln(4 m T/min(delta, beta/2))``.
 
     Where two thirds of them agree, the distance is at least ``k/6 - 1``, over 8 lambda times the logarithm.
