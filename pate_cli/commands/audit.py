@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli import config, mechanisms
+from pate_cli.audit import RUNS, audit, differing_paths
+from pate_cli.config import composition
+from pate_cli.console import err, out
 from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.types import Setting
 from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
@@ -59,8 +64,6 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_intermixed_args(argv)
     _check(options)
     config = _config(options)
-
-    from pate_cli.audit import audit, differing_paths
 
     plan, pairs, setting = _prepare(config, options)
     on_votes = "records" not in setting
@@ -147,9 +150,6 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _config(options: argparse.Namespace) -> RunConfig:
-    from pate_cli import config
-    from pate_cli.config import composition
-
     composition.refuse_unused(options.overrides, _UNUSED)
     argv = [*(["--config-dir", options.config_dir] if options.config_dir else []), *options.overrides]
     (job,) = composition.jobs(composition.parse_argv(argv))
@@ -158,8 +158,6 @@ def _config(options: argparse.Namespace) -> RunConfig:
 
 def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Sequence[Any], dict[str, Any]]:
     """What to attack, with what, and the numbers it was calibrated for."""
-    from pate_cli.audit import RUNS
-
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
     setting: dict[str, Any] = {"queries": options.queries, "classes": options.classes}
@@ -195,9 +193,6 @@ def _feasible(config: RunConfig, options: argparse.Namespace) -> tuple[Plan, int
 
 def _plan(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[Plan, int]:
     """The mechanism of the configuration, and the number of private records it is calibrated for."""
-    from pate_cli import mechanisms
-    from pate_cli.types import Setting
-
     m, records = config.mechanism, options.records or max(_RECORDS, 2 * n_teachers)
     setting = Setting(
         eps=config.eps,
@@ -219,8 +214,6 @@ def _plan(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tu
 @contextlib.contextmanager
 def _progress(total: int) -> Iterator[Callable[[], None]]:
     """A bar on a terminal, nothing otherwise; call what it gives after each attack."""
-    from pate_cli.console import err
-
     if not err().is_terminal:
         yield lambda: None
         return
@@ -268,8 +261,6 @@ def _print(
 ) -> None:
     from rich import box
     from rich.table import Table
-
-    from pate_cli.console import out
 
     claim = plan.guarantee
     table = Table(

@@ -6,6 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pate_cli import datasets
+from pate_cli.console import out
+from pate_cli.engine.cache import Store, find_place, size_limit
+from pate_cli.errors import ConfigError
+
 if TYPE_CHECKING:
     from pate_cli.engine.cache import Listing
 
@@ -52,9 +57,6 @@ def _show() -> int:
 
     from rich.table import Table
 
-    from pate_cli.console import out
-    from pate_cli.engine.cache import Store, find_place, size_limit
-
     store = Store(find_place(), size_limit())
     groups: dict[str, list[Listing]] = {}
     for listing in sorted(store.listings(), key=lambda found: found.dataset or _UNKNOWN):
@@ -75,11 +77,6 @@ def _show() -> int:
 
 
 def _clear(dataset: str | None) -> int:
-    from pate_cli import datasets
-    from pate_cli.console import out
-    from pate_cli.engine.cache import Store, find_place, size_limit
-    from pate_cli.errors import ConfigError
-
     store = Store(find_place(), size_limit())
     if dataset is None:
         removed = store.clear()

@@ -7,6 +7,17 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pate_cli.checks import take
+from pate_cli.console import out
+from pate_cli.datasets import NAMES, inference, schema
+from pate_cli.datasets.files import download_directory, find, require, status
+from pate_cli.datasets.options import Encoding, Separator
+from pate_cli.datasets.parquet import read_parquet
+from pate_cli.datasets.reading import CsvFormat, Table, read_csv
+from pate_cli.datasets.registry import EMBEDDED, ENTRIES
+from pate_cli.errors import ConfigError, DataError, one_line
+from pate_cli.writing import check_file, write_output
+
 if TYPE_CHECKING:
     from pate_cli.datasets.files import FileStatus
     from pate_cli.datasets.registry import Entry
@@ -68,9 +79,6 @@ def main(argv: list[str]) -> int:
 
 
 def _entries(names: list[str], command: str) -> list[Entry]:
-    from pate_cli.datasets.registry import ENTRIES
-    from pate_cli.errors import ConfigError
-
     for name in names:
         if name not in ENTRIES and name != "all":
             raise ConfigError(f"pate data {command}", name, f"{', '.join(ENTRIES)} (they have files), or all")
@@ -79,11 +87,6 @@ def _entries(names: list[str], command: str) -> list[Entry]:
 
 def _list() -> int:
     from rich.table import Table
-
-    from pate_cli.console import out
-    from pate_cli.datasets import NAMES
-    from pate_cli.datasets.files import download_directory, find
-    from pate_cli.datasets.registry import EMBEDDED, ENTRIES
 
     table = Table("name", box=None, pad_edge=False)
     for heading in ("records", "features", "classes"):
@@ -123,15 +126,6 @@ def _describe(options: argparse.Namespace) -> int:
     from rich.markup import escape
     from rich.table import Table as Shown
 
-    from pate_cli.checks import take
-    from pate_cli.console import out
-    from pate_cli.datasets import inference, schema
-    from pate_cli.datasets.options import Encoding, Separator
-    from pate_cli.datasets.parquet import read_parquet
-    from pate_cli.datasets.reading import CsvFormat, Table, read_csv
-    from pate_cli.errors import ConfigError, one_line
-    from pate_cli.writing import check_file, write_output
-
     if options.output is not None:
         check_file(options.output)
     if options.file.suffix in (".parquet", ".pq"):
@@ -168,9 +162,6 @@ def _describe(options: argparse.Namespace) -> int:
 
 
 def _fetch(entries: list[Entry]) -> int:
-    from pate_cli.console import out
-    from pate_cli.datasets.files import require
-
     for entry in entries:
         for found in require(entry):
             out().print(f"{entry.name}: {found.path} ok", soft_wrap=True, markup=False)
@@ -178,10 +169,6 @@ def _fetch(entries: list[Entry]) -> int:
 
 
 def _verify(entries: list[Entry], *, named: bool) -> int:
-    from pate_cli.console import out
-    from pate_cli.datasets.files import status
-    from pate_cli.errors import DataError
-
     bad: list[FileStatus] = []
     for entry in entries:
         for file in status(entry):

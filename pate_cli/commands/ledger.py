@@ -5,6 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from pate_cli import datasets
+from pate_cli.config import composition, parse
+from pate_cli.console import err, out
+from pate_cli.release import open_ledgers
+from pate_cli.release.ledger import shown
+
 if TYPE_CHECKING:
     from pate_cli.release import Ledger
 
@@ -64,11 +70,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _init(options: argparse.Namespace) -> int:
-    from pate_cli import datasets
-    from pate_cli.config import composition, parse
-    from pate_cli.console import out
-    from pate_cli.release import open_ledgers
-
     config = composition.compose(options.overrides, options.config_dir)
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)
@@ -80,9 +81,6 @@ def _init(options: argparse.Namespace) -> int:
 
 def _show(path: str | None, *, all_rows: bool) -> int:
     from rich.table import Table
-
-    from pate_cli.console import err, out
-    from pate_cli.release import open_ledgers
 
     directory = open_ledgers(path)
     ledgers = directory.ledgers()
@@ -110,10 +108,6 @@ def _show_json(path: str | None) -> int:
     import json
     from dataclasses import asdict
 
-    from pate_cli.console import out
-    from pate_cli.release import open_ledgers
-    from pate_cli.release.ledger import shown
-
     directory, content = open_ledgers(path), []
     for ledger in directory.ledgers():
         sums = {"total": ledger.total, "spent": ledger.spent, "left": ledger.left}
@@ -125,8 +119,6 @@ def _show_json(path: str | None) -> int:
 
 
 def _summary(ledger: Ledger) -> str:
-    from pate_cli.release.ledger import shown
-
     (eps, delta), (eps_left, delta_left) = ledger.total, ledger.left
     return (
         f"{ledger.name} ({ledger.fingerprint[:12]}): left eps={shown(eps_left)}, delta={shown(delta_left)}"

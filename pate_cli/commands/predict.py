@@ -6,7 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.console import err, out
+from pate_cli.datasets.libsvm import read_libsvm
+from pate_cli.datasets.tabular import read_table
 from pate_cli.errors import ConfigError, DataError, one_line
+from pate_cli.students import load_student
 from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
@@ -43,9 +47,6 @@ def main(argv: list[str]) -> int:
     labels: list[str] | None
     if args.output is not None:
         check_file(args.output)
-    from pate_cli.console import err, out
-    from pate_cli.students import load_student
-
     model = load_student(args.model, trust=args.trust)
     if model.encoder is None:
         X, labels = _numbered(args.data, model, args.target)
@@ -97,8 +98,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def _numbered(path: Path, model: SavedStudent, target: str | None) -> tuple[Any, list[str]]:
     """Features and labels of a LIBSVM file."""
-    from pate_cli.datasets.libsvm import read_libsvm
-
     if ".csv" in path.suffixes:
         raise DataError(f"{path}: this model was trained on numbered features; accepted: a LIBSVM file")
     if target is not None:
@@ -114,8 +113,6 @@ def _table(
     if ".csv" not in path.suffixes:
         raise DataError(f"{path}: this model was trained on a table; accepted: a .csv file with a header")
     import pandas as pd
-
-    from pate_cli.datasets.tabular import read_table
 
     text = read_table(path, sep)
     columns, numbers = _columns(model.encoder)

@@ -104,7 +104,7 @@ def main(argv: list[str]) -> int:
     store = _store(target if chosen else Path("outputs").absolute(), jobs, force=line.force)
     try:
         with terminable(), _no_trace_if_refused(target):
-            _hydra(argv, command, store)
+            _hydra(line, argv, command, store)
     except KeyboardInterrupt:
         if target.exists():
             execution.show_table(target)
@@ -149,7 +149,7 @@ def _show(line: CommandLine, command: Sequence[str]) -> None:
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
         for job in composition.jobs(line):
             composition.compose(job, line.config_dir)
-    _hydra(line.argv, command, Finished(Path()))  # which nobody looks into
+    _hydra(line, line.argv, command, Finished(Path()))  # which nobody looks into
 
 
 def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> Finished:
@@ -167,7 +167,7 @@ def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> Finished:
     return store
 
 
-def _hydra(argv: Sequence[str], command: Sequence[str], store: Finished) -> None:
+def _hydra(line: CommandLine, argv: Sequence[str], command: Sequence[str], store: Finished) -> None:
     """Hand over to Hydra, which reads `sys.argv`."""
     import hydra
 
@@ -192,7 +192,7 @@ def _hydra(argv: Sequence[str], command: Sequence[str], store: Finished) -> None
     sys.argv = ["pate", *argv]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
-        with composition.composed_once(argv):
+        with composition.composed_once(line, argv):
             hydra.main(version_base="1.3", config_path=str(composition.conf_dir()), config_name="config")(
                 job
             )()

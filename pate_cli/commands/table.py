@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from pate_cli.console import err, out
 from pate_cli.errors import DataError, InputError, one_line
+from pate_cli.report import find_records, run_table
+from pate_cli.report.page import document
 from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ def main(argv: list[str]) -> int:
         If a path is missing, no run is found, or an output cannot be written.
     """
     options = _parser().parse_args(argv)
-
-    from pate_cli.report import run_table
 
     outputs = _outputs(options.output, options.format)
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
@@ -114,8 +114,6 @@ def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
 
 
 def _collect(names: list[str]) -> list[RunRecord]:
-    from pate_cli.report import find_records
-
     paths = [Path(name) for name in names]
     for name, path in zip(names, paths, strict=True):
         if not name:  # as an unset variable of the shell is; to Path, the current directory
@@ -138,8 +136,6 @@ def _collect(names: list[str]) -> list[RunRecord]:
 
 def _render(table: Table, form: str) -> str:
     if form == "html":
-        from pate_cli.report.page import document
-
         return document("Runs", [table.to_html()])
     if form != "console":
         return {"csv": table.to_csv, "markdown": table.to_markdown, "latex": table.to_latex}[form]()

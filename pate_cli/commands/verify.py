@@ -5,6 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from pate_cli.console import err, out
+from pate_cli.errors import one_line
+from pate_cli.release import open_ledgers
+from pate_cli.release.verification import verify
+
 __all__ = ["main"]
 
 
@@ -29,11 +34,6 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     from rich.table import Table
     from rich.text import Text
-
-    from pate_cli.console import err, out
-    from pate_cli.errors import one_line
-    from pate_cli.release import open_ledgers
-    from pate_cli.release.verification import verify
 
     checks = verify(options.directory, open_ledgers(options.ledger))
     words = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("not checked", "yellow")}

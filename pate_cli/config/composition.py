@@ -145,34 +145,69 @@ def refuse_unused(given: Sequence[str], unused: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def composed_once(given: Sequence[str]) -> Iterator[None]:
-    """Spare Hydra what was done by now: a rehearsal of every job, and of one to see whether it is a sweep.
+def composed_once(line: CommandLine, given: Sequence[str]) -> Iterator[None]:
+    """Spare Hydra what was done by now: composing a single run, and a rehearsal of every job of a sweep.
 
     Parameters
     ----------
+    line : CommandLine
     given : sequence of str
-        What Hydra is called with. Where it may hold a mode (`hydra.mode`, files of the user's) it is asked.
+        What Hydra is called with: `line.argv`, and where to write. Where it may hold a mode (`hydra.mode`,
+        files of the user's) Hydra is asked.
     """
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra._internal.hydra import Hydra
+    from hydra.types import RunMode
 
     hydra_class: Any = Hydra
-    ask = hydra_class.get_mode
-    if not any(text.startswith(("hydra.mode", "--config-dir", "-cd", "--experimental")) for text in given):
-        hydra_class.get_mode = lambda *_, **__: None
     sweeper_class: Any = BasicSweeper
+    ask, compose_anew = hydra_class.get_mode, hydra_class.compose_config
     rehearse = sweeper_class.validate_batch_is_legal
+    plain = not any(
+        text.startswith(("hydra.mode", "--config-dir", "-cd", "--experimental")) for text in given
+    )
+
+    def compose_config(asked: Any, *args: Any, **options: Any) -> DictConfig:
+        overrides = options.get("overrides", [])
+        done, more = overrides[: len(line.overrides)], overrides[len(line.overrides) :]
+        known = plain and done == line.overrides and all(text.startswith("hydra.") for text in more)
+        if args or not known or options.get("run_mode") != RunMode.RUN:
+            composed: DictConfig = compose_anew(asked, *args, **options)
+            return composed
+        return _composed_with(done, more, configure_logging=options["with_log_configuration"])
 
     def unless_done(sweeper: Any, batch: Any) -> None:
         if sweeper.params:  # jobs we have not seen, from a configuration of the user's
             rehearse(sweeper, batch)
 
+    if plain:
+        hydra_class.get_mode = lambda *_, **__: None
+    if not (line.multirun or line.only_shows):
+        hydra_class.compose_config = compose_config
     sweeper_class.validate_batch_is_legal = unless_done
     try:
         yield
     finally:
         sweeper_class.validate_batch_is_legal = rehearse
+        hydra_class.compose_config = compose_anew
         hydra_class.get_mode = ask
+
+
+def _composed_with(done: Sequence[str], more: Sequence[str], *, configure_logging: bool) -> DictConfig:
+    """Give what was composed last with some of Hydra's own keys set afterwards, as Hydra would compose it."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.utils import configure_log
+    from omegaconf import OmegaConf, open_dict
+
+    cfg = copy.deepcopy(_composed(done, None))
+    OmegaConf.set_readonly(cfg.hydra, None)  # as composing for others, not for itself, has left it
+    with open_dict(cfg):
+        for change in OverridesParser.create().parse_overrides(list(more)):
+            OmegaConf.update(cfg, change.key_or_group, change.value(), merge=True)
+        cfg.hydra.overrides.hydra.extend(more)
+    if configure_logging:
+        configure_log(cfg.hydra.hydra_logging, cfg.hydra.verbose)
+    return cfg
 
 
 def quoted(text: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from pate_cli.console import err
+from pate_cli.datasets.libsvm import read_libsvm
 from pate_cli.datasets.registry import Entry, SourceFile
 from pate_cli.errors import ConfigError, DataError, InputError
 
@@ -157,8 +158,6 @@ def check(dataset: str, file: SourceFile, path: Path) -> str:
 
 def _content_problem(file: SourceFile, path: Path) -> str:
     import numpy as np
-
-    from pate_cli.datasets.libsvm import read_libsvm
 
     try:
         X, y = read_libsvm(path)

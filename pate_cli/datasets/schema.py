@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options
+from pate_cli.datasets.labels import texts_of
 from pate_cli.datasets.options import Cell, ColumnName
+from pate_cli.datasets.reading import as_text
 from pate_cli.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -328,9 +330,6 @@ def _category(cells: pd.Series, column: Column, words: Collection[str]) -> Any:
     import pandas as pd
 
     if not hasattr(cells, "cat"):  # all of them numbers, and yet categories
-        from pate_cli.datasets.labels import texts_of
-        from pate_cli.datasets.reading import as_text
-
         held = cells.to_numpy(dtype=np.float64)
         texts = np.full(len(held), "", dtype=object)
         texts[~np.isnan(held)] = texts_of(held[~np.isnan(held)])

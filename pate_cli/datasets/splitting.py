@@ -12,7 +12,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.checks import Real
+from pate_cli.datasets.deferred import DeferredRecords
 from pate_cli.errors import ConfigError
+from pate_cli.types import Holdout, PublicPoints, Split
 
 if TYPE_CHECKING:
     import numpy as np
@@ -246,9 +248,6 @@ def split(
     import copy
 
     import numpy as np
-
-    from pate_cli.datasets.deferred import DeferredRecords
-    from pate_cli.types import Holdout, PublicPoints, Split
 
     parts = sizes_of(dataset, private=private, public=public, budget=budget, mode=mode, release=release)
     order = rng.permutation(dataset.n_units)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -54,6 +55,7 @@ def pure_profile(eps: float, eps0: float, count: int) -> float:
     return math.exp(log_pure_profile(eps, eps0, count))
 
 
+@lru_cache(maxsize=1024)  # plans of one setting ask for it again and again, tens of milliseconds each
 def eps0_of(eps: float, delta: float, count: int) -> float:
     """Largest eps0 such that `count` eps0-DP mechanisms compose to (eps, delta)-DP.
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli import console, report
+from pate_cli import console, pipeline, report
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import (
     Entry,
@@ -31,6 +31,7 @@ from pate_cli.release import (
     write_release,
 )
 from pate_cli.release.certificate import Charge, facts
+from pate_cli.students import save_student
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Prepared, Publication
@@ -76,8 +77,6 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
         If anything else goes wrong; what was charged stays charged.
     """
     from threadpoolctl import threadpool_limits
-
-    from pate_cli import pipeline
 
     check_room(run)
     n_features = run.dataset.n_features
@@ -218,8 +217,6 @@ def _saved(
     run: Prepared, released: Publication, certified: dict[str, Any], work: Sequence[Path]
 ) -> bytes | None:
     """Give the bytes of the student's file, made in the first directory with room; None without one."""
-    from pate_cli.students import save_student
-
     guarantee = run.plan.guarantee
     meta = {"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta}
     for place in work:

@@ -16,6 +16,7 @@ from pate_cli.release.certificate import CARD, CERTIFICATE, model_card, sha256
 from pate_cli.release.directory import LedgerDirectory
 from pate_cli.release.files import FILES
 from pate_cli.release.ledger import keyed
+from pate_cli.students import load_student
 
 __all__ = ["Check", "verify"]
 
@@ -161,8 +162,6 @@ def _card(data: Mapping[str, bytes], facts: Mapping[str, Any]) -> None:
 
 
 def _student(directory: Path, data: Mapping[str, bytes], facts: Mapping[str, Any]) -> None:
-    from pate_cli.students import load_student
-
     if "student.skops" not in data:
         if json.loads(data["result.json"])["status"] == "ok":
             raise _Wrong("missing")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pate_cli.errors import DataError, one_line
 from pate_cli.report.record import RunRecord
+from pate_cli.types import RepeatResult
 from pate_cli.writing import write_file
 
 if TYPE_CHECKING:
@@ -56,8 +57,6 @@ def write_repeats(directory: str | Path, repeats: Sequence[RepeatResult]) -> Pat
 
     Returns and raises as `write_record` does. A diagnostic that a repeat does not have is an empty cell.
     """
-    from pate_cli.types import RepeatResult
-
     names = [item.name for item in fields(RepeatResult) if item.name != "diagnostics"]
     diagnostics = list(dict.fromkeys(name for repeat in repeats for name in repeat.diagnostics))
     buffer = io.StringIO()

@@ -11,6 +11,7 @@ from typing import Any
 from pate_cli.engine.finished import Unit
 from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.schedule import Failure, Results
+from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.report.interval import Interval, paired
 
 __all__ = ["DoneRow", "Pair", "apart", "done_rows", "matches", "measured", "over", "pairs"]
@@ -140,8 +141,6 @@ class DoneRow:
         public = self.planned.prepared.plan.describe()
         if "sigma" not in public or queries > public["ell"]:
             return None
-        from pate_cli.privacy.gaussian import eps_of_mu
-
         mu = public["sensitivity"] * math.sqrt(queries) / public["sigma"]
         return eps_of_mu(mu, self.planned.prepared.delta)
 

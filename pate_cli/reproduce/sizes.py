@@ -8,10 +8,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from pate_cli import datasets
 from pate_cli.config import RunConfig, parse
 from pate_cli.config.composition import refuse_unused
 from pate_cli.config.recipes import Recipe
 from pate_cli.config.rows import Composer, checked, choices, last_wins
+from pate_cli.datasets.registry import ENTRIES
 from pate_cli.engine.plan import missing_data
 from pate_cli.errors import ConfigError
 from pate_cli.report.figures import new_figure
@@ -85,9 +87,6 @@ def find_sizes(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Findings
 
 
 def _count(config: RunConfig) -> tuple[dict[str, int], str]:
-    from pate_cli import datasets
-    from pate_cli.datasets.registry import ENTRIES
-
     name, checksum = config.dataset.name, ""
     if missing_data(name):
         n_records, n_features = ENTRIES[name].n_records, ENTRIES[name].n_features

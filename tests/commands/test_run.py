@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
@@ -20,6 +21,7 @@ from processes import finish, start, until
 from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.commands import run as run_command
+from pate_cli.config import composition
 from pate_cli.config.composition import conf_dir
 from pate_cli.errors import InputError
 from pate_cli.report import read_record, store
@@ -547,3 +549,22 @@ def test_a_sweep_may_set_what_only_the_swept_options_have(pate):
     assert code == 2
     assert "mechanism.cutoff: no such key" in err
     assert not Path("other").exists()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [[], ["mechanism=svt", "teacher.params.C=2", "+hydra.job.env_set.PATE_NOTHING=1", "hydra.verbose=true"]],
+)
+def test_what_is_composed_once_is_what_hydra_composes(pate, monkeypatch, more):
+    """Hydra's own record of a run, down to the last override."""
+
+    def told() -> dict[str, str]:
+        code, _, err = pate(*more, "hydra.run.dir=out", "--force")
+        assert code == 0, err
+        return {path.name: path.read_text() for path in Path("out/.hydra").iterdir()}
+
+    once = told()
+    assert once.keys() == {"config.yaml", "hydra.yaml", "overrides.yaml"}
+    with monkeypatch.context() as patch:
+        patch.setattr(composition, "composed_once", lambda *_: contextlib.nullcontext())
+        assert told() == once

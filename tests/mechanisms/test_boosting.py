@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from pate_cli import mechanisms, teachers
+from pate_cli.cli import main
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.privacy.gaussian import calibrate_sigma
@@ -133,11 +132,10 @@ def test_options_are_refused_by_name(option, value):
         plan(setting(), **{option: value})
 
 
-def test_teachers_are_counted_by_themselves_where_asked(tmp_path):
-    command = [sys.executable, "-m", "pate_cli", "run", "mechanism=boosting", "teacher.count=auto"]
-    command += ["dataset.n_records=4000"]
-    done = subprocess.run([*command, "hydra.run.dir=out"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_teachers_are_counted_by_themselves_where_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = ["dataset.n_records=4000", "hydra.run.dir=out"]
+    assert main(["run", "mechanism=boosting", "teacher.count=auto", *small]) == 0
     result = json.loads((tmp_path / "out" / "result.json").read_text())
     assert result["config"]["mechanism"]["name"] == "boosting"
     assert result["n_teachers"] == auto_count(3200, 80, 5, 2, 1.0, 1 / 3200, rounds=4)

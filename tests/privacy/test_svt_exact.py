@@ -226,7 +226,8 @@ def test_the_plain_technique_stays_within_the_claim(rule, cutoff):
 def test_the_check_sees_what_is_too_little(kind, redraw):
     c = calibrated(1.0, 0.05, 3, kind, redraw, 12)
     low = replace(c, threshold=c.threshold - 2)
-    assert max(Exact(low, False).along(s)[0] for s in worst_sequences(low, 12)) > c.delta_stab
+    exact = Exact(low, False)
+    assert any(exact.along(s)[0] > c.delta_stab for s in worst_sequences(low, 12))
     claimed = c.pathwise_eps
     for little in (
         replace(c, threshold_scale=0.7 * c.threshold_scale),
@@ -234,7 +235,7 @@ def test_the_check_sees_what_is_too_little(kind, redraw):
     ):
         exact = Exact(little, False)
         exact.c = Claiming(little, claimed)
-        assert max(exact.along(s)[1] for s in worst_sequences(little, 12)) > 0.01
+        assert any(exact.along(s)[1] > 0.01 for s in worst_sequences(little, 12))
 
 
 class Claiming:

@@ -118,12 +118,15 @@ def accuracies(*, sigma, n_classes=2, seeds=range(20), **shape):
         ({"sigma": 200.0, "d": 30, "seeds": range(60)}, -0.02),
         ({"sigma": 400.0, "seeds": range(60)}, -0.02),
         ({"sigma": 40.0, "n_classes": 3}, 0.0),
-        ({"sigma": 40.0, "n_classes": 10, "d": 12}, 0.02),
-        ({"sigma": 100.0, "n_classes": 10, "d": 12}, -0.02),
+        ({"sigma": 40.0, "n_classes": 10, "d": 12, "seeds": range(8)}, 0.02),
+        ({"sigma": 100.0, "n_classes": 10, "d": 12, "seeds": range(8)}, -0.02),
     ],
 )
 def test_counts_beat_labels_in_accuracy_and_are_no_worse_where_there_is_little_but_noise(shape, better):
-    """60 seeds where accuracies vary most: the standard error of the difference is then about 0.01."""
+    """60 seeds where accuracies vary most: the standard error of the difference is then about 0.01.
+
+    Of ten classes the margins seen are 0.05 and 0.09, over three standard errors of 8 seeds.
+    """
     aware, labels = accuracies(**shape)
     assert aware > labels + better
 

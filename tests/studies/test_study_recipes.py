@@ -1,4 +1,4 @@
-"""Every recipe of a study runs with its quick parameters, gives the same twice, and draws its figures."""
+"""Every recipe of a study runs with small parameters, gives the same twice, and draws its figures."""
 
 from __future__ import annotations
 
@@ -17,8 +17,25 @@ from pate_cli.studies import StudyResult
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 NEED_DATA = ["figure3", "figure4"]
-NAMES = ["table1", "figure1", "example2", "tnc-rates", "sgd-stability"]
-NAMES += ["agnostic-thresholds", "universal-answering", "soft-labels"]
+SMALL: dict[str, dict] = {  # beside the quick parameters, at which tests of `pate reproduce` run each recipe
+    "table1": {},
+    "figure1": {},
+    "example2": {},
+    "tnc-rates": {
+        "taus": [1.0, 0.5],
+        "points": [2, 8],
+        "mistakes": [5.5, 0.72],
+        "n": [30_000, 100_000],
+        "repeats": 3,
+        "learner_n": [300, 3000],
+        "learner_repeats": 10,
+    },
+    "sgd-stability": {"repeats": 5},
+    "agnostic-thresholds": {"n": [2000, 4000], "excess_n": [2000, 4000], "excess_points": 15},
+    "universal-answering": {"n": 15_000, "m": [100, 750]},
+    "soft-labels": {"n": 6000, "teachers": 100, "points": 30},
+}
+NAMES = list(SMALL)
 
 
 def recipe(name: str) -> dict:
@@ -33,8 +50,8 @@ def quick(name: str, **over: object) -> tuple[StudyResult, list[tuple[int, int]]
     return module.run(params, quick=True, progress=lambda done, total: steps.append((done, total))), steps
 
 
-def check(name: str) -> StudyResult:
-    result, steps = quick(name)
+def check(name: str, **over: object) -> StudyResult:
+    result, steps = quick(name, **over)
     assert len(result.table) > 3
     assert result.verdicts
     assert result.notes
@@ -52,8 +69,8 @@ def check(name: str) -> StudyResult:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_quick(name):
-    result = check(name)
-    again, _ = quick(name)
+    result = check(name, **SMALL[name])
+    again, _ = quick(name, **SMALL[name])
     pd.testing.assert_frame_equal(result.table, again.table, check_exact=True)
     assert again.verdicts == result.verdicts
 
