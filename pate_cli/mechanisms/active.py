@@ -56,13 +56,13 @@ class ExactlyActive(LabelledByVotes):
     the threshold that is learnt, are functions of public points and of released answers.
     """
 
-    learner: Disagreement
+    strategy: Disagreement
 
     def ask(
         self, public: PublicPoints, order: IntArray, oracle: Oracle, rng: np.random.Generator
     ) -> tuple[Answers, Any]:
         """Run the stream through the version space."""
-        return self.learner.learn(public, order, oracle, self.setting.budget)
+        return self.strategy.learn(public, order, oracle, self.setting.budget)
 
 
 def plan(options: Options, setting: Setting) -> Plan:
@@ -84,6 +84,5 @@ def plan(options: Options, setting: Setting) -> Plan:
             n_records=s.n_private,
         )
     if exact:
-        learner = Disagreement(o.constant, o.theta, o.failure, o.best_error)
-        return ExactlyActive(labelling, learner, s, learner)
+        return ExactlyActive(labelling, Disagreement(o.constant, o.theta, o.failure, o.best_error), s)
     return LabelledByVotes(labelling, Active(o.mellowness, o.fill), s)
