@@ -121,7 +121,7 @@ def test_labels_in_tables():
         ({"mechanism__name": "laplace"}, f"mechanism.name: got 'laplace'; accepted: {', '.join(names())}"),
         (
             {"mechanism__cutoff": 1.5},
-            "mechanism.cutoff: got 1.5; accepted: auto, or private, or a whole number >= 1",
+            "mechanism.cutoff: got 1.5; accepted: auto, or private, or paper, or a whole number >= 1",
         ),
         ({"mechanism__cutoff": None}, "mechanism.cutoff: got None;"),
         ({"mechanism__calibration": "no"}, "mechanism.calibration: got 'no'; accepted: tight, liu2021"),

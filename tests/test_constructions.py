@@ -21,8 +21,8 @@ CONFIGS = sorted({code for codes in CODE for code in codes if "=" in code})
 ENTRIES = sorted({code for codes in CODE for code in codes if code.startswith("pate_cli.")})
 
 
-def test_nineteen_rows_of_five_cells():
-    assert len(ROWS) == 19
+def test_every_row_has_five_cells():
+    assert len(ROWS) == 23
     assert {len(row) for row in ROWS} == {5}
     assert all(all(row) for row in ROWS)
     assert all(CODE)  # a configuration or an entry each

@@ -59,6 +59,7 @@ def main(argv: list[str]) -> int:
     console.out().print(
         "explicit: every constant is the paper's or its proofs'. Otherwise the expression\n"
         "with the constant 1: to compare as n, m or eps change, with nothing else.\n"
+        "with a slip: as printed, and not what its proof gives here; that is in the next row.\n"
         "A probability of 1 or more says nothing.",
         markup=False,
         highlight=False,
@@ -99,7 +100,7 @@ def _problem(run: CheckedRun, options: argparse.Namespace) -> TheoryProblem:
 def _value(quantity: Quantity) -> str:
     if math.isinf(quantity.value):
         return "none"
-    if quantity.kind == "error" and quantity.value >= 1:
+    if quantity.kind != "size" and quantity.value >= 1:
         return ">= 1"
     return _number(quantity.value)
 

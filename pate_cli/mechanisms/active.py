@@ -3,40 +3,79 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from pate_cli.checks import Flag, OneOf, Real, option
+from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.gaussian import plan_gaussian
 from pate_cli.mechanisms.labelling import LabelledByVotes
 from pate_cli.mechanisms.protocol import LabellingPlan, Plan
 from pate_cli.mechanisms.svt import CALIBRATION, CUTOFF, plan_svt
 from pate_cli.privacy.svt import Calibration
 from pate_cli.queries.active import Active
-from pate_cli.types import Setting
+from pate_cli.queries.disagreement import Disagreement
+from pate_cli.queries.strategy import Oracle
+from pate_cli.types import Answers, IntArray, PublicPoints, Setting
 
-__all__ = ["Options", "label", "plan"]
+__all__ = ["ExactlyActive", "Options", "label", "plan"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `mechanism=active`; `calibration` and `cutoff` are of ``oracle=svt``."""
+    """Options of `mechanism=active`.
+
+    `cutoff` is of ``oracle=svt``; `mellowness` and `fill` are of ``hypotheses=half_spaces``, `constant`,
+    `theta`, `failure` and `best_error` of ``hypotheses=thresholds`` (see `Disagreement`).
+    """
 
     oracle: str = option("gaussian", OneOf(("gaussian", "svt")))
     mellowness: float = option(0.05, Real(0, closed_below=True))
     fill: bool = option(True, Flag())
     calibration: Calibration = option("tight", CALIBRATION)
     cutoff: int | None = option("auto", CUTOFF)
+    hypotheses: str = option("half_spaces", OneOf(("half_spaces", "thresholds")))
+    constant: float = option(1.0, Real(0))
+    theta: float = option(2.0, Real(1, closed_below=True))
+    failure: float = option(0.05, Real(0, 1, open_above=True))
+    best_error: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
 
 
 def label(options: Options) -> str:
-    """Name it in tables: who answers stands there if it is not the default."""
-    return "active-svt" if options.oracle == "svt" else "active"
+    """Name it in tables: who answers stands there if it is not the default, and the exact form."""
+    name = "active-svt" if options.oracle == "svt" else "active"
+    return f"{name}-exact" if options.hypotheses == "thresholds" else name
+
+
+@dataclass(frozen=True)
+class ExactlyActive(LabelledByVotes):
+    """PATE-ASQ with Algorithm 4 as printed, on thresholds: its version space is the student too.
+
+    **Guarantee.** That of `labelling`, for up to `split.budget` adaptively chosen queries: what is asked, and
+    the threshold that is learnt, are functions of public points and of released answers.
+    """
+
+    strategy: Disagreement
+
+    def ask(
+        self, public: PublicPoints, order: IntArray, oracle: Oracle, rng: np.random.Generator
+    ) -> tuple[Answers, Any]:
+        """Run the stream through the version space."""
+        return self.strategy.learn(public, order, oracle, self.setting.budget)
 
 
 def plan(options: Options, setting: Setting) -> Plan:
     """Calibrate the oracle for `split.budget` questions."""
-    s = setting
+    s, o = setting, options
+    exact = o.hypotheses == "thresholds"
+    if exact and (s.n_features, s.n_classes) != (1, 2):
+        accepted = (
+            f"half_spaces; thresholds on one feature and two classes, not {s.n_features} and {s.n_classes}"
+        )
+        raise ConfigError("mechanism.hypotheses", o.hypotheses, accepted)
     if options.oracle == "gaussian":
-        labelling: LabellingPlan = plan_gaussian(s.eps, s.delta, s.budget, s.n_classes)
+        labelling: LabellingPlan = plan_gaussian(s.eps, s.delta, s.budget, s.n_classes, options.calibration)
     else:
         labelling = plan_svt(
             *(s.eps, s.delta, s.budget, s.n_teachers),
@@ -44,4 +83,6 @@ def plan(options: Options, setting: Setting) -> Plan:
             cutoff=options.cutoff,
             n_records=s.n_private,
         )
-    return LabelledByVotes(labelling, Active(options.mellowness, options.fill), s)
+    if exact:
+        return ExactlyActive(labelling, Disagreement(o.constant, o.theta, o.failure, o.best_error), s)
+    return LabelledByVotes(labelling, Active(o.mellowness, o.fill), s)

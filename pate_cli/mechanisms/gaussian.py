@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from pate_cli.checks import option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import attacks
 from pate_cli.mechanisms.attacks import VoteAttack
@@ -15,27 +16,38 @@ from pate_cli.mechanisms.labelling import LabelledByVotes
 from pate_cli.mechanisms.plain import NoPrivacyPlan
 from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan
 from pate_cli.mechanisms.service import VoteService
+from pate_cli.mechanisms.svt import CALIBRATION
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.discrete import calibrate_discrete_sigma, discrete_eps, unit_shifts
-from pate_cli.privacy.gaussian import calibrate_sigma, calibrate_sigma_zcdp, eps_of_mu, mu_of
+from pate_cli.privacy.gaussian import (
+    calibrate_sigma,
+    calibrate_sigma_composed,
+    calibrate_sigma_zcdp,
+    eps_of_mu,
+    mu_of,
+)
 from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.odometer import gaussian_odometer
+from pate_cli.privacy.svt import CALIBRATIONS, Calibration
 from pate_cli.queries.passive import Passive
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["GaussianPlan", "GaussianService", "IntegerGaussianPlan", "IntegerGaussianService", "Options"]
-__all__ += ["l2_sensitivity", "noisy_counts", "plan", "plan_gaussian"]
+__all__ += ["l2_sensitivity", "noisy_counts", "plan", "plan_gaussian", "sigma_by"]
 
 
 @dataclass(frozen=True)
 class Options:
-    """None."""
+    """Options of `mechanism=gaussian`."""
+
+    calibration: Calibration = option("tight", CALIBRATION)
 
 
 def plan(options: Options, setting: Setting) -> Plan:
     """Ask about all public points in random order."""
     s = setting
-    return LabelledByVotes(plan_gaussian(s.eps, s.delta, s.n_public, s.n_classes), Passive(), s)
+    labelling = plan_gaussian(s.eps, s.delta, s.n_public, s.n_classes, options.calibration)
+    return LabelledByVotes(labelling, Passive(), s)
 
 
 def l2_sensitivity(n_classes: int) -> float:
@@ -81,7 +93,8 @@ class GaussianService(VoteService):
     sensitivity ``l2_sensitivity(C)`` compose to mu-GDP with
     ``mu = sensitivity * sqrt(ell) / sigma``, converted by the exact profile
     (Balle and Wang 2018; Dong, Roth, Su 2022). Labels are post-processing.
-    Assumes that no two teachers share a record.
+    Assumes that no two teachers share a record. The published calibrations
+    (`sigma_by`) have more noise than this needs, so they give (eps, delta) too.
 
     Parameters
     ----------
@@ -155,6 +168,8 @@ class GaussianPlan:
         Standard deviation of the noise on a count, in votes.
     sensitivity : float
         L2 sensitivity of one query, in votes.
+    rule : {"tight", "liu2021", "bassily2018"}
+        Which calibration made sigma; see `sigma_by`.
     """
 
     eps: float
@@ -162,12 +177,16 @@ class GaussianPlan:
     ell: int
     sigma: float
     sensitivity: float
+    rule: Calibration = field(default="tight", kw_only=True)
 
     @property
     def guarantee(self) -> PrivacyLoss:
-        """(eps, delta) for all `ell` queries."""
-        mu = mu_of(self.eps, self.delta)
-        return PrivacyLoss(self.eps, self.delta, f"exact Gaussian profile of {self.ell} queries", mu=mu)
+        """(eps, delta) for all `ell` queries; mu is what the noise in use comes to."""
+        if self.rule == "tight":
+            mu = mu_of(self.eps, self.delta)
+            return PrivacyLoss(self.eps, self.delta, f"exact Gaussian profile of {self.ell} queries", mu=mu)
+        mu = self.sensitivity * math.sqrt(self.ell) / self.sigma
+        return PrivacyLoss(self.eps, self.delta, f"{_HOW[self.rule]} of {self.ell} queries", mu=mu)
 
     def service(self, noise: Noise, runs: int = 1) -> VoteService:
         """Put it to work, in one run or in several side by side."""
@@ -192,20 +211,25 @@ class GaussianPlan:
     def numbers_table(self, n_teachers: int, n_classes: int) -> NumbersTable:
         """Noise on a count of votes, and what fewer queries would cost after the fact."""
         rows: list[tuple[Any, ...]] = [
-            ("sigma, exact", self.sigma, "votes"),
+            (_NAMES[self.rule], self.sigma, "votes"),
             ("sigma / teachers", self.sigma / n_teachers, "of all votes"),
-            (
-                "sigma by the looser zCDP rule",
-                calibrate_sigma_zcdp(self.eps, self.delta, self.ell, self.sensitivity),
-                "votes (not used)",
-            ),
-            ("sensitivity of one query, L2", self.sensitivity, "votes"),
         ]
+        for rule in CALIBRATIONS:
+            if rule != self.rule:
+                rows.append((_NAMES[rule], self._other(rule), "votes (not used)"))
+        rows.append(("sensitivity of one query, L2", self.sensitivity, "votes"))
         for share, word in ((4, "a quarter"), (2, "half"), (1, "all")):
             asked = -(-self.ell // share)
             eps = eps_of_mu(self.sensitivity * math.sqrt(asked) / self.sigma, self.delta)
             rows.append((f"eps_ex_post of {word} of the queries", eps, f"nats, {asked} queries"))
         return NumbersTable("Gaussian noise on a count of votes", ("", "value", "unit"), rows)
+
+    def _other(self, rule: Calibration) -> float | str:
+        """Sigma by another rule; - where that does not hold."""
+        try:
+            return sigma_by(rule, self.eps, self.delta, self.ell, self.sensitivity)
+        except ValueError:
+            return "-"
 
     def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
         """Calibrate the integer Gaussian; see `IntegerGaussianService`.
@@ -213,8 +237,11 @@ class GaussianPlan:
         Raises
         ------
         ConfigError
-            If eps asks for less noise than the integer Gaussian's bounds are for.
+            If eps asks for less noise than the integer Gaussian's bounds are for, or the rule is a published
+            one: those are for noise on the real line.
         """
+        if self.rule != "tight":
+            raise ConfigError("mechanism.calibration", self.rule, "tight with release=true")
         try:
             sigma = calibrate_discrete_sigma(self.eps, self.delta, self.ell, n_classes)
         except ValueError as error:
@@ -265,10 +292,57 @@ class IntegerGaussianService(GaussianService):
         return PrivacyLoss(self._plan.eps, self._plan.delta, "the budget", data_dependent=True)
 
 
-def plan_gaussian(eps: float, delta: float, ell: int, n_classes: int) -> LabellingPlan:
-    """Calibrate the Gaussian mechanism; eps = inf gives no noise."""
+_NAMES: dict[str, str] = {
+    "tight": "sigma, exact",
+    "liu2021": "sigma by the looser zCDP rule",
+    "bassily2018": "sigma by advanced composition",
+}
+_HOW: dict[str, str] = {
+    "liu2021": "zCDP (LZCW21 Algorithm 1, line 1)",
+    "bassily2018": "advanced composition (as BTT18 Algorithm 2 has it)",
+}
+
+
+def sigma_by(rule: Calibration, eps: float, delta: float, ell: int, sensitivity: float) -> float:
+    """Noise for `ell` queries by a rule, in votes.
+
+    Parameters
+    ----------
+    rule : {"tight", "liu2021", "bassily2018"}
+        `tight`: the least there is (`calibrate_sigma`). `liu2021`: as LZCW21's Algorithm 1 prints it,
+        ``sqrt(2 ell ln(1/delta)/sigma^2) + ell/(2 sigma^2) = eps``. `bassily2018`: as many single queries
+        by BTT18's composition (`calibrate_sigma_composed`).
+    eps, delta, ell, sensitivity
+        As of `pate_cli.privacy.gaussian.calibrate_sigma`.
+
+    Raises
+    ------
+    ValueError
+        If the rule does not hold at this eps.
+    """
+    if rule == "liu2021":
+        return calibrate_sigma_zcdp(eps, delta, ell, sensitivity)
+    if rule == "bassily2018":
+        return calibrate_sigma_composed(eps, delta, ell, sensitivity)
+    return calibrate_sigma(eps, delta, ell, sensitivity)
+
+
+def plan_gaussian(
+    eps: float, delta: float, ell: int, n_classes: int, rule: Calibration = "tight"
+) -> LabellingPlan:
+    """Calibrate the Gaussian mechanism by a rule of `sigma_by`; eps = inf gives no noise.
+
+    Raises
+    ------
+    ConfigError
+        If the rule does not hold at this eps.
+    """
     if math.isinf(eps):
         return NoPrivacyPlan(ell)
     sensitivity = l2_sensitivity(n_classes)
-    sigma = calibrate_sigma(eps, delta, ell, sensitivity)
-    return GaussianPlan(eps, delta, ell, sigma, sensitivity)
+    try:
+        sigma = sigma_by(rule, eps, delta, ell, sensitivity)
+    except ValueError as error:
+        accepted = f"tight or liu2021 at eps={eps:g}; {error}"
+        raise ConfigError("mechanism.calibration", rule, accepted) from error
+    return GaussianPlan(eps, delta, ell, sigma, sensitivity, rule=rule)

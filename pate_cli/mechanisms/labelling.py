@@ -10,8 +10,18 @@ import numpy as np
 from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.privacy.noise import Noise
-from pate_cli.queries.strategy import Strategy
-from pate_cli.types import Answer, PrivacyLoss, Private, PublicPoints, Released, Setting, Votes
+from pate_cli.queries.strategy import Oracle, Strategy
+from pate_cli.types import (
+    Answer,
+    Answers,
+    IntArray,
+    PrivacyLoss,
+    Private,
+    PublicPoints,
+    Released,
+    Setting,
+    Votes,
+)
 
 __all__ = ["LabelledByVotes"]
 
@@ -74,12 +84,17 @@ class LabelledByVotes(Plan):
         """Ask about the points that the strategy picks, in a random order; see `Plan`."""
         service = self.labelling.service(noise)
         order = rng.permutation(public.n_points)
-        oracle = _Oracle(service, private.votes())
-        s = self.setting
-        answers = self.strategy.ask(public, order, oracle, rng, n_classes=s.n_classes, budget=s.budget)
+        answers, model = self.ask(public, order, _Oracle(service, private.votes()), rng)
         sigma = None if answers.noisy_counts is None else getattr(self.labelling, "sigma", None)
-        answers = replace(answers, sigma=sigma, n_teachers=s.n_teachers)
-        return Released(None, answers, service.spent(), service.odometer(), service.not_private())
+        answers = replace(answers, sigma=sigma, n_teachers=self.n_teachers)
+        return Released(model, answers, service.spent(), service.odometer(), service.not_private())
+
+    def ask(
+        self, public: PublicPoints, order: IntArray, oracle: Oracle, rng: np.random.Generator
+    ) -> tuple[Answers, Any]:
+        """Let the strategy ask; with a model, where it learns one of its own and not the student."""
+        s = self.setting
+        return self.strategy.ask(public, order, oracle, rng, n_classes=s.n_classes, budget=s.budget), None
 
     def for_release(self, setting: Setting) -> Plan:
         """Calibrate anew for integer noise; see `Plan`."""

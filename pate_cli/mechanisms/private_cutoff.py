@@ -238,7 +238,7 @@ def choose_cutoff(plan: PrivateCutoffPlan, estimate: float) -> int:
         margins = np.maximum(0.0, 1 - 2 * wrong).tolist()
         T = auto_cutoff(plan.eps_svt, s.delta, m, s.n_teachers, plan.rule, margins=margins)
     else:
-        T = math.ceil(3 * (m * error + math.sqrt(m * error * math.log(m / _BETA) / 2)))
+        T = math.ceil(svt.printed_cutoff(error, m, _BETA))
     low, high = 1, min(T, m)  # the largest feasible one; 1 is, by `plan_private_cutoff`
     while low < high:
         middle = (low + high + 1) // 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,20 @@ CUTOFF = Or("auto", Whole(1))
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `mechanism=svt`; `holdout` and `share` are of ``cutoff=private``."""
+    """Options of `mechanism=svt`.
+
+    `holdout` and `share` are of ``cutoff=private``; `alpha`, `gamma` and `beta` of ``cutoff=paper``.
+    """
 
     calibration: svt.Calibration = option("tight", CALIBRATION)
-    cutoff: int | str | None = option("auto", Or("auto", Or("private", Whole(1), gives="private")))
+    cutoff: int | str | None = option(
+        "auto", Or("auto", Or("private", Or("paper", Whole(1), gives="paper"), gives="private"))
+    )
     holdout: float = option(0.1, Real(0, 1, open_above=True))
     share: float = option(0.1, Real(0, 1, open_above=True))
+    alpha: float = option(0.05, Real(0, 1, open_above=True))
+    gamma: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
+    beta: float = option(0.05, Real(0, 1, open_above=True))
 
 
 def label(options: Options) -> str:
@@ -51,6 +59,8 @@ def label(options: Options) -> str:
 
 def plan(options: Options, setting: Setting) -> Plan:
     """Ask about all public points in random order, until T were unstable."""
+    if options.cutoff == "paper":
+        return _plan_as_printed(options, setting)
     if isinstance(options.cutoff, str):  # private
         from pate_cli.mechanisms.private_cutoff import plan_private_cutoff  # which builds on this module
 
@@ -63,6 +73,33 @@ def plan(options: Options, setting: Setting) -> Plan:
         n_records=s.n_private,
     )
     return LabelledByVotes(labelling, Passive(), s)
+
+
+def _plan_as_printed(options: Options, setting: Setting) -> Plan:
+    """Choose T and the number of teachers as BTT18 does, in Theorem 3.2 and line 1 of Algorithm 2.
+
+    T is rounded up, and at most m, with which no run stops early. Privacy rests on neither number.
+    """
+    s, rule = setting, options.calibration
+    if rule != "bassily2018":
+        accepted = "auto, private or a whole number >= 1; paper with mechanism.calibration=bassily2018"
+        raise ConfigError("mechanism.cutoff", "paper", accepted)
+    T = min(
+        s.n_public, math.ceil(svt.printed_cutoff(options.gamma + options.alpha, s.n_public, options.beta))
+    )
+    teachers = s.n_teachers
+    if not math.isinf(s.eps):
+        scale = math.sqrt(32 * T * math.log(2 / s.delta)) / s.eps
+        teachers = math.ceil(svt.printed_teachers(scale, s.n_public, T, s.delta, options.beta))
+        if teachers > s.n_private:
+            eps = math.ceil(100 * s.eps * teachers / s.n_private) / 100
+            raise InfeasibleError(
+                f"mechanism.cutoff=paper: BTT18 asks for {teachers:,} teachers at eps={s.eps:g}, T = {T},"
+                f" and there are {s.n_private:,} private records; what would do: as many records,"
+                f" eps={eps:g}, fewer public points, or mechanism.cutoff=auto"
+            )
+    labelling = plan_svt(s.eps, s.delta, s.n_public, teachers, rule=rule, cutoff=T)
+    return LabelledByVotes(labelling, Passive(), replace(s, n_teachers=teachers))
 
 
 class SvtService(StableService[int], VoteService):

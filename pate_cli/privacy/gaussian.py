@@ -24,6 +24,7 @@ from pate_cli.privacy.roots import root_on_safe_side
 
 __all__ = [
     "calibrate_sigma",
+    "calibrate_sigma_composed",
     "calibrate_sigma_zcdp",
     "eps_of_mu",
     "log_profile",
@@ -175,3 +176,22 @@ def calibrate_sigma_zcdp(eps: float, delta: float, ell: int, sensitivity: float 
     Same parameters and unit as `calibrate_sigma`; never smaller than it.
     """
     return sensitivity * math.sqrt(ell / (2 * zcdp.rho_of_eps(eps, delta)))
+
+
+def calibrate_sigma_composed(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
+    """Noise by BTT18's composition: what its abstract calls a straightforward use of advanced composition.
+
+    A query gets ``eps0 = eps/sqrt(8 ell ln(2/delta))``, as an unstable answer of Algorithm 2 has, and
+    ``delta/(2 ell)``; the noise of one query is exact. By advanced composition, with the other half of delta
+    as its slack, all queries cost ``eps/2 + ell eps0^2/2 <= eps``. Same parameters and unit as
+    `calibrate_sigma`; never smaller than it.
+
+    Raises
+    ------
+    ValueError
+        If eps is above ``8 ln(2/delta)``, where the second term passes ``eps/2``.
+    """
+    inverse = math.log(2 / delta)
+    if eps > 8 * inverse:
+        raise ValueError(f"bassily2018 holds for eps up to 8 ln(2/delta) = {8 * inverse:.4g}")
+    return calibrate_sigma(eps / math.sqrt(8 * ell * inverse), delta / (2 * ell), 1, sensitivity)

@@ -51,7 +51,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from scipy.optimize import brentq, minimize_scalar
@@ -59,10 +59,17 @@ from scipy.optimize import brentq, minimize_scalar
 from pate_cli.privacy.composition import eps0_of
 from pate_cli.privacy.noise import NoiseKind, difference_tail
 
-__all__ = ["CALIBRATIONS", "Calibration", "SvtCalibration", "calibrate", "threshold"]
+__all__ = ["CALIBRATIONS", "Calibration", "SvtCalibration", "above_threshold", "calibrate"]
+__all__ += ["printed_cutoff", "printed_teachers", "threshold"]
 
 Calibration: TypeAlias = Literal["tight", "liu2021", "bassily2018"]
 CALIBRATIONS: tuple[Calibration, ...] = ("tight", "liu2021", "bassily2018")
+
+_ANY_NUMBER = 2**62
+"""Queries of the plain technique, which pays for none that is above the threshold."""
+
+_SELDOM = 0.05
+"""How often the plain technique may be wrong at the distance that its `tight` noise makes smallest."""
 
 
 @dataclass(frozen=True)
@@ -206,6 +213,99 @@ def calibrate(
         return kept
     redrawn = _redrawn(eps, delta, ell, cutoff, "exponential", failure)
     return min(kept, redrawn, key=lambda c: c.margin(failure))
+
+
+def above_threshold(
+    rule: Calibration, eps: float, delta: float, cutoff: int, threshold: float
+) -> SvtCalibration:
+    """Calibrate the plain sparse vector technique: numbers against a threshold, and nothing but the pattern.
+
+    There is no value to hide, so nothing of delta is for stability, and any number of queries may be asked.
+
+    Parameters
+    ----------
+    rule : {"tight", "liu2021", "bassily2018"}
+        `bassily2018`: BTT18's long version, Algorithm 1 (LZCW21 Algorithm 6), ``sqrt(32 T ln(1/delta))/eps``;
+        `liu2021`: the same by zCDP, as LZCW21 has it for its Algorithm 2; `tight`: threshold kept or redrawn,
+        each at its best share, whichever tells from a smaller distance in 19 of 20 cases.
+    eps, delta : float
+        As of `calibrate`.
+    cutoff : int
+        T, at least 1.
+    threshold : float
+        w, of any sign.
+
+    Raises
+    ------
+    ValueError
+        If the published constants do not give (eps, delta)-DP at these values.
+    """
+    if rule != "tight":
+        inverse = math.log(1 / delta)
+        if rule == "liu2021":
+            lam = (math.sqrt(2 * cutoff * (eps + inverse)) + math.sqrt(2 * cutoff * inverse)) / eps
+        elif eps > 8 * inverse:
+            raise ValueError(f"bassily2018 holds for eps up to 8 ln(1/delta) = {8 * inverse:.4g}")
+        else:
+            lam = math.sqrt(32 * cutoff * inverse) / eps
+        return _plain(rule, eps, delta, cutoff, threshold, lam, 2 * lam, redraw=True)
+    safe = eps * (1 - 1e-15)  # as of `_kept`
+    forms = [(1 / safe, 2 * cutoff / safe, False)]
+    if cutoff > 1:
+        eps0 = eps0_of(eps, delta, cutoff)
+        forms.append((1 / eps0, 2 / eps0, True))
+    found = [
+        _best_share(
+            lambda share, one=one, other=other, redraw=redraw: _plain(  # type: ignore[misc]
+                rule, eps, delta, cutoff, 0.0, one / share, other / (1 - share), redraw=redraw
+            ),
+            _SELDOM,
+        )
+        for one, other, redraw in forms
+    ]
+    return replace(min(found, key=lambda c: c.margin(_SELDOM)), threshold=threshold)
+
+
+def _plain(
+    rule: str,
+    eps: float,
+    delta: float,
+    cutoff: int,
+    threshold: float,
+    threshold_scale: float,
+    query_scale: float,
+    *,
+    redraw: bool,
+) -> SvtCalibration:
+    # two-sided: one-sided noise errs towards "above", which here is no safer than the other
+    scales, delta_comp = (threshold, threshold_scale, query_scale), delta if redraw else 0.0
+    return SvtCalibration(eps, delta, _ANY_NUMBER, cutoff, rule, "laplace", redraw, *scales, delta_comp, 0.0)
+
+
+def printed_cutoff(error: float, ell: float, beta: float) -> float:
+    """T of BTT18 Theorem 3.2, ``3 (e m + sqrt(e m ln(m/beta)/2))``, before rounding.
+
+    Parameters
+    ----------
+    error : float
+        e, the error of a teacher: gamma + alpha in the paper.
+    ell : float
+        m, the number of queries.
+    beta : float
+        Probability of failure, in (0, 1).
+    """
+    mistakes = error * ell
+    return 3 * (mistakes + math.sqrt(mistakes * math.log(ell / beta) / 2))
+
+
+def printed_teachers(scale: float, ell: float, cutoff: float, delta: float, beta: float) -> float:
+    """Teachers of BTT18 Algorithm 2, line 1: ``34 sqrt(2) lambda ln(4 m T/min(delta, beta/2))``.
+
+    Where two thirds of them agree, the distance is at least ``k/6 - 1``, over 8 lambda times the logarithm.
+    With probability ``1 - beta`` threshold and noise of all queries are below 5 of these, so the printed
+    number is enough for the distance of sensitivity 1 as well.
+    """
+    return 34 * math.sqrt(2) * scale * math.log(4 * ell * cutoff / min(delta, beta / 2))
 
 
 def _liu2021(eps: float, delta: float, ell: int, cutoff: int) -> SvtCalibration:

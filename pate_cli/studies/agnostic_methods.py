@@ -118,9 +118,8 @@ class BinClas(Plan):
 
 
 def theorem_cutoff(gamma: float, alpha: float, m: int, beta: float) -> int:
-    """T of BTT18 Theorem 3.2, at most m: ``3 ((gamma + alpha) m + sqrt((gamma + alpha) m ln(m/beta)/2))``."""
-    wrong = (gamma + alpha) * m
-    return min(m, math.ceil(3 * (wrong + math.sqrt(wrong * math.log(m / beta) / 2))))
+    """T of BTT18 Theorem 3.2 (`pate_cli.privacy.svt.printed_cutoff`), at most m."""
+    return min(m, math.ceil(svt.printed_cutoff(gamma + alpha, m, beta)))
 
 
 def enough_teachers(c: svt.SvtCalibration, agreement: float, failure: float) -> int:

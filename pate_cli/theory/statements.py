@@ -3,11 +3,12 @@
 A quantity is either `explicit` (the paper, or its proofs, give every constant) or known
 `up to a constant` (and, where the paper writes a tilde, logarithms), in which case the
 number shown is the expression with the constant 1: good for comparing like with like as
-n, m or eps change, and for nothing else.
+n, m or eps change, and for nothing else. `with a slip` is a number as printed that its proof
+does not give here; the quantity after it is what does follow.
 
 References
 ----------
-BTT18: R. Bassily, O. Thakkar, A. Thakurta. Model-agnostic private learning. NeurIPS 2018.
+BTT18: see `pate_cli.theory.btt18`.
 NB20: A. Nandi, R. Bassily. Privately answering classification queries in the agnostic PAC
 model. ALT 2020.
 LZCW21: C. Liu, Y. Zhu, K. Chaudhuri, Y.-X. Wang. Revisiting model-agnostic private learning:
@@ -19,120 +20,72 @@ sample complexity. COLT 2025.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import log, sqrt
-from typing import Literal, TypeAlias
 
 from pate_cli.studies import rates
+from pate_cli.theory.btt18 import BTT18
 from pate_cli.theory.problem import TheoryProblem
+from pate_cli.theory.quantity import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement
 
-__all__ = ["STATEMENTS", "Quantity", "Statement"]
-
-Constants: TypeAlias = Literal["explicit", "up to a constant", "up to a constant and logs"]
-
-EXPLICIT: Constants = "explicit"
-CONSTANT: Constants = "up to a constant"
-LOGS: Constants = "up to a constant and logs"
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """One number that a statement gives.
-
-    Attributes
-    ----------
-    name : str
-        What it is.
-    value : float
-        inf where the statement gives none for this problem.
-    constants : {"explicit", "up to a constant", "up to a constant and logs"}
-    kind : {"size", "error"}
-        A number of records, points or teachers; or a probability, which says nothing from 1 on.
-    """
-
-    name: str
-    value: float
-    constants: Constants
-    kind: Literal["size", "error"] = "size"
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A theorem as a function of the problem.
-
-    Attributes
-    ----------
-    source : str
-        Paper and number.
-    about : str
-        Algorithm and setting.
-    evaluate : callable
-        From a `TheoryProblem` to quantities.
-    """
-
-    source: str
-    about: str
-    evaluate: Callable[[TheoryProblem], Sequence[Quantity]]
-
-
-def _btt_3_4(p: TheoryProblem) -> list[Quantity]:
-    most = p.eps * p.n / p.d
-    small = p.d / (p.eps * p.n)
-    rate = small if p.m <= most else p.m * (p.d / (p.eps * p.n)) ** 2
-    return [
-        Quantity("M, queries at the non-private rate", most, LOGS),
-        Quantity("misclassification rate of m queries", rate, LOGS, "error"),
-    ]
-
-
-def _btt_3_5(p: TheoryProblem) -> list[Quantity]:
-    root = sqrt(p.eps * p.n / p.d)
-    most = root if p.gamma == 0 else min(1 / p.gamma, root)
-    excess = 1 / root if p.m <= most else p.m ** (1 / 3) * (p.d / (p.eps * p.n)) ** (2 / 3)
-    return [
-        Quantity("M, queries at the non-private rate", most, LOGS),
-        Quantity("misclassification rate of m queries", p.gamma + excess, LOGS, "error"),
-    ]
-
-
-def _btt_3_2(p: TheoryProblem) -> list[Quantity]:
-    """Theorem 3.2, on which 3.4 and 3.5 rest, has every constant."""
-    wrong = p.gamma + p.alpha
-    cutoff = 3 * (wrong * p.m + sqrt(wrong * p.m * log(p.m / p.beta) / 2))
-    scale = sqrt(32 * cutoff * log(2 / p.delta)) / p.eps
-    teachers = 34 * sqrt(2) * scale * log(4 * p.m * cutoff / min(p.delta, p.beta / 2))
-    return [
-        Quantity("T, unstable answers", cutoff, EXPLICIT),
-        Quantity("k, teachers", teachers, EXPLICIT),
-        Quantity("misclassification rate, at most T/m", cutoff / p.m, EXPLICIT, "error"),
-    ]
-
-
-def _public_agnostic(p: TheoryProblem) -> Quantity:
-    return Quantity("m, public points", (p.d + log(1 / p.beta)) / p.alpha**2, CONSTANT)
-
-
-def _btt_4_2(p: TheoryProblem) -> list[Quantity]:
-    return [
-        Quantity("n, private records", p.d**1.5 / (p.eps * p.alpha**1.5), LOGS),
-        _public_agnostic(p),
-        Quantity("error of the student, 15 alpha", 15 * p.alpha, EXPLICIT, "error"),
-    ]
-
-
-def _btt_4_3(p: TheoryProblem) -> list[Quantity]:
-    return [
-        Quantity("n, private records", p.d**1.5 / (p.eps * p.alpha**2.5), LOGS),
-        _public_agnostic(p),
-        Quantity("error of the student, alpha + gamma", p.alpha + p.gamma, CONSTANT, "error"),
-    ]
+__all__ = ["STATEMENTS"]
 
 
 def _nb_size(p: TheoryProblem, queries: float, factor: float) -> float:
     inner = p.d * log(1 / p.alpha) + log(queries / p.beta)
     stable: float = log(2 / p.delta) ** 1.5 * log(max(math.e, queries * p.alpha / min(p.delta, p.beta / 2)))
     return inner * stable * factor / (p.eps * p.alpha**2)
+
+
+def _nb_3(p: TheoryProblem) -> list[Quantity]:
+    size = p.d / (p.eps * p.alpha) * max(1.0, sqrt(p.m * p.alpha))
+    return [
+        Quantity("T, unstable answers", max(1.0, p.m * p.alpha), LOGS),
+        Quantity("n, private records", size, LOGS),
+    ]
+
+
+def _nb_4(p: TheoryProblem) -> list[Quantity]:
+    """The number of teachers goes with sqrt(T), and T has gamma in it; the printed n has not."""
+    wrong = p.m * (p.alpha + p.gamma)
+    excess = p.d / (p.eps * p.alpha**2)
+    return [
+        Quantity("T, unstable answers", max(1.0, wrong), LOGS),
+        Quantity(
+            "n, private records, as printed",
+            excess * max(1.0, sqrt(p.m * p.alpha)),
+            LOGS if p.gamma == 0 else SLIP,
+        ),
+        Quantity("n, private records, with the T above", excess * max(1.0, sqrt(wrong)), LOGS),
+        Quantity("misclassification rate, alpha + 3 gamma", p.alpha + 3 * p.gamma, EXPLICIT, "error"),
+    ]
+
+
+def _nb_9(p: TheoryProblem) -> list[Quantity]:
+    size = _nb_size(p, p.m, max(1.0, sqrt(p.m) * p.alpha**1.5)) * p.eps
+    return [
+        Quantity("n', records relabelled", 8000 * size, EXPLICIT),
+        Quantity("m, queries, at least", 8 * log(1 / (p.alpha * p.beta)) / p.alpha, EXPLICIT),
+        Quantity("error of a teacher on the relabelled, alpha/24", p.alpha / 24, EXPLICIT, "error"),
+    ]
+
+
+def _nb_claim_10(p: TheoryProblem) -> list[Quantity]:
+    """The bound of its proof, ``2 (e n/d)^(2d) exp(-n alpha^2/8)``, is below beta at the printed n or not.
+
+    n as it does need solves ``n = 8/alpha^2 (2 d ln(e n/d) + ln(2/beta))``, from above.
+    """
+    printed = 50 * (p.d * log(1 / p.alpha) + log(1 / p.beta)) / p.alpha**2
+    needed = 1e3 * max(printed, p.d / p.alpha**4)
+    for _ in range(200):
+        needed = 8 / p.alpha**2 * (2 * p.d * log(math.e * needed / p.d) + log(2 / p.beta))
+    return [
+        Quantity("n_o, points, as printed", printed, EXPLICIT if needed <= printed else SLIP),
+        Quantity("n_o, points, for the bound of its proof", needed, EXPLICIT),
+    ]
+
+
+def _nb_remark_12(p: TheoryProblem) -> list[Quantity]:
+    return [Quantity("n, private records, at a constant eps", p.d / p.alpha**2 * max(1.0, sqrt(p.d)), LOGS)]
 
 
 def _nb_7(p: TheoryProblem) -> list[Quantity]:
@@ -155,6 +108,42 @@ def _nb_11(p: TheoryProblem) -> list[Quantity]:
         Quantity("n, private records, for any m", _nb_size(p, first, factor), CONSTANT),
         Quantity("m_o, queries before the semi-private learner", first, EXPLICIT),
         Quantity("misclassification rate, alpha + gamma", p.alpha + p.gamma, EXPLICIT, "error"),
+    ]
+
+
+def _lwy_2_10(p: TheoryProblem) -> list[Quantity]:
+    """For a learner of empirical error alpha; nothing is said from eps delta n = 1 on."""
+    unlikely = p.eps * p.delta * p.n
+    if unlikely >= 1:
+        bound = failure = math.inf
+    else:
+        spread = log(1 / unlikely)
+        bound = math.exp(2 * p.eps) * (p.alpha + 10 / (p.eps * p.n) * spread)
+        failure = unlikely / spread
+    return [
+        Quantity("error beyond the records, of an empirical one alpha", bound, EXPLICIT, "bound"),
+        Quantity("probability of failure", failure, CONSTANT, "bound"),
+    ]
+
+
+def _lwy_claim_3_2(p: TheoryProblem) -> list[Quantity]:
+    relabelled = (p.d * log(1 / p.alpha) + log(1 / p.beta)) / p.alpha
+    rest = max((p.d + log(1 / p.beta)) / p.alpha**2, relabelled / (6 * p.eps))
+    return [
+        Quantity("|T|, records relabelled", relabelled, CONSTANT),
+        Quantity("|W|, the others", rest, CONSTANT),
+        Quantity("error of what relabels, alpha + gamma", p.alpha + p.gamma, EXPLICIT, "error"),
+    ]
+
+
+def _lwy_3_4(p: TheoryProblem) -> list[Quantity]:
+    """Of an inner (1, delta)-DP empirical learner, of m' records."""
+    size = _lwy_3_6(p)[0].value
+    return [
+        Quantity("n, beyond m'/eps of the inner empirical learner", size, CONSTANT),
+        Quantity(
+            "probability of failure, beta + eps n delta", p.beta + p.eps * p.n * p.delta, CONSTANT, "bound"
+        ),
     ]
 
 
@@ -290,13 +279,17 @@ def _table_1(p: TheoryProblem) -> list[Quantity]:
 
 
 STATEMENTS: tuple[Statement, ...] = (
-    Statement("BTT18 Theorem 3.2", "A_binClas (SVT), learners of error gamma + alpha", _btt_3_2),
-    Statement("BTT18 Theorem 3.4", "A_binClas (SVT), realizable", _btt_3_4),
-    Statement("BTT18 Theorem 3.5", "A_binClas (SVT), agnostic", _btt_3_5),
-    Statement("BTT18 Theorem 4.2", "A_priv (SVT, then a student), realizable", _btt_4_2),
-    Statement("BTT18 Theorem 4.3", "A_priv (SVT, then a student), agnostic", _btt_4_3),
+    *BTT18,
+    Statement("NB20 Lemma 3", "A_SubSamp (BTT18), realizable", _nb_3),
+    Statement("NB20 Lemma 4", "A_SubSamp (BTT18), agnostic", _nb_4),
     Statement("NB20 Theorem 7", "AgPrivCl, agnostic", _nb_7),
+    Statement("NB20 Lemma 9", "accuracy of AgPrivCl", _nb_9),
+    Statement("NB20 Claim 10", "disagreement rates within alpha, but for beta", _nb_claim_10),
     Statement("NB20 Theorem 11", "Universal, agnostic, any number of queries", _nb_11),
+    Statement("NB20 Remark 12", "the same built on BTT18", _nb_remark_12),
+    Statement("LWY25 Lemma 2.10", "privacy generalises", _lwy_2_10),
+    Statement("LWY25 Claim 3.2", "A_Relabel", _lwy_claim_3_2),
+    Statement("LWY25 Lemma 3.4", "A_Agnostic over an empirical learner", _lwy_3_4),
     Statement("LWY25 Theorem 3.6", "A_Agnostic over a realizable private learner", _lwy_3_6),
     Statement("LWY25 Theorem 4.2", "private prediction, pure eps a query", _lwy_4_2),
     Statement("LZCW21 Theorem 5", "PSQ with SVT, as BTT18", _lzcw_5),

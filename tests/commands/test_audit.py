@@ -72,9 +72,15 @@ def test_active_is_audited_through_its_oracle(capsys):
 MECHANISMS = sorted(path.stem for path in Path(__file__).parents[2].glob("conf/mechanism/*.yaml"))
 
 
-@pytest.mark.parametrize(
-    "override", [*MECHANISMS, "svt mechanism.cutoff=private", "realizable_to_agnostic mechanism.inner=svt"]
-)
+VARIANTS = [
+    "svt mechanism.cutoff=private",
+    "realizable_to_agnostic mechanism.inner=svt",
+    "gaussian mechanism.calibration=liu2021",
+    "svt mechanism.calibration=bassily2018 mechanism.cutoff=paper",
+]
+
+
+@pytest.mark.parametrize("override", [*MECHANISMS, *VARIANTS])
 def test_every_mechanism_can_be_attacked(override, capsys):
     few = " mechanism.rounds=2" if "boosting" in override else ""  # each run of it learns
     code, shown = run(capsys, *f"mechanism={override} eps=2 --runs 100 --queries 4{few}".split())

@@ -88,6 +88,33 @@ def test_gaussian_noise_is_that_of_the_paper(rows, argv, eps, sigma, zcdp):
     assert quarter < half < eps
 
 
+@pytest.mark.parametrize("mechanism", ["gaussian", "active"])
+def test_published_noise_is_used_and_shown_as_such(rows, mechanism):
+    """LZCW21 Algorithm 1, line 1: sqrt(2 ell ln(1/delta))/sigma + ell/(2 sigma^2) = eps."""
+    argv = [*MUSHROOM, f"mechanism={mechanism}", "eps=1"]
+    exact, printed = rows(*argv), rows(*argv, "mechanism.calibration=liu2021")
+    (sigma, unit), (unused, said) = printed["sigma by the looser zCDP rule"], printed["sigma, exact"]
+    assert (unit, unused, said) == ("votes", exact["sigma, exact"][0], "votes (not used)")
+    ell, x = 163 if mechanism == "gaussian" else 49, float(sigma)
+    spent = math.sqrt(2 * ell * math.log(6499)) / x + ell / (2 * x * x)
+    assert spent == pytest.approx(1, abs=1e-3)
+    assert 0.6 < float(printed["eps_ex_post of all of the queries"][0]) < 0.8  # by the exact profile
+    composed = rows(*argv, "mechanism.calibration=bassily2018")["sigma by advanced composition"]
+    assert composed[1] == "votes"
+    assert float(composed[0]) > 2 * x
+
+
+def test_published_noise_is_refused_where_it_is_none(capsys):
+    for argv, said in (
+        (["eps=80", "mechanism.calibration=bassily2018"], "accepted: tight or liu2021 at eps=80"),
+        (["mechanism.calibration=liu2021", "release=true"], "accepted: tight with release=true"),
+    ):
+        assert main(["plan", *MUSHROOM, "mechanism=gaussian", *argv]) == 2
+        err = capsys.readouterr().err
+        assert "mechanism.calibration: got" in err
+        assert said in err
+
+
 def test_ex_post_of_fewer_queries(rows):
     """LZCW21 Table 4, as in math.md section 3: 41 of 49 queries would cost about 0.45; half of them less."""
     shown = rows(*MUSHROOM, "mechanism=active", "eps=0.5")

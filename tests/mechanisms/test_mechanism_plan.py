@@ -1,8 +1,10 @@
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
+from pate_cli import mechanisms
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.gaussian import plan_gaussian
 from pate_cli.mechanisms.gnmax import plan_gnmax
@@ -146,3 +148,31 @@ def test_the_check_lets_a_unanimous_query_pass_as_often_as_is_said():
     assert 0.5 < share < 0.95
     assert (answers_of(plan, 60, 60).labels >= 0).mean() == pytest.approx(share, abs=0.05)
     assert plan_gnmax(setting, name="gnmax", sanitise=0.0).unanswered(60) is None
+
+
+def test_t_and_k_as_btt18_prints_them():
+    """Theorem 3.2 and Algorithm 2, line 1, at gamma + alpha = 1/4, m = 100, ln(2/delta) = 4, beta = 1/3."""
+    delta = 2 / math.e**4
+    options = {"calibration": "bassily2018", "cutoff": "paper", "alpha": 0.15, "gamma": 0.1, "beta": 1 / 3}
+    learner = ("logistic", {})
+    setting = Setting(2.0, delta, 100_000, 100, 30, 2, 2, 7, False, learner, learner, "drop")
+    plan = mechanisms.plan("svt", options, setting)
+    c = plan.on_votes.calibration
+    T = math.ceil(3 * (25 + math.sqrt(12.5 * math.log(300))))  # 101 with the square root: at most m
+    assert T == 101
+    assert (c.rule, c.cutoff, c.threshold_scale) == ("bassily2018", 100, math.sqrt(3200 * 4) / 2)
+    assert plan.n_teachers == math.ceil(34 * math.sqrt(2) * c.threshold_scale * math.log(20_000 * math.e**4))
+    # where two thirds agree the distance of sensitivity 1 passes too, in all queries but for beta
+    assert 100 * c.p_unstable(plan.n_teachers / 6 - 1) < 1e-3 < 1 / 3
+    assert plan.guarantee.eps == 2.0
+    few = dataclasses.replace(setting, n_private=plan.n_teachers - 1)
+    with pytest.raises(
+        InfeasibleError, match=f"asks for {plan.n_teachers:,} teachers at eps=2, .* eps=2.01"
+    ) as no:
+        mechanisms.plan("svt", options, few)
+    assert "\n" not in str(no.value)
+    mechanisms.plan("svt", options, dataclasses.replace(few, eps=2.01))
+    with pytest.raises(
+        ConfigError, match=r"cutoff: got 'paper'; .*paper with mechanism.calibration=bassily2018"
+    ):
+        mechanisms.plan("svt", {"cutoff": "paper"}, setting)

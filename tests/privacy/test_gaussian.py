@@ -90,3 +90,20 @@ def test_profile_falls_in_eps_and_grows_in_mu():
     grid = np.linspace(0.01, 5, 60)
     assert np.all(np.diff([gaussian.profile(e, 0.7) for e in grid]) < 0)
     assert np.all(np.diff([gaussian.profile(1.0, m) for m in grid]) > 0)
+
+
+@pytest.mark.parametrize(("eps", "ell"), [(1.0, 2), (4.0, 300), (32.0, 5)])
+def test_advanced_composition_by_hand(eps, ell):
+    # delta = 2/e^4, so ln(2/delta) = 4: eps0 = eps/sqrt(32 ell), and delta/(2 ell) a query
+    delta = 2 / math.e**4
+    sigma = gaussian.calibrate_sigma_composed(eps, delta, ell, 1.5)
+    eps0 = eps / math.sqrt(32 * ell)
+    a = 1.5 / (2 * sigma) - eps0 * sigma / 1.5
+    one = norm.cdf(a) - math.exp(eps0) * norm.cdf(a - 1.5 / sigma)
+    assert one == pytest.approx(math.e**-4 / ell, rel=1e-6)
+    # sqrt(2 ell ln(2/delta)) eps0 = eps/2, and ell eps0^2/2 = eps^2/64 is at most the other half up to 32
+    assert math.sqrt(8 * ell) * eps0 + ell * eps0**2 / 2 <= eps * (1 + 1e-12)
+    assert sigma > gaussian.calibrate_sigma_zcdp(eps, delta, ell, 1.5) * 0.9
+    assert sigma > gaussian.calibrate_sigma(eps, delta, ell, 1.5)
+    with pytest.raises(ValueError, match=r"up to 8 ln\(2/delta\) = 32"):
+        gaussian.calibrate_sigma_composed(32.1, delta, ell)

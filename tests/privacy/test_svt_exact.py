@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from pate_cli.mechanisms.agnostic.printed_svt import proved
 from pate_cli.privacy import svt
 from pate_cli.privacy.discrete import discrete_calibration
 
@@ -184,6 +185,41 @@ def test_published_calibrations_stay_within_the_claim(rule):
         divergence, excess = exact.along(sequence)
         assert divergence <= 0.1
         assert excess <= 1e-9
+
+
+@pytest.mark.parametrize(("eps", "cutoff"), [(2.0, 3), (6.0, 2)])
+def test_margins_of_sensitivity_2_cost_what_is_proved_of_them(eps, cutoff):
+    """NB20 Algorithm 5 as printed. A query whose majority differs has margin 1 on both sides, or 0 and 2."""
+    c = svt.calibrate("bassily2018", eps, 0.3, 12, cutoff)
+    true_eps, true_delta = proved(c)
+    exact, half = Exact(replace(c, eps=true_eps), False), Exact(replace(c, eps=true_eps / 2), False)
+    w, far = math.floor(c.threshold), math.floor(c.threshold + c.query_scale)
+    found, more = [], []
+    for up in ((w + 2, w), (far + 2, far), (2, 0)):
+        for down in (up[::-1], (w, w + 2), (0, 2)):
+            queries = [up] * (12 - cutoff) + [down] * cutoff
+            found.append(exact.along(queries)[0])
+            more.append(half.along(queries)[0])
+    assert max(found) <= c.delta / 2
+    assert max(more) > 1e-3  # the claim is not idle
+    answered = max(exact.step(exact.fresh, exact.fresh, (2, 0))[0][0].sum(), 0.0)
+    assert cutoff * answered <= true_delta - c.delta / 2 < cutoff * answered * 1.01
+
+
+@pytest.mark.parametrize("rule", svt.CALIBRATIONS)
+@pytest.mark.parametrize("cutoff", [1, 3])
+def test_the_plain_technique_stays_within_the_claim(rule, cutoff):
+    """Of numbers and a threshold, which have no critical queries; for T "below" and not for one more."""
+    c = svt.above_threshold(rule, 2.0, 0.1, cutoff, 6.0)
+    exact = Exact(c, False)
+    sequences = [s for s in worst_sequences(c, 12) if CRITICAL not in s]
+    assert len(sequences) > 10
+    found = [exact.along(sequence) for sequence in sequences]
+    assert max(divergence for divergence, _ in found) <= c.delta_comp * (1 + 1e-9) + 1e-12
+    assert max(excess for _, excess in found) <= 1e-9
+    if rule == "tight" and cutoff == 1:
+        more = Exact(replace(c, cutoff=cutoff + 1), False)  # as the printed ``c <= T`` allows
+        assert max(more.along(sequence)[0] for sequence in sequences) > c.delta_comp + 1e-4
 
 
 @pytest.mark.parametrize(("kind", "redraw"), FORMS)

@@ -19,13 +19,21 @@ def values(source, problem=P):
 
 
 def test_all_four_papers_are_there():
+    numbered = {
+        "BTT18": ["Lemma 3.3", "Claim 4.1", "Remark 2", "Remark 3"],
+        "BTT18 long": ["Corollary 3.9", "Theorem 3.11", "Corollary 4.1", "Theorem 4.3", "Theorem 4.4"],
+        "NB20": ["Lemma 3", "Lemma 4", "Lemma 9", "Claim 10", "Remark 12"],
+        "LWY25": ["Claim 3.2", "Lemma 2.10", "Lemma 3.4"],
+    }
+    numbered["BTT18 long"] += ["Theorem 4.6", "Theorem 4.7", "Claim 4.5", "Theorem 5.6"]
+    sources = {s.source for s in STATEMENTS}
+    assert {f"{paper} {name}" for paper, names in numbered.items() for name in names} <= sources
     wanted = {
         "BTT18": ["3.4", "3.5", "4.2", "4.3"],
         "NB20": ["7", "11"],
         "LWY25": ["3.6", "4.2"],
         "LZCW21": ["5", "10", "19", "20", "22", "28"],
     }
-    sources = {s.source for s in STATEMENTS}
     assert {f"{paper} Theorem {n}" for paper, ns in wanted.items() for n in ns} <= sources
     assert "LZCW21 Table 1" in sources
 
@@ -72,6 +80,82 @@ def test_all_four_papers_are_there():
 )
 def test_by_hand(source, expected):
     assert values(source) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        # (gamma + alpha) m = 25: B = 25 + sqrt(12.5 ln 300) = 25 + 8.443759
+        ("BTT18 Lemma 3.3", [33.443759, 100.331277]),
+        # 4 ln(12)/(1/4) = 39.758506, so at m = 100: 1/3 + 3 * 33.443759/100
+        ("BTT18 Claim 4.1", [39.758506, 1.75, 1.336646]),
+        ("BTT18 Remark 2", [8 / 0.25, 16]),
+        ("BTT18 Remark 3", [16 / 0.25, 16]),
+        # T = 3 (25 + sqrt(50 ln 300)) = 3 (25 + 16.887518) = 125.662554; ln(1/delta) = 4 - ln 2 = 3.306853
+        # ln(2 * 100 * 125.662554 * 3) * sqrt(512 * 125.662554 * 3.306853) = 11.230509 * 461.263616
+        ("BTT18 long Theorem 2.8", [5180.2253]),
+        # ln(400 * 125.662554 * e^4/2) = 14.131897... = ln(50265.0216) + 4 - ln 2; sqrt(2 * 125.662554 * 4)
+        ("BTT18 long Corollary 3.9", [32 * 14.1319 * 31.706473]),
+        # 136 * 14.1319 * sqrt(125.662554 * 4); lambda = sqrt(128 * 125.662554) = 126.825894
+        ("BTT18 long Theorem 3.11", [136 * 14.1319 * 22.419862, 6 * (5 * 126.825894 * 14.1319 + 1)]),
+        ("BTT18 long Corollary 4.1", [125.662554, 1.25662554]),
+        ("BTT18 long Theorem 4.3", [4 * 20]),
+        ("BTT18 long Theorem 4.4", [40 * 8]),
+        ("BTT18 long Claim 4.5", [0.25]),
+        ("BTT18 long Theorem 4.6", [64, (4 + log(3)) * 16, 0.25]),
+        ("BTT18 long Theorem 4.7", [8 * 32, (4 + log(3)) * 16, 0.25]),
+        # 2m and 2T: two more factors of 2 in the logarithm, one of 2 in the root
+        ("BTT18 long Theorem 5.6", [32 * (14.1319 + 2 * 0.693147) * 44.839724]),
+        # m alpha = 25
+        ("NB20 Lemma 3", [25, 16 * 5]),
+        ("NB20 Lemma 4", [25, 64 * 5, 64 * 5, 0.25]),
+        (
+            "NB20 Lemma 9",
+            [8000 * (4 * log(4) + log(300)) * 8 * log(25 * e**4 / 2) * 1.25 * 16, 32 * log(12), 0.25 / 24],
+        ),
+        # 50 * (4 ln 4 + ln 3) * 16; 128 (8 (1 + ln(9177.25/4)) + ln 6) = 128 * (69.9054 + 1.79176)
+        ("NB20 Claim 10", [5315.032, 9177.25]),
+        ("NB20 Remark 12", [64 * 2]),
+        # eps delta n = 366 says nothing
+        ("LWY25 Lemma 2.10", [float("inf"), float("inf")]),
+        # 4 (4 ln 4 + ln 3) = 26.575; 16 (4 + ln 3) is more than a sixth of it
+        ("LWY25 Claim 3.2", [26.575061, (4 + log(3)) * 16, 0.25]),
+        ("LWY25 Lemma 3.4", [26.575061 + (4 + log(3)) * 16, 1 / 3 + 10_000 * 2 / e**4]),
+    ],
+)
+def test_the_other_numbered_statements_by_hand(source, expected):
+    assert values(source) == pytest.approx(expected, rel=2e-5)
+
+
+def test_privacy_generalises_by_hand():
+    # eps = 0.1, n = 1000, delta = e^-5/100: eps delta n = e^-5, so e^0.2 (1/4 + 10/100 * 5) and e^-5/5
+    p = replace(P, eps=0.1, n=1000, delta=e**-5 / 100)
+    assert values("LWY25 Lemma 2.10", p) == pytest.approx([e**0.2 * 0.75, e**-5 / 5])
+
+
+def test_claim_10_needs_what_its_proof_says():
+    """2 (e n/d)^(2d) exp(-n alpha^2/8) is beta at the last number; at the printed one if alpha is small."""
+    for p, printed_is_enough in ((P, False), (replace(P, alpha=0.01, beta=0.1), True)):
+        printed, needed = values("NB20 Claim 10", p)
+        bounds = [log(2) + 2 * p.d * log(e * n / p.d) - n * p.alpha**2 / 8 for n in (printed, needed)]
+        assert bounds[1] == pytest.approx(log(p.beta), abs=1e-6)
+        assert (bounds[0] <= log(p.beta)) == (needed <= printed) == printed_is_enough
+        assert printed_is_enough or bounds[0] > 0  # no probability at all
+
+
+@pytest.mark.parametrize(
+    ("source", "sound", "slips"),
+    [
+        ("BTT18 Claim 4.1", replace(P, alpha=0.05, beta=0.05), replace(P, alpha=0.01, beta=0.01, gamma=0.2)),
+        ("NB20 Lemma 4", P, replace(P, gamma=0.2)),
+        ("NB20 Claim 10", replace(P, alpha=1e-6), P),
+    ],
+)
+def test_slips_are_marked_where_they_matter(source, sound, slips):
+    (statement,) = [s for s in STATEMENTS if s.source == source]
+    assert "with a slip" not in {q.constants for q in statement.evaluate(sound)}
+    found = [q.constants for q in statement.evaluate(slips)]
+    assert found[found.index("with a slip") + 1] != "with a slip"
 
 
 def test_theorem_3_2_by_hand():

@@ -14,6 +14,8 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
+from pate_cli.mechanisms.agnostic.printed_svt import PrintedSvtPlan
+from pate_cli.mechanisms.agnostic.printed_svt import proved as proved_on_margins
 from pate_cli.mechanisms.agnostic.relabel import relabel
 from pate_cli.mechanisms.agnostic.selection import drawn, draws, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
@@ -63,11 +65,14 @@ class AgPrivClPlan(Plan):
     - `tight`: all copies of a resampled record go to one teacher;
       ``eps = ln(1 + n'/n (e^(svt_eps + 2 ln(1 + e^(relabel_eps/2))) - 1))`` and
       ``delta = n'/n p svt_delta``, with equality; n' is where ``n' svt_eps`` is largest.
-    - `paper`: Algorithm 3's ``n' = eps n/56``, T, svt_eps and svt_delta, and the sample dealt to teachers
-      as it was drawn, the copies of a record to any of them. Its proof pays for them by group
-      privacy and gives (eps, delta); the same proof with the exact steps gives the smaller `eps_proved`.
-      Refused where that does not hold: for delta near 0.1 and above, ``ln(2/delta)`` copies of a
-      record are passed with probability above delta/2, which Lemma 8 overlooks.
+    - `paper`: Algorithm 3 as printed: ``n' = eps n/56``, T (rounded up), svt_eps and svt_delta, the sample
+      dealt to teachers as it was drawn, the copies of a record to any of them, and the test of the margin
+      ``n1 - n2`` of Algorithm 5. Lemma 8 takes that test to be (svt_eps, svt_delta)-DP, and its proof
+      does not hold, as one vote moves the margin by 2. What holds of it is `printed_svt.proved`;
+      from there the paper's steps, group privacy for ``ln(2/delta)`` copies, and the exact ones for
+      relabelling and sampling give `eps_proved` and `delta_proved`. The plan is refused unless these are at
+      most eps and delta, which are what is claimed. So it is for delta near 0.1 and above, where a record
+      has more copies with probability above delta/2: Lemma 8 overlooks that too.
 
     Attributes
     ----------
@@ -257,7 +262,7 @@ def published(eps: float, delta: float, n: int, m: int, alpha: float, beta: floa
     svt_delta = delta / (2 * math.exp(eps_star) * log2d)
     whole = math.ceil(cutoff)  # T is a number of answers
     lam = math.sqrt(32 * whole * math.log(2 / svt_delta)) / svt_eps
-    teachers = 34 * math.sqrt(2) * lam * math.log(4 * m * whole / min(svt_delta, beta / 2))
+    teachers = svt.printed_teachers(lam, m, whole, svt_delta, beta)
     return {
         "n_sampled": eps * n / 56,
         "cutoff": cutoff,
@@ -290,9 +295,10 @@ def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) ->
             f"each of its {teachers} teachers one (there are {n}), and {theorem:.3g} for NB20's accuracy "
             f"alpha={alpha:g}; what would do: mechanism.calibration=tight"
         )
-    mechanism = plan_svt(p["svt_eps"], p["svt_delta"], m, teachers, rule="bassily2018", cutoff=cutoff)
+    calibration = svt.calibrate("bassily2018", p["svt_eps"], p["svt_delta"], m, cutoff)
+    mechanism = PrintedSvtPlan(calibration, cutoff)
     copies = math.log(2 / delta)
-    star, star_delta = accounting.nb20_resampled(p["svt_eps"], p["svt_delta"], copies)
+    star, star_delta = accounting.nb20_resampled(*proved_on_margins(calibration), copies)
     star_delta += accounting.copies_tail(sampled, copies)
     proved, delta_proved = accounting.sampled(*accounting.relabelled(star, star_delta, 1.0), sampled / n)
     if star_delta > delta or proved > eps or delta_proved > delta:

@@ -15,11 +15,14 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting as acc
 from pate_cli.mechanisms.agnostic import agprivcl, private_prediction, universal
+from pate_cli.mechanisms.agnostic.printed_svt import PrintedSvtPlan, proved
 from pate_cli.mechanisms.agnostic.voting import Classroom
 from pate_cli.mechanisms.protocol import Plan
+from pate_cli.mechanisms.svt import SvtPlan
+from pate_cli.privacy import svt
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
 
 
 def setting(**changes):
@@ -131,12 +134,30 @@ def test_paper_calibration_of_agprivcl_refuses_and_runs_where_it_can():
     assert plan.n_sampled == 40_000_000 // 56
     assert plan.eps_proved < 1.0
     assert plan.delta_proved <= 0.01
+    # the margin n1 - n2 is tested, which one vote moves by 2: a segment costs 4/lambda, not 2/lambda
+    c, (eps, delta) = plan.mechanism.calibration, proved(plan.mechanism.calibration)
+    assert (plan.mechanism.guarantee.eps, plan.mechanism.guarantee.delta) == (eps, delta)
+    assert 0 < eps <= c.cutoff * 4 / c.threshold_scale
+    assert eps < c.eps  # the published scales bear it all the same
+    assert c.delta / 2 < delta < c.delta
+    assert plan.describe()["svt_distance"] == "n1 - n2"
     with pytest.raises(ConfigError, match="at most 1"):
         mechanisms.plan("agprivcl", options, replace(s, eps=2.0))
     # one record is drawn more than ln(2/0.1) = 2.996 times with probability 0.0803 > 0.05
     assert acc.copies_tail(10**6, math.log(20)) == pytest.approx(0.0803, abs=1e-4)
     with pytest.raises(ConfigError, match="Lemma 8"):
         mechanisms.plan("agprivcl", options, replace(s, delta=0.1, n_private=400_000_000))
+
+
+def test_the_printed_test_is_of_the_margin():
+    """A lead of 10 of 20 teachers: margin 10, distance 4; threshold 7 without noise to speak of."""
+    c = replace(svt.calibrate("bassily2018", 1.0, 0.01, 4, 2), threshold=7.0, threshold_scale=1e-9)
+    c = replace(c, query_scale=1e-9)
+    votes = Votes(np.array([[15, 5], [5, 15], [12, 8], [7, 13], [0, 20]]), 20)
+    (source,) = SeededNoise(np.random.SeedSequence(0)).spawn(1)
+    printed = PrintedSvtPlan(c).service(source).answer_all(votes)
+    assert [a.label for a in printed] == [0, 1, -1, -1]
+    assert [a.label for a in SvtPlan(c).service(source).answer_all(votes)] == [-1, -1]
 
 
 def test_universal_splits_its_budget():

@@ -1,0 +1,161 @@
+"""LZCW21 Algorithm 4 in its exact form, for thresholds on the line, whose version space can be enumerated.
+
+The public points x_1, x_2, ... come in random order; V is all thresholds ``1(x >= t)``, one for each gap
+between points. A label is asked of a point on which two thresholds of V disagree. After j points, j a power
+of two, with Q the points asked so far,
+
+    V <- {h in V : |Q| (Err_Q(h) - min_{g in V} Err_Q(g)) <= j U(j, gamma_j)},  gamma_j = gamma/log2(2j)^2,
+    U(j, g) = c' (d ln theta + ln(1/g))/j + c' sqrt(Err* (d ln theta + ln(1/g))/j)
+
+with d = 1, and theta, the disagreement coefficient, and Err*, the error of the best threshold on the labels
+that are given, known. Of thresholds and a distribution of x without atoms theta is 2: those that differ
+from one on a mass of r lie within r of it on either side. The constant c' is not given by the paper.
+
+References
+----------
+LZCW21: C. Liu, Y. Zhu, K. Chaudhuri, Y.-X. Wang. JMLR 2021. S. Hanneke. Theory of disagreement-based active
+learning. 2014, Algorithm RobustCAL.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pate_cli.learners.hypotheses import ThresholdClassifier
+from pate_cli.learners.hypotheses.thresholds import ThresholdDichotomies, line
+from pate_cli.queries.passive import collect
+from pate_cli.queries.strategy import Oracle
+from pate_cli.types import UNANSWERED, Answer, Answers, IntArray, PublicPoints
+
+__all__ = ["Disagreement", "VersionSpace"]
+
+
+class VersionSpace:
+    """Thresholds that are still plausible, one for each way to cut k ascending distinct values.
+
+    Cut number p, 0 .. k, labels the values from number p on 1, those before it 0.
+
+    Parameters
+    ----------
+    n_values : int
+        k.
+    """
+
+    def __init__(self, n_values: int) -> None:
+        self.plausible: NDArray[np.bool_] = np.ones(n_values + 1, dtype=bool)
+        self._mistakes = np.zeros(n_values + 1, dtype=np.int64)
+
+    def disagree(self, places: IntArray) -> NDArray[np.bool_]:
+        """Whether two plausible cuts disagree on values of these numbers; shape of `places`."""
+        left = np.flatnonzero(self.plausible)
+        inside: NDArray[np.bool_] = (left[0] <= places) & (places < left[-1])
+        return inside
+
+    def learn(self, places: IntArray, labels: IntArray) -> None:
+        """Count the mistakes of every cut on further labels, 0 or 1, of values of these numbers."""
+        gain = np.zeros(len(self._mistakes) + 1, dtype=np.int64)
+        # a label 1 is missed by the cuts after it, a label 0 by those up to it
+        np.add.at(gain, places + 1, np.where(labels == 1, 1, -1))
+        self._mistakes += int(np.count_nonzero(labels == 0)) + np.cumsum(gain)[:-1]
+
+    def prune(self, slack: float) -> None:
+        """Keep the plausible cuts with at most `slack` mistakes more than the best of them."""
+        least = self._mistakes[self.plausible].min()
+        self.plausible &= self._mistakes <= least + slack
+
+    @property
+    def best(self) -> int:
+        """Plausible cut with the fewest mistakes; of several the middle one."""
+        left = np.flatnonzero(self.plausible)
+        ties = left[self._mistakes[left] == self._mistakes[left].min()]
+        return int(ties[len(ties) // 2])
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Ask where plausible thresholds disagree, at most `budget` times (LZCW21 Algorithms 4 and 5).
+
+    Attributes
+    ----------
+    constant : float
+        c', positive.
+    theta : float
+        Disagreement coefficient, at least 1.
+    failure : float
+        gamma, in (0, 1).
+    best_error : float
+        Err*, in [0, 1).
+    """
+
+    constant: float
+    theta: float
+    failure: float
+    best_error: float
+
+    def ask(
+        self,
+        points: PublicPoints,
+        order: IntArray,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        *,
+        n_classes: int,
+        budget: int,
+    ) -> Answers:
+        """Ask; see `pate_cli.queries.strategy.Strategy`."""
+        return self.learn(points, order, oracle, budget)[0]
+
+    def slack(self, seen: int) -> float:
+        """Mistakes beyond the best that are forgiven after `seen` points, ``j U(j, gamma_j)``."""
+        unlikely = math.log(self.theta) + math.log(math.log2(2 * seen) ** 2 / self.failure)
+        return self.constant * (unlikely + math.sqrt(self.best_error * unlikely * seen))
+
+    def learn(
+        self, points: PublicPoints, order: IntArray, oracle: Oracle, budget: int
+    ) -> tuple[Answers, ThresholdClassifier]:
+        """Run the stream until the budget, the points or the mechanism are spent.
+
+        Parameters
+        ----------
+        points : PublicPoints
+            With one column.
+        order : ndarray of int64, shape (m,)
+            The stream.
+        oracle : Oracle
+            An answer that says "unstable" is not learnt from.
+        budget : int
+            ell.
+
+        Returns
+        -------
+        answers : Answers
+            In the order asked.
+        classifier : ThresholdClassifier
+            The paper asks for any of V; here, one with the fewest mistakes on all that was asked.
+        """
+        x = line(points.X)
+        cuts = ThresholdDichotomies(x)
+        places = np.searchsorted(cuts.values, x)
+        space = VersionSpace(len(cuts.values))
+        asked, answers = list[int](), list[Answer]()
+        seen, until = 0, 1
+        while seen < len(order) and len(asked) < budget and not oracle.exhausted:
+            block = order[seen:until]
+            wanted = block[space.disagree(places[block])][: budget - len(asked)]
+            told = oracle.answer_all(wanted)
+            labels = np.array([answer.label for answer in told], dtype=np.int64)
+            answered = labels != UNANSWERED
+            space.learn(places[wanted[: len(told)]][answered], labels[answered])
+            asked += wanted[: len(told)].tolist()
+            answers += told
+            stopped = len(asked) >= budget or oracle.exhausted
+            seen += len(block)
+            # the budget may be spent within a block, and Algorithm 4 stops there without an update
+            if seen == until and not (stopped and (not len(told) or wanted[len(told) - 1] != block[-1])):
+                space.prune(self.slack(seen))
+            until *= 2
+        return collect(asked, answers), cuts.hypothesis(space.best)

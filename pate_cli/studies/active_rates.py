@@ -1,0 +1,325 @@
+"""PATE with active queries against passive ones under Tsybakov noise, with Algorithm 4 exactly (LZCW21).
+
+Data from `pate_cli.studies.thresholds`: tau is known, every risk exact, and the disagreement coefficient of
+thresholds is 2. At each n three ways to learn from n private records:
+
+- *active* (Theorem 22): ``ell = C (1 + ln(1/a)) theta (d ln theta + ln(ln(1/a)/(gamma/2)))`` labels with
+  ``a = (K/n)^(tau/(2 - tau))``, the recipe's C for the paper's C2; K = 6 sigma sqrt(2 ln(2n)), sigma by
+  line 1 of Algorithm 1 for ell queries; the stream is ``points/a`` public points, and Algorithm 4 runs on it
+  with its version space enumerated (`pate_cli.queries.disagreement`). Err(h*), that of the labels given,
+  which the algorithm is told, is computed exactly from the teachers: nothing of this leaves the study.
+- *as many labels*: the same teachers, noise and number of labels, but of points as they come.
+- *passive* (Theorem 28): m points, all labelled, K and m as in `tnc_design`.
+
+The rates of Dis(student, h*) are ``(K/n)^(tau/(2 - tau))`` in all, the K of active queries growing with the
+logarithm of n and that of passive ones with the square root of m. Slopes against n are judged by those that
+this has over the same n, with the K in use.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy.special import ndtr
+
+from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.mechanisms.gaussian import GaussianPlan
+from pate_cli.privacy import gaussian
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.queries.disagreement import Disagreement
+from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.report.verdict import Verdict, at_least, compare
+from pate_cli.studies import Progress, StudyResult, thresholds, tnc_curves
+from pate_cli.studies.thresholds import Family
+from pate_cli.studies.tnc_curves import SLACK, Curve
+from pate_cli.studies.tnc_design import Privacy, design, exponent
+from pate_cli.types import Answer, FloatArray, IntArray, PublicPoints
+
+__all__ = ["ActiveDesign", "active_design", "best_error", "run"]
+
+_CHECKS: dict[str, Check] = {
+    "taus": Listed(Real(0, 1)),
+    "left": Real(0, 1),
+    "right": Real(0, 1),
+    "eps": Real(0),
+    "delta": Real(0, 1, open_above=True),
+    "failure": Real(0, 1, open_above=True),
+    "labels": Real(0),
+    "constant": Real(0),
+    "points": Real(1),
+    "passive": Listed(Real(0)),
+    "n": Listed(Whole(2), at_least=2, ascending=True),
+    "repeats": Whole(2),
+    "control": Listed(Whole(2)),
+    "control_repeats": Whole(2),
+    "seed": Whole(0),
+}
+WAYS = ("active", "as many labels", "passive")
+_THETA = 2.0
+_CLOSE = 0.1
+"""The control's mean may differ from the exact one by this part of it."""
+
+
+@dataclass(frozen=True)
+class ActiveDesign:
+    """K, ell and m of active queries at n; see the module.
+
+    Attributes
+    ----------
+    n, n_teachers, size : int
+    labels : int
+        ell.
+    points : int
+        m, the length of the stream.
+    plan : GaussianPlan
+    """
+
+    n: int
+    n_teachers: int
+    size: int
+    labels: int
+    points: int
+    plan: GaussianPlan
+
+
+def active_design(tau: float, n: int, privacy: Privacy, labels: float, points: float) -> ActiveDesign:
+    """Solve for K and ell, each of which depends on the other; `labels` is C, `points` m in units of 1/a."""
+    power = tau / (2 - tau)
+    ell, teachers, goal = 50, 1, 0.5
+    for _ in range(100):
+        sigma = gaussian.calibrate_sigma_zcdp(privacy.eps, privacy.delta, ell)
+        teachers = math.ceil(6 * sigma * math.sqrt(2 * math.log(2 * n)))
+        goal = min(0.5, (teachers / n) ** power)
+        spread = math.log(1 / goal)
+        unlikely = math.log(_THETA) + math.log(max(math.e, spread) / (privacy.failure / 2))
+        wanted = max(2, math.ceil(labels * _THETA * (1 + spread) * unlikely))
+        if wanted == ell:
+            break
+        ell = wanted
+    plan = GaussianPlan(privacy.eps, privacy.delta, ell, sigma, 1.0, rule="liu2021")
+    return ActiveDesign(n, teachers, max(1, n // teachers), ell, max(2, math.ceil(points / goal)), plan)
+
+
+def best_error(trained: FloatArray, sigma: float) -> float:
+    """Err(h*) of the labels that the service gives: how often they differ from h*, exactly.
+
+    Parameters
+    ----------
+    trained : ndarray of shape (K,)
+        Thresholds of the teachers, in [-1, 1]. PRIVATE.
+    sigma : float
+        Of the noise on the count of votes; 0 for none.
+    """
+    cuts = np.concatenate([[-1.0], np.sort(trained), [1.0]])
+    ones = np.arange(len(trained) + 1)  # between cut j and the next, j teachers say 1
+    margin = ones - len(trained) / 2
+    says_one = ndtr(margin / sigma) if sigma else (margin >= 0).astype(float)
+    left, right = np.minimum(cuts, 0.0), np.maximum(cuts, 0.0)
+    return float((says_one @ np.diff(left) + (1 - says_one) @ np.diff(right)) / 2)
+
+
+@dataclass
+class _Labels:
+    """The labelling service put to a stream of points, as an oracle of `Disagreement`."""
+
+    service: Any
+    trained: FloatArray
+    x: FloatArray
+
+    @property
+    def exhausted(self) -> bool:
+        return bool(self.service.exhausted)
+
+    def answer(self, index: int) -> Answer:
+        return self.answer_all(np.array([index]))[0]
+
+    def answer_all(self, order: IntArray) -> list[Answer]:
+        given: list[Answer] = self.service.answer_all(thresholds.votes(self.trained, self.x[order]))
+        return given
+
+
+def _learn(x: FloatArray, labels: Any) -> float:
+    """Threshold of least error on labelled points."""
+    order = np.argsort(x)
+    return float(thresholds.erm(x[None, order], np.asarray(labels)[None, order] == 1)[0])
+
+
+def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.studies.Study`.
+
+    Parameters
+    ----------
+    params : dict
+        `taus`; `left`, `right` (strengths, see `thresholds`); `eps`, `delta`, `failure` (gamma); `labels`
+        (C), `constant` (c' of Algorithm 4), `points` (m of active queries, in units of 1/a), `passive` (m of
+        passive ones, for each tau, as in `tnc_design`); `n`, `repeats`; `control` (lengths of streams), its
+        repeats; `seed`.
+    """
+    p = read(params, _CHECKS)
+    read({"passive": p["passive"]}, {"passive": Listed(Real(0), at_least=len(p["taus"]))})
+    privacy = Privacy(p["eps"], p["delta"], p["failure"], "liu2021")
+    work, done = len(p["taus"]) * sum(p["n"]), 0
+    progress(0, work)
+    curves: list[Curve] = []
+    better: list[tuple[str, Interval, str]] = []
+    asked = []
+    for i, tau in enumerate(p["taus"]):
+        family = Family(tau, p["left"], p["right"])
+        seeds = np.random.SeedSequence(p["seed"], spawn_key=(i,)).spawn(len(p["n"]))
+        found, bounds, at = [], [], None
+        for n, seed in zip(p["n"], seeds, strict=True):
+            at = active_design(tau, n, privacy, p["labels"], p["points"])
+            other = design("gaussian", tau, n, privacy, p["passive"][i], 1.0)
+            rule = Disagreement(p["constant"], _THETA, p["failure"], 0.0)
+            each = [_once(family, at, other, rule, one) for one in seed.spawn(p["repeats"])]
+            found.append(np.array(each))
+            power = tau / (2 - tau)
+            bounds.append([(K / n) ** power for K in (at.n_teachers, at.n_teachers, other.n_teachers)])
+            done += n
+            progress(done, work)
+        curves += _curves(tau, found, np.array(bounds), p, at, other)
+        last = found[-1]
+        asked.append(f"{last[:, 3].mean():.0f} of ell = {at.labels} at tau = {tau:g}")  # type: ignore[union-attr]
+        for j, way in enumerate(WAYS[1:], start=1):
+            gap = Interval(*mean_ci(np.log(last[:, j]) - np.log(last[:, 0])), len(last))
+            means = f"{last[:, 0].mean():.5f} active, {last[:, j].mean():.5f} {way}"
+            better.append((f"tau = {tau:g}: active queries do better than {way}", gap, means))
+    table = pd.DataFrame([tnc_curves.row(curve) for curve in curves])
+    verdicts = [tnc_curves.verdict(c, len(curves)) for c in curves]
+    verdicts += [
+        Verdict(
+            f"Remark 23 and section 4.3: {name}",
+            at_least(gap, rows=len(better)),
+            f"Dis at n = {p['n'][-1]:,}: {means}; {math.exp(gap.mean):.3g} times",
+        )
+        for name, gap, means in better
+    ]
+    verdicts += _control(p)
+    figures = {"disagreement": lambda: _draw(curves)}
+    return StudyResult(table, figures, verdicts, _notes(p, asked))
+
+
+def _once(
+    family: Family, at: ActiveDesign, other: Any, rule: Disagreement, seed: np.random.SeedSequence
+) -> list[float]:
+    """Dis of the three students, and how many labels the active one asked for."""
+    data, noise, more, last = seed.spawn(4)
+    rng = np.random.default_rng(data)
+    trained = thresholds.train(family, at.n_teachers, at.size, rng)
+    x = rng.uniform(-1.0, 1.0, at.points)
+    told = Disagreement(rule.constant, rule.theta, rule.failure, best_error(trained, at.plan.sigma))
+    oracle = _Labels(at.plan.service(SeededNoise(noise)), trained, x)
+    answers, learnt = told.learn(PublicPoints(x[:, None]), np.arange(len(x)), oracle, at.labels)
+    active = float(np.clip(learnt.threshold_, -1.0, 1.0))
+    some = rng.uniform(-1.0, 1.0, at.labels)
+    given = _Labels(at.plan.service(SeededNoise(more)), trained, some).answer_all(np.arange(at.labels))
+    as_many = _learn(some, [answer.label for answer in given])
+    rng = np.random.default_rng(last.spawn(1)[0])
+    trained = thresholds.train(family, other.n_teachers, other.size, rng)
+    x = rng.uniform(-1.0, 1.0, other.points)
+    given = _Labels(other.plan.service(SeededNoise(last)), trained, x).answer_all(np.arange(len(x)))
+    passive = _learn(x, [answer.label for answer in given])
+    students = [float(family.disagreement(t)) for t in (active, as_many, passive)]
+    return [*students, float(answers.n_asked)]
+
+
+def _curves(
+    tau: float, found: list[FloatArray], bounds: FloatArray, p: dict[str, Any], at: Any, other: Any
+) -> list[Curve]:
+    """Dis of the active and of the passive student against n."""
+    n = np.array(p["n"], dtype=float)
+    made = []
+    for j, (way, theorem) in enumerate(zip(WAYS, ("Theorem 22", "", "Theorem 28"), strict=True)):
+        if not theorem:
+            continue
+        means, half = np.array([mean_ci(each[:, j]) for each in found]).T
+        used = at if way == "active" else other
+        facts = {
+            "teachers": used.n_teachers,
+            "records a teacher": used.size,
+            "public points": used.points,
+            "labels": at.labels if way == "active" else used.points,
+            "repeats": p["repeats"],
+        }
+        rate = tau / (2 - tau) if way == "active" else exponent("gaussian", tau)
+        curve = Curve(way, tau, "student Dis", theorem, n, means, half, bounds[:, j], -rate, math.nan, facts)
+        made.append(curve)
+    return made
+
+
+def _control(p: dict[str, Any]) -> list[Verdict]:
+    """Algorithm 4 where every label is right: its threshold is the middle of the gap around 0.
+
+    The gap of m uniform points on [-1, 1] has ends at -a and b, ``P(a > u, b > v) = (1 - (u + v)/2)^m``, so
+    ``P(|b - a| > v) = (1 - v/2)^m`` and Dis, a quarter of that, has the mean ``1/(2 (m + 1))``.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(p["seed"], spawn_key=(len(p["taus"]),)))
+    rule = Disagreement(p["constant"], _THETA, p["failure"], 0.0)
+    made = []
+    for m in p["control"]:
+        found, asked = [], []
+        for _ in range(p["control_repeats"]):
+            x = rng.uniform(-1.0, 1.0, m)
+            oracle = _Right(x)
+            answers, learnt = rule.learn(PublicPoints(x[:, None]), np.arange(m), oracle, m)
+            t = float(np.clip(learnt.threshold_, -1.0, 1.0))
+            found.append(abs(t) / 2 * 2 * (m + 1) - 1)
+            asked.append(answers.n_asked)
+        gap = Interval(*mean_ci(np.array(found)), len(found))
+        made.append(
+            Verdict(
+                f"control: without noise Dis is 1/(2 (m + 1)) in the mean, m = {m:,}",
+                compare(gap, _CLOSE, len(p["control"])),
+                f"{1 + gap.mean:.4f} ± {gap.half_width:.4f} times that; labels asked: {np.mean(asked):.1f}",
+            )
+        )
+    return made
+
+
+@dataclass
+class _Right:
+    """A service that is never wrong."""
+
+    x: FloatArray
+    exhausted: bool = False
+
+    def answer(self, index: int) -> Answer:
+        return Answer(int(self.x[index] >= 0))
+
+    def answer_all(self, order: IntArray) -> list[Answer]:
+        return [self.answer(int(index)) for index in order]
+
+
+def _notes(p: dict[str, Any], asked: list[str]) -> list[str]:
+    return [
+        "x uniform on [-1, 1], P(y = 1|x) = 1/2 + s sign(x)|x|^((1 - tau)/tau)/2, "
+        f"s = {p['left']:g} left and {p['right']:g} right of 0; thresholds; all risks exact. "
+        f"eps = {p['eps']:g}, delta = {p['delta']:g}; theta = 2 is known and Err(h*) computed.",
+        f"Theorem 22 leaves C1, C2 and c' open: C2 = {p['labels']:g}, c' = {p['constant']:g}, a stream of "
+        f"{p['points']:g}/a points. Asked at the largest n: " + "; ".join(asked) + ".",
+        f"A slope is judged by that of (K/n)^(tau/(2 - tau)) over these n, with the K in use, to {SLACK}.",
+        "Excess risk is a constant times Dis^(1/tau) of this family, so it orders the students as Dis does.",
+    ]
+
+
+def _draw(curves: list[Curve]) -> Figure:
+    taus = list(dict.fromkeys(curve.tau for curve in curves))
+    figure, axes = new_figure(columns=len(taus), sharey=True)
+    for axis, tau in zip(axes, taus, strict=True):
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        for style, curve in zip(STYLES, [c for c in curves if c.tau == tau], strict=False):
+            slope = curve.slope
+            text = f"{curve.learner}: {slope.mean:.2f} ± {slope.half_width:.2f} ({curve.in_range:.2f})"
+            band(axis, curve.n, curve.means, curve.half_widths, label=text, style=style)
+        axis.set_title(f"tau = {tau:g}", fontsize=10)
+        axis.set_xlabel("private records n")
+        axis.legend(fontsize=8, title="slope (predicted in range)", title_fontsize=8)
+    axes[0].set_ylabel("Dis(student, h*)")
+    return figure

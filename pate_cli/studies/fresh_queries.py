@@ -1,0 +1,327 @@
+"""Private prediction on fresh queries: ``err(A(S, .))`` against n and eps (LWY25, Lemma 4.1 and Theorem 4.2).
+
+What is measured is the error of the *answer* to one fresh query, as the theorem speaks of it, and not of a
+student. For a private set S the algorithm samples and relabels T, trains its teachers, and answers x with
+label 1 with a probability that is known once their votes are; so the error of the answer, averaged over its
+noise and over x, is exact given S, T and the hypothesis that relabels, and only these are drawn.
+
+Data from `pate_cli.studies.thresholds`. At tau = 1 a threshold is learnt at the rate 1/n, and what privacy
+costs, about 1/(eps n), is seen at every n. At a small tau even without privacy learning is slow, as slow as
+``1/sqrt(n)`` in the limit tau = 0: there the theorem's second term rules, which has no eps in it. Excess
+error has very long tails there (it is as ``Dis^(1/tau)``), so the two are compared by Dis, how often an
+answer differs from h*, paired with that of the threshold of least error on the same records.
+
+With the constants of the paper: ``|T| = ceil(eps_in n)``, an inner prediction that is 1-DP, and
+``r = ceil(6 ln(4/alpha))`` teachers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy.special import expit
+from scipy.stats import binom
+
+from pate_cli import mechanisms
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms.agnostic.private_prediction import PredictionPlan
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.report.verdict import Verdict, compare
+from pate_cli.studies import Progress, StudyResult, thresholds
+from pate_cli.studies.agnostic_methods import Sizes
+from pate_cli.studies.statistics import fit_slope, slope_weights
+from pate_cli.studies.thresholds import Family
+from pate_cli.types import FloatArray, PrivateRecords
+
+__all__ = ["error_of", "exact_error", "run"]
+
+_CHECKS: dict[str, Check] = {
+    "taus": Listed(Real(0, 1)),
+    "strength": Real(0, 1),
+    "eps": Listed(Real(0), at_least=2, ascending=True),
+    "n": Listed(Whole(1000), at_least=2, ascending=True),
+    "alpha": Real(0, 1, open_above=True),
+    "calibration": OneOf(("paper", "tight")),
+    "size": Whole(1),
+    "repeats": Listed(Whole(2), at_least=2),
+    "control": Listed(Whole(3)),
+    "control_repeats": Whole(2),
+    "seed": Whole(0),
+}
+_SLACK = 0.1
+"""A slope this near to the predicted one counts as the same."""
+_SAME = 0.2
+"""Answers that differ from h* within this part as often as without privacy count as the same."""
+Row = dict[str, Any]
+
+
+def error_of(family: Family, trained: FloatArray, eps: float) -> tuple[float, float]:
+    """Error of the answer to a fresh query, in excess of h*'s, and how often it differs from h*; exact.
+
+    Parameters
+    ----------
+    family : Family
+    trained : ndarray of shape (K,)
+        Thresholds of the teachers, anything beyond [-1, 1] standing for its end. PRIVATE.
+    eps : float
+        Of one answer: label y with probability in proportion to ``exp(eps count(y)/2)``.
+
+    Returns
+    -------
+    excess, differs : float
+    """
+    cuts = np.concatenate([[-1.0], np.sort(np.clip(trained, -1.0, 1.0)), [1.0]])
+    ones = np.arange(len(trained) + 1)  # between cut j and the next, j teachers say 1
+    says_one = expit(eps * (2 * ones - len(trained)) / 2)
+    left, right = np.minimum(cuts, 0.0), np.maximum(cuts, 0.0)
+    # what a wrong answer on [0, t] costs is the excess of threshold t, and on [t, 0] likewise
+    below, above = -np.diff(family.excess(left)), np.diff(family.excess(right))
+    excess = says_one @ below + (1 - says_one) @ above
+    return float(excess), float((says_one @ np.diff(left) + (1 - says_one) @ np.diff(right)) / 2)
+
+
+def exact_error(size: int, n_teachers: int, eps: float) -> float:
+    """Mean of `error_of` where labels are never wrong, in closed form but for one integral.
+
+    A teacher of s uniform records cuts in the middle of the gap around 0, whose ends are at -a and b with
+    ``P(a > u, b > v) = (1 - (u + v)/2)^s``; so it says 1 at x > 0 with probability ``1 - (1 - x)^s/2``, and
+    the votes of K teachers are binomial. The mean is over x; it is the same on both sides of 0.
+
+    Parameters
+    ----------
+    size, n_teachers : int
+        s, so large that both sides of 0 have a record, and K.
+    eps : float
+    """
+    t, w = np.polynomial.legendre.leggauss(60)
+    edges = np.unique(np.minimum(1.0, np.array([0, 1, 3, 10, 50, size]) / size))  # all happens near 0
+    half = np.diff(edges)[:, None] / 2
+    x, weights = (edges[:-1, None] + half * (1 + t)).ravel(), (half * w).ravel()
+    counts = np.arange(n_teachers + 1)
+    wrong = expit(-eps * (2 * counts - n_teachers) / 2)
+    law = binom.pmf(counts, n_teachers, 1 - (1 - x[:, None]) ** size / 2)
+    return float(weights @ (law @ wrong))
+
+
+def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.studies.Study`.
+
+    Parameters
+    ----------
+    params : dict
+        `taus`, `strength` (of both sides, see `thresholds`), `eps`, `n`, `alpha` (of Lemma 4.1),
+        `calibration`, `size` (records a teacher, of ``calibration=tight``), `repeats` (for each n); `control`
+        (records a teacher), `control_repeats`; `seed`.
+    """
+    p = read(params, _CHECKS)
+    read({"repeats": p["repeats"]}, {"repeats": Listed(Whole(2), at_least=len(p["n"]))})
+    plans = {(eps, n): _plan(eps, n, p) for eps in p["eps"] for n in p["n"]}
+    work, done = len(p["taus"]) * sum(n * r for n, r in zip(p["n"], p["repeats"], strict=False)), 0
+    progress(0, work)
+    rows: list[Row] = []
+    held = [0, 0]
+    found: dict[tuple[float, float, int], FloatArray] = {}
+    for i, tau in enumerate(p["taus"]):
+        family = Family(tau, p["strength"], p["strength"])
+        seeds = np.random.SeedSequence(p["seed"], spawn_key=(i,)).spawn(len(p["n"]))
+        for n, repeats, seed in zip(p["n"], p["repeats"], seeds, strict=False):
+            plain = np.empty((repeats, 2))
+            for eps in p["eps"]:
+                found[tau, eps, n] = np.empty((repeats, 4))
+            for repeat, own in enumerate(seed.spawn(repeats)):
+                data, noise = own.spawn(2)
+                rng = np.random.default_rng(data)
+                x = rng.uniform(-1.0, 1.0, n)
+                y = 2 * rng.random(n) - 1 < family.advantage(x)
+                order = np.argsort(x)
+                best = thresholds.erm(x[None, order], y[None, order])[0]
+                plain[repeat] = family.excess(best), family.disagreement(best)
+                records = PrivateRecords(x[:, None], y.astype(np.int64))
+                for eps, source in zip(p["eps"], noise.spawn(len(p["eps"])), strict=True):
+                    *measured, holds = _once(family, plans[eps, n], records, source)
+                    found[tau, eps, n][repeat] = *measured, plain[repeat, 1]
+                    held[0] += holds
+                    held[1] += 1
+                done += n
+                progress(done, work)
+            rows += [_row(tau, eps, n, plans[eps, n], found[tau, eps, n], plain) for eps in p["eps"]]
+    table = pd.DataFrame(rows)
+    verdicts = _verdicts(table, found, held, p) + _control(p)
+    return StudyResult(table, {"error": lambda: _draw(table, p)}, verdicts, _notes(p))
+
+
+def _plan(eps: float, n: int, p: dict[str, Any]) -> PredictionPlan:
+    """One query of the mechanism, at the sizes of the study."""
+    options = {"hypotheses": "thresholds", "calibration": p["calibration"], "alpha": p["alpha"], "queries": 1}
+    setting = Sizes(eps, 0.0, n, 2, "thresholds").setting(max(1, n // p["size"]))
+    try:
+        made: Any = mechanisms.plan("private_prediction", options, setting)
+    except InfeasibleError as error:
+        raise ConfigError("params.n", n, f"more records: {error}") from error
+    return made  # type: ignore[no-any-return]
+
+
+def _once(
+    family: Family, plan: PredictionPlan, records: PrivateRecords, seed: np.random.SeedSequence
+) -> tuple[float, float, float, bool]:
+    """Excess and disagreement of the answer, excess of the relabelling threshold, whether Lemma 4.1 holds."""
+    source = SeededNoise(seed)
+    T, labels = plan.division.relabelled(plan.classroom.hypotheses, records, source)
+    x = T[:, 0]
+    ordered = np.sort(x)
+    ones = int(np.count_nonzero(labels))
+    cut = len(x) - ones  # labels are those of one threshold
+    low = ordered[cut - 1] if cut else -1.0
+    high = ordered[cut] if cut < len(x) else 1.0
+    chosen = float((low + high) / 2)
+    # equal parts of T, which is in random order, as `Classroom.votes` deals them
+    part = np.arange(len(x)) * plan.teachers // len(x)
+    trained = np.array([_consistent(x[part == k], labels[part == k]) for k in range(plan.teachers)])
+    excess, differs = error_of(family, trained, plan.vote_eps)
+    errors = np.abs(np.clip(trained, -1.0, 1.0) - chosen) / 2
+    # the least alpha for which the teachers are good enough, and enough of them
+    alpha = 4 * max(float(errors.max()), math.exp(-plan.teachers * plan.vote_eps / 6))
+    inside = np.clip(trained, -1.0, 1.0) - chosen  # the chosen threshold moved to 0
+    holds = error_of(Family(1.0, 1.0, 1.0), inside, plan.vote_eps)[1] <= alpha
+    return excess, differs, float(family.excess(chosen)), holds
+
+
+def _consistent(x: FloatArray, labels: Any) -> float:
+    """Middle of the gap between the labels 0 and 1; an end of [-1, 1] stands for a label that is missing."""
+    low = x[labels == 0].max(initial=-1.0)
+    high = x[labels == 1].min(initial=1.0)
+    if not (labels == 0).any():
+        return -1.0
+    return float((low + high) / 2) if (labels == 1).any() else 1.0
+
+
+def _row(tau: float, eps: float, n: int, plan: PredictionPlan, found: FloatArray, plain: FloatArray) -> Row:
+    excess, differs, chosen = (mean_ci(found[:, j]) for j in range(3))
+    without = mean_ci(plain[:, 0])
+    return {
+        "tau": tau,
+        "eps": eps,
+        "n": n,
+        "excess": excess[0],
+        "ci95": excess[1],
+        "differs from h*": differs[0],
+        "its ci95": differs[1],
+        "of relabelling": chosen[0],
+        "ci95 of it": chosen[1],
+        "not private": without[0],
+        "ci95 without": without[1],
+        "relabelled": plan.division.t,
+        "teachers": plan.teachers,
+        "eps a vote": plan.vote_eps,
+        "repeats": len(found),
+    }
+
+
+def _verdicts(
+    table: pd.DataFrame, found: dict[tuple[float, float, int], FloatArray], held: list[int], p: dict[str, Any]
+) -> list[Verdict]:
+    made = []
+    fast, slow = max(p["taus"]), min(p["taus"])
+    for eps in p["eps"]:
+        some = table[(table["tau"] == fast) & (table["eps"] == eps)]
+        slope = fit_slope(some["n"], some["excess"], some["ci95"], int(some["repeats"].min()))
+        made.append(
+            Verdict(
+                f"Theorem 4.2: excess error is as 1/n, tau = {fast:g}, eps = {eps:g}",
+                compare(slope.less(-1.0), _SLACK, len(p["eps"])),
+                f"slope {slope.mean:.3f} ± {slope.half_width:.3f} from n = {p['n'][0]:,} to {p['n'][-1]:,}",
+            )
+        )
+    last = table[(table["tau"] == fast) & (table["n"] == p["n"][-1])]
+    slope = fit_slope(last["eps"], last["excess"], last["ci95"], int(last["repeats"].min()))
+    weights = slope_weights(last["eps"], last["excess"], last["ci95"])
+    known = -float(weights @ np.log(last["relabelled"]))
+    made.append(
+        Verdict(
+            f"Theorem 4.2: and as 1/eps, tau = {fast:g}, n = {p['n'][-1]:,}",
+            compare(slope.less(known), _SLACK),
+            f"slope {slope.mean:.3f} ± {slope.half_width:.3f} from eps = {p['eps'][0]:g} to {p['eps'][-1]:g},"
+            f" predicted {known:.3f} in range, with the |T| in use, -1 where eps is small",
+        )
+    )
+    for eps in p["eps"]:
+        each = found[slow, eps, p["n"][-1]]
+        mean, half = mean_ci(each[:, 1] - each[:, 3])
+        plain = float(each[:, 3].mean())
+        gap = Interval(mean / plain, None if half is None else half / plain, len(each))
+        made.append(
+            Verdict(
+                f"Theorem 4.2: no 1/eps in the second term, tau = {slow:g}, eps = {eps:g}",
+                compare(gap, _SAME, len(p["eps"])),
+                f"answers differ from h* {1 + gap.mean:.3f} ± {gap.half_width:.3f} times as often as without "
+                f"privacy, {plain:.4f}, at n = {p['n'][-1]:,}",
+            )
+        )
+    made.append(
+        Verdict(
+            "Lemma 4.1: teachers of error at most alpha/4 give answers of error at most alpha",
+            "reproduces" if held[0] == held[1] else "differs (above)",
+            f"held in {held[0]} of {held[1]} runs, at the least alpha for which the teachers are good enough "
+            "and enough of them",
+        )
+    )
+    return made
+
+
+def _control(p: dict[str, Any]) -> list[Verdict]:
+    """Teachers of labels that are never wrong: the mean error of an answer against the closed form."""
+    family = Family(1.0, 1.0, 1.0)
+    seed = np.random.SeedSequence(p["seed"], spawn_key=(len(p["taus"]),))
+    plan = _plan(p["eps"][-1], p["n"][-1], p)
+    made = []
+    for size, own in zip(p["control"], seed.spawn(len(p["control"])), strict=True):
+        rng = np.random.default_rng(own)
+        each = [
+            error_of(family, thresholds.train(family, plan.teachers, size, rng), plan.vote_eps)[1]
+            for _ in range(p["control_repeats"])
+        ]
+        exact = exact_error(size, plan.teachers, plan.vote_eps)
+        gap = Interval(*mean_ci(np.array(each) / exact - 1), len(each))
+        made.append(
+            Verdict(
+                f"control: error of an answer by {plan.teachers} teachers of {size} clean records is exact",
+                compare(gap, _SLACK, len(p["control"])),
+                f"{1 + gap.mean:.4f} ± {gap.half_width:.4f} times {exact:.5g}",
+            )
+        )
+    return made
+
+
+def _notes(p: dict[str, Any]) -> list[str]:
+    return [
+        "x uniform on [-1, 1], P(y = 1|x) = 1/2 + s sign(x)|x|^((1 - tau)/tau)/2, "
+        f"s = {p['strength']:g}; thresholds. Error of the answer to one fresh query, less that of h*: exact "
+        "given the private set, the sample and the hypothesis that relabels it.",
+        f"calibration = {p['calibration']}, alpha = {p['alpha']:g} of Lemma 4.1; eps is the loss of one "
+        "query and delta is 0. Of relabelling: the excess error of the hypothesis that relabels, by itself.",
+        f"Slopes to {_SLACK}; answers that differ from h* within {_SAME:.0%} as often as without privacy "
+        "count as the same.",
+    ]
+
+
+def _draw(table: pd.DataFrame, p: dict[str, Any]) -> Figure:
+    figure, axes = new_figure(columns=len(p["taus"]))
+    for axis, tau in zip(axes, p["taus"], strict=True):
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        for style, eps in zip(STYLES, p["eps"], strict=False):
+            some = table[(table["tau"] == tau) & (table["eps"] == eps)]
+            band(axis, some["n"], some["excess"], some["ci95"], label=f"eps = {eps:g}", style=style)
+        axis.plot(some["n"], some["not private"], color="0.6", linewidth=2.5, zorder=0.9, label="not private")
+        axis.set_title(f"tau = {tau:g}", fontsize=10)
+        axis.set_xlabel("private records n")
+        axis.legend(fontsize=8)
+    axes[0].set_ylabel("excess error of the answer to a fresh query")
+    return figure

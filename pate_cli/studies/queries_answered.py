@@ -1,0 +1,412 @@
+"""Records needed to answer m queries: sparse vector, composition, NB20's relabelling (BTT18, section 3).
+
+The class is that of single points, ``1(x = z)``, of VC dimension 1. The target is a point of mass 2 alpha,
+all others have none, and labels are wrong with probability gamma. A learner of s records knows the target or
+errs on all of its mass, and so does the vote: an instance on which s must be about 1/alpha, as the theorems
+take it, and on which the votes of K teachers have an exact law. (Where the errors of teachers cancel, as
+those of thresholds do, a vote of very many teachers of two records is nearly always right: no bound is met.)
+
+A query fails that is unanswered, or answered otherwise than by the target. For a target alpha K is chosen so
+that a query on which two thirds of the teachers agree is answered right, but for beta in all m:
+
+- *sparse vector* (Theorems 3.2, 3.4 and 3.5): T is the number of failures that are allowed, ``alpha m``, with
+  the ``3 gamma m`` that the counting of Theorem 3.2 gives to wrong labels; K grows as ``sqrt(T)/eps``;
+- *composition*: the Gaussian mechanism, each of m queries paid for; K grows as ``sqrt(m)/eps``;
+- *AgPrivCl* (NB20 Theorem 7): the sparse vector on a sample relabelled by one hypothesis, so T is ``alpha m``
+  whatever gamma is, but only a share of about eps/10 of the records is used.
+
+Each repeat then looks for the fewest records a teacher, s, with which its run fails on at most a share alpha.
+Records are n = K s, and alpha s is about constant: the sparse vector saves a factor ``sqrt(m/T)`` of records.
+As n grows like sqrt(m), the same n answers ``(n_composition/n_sparse)^2``, or m/T, times the queries: this is
+the 1/alpha of the paper's abstract. Both are measured, and with the first rule's noise judged against the
+slopes that the K in use have over the same m and alpha, logarithms and all.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom
+
+from pate_cli import mechanisms
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.mechanisms.gaussian import GaussianPlan, sigma_by
+from pate_cli.mechanisms.protocol import LabellingPlan
+from pate_cli.mechanisms.svt import SvtPlan
+from pate_cli.privacy import svt
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.report.verdict import at_least, combined, compare
+from pate_cli.studies import Progress, StudyResult, Verdict
+from pate_cli.studies.agnostic_methods import Sizes, enough_teachers
+from pate_cli.studies.statistics import AGREES
+from pate_cli.types import UNANSWERED, FloatArray, Votes
+
+__all__ = ["exact_failures", "knows_target", "run"]
+
+_CHECKS: dict[str, Check] = {
+    "gammas": Listed(Real(0, 0.3, closed_below=True)),
+    "alphas": Listed(Real(0, 0.5), at_least=2, ascending=True),
+    "m": Listed(Whole(10), at_least=2, ascending=True),
+    "eps": Real(0),
+    "delta": Real(0, 1, open_above=True),
+    "beta": Real(0, 1, open_above=True),
+    "rules": Listed(OneOf(svt.CALIBRATIONS)),
+    "repeats": Whole(2),
+    "seed": Whole(0),
+}
+METHODS = ("sparse vector", "composition", "AgPrivCl")
+SLACK = 0.05
+"""A measured slope this near to the predicted one counts as the same, as in `tnc_curves`."""
+
+_AGREEMENT = 2 / 3
+_STEP = 1.01
+"""Sizes of parts that are tried are 1% apart."""
+_LARGEST = 100.0
+"""Alpha times the records of a teacher: so many always know the target."""
+_RUNS = 200
+"""Runs that the control simulates a case."""
+_PLENTY = 10**9
+"""Records at which the share that AgPrivCl samples, and what it leaves of eps, are those of any large n."""
+
+Row = dict[str, Any]
+Case = tuple[str, float, float, int]
+"""Rule, gamma, alpha and m."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A method at one m, alpha and gamma.
+
+    Attributes
+    ----------
+    name : str
+        One of `METHODS`.
+    plan : LabellingPlan
+    teachers : int
+        K.
+    share : float
+        Of the private records that the teachers get.
+    """
+
+    name: str
+    plan: LabellingPlan
+    teachers: int
+    share: float = 1.0
+
+
+def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.studies.Study`.
+
+    Parameters
+    ----------
+    params : dict
+        `gammas` (label noise), `alphas` (failures allowed), `m`, `eps`, `delta`, `beta`, `rules` (which
+        calibration all three take their noise from), `repeats`, `seed`.
+    """
+    p = read(params, _CHECKS)
+    cases: list[Case] = [
+        (rule, gamma, alpha, m)
+        for rule in p["rules"]
+        for gamma in p["gammas"]
+        for alpha in p["alphas"]
+        for m in p["m"]
+    ]
+    seeds = np.random.SeedSequence(p["seed"]).spawn(len(cases))
+    rows: list[Row] = []
+    logs: dict[tuple[str, Case], FloatArray] = {}
+    control = []
+    progress(0, len(cases))
+    for done, (case, seed) in enumerate(zip(cases, seeds, strict=True), start=1):
+        own = seed.spawn(p["repeats"])
+        for name in METHODS:
+            way = _way(name, case, p)
+            sizes = np.array([_fewest(way, case, one) for one in own])
+            logs[name, case] = np.log(sizes * way.teachers / way.share)
+            rows.append(_row(way, case, sizes, logs[name, case]))
+            if name == "composition":
+                control.append(_control(way, case, int(np.median(sizes)), seed.spawn(_RUNS)))
+        progress(done, len(cases))
+    table = pd.DataFrame(rows)
+    found = _Found(table, logs, p)
+    figures = {"records": lambda: _draw_records(found), "saving": lambda: _draw_saving(found)}
+    verdicts = _slopes(found) + _savings(found) + [_verdict_of_control(control)]
+    return StudyResult(table, figures, verdicts, _notes(found))
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was measured: the table, each repeat's log of the records needed, and the parameters."""
+
+    table: pd.DataFrame
+    logs: dict[tuple[str, Case], FloatArray]
+    p: dict[str, Any]
+
+    def teachers(self, name: str, case: Case) -> float:
+        """K of a method in a case."""
+        some = self.table[self.table["method"] == name]
+        for column, value in zip(("noise by", "gamma", "alpha", "m"), case, strict=True):
+            some = some[some[column] == value]
+        return float(some["teachers"].iloc[0])
+
+    def saving(self, case: Case) -> FloatArray:
+        """Log of the times as many queries that the sparse vector answers with the records of composition."""
+        return 2 * (self.logs["composition", case] - self.logs["sparse vector", case])
+
+
+def _notes(found: _Found) -> list[str]:
+    p = found.p
+    return [
+        f"eps = {p['eps']:g}, delta = {p['delta']:g}, beta = {p['beta']:g}. Records needed: of each repeat "
+        "the fewest, to within 1%, and their geometric mean. Noise of all three methods by the rule named; "
+        "what AgPrivCl samples, and what relabelling costs it, by its tight calibration.",
+        "Slopes are on log axes, each repeat's own, and judged against those of the K in use (so with the "
+        f"logarithms that Theorems 3.4 and 3.5 leave out) at 1/alpha records a teacher, to {SLACK}, with "
+        f"noise by {p['rules'][0]}.",
+        "Times as many queries: the square of the ratio of records, which grow with the square root of m. "
+        "BTT18 promises 1/alpha at gamma = 0, up to constants and logarithms. Where gamma is above alpha, T "
+        "pays for wrong labels, and what is left is 1/(3 gamma + alpha). A factor below 1 says that "
+        "composition needs fewer records.",
+    ]
+
+
+def _way(name: str, case: Case, p: dict[str, Any]) -> Way:
+    """Calibrate, with K as the module says."""
+    rule, gamma, alpha, m = case
+    made: Any = rule  # checked to be a calibration
+    if name == "composition":
+        sigma = sigma_by(made, p["eps"], p["delta"], m, 1.0)
+        # two thirds agree: the count is K/6 off the middle
+        teachers = math.ceil(sigma * float(-ndtri(p["beta"] / m)) / (_AGREEMENT - 0.5))
+        return Way(name, GaussianPlan(p["eps"], p["delta"], m, sigma, 1.0, rule=made), teachers)
+    eps, delta, share = p["eps"], p["delta"], 1.0
+    if name == "AgPrivCl":
+        eps, delta, share = _left_by_relabelling(eps, delta)
+    allowed = alpha if name == "AgPrivCl" else 3 * gamma + alpha
+    c = svt.calibrate(made, eps, delta, m, min(m, max(1, math.floor(allowed * m))))
+    return Way(name, SvtPlan(c), enough_teachers(c, _AGREEMENT, p["beta"]), share)
+
+
+@cache
+def _left_by_relabelling(eps: float, delta: float) -> tuple[float, float, float]:
+    """Give eps and delta of AgPrivCl's sparse vector, and the share of the records that it samples."""
+    sizes = Sizes(eps, delta, _PLENTY, 1, "thresholds")
+    options = {"hypotheses": "thresholds", "cutoff": 1}
+    plan: Any = mechanisms.plan("agprivcl", options, sizes.setting(_PLENTY))
+    inner = plan.mechanism.calibration
+    return inner.eps, inner.delta, plan.n_sampled / _PLENTY
+
+
+def knows_target(size: int, mass: float, gamma: float) -> float:
+    """Probability that the learner of `size` records finds the point of mass `mass`.
+
+    It is the point with the most labels 1 less labels 0. Where no label is wrong, one record of it will do;
+    otherwise other points have one label 1, and two more of 1 than of 0 are asked for.
+    """
+    if gamma == 0:
+        return -math.expm1(size * math.log1p(-mass))
+    seen = np.arange(size + 1)
+    law = binom.pmf(seen, size, mass)
+    return float(law @ binom.sf((seen + 2 + 1) // 2 - 1, seen, 1 - gamma))
+
+
+def _fewest(way: Way, case: Case, seed: np.random.SeedSequence) -> int:
+    """Fewest records a teacher with which this repeat's run fails on at most a share alpha, to within 1%."""
+    alpha = case[2]
+    low, high = 0.0, math.log(_LARGEST / alpha)
+    while high - low > math.log(_STEP):
+        middle = (low + high) / 2
+        works = _failures(way, case, math.ceil(math.exp(middle)), seed) <= alpha
+        low, high = (low, middle) if works else (middle, high)
+    return math.ceil(math.exp(high))
+
+
+def _failures(way: Way, case: Case, size: int, seed: np.random.SeedSequence) -> float:
+    """Run once: the share of m queries that are unanswered, or answered otherwise than by the target."""
+    _, gamma, alpha, m = case
+    data, noise = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
+    rng = np.random.default_rng(data)
+    target = rng.random(m) < 2 * alpha
+    # relabelled by a hypothesis that knows the target, as one chosen on the whole sample does
+    known = knows_target(size, 2 * alpha, 0.0 if way.name == "AgPrivCl" else gamma)
+    ones = np.where(target, int(rng.binomial(way.teachers, known)), 0)
+    votes = Votes(np.column_stack([way.teachers - ones, ones]), way.teachers)
+    released = way.plan.service(SeededNoise(noise)).ask(votes)
+    labels = np.full(m, UNANSWERED)
+    labels[: len(released.labels)] = np.where(released.reached, released.labels, UNANSWERED)[:, 0]
+    return float(np.mean(labels != target))
+
+
+def exact_failures(plan: GaussianPlan, n_teachers: int, mass: float, known: float) -> float:
+    """Probability that a query fails under composition, exact: votes are binomial, noise is Gaussian.
+
+    Parameters
+    ----------
+    plan : GaussianPlan
+    n_teachers : int
+        K.
+    mass : float
+        Of the target; all K teachers are right elsewhere.
+    known : float
+        Probability that a teacher knows it.
+    """
+    counts = np.arange(n_teachers + 1)
+    missed = binom.pmf(counts, n_teachers, known) @ ndtr((n_teachers / 2 - counts) / plan.sigma)
+    return float(mass * missed + (1 - mass) * ndtr(-n_teachers / (2 * plan.sigma)))
+
+
+def _control(way: Way, case: Case, size: int, seeds: list[np.random.SeedSequence]) -> Row:
+    """Simulated failures of composition, less the exact probability."""
+    plan: Any = way.plan
+    _, gamma, alpha, m = case
+    found = np.array([_failures(way, case, size, one) for one in seeds])
+    exact = exact_failures(plan, way.teachers, 2 * alpha, knows_target(size, 2 * alpha, gamma))
+    return {"m": m, "exact": exact, "gap": Interval(*mean_ci(found - exact), len(found))}
+
+
+def _verdict_of_control(control: list[Row]) -> Verdict:
+    words = [compare(one["gap"], AGREES, len(control)) for one in control]
+    worst = max(control, key=lambda one: abs(one["gap"].mean))
+    return Verdict(
+        f"control: failures of composition have the exact probability, to {AGREES:g}",
+        combined(words),
+        f"furthest at m = {worst['m']:,}: simulated less exact {worst['gap'].mean:+.5f} ± "
+        f"{worst['gap'].half_width:.5f}, exact {worst['exact']:.5f}; {len(control)} cases",
+    )
+
+
+def _row(way: Way, case: Case, sizes: FloatArray, logs: FloatArray) -> Row:
+    rule, gamma, alpha, m = case
+    mean, half = mean_ci(logs)
+    calibration = getattr(way.plan, "calibration", None)
+    return {
+        "method": way.name,
+        "noise by": rule,
+        "gamma": gamma,
+        "alpha": alpha,
+        "m": m,
+        "T": calibration.cutoff if calibration else None,
+        "teachers": way.teachers,
+        "records a teacher": float(np.exp(np.log(sizes).mean())),
+        "share of records": way.share,
+        "records needed": math.exp(mean),
+        "from": math.exp(mean - half),
+        "to": math.exp(mean + half),
+        "repeats": len(sizes),
+    }
+
+
+def _slope(x: Any, logs: Any) -> Any:
+    """Least squares slope against log x of rows of logarithms, shape (..., P)."""
+    centred = np.log(np.asarray(x, dtype=float))
+    centred = centred - centred.mean()
+    return np.asarray(logs) @ centred / (centred @ centred)
+
+
+def _slopes(found: _Found) -> list[Verdict]:
+    """Records against m, at the largest alpha: their square root, for every method."""
+    made, p = [], found.p
+    rule = p["rules"][0]
+    each = [(gamma, name) for gamma in p["gammas"] for name in METHODS]
+    for gamma, name in each:
+        cases: list[Case] = [(rule, gamma, p["alphas"][-1], m) for m in p["m"]]
+        known = float(_slope(p["m"], [math.log(found.teachers(name, case)) for case in cases]))
+        slopes = _slope(p["m"], np.column_stack([found.logs[name, case] for case in cases]))
+        slope = Interval(*mean_ci(slopes), len(slopes))
+        theorem = "BTT18 Theorem 3.4" if gamma == 0 else "BTT18 Theorem 3.5"
+        theorem = {"AgPrivCl": "NB20 Theorem 7", "composition": "BTT18 section 3"}.get(name, theorem)
+        made.append(
+            Verdict(
+                f"{theorem}: records against m, {name}, gamma = {gamma:g}",
+                compare(slope.less(known), SLACK, len(each)),
+                f"slope {slope.mean:.3f} ± {slope.half_width:.3f}, predicted {known:.3f} in range,"
+                f" 0.5 without logarithms, at alpha = {p['alphas'][-1]:g}",
+            )
+        )
+    return made
+
+
+def _savings(found: _Found) -> list[Verdict]:
+    """Queries at the same records, sparse vector over composition, at the largest m; and NB20's records."""
+    made, p = [], found.p
+    each = [(rule, gamma) for rule in p["rules"] for gamma in p["gammas"]]
+    for rule, gamma in each:
+        cases: list[Case] = [(rule, gamma, alpha, p["m"][-1]) for alpha in p["alphas"]]
+        savings = np.column_stack([found.saving(case) for case in cases])
+        factors = ", ".join(
+            f"{math.exp(value):.2g} at alpha = {alpha:g}"
+            for alpha, value in zip(p["alphas"], savings.mean(axis=0), strict=True)
+        )
+        at = f"gamma = {gamma:g}, noise by {rule}"
+        inverse = [1 / (3 * gamma + alpha) for alpha in p["alphas"]]
+        if rule == p["rules"][0] and inverse[0] >= 2 * inverse[-1]:  # else there is no slope to speak of
+            K, other = ([found.teachers(name, case) for case in cases] for name in METHODS[:2])
+            known = float(_slope(inverse, 2 * np.log(np.array(other) / np.array(K))))
+            slope = Interval(*mean_ci(_slope(inverse, savings)), len(savings))
+            what = "1/alpha" if gamma == 0 else "1/(3 gamma + alpha)"
+            made.append(
+                Verdict(
+                    f"BTT18 section 1: times as many queries as composition, against {what}, {at}",
+                    compare(slope.less(known), 2 * SLACK, len(p["gammas"])),
+                    f"slope {slope.mean:.3f} ± {slope.half_width:.3f}, predicted {known:.3f} in range,"
+                    " 1 without logarithms",
+                )
+            )
+        if gamma == 0:
+            claim = f"BTT18 section 1: more queries than composition at alpha = {p['alphas'][0]:g}, {at}"
+            gap, says = savings[:, 0], f"times as many at m = {p['m'][-1]:,}: {factors}"
+        else:
+            claim = (
+                f"NB20 Theorem 7: fewer records than the sparse vector at alpha = {p['alphas'][0]:g}, {at}"
+            )
+            gap = found.logs["sparse vector", cases[0]] - found.logs["AgPrivCl", cases[0]]
+            says = f"the sparse vector needs {math.exp(gap.mean()):.3g} times as many at m = {p['m'][-1]:,}"
+            says += f"; it answers this many times the queries of composition: {factors}"
+        made.append(Verdict(claim, at_least(Interval(*mean_ci(gap), len(gap)), rows=len(each)), says))
+    return made
+
+
+def _draw_records(found: _Found) -> Figure:
+    p = found.p
+    rule, alpha = p["rules"][0], p["alphas"][-1]
+    figure, axes = new_figure(columns=len(p["gammas"]), sharey=True)
+    table = found.table[(found.table["noise by"] == rule) & (found.table["alpha"] == alpha)]
+    for axis, gamma in zip(axes, p["gammas"], strict=True):
+        axis.set_xscale("log")
+        axis.set_yscale("log")
+        for style, name in zip(STYLES, METHODS, strict=False):
+            some = table[(table["method"] == name) & (table["gamma"] == gamma)]
+            half = (some["to"] - some["from"]) / 2
+            band(axis, some["m"], some["records needed"], half, label=name, style=style)
+        axis.set_title(f"gamma = {gamma:g}, alpha = {alpha:g}, noise by {rule}", fontsize=10)
+        axis.set_xlabel("queries m")
+        axis.legend(fontsize=8)
+    axes[0].set_ylabel("private records needed")
+    return figure
+
+
+def _draw_saving(found: _Found) -> Figure:
+    p = found.p
+    figure, (axis,) = new_figure()
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    inverse = 1 / np.array(p["alphas"])
+    shown = [(rule, gamma) for rule in p["rules"] for gamma in p["gammas"]]
+    for style, (rule, gamma) in zip(STYLES, shown, strict=False):
+        cases: list[Case] = [(rule, gamma, alpha, p["m"][-1]) for alpha in p["alphas"]]
+        each = np.array([mean_ci(found.saving(case)) for case in cases])
+        factor = np.exp(each[:, 0])
+        band(axis, inverse, factor, factor * each[:, 1], label=f"gamma = {gamma:g}, {rule}", style=style)
+    axis.plot(inverse, inverse, color="0.6", linewidth=0.8, label="1/alpha")
+    axis.set_xlabel("1/alpha")
+    axis.set_ylabel("times as many queries as composition")
+    axis.legend(fontsize=8)
+    return figure

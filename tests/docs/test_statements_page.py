@@ -1,0 +1,37 @@
+"""docs/statements.md is what the recipes, the constructions and the theory say."""
+
+from __future__ import annotations
+
+import pytest
+from numbered import PAGE, cited, constructions, evaluated, recipes, render
+
+
+def test_the_page_is_up_to_date():
+    assert PAGE.read_text(encoding="utf-8") == render(), "python tests/docs/numbered.py writes it"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "LZCW21 (Liu), Theorems 22 and 28, Remark 23",
+            ["LZCW21 Theorem 22", "LZCW21 Theorem 28", "LZCW21 Remark 23"],
+        ),
+        ("BTT18, long version, Algorithms 6 to 8", [f"BTT18 long Algorithm {n}" for n in (6, 7, 8)]),
+        ("BTT18 long, Theorem 3.6; NB20 Lemma 5", ["BTT18 long Theorem 3.6", "NB20 Lemma 5"]),
+        ("section 5.1, Theorem 7 of nobody", []),
+    ],
+)
+def test_what_a_text_names(text, found):
+    assert cited(text) == found
+
+
+def test_nothing_is_left_out():
+    assert len(evaluated()) > 30
+    assert {"BTT18 Algorithm 2", "NB20 Algorithm 3", "LWY25 Algorithm 2", "LZCW21 Algorithm 4"} <= set(
+        constructions()
+    )
+    assert {"LZCW21 Theorem 22", "LWY25 Theorem 4.2", "BTT18 Theorem 3.4", "LZCW21 Figure 1"} <= set(
+        recipes()
+    )
+    assert all(name in render() for names in recipes().values() for name in names)

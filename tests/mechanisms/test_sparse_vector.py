@@ -1,0 +1,70 @@
+"""The plain sparse vector technique at work; its privacy is checked exactly in tests/privacy."""
+
+from __future__ import annotations
+
+import doctest
+import math
+
+import numpy as np
+import pytest
+
+from pate_cli.errors import BudgetSpent
+from pate_cli.mechanisms import sparse_vector
+from pate_cli.mechanisms.sparse_vector import SparseVector
+from pate_cli.privacy import svt
+from pate_cli.privacy.noise import SeededNoise
+
+
+def noise(seed=0):
+    return SeededNoise(np.random.SeedSequence(seed))
+
+
+def test_the_examples_of_the_docstring():
+    found = doctest.testmod(sparse_vector)
+    assert found.attempted > 2
+    assert found.failed == 0
+
+
+def test_published_scales_by_hand():
+    # ln(1/delta) = 4, T = 2, eps = 1: sqrt(32 * 2 * 4) = 16; sqrt(2 T 5) + sqrt(2 T 4) = sqrt(20) + 4
+    for rule, scale in (("bassily2018", 16.0), ("liu2021", math.sqrt(20) + 4)):
+        c = svt.above_threshold(rule, 1.0, math.exp(-4), 2, -7.5)
+        assert (c.threshold_scale, c.query_scale) == pytest.approx((scale, 2 * scale))
+        assert (c.threshold, c.redraw, c.delta_stab, c.noise) == (-7.5, True, 0.0, "laplace")
+    with pytest.raises(ValueError, match=r"up to 8 ln\(1/delta\) = 32"):
+        svt.above_threshold("bassily2018", 33.0, math.exp(-4), 2, 0.0)
+
+
+def test_tight_noise_is_the_least():
+    for eps, cutoff in ((0.5, 1), (1.0, 5), (2.0, 100)):
+        margins = [
+            svt.above_threshold(rule, eps, 1e-6, cutoff, 0.0).margin(0.05) for rule in svt.CALIBRATIONS
+        ]
+        assert margins[0] < 0.8 * margins[1] < 0.8 * margins[2]
+
+
+def test_theorem_2_8_of_the_long_version():
+    """Numbers 4 lambda ln(2 m T/beta) above w: all m are told to be above, but for beta."""
+    m, T, beta = 200, 3, 0.01
+    c = svt.above_threshold("bassily2018", 1.0, 1e-6, T, 10.0)
+    far = math.log(2 * m * T / beta) * math.sqrt(512 * T * math.log(1e6))
+    assert far == pytest.approx(4 * c.threshold_scale * math.log(2 * m * T / beta))
+    assert m * c.p_unstable(10.0 + far) <= beta
+    said = SparseVector(c, noise()).above_all(np.tile([10.0 + far, -far, 10.0 + far], m))
+    assert said == [True, False, True] * 2 + [True, False]  # the third "below" ends it
+
+
+def test_it_stops_at_t_and_not_one_later():
+    asked = SparseVector(svt.above_threshold("tight", 1.0, 1e-6, 2, 0.0), noise())
+    assert asked.above_all(np.full(9, -1e6)) == [False, False]
+    assert asked.exhausted
+    assert asked.spent().eps == pytest.approx(1.0)
+    with pytest.raises(BudgetSpent):
+        asked.above(1e6)
+
+
+def test_what_is_no_number_or_for_stable_values_is_refused():
+    with pytest.raises(ValueError, match="calibration of above_threshold"):
+        SparseVector(svt.calibrate("tight", 1.0, 1e-6, 10, 1), noise())
+    with pytest.raises(ValueError, match="numbers are needed"):
+        SparseVector(svt.above_threshold("tight", 1.0, 1e-6, 1, 0.0), noise()).above(math.nan)

@@ -1,0 +1,162 @@
+"""The headline theorems' studies: their exact parts by a second way, and small runs of their recipes."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import binom, norm
+
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.gaussian import GaussianPlan
+from pate_cli.studies import active_rates, fresh_queries, queries_answered, thresholds
+from pate_cli.studies.thresholds import Family
+from pate_cli.studies.tnc_design import Privacy
+
+EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
+NAMES = ("queries-answered", "fresh-queries", "active-rates")
+
+
+def quick(name, **over):
+    content = yaml.safe_load((EXPERIMENTS / name / "recipe.yaml").read_text(encoding="utf-8"))
+    assert (content["kind"], content["study"]) == ("study", name)
+    assert content["quick"].keys() <= content["params"].keys()
+    module = importlib.import_module(f"pate_cli.studies.{name.replace('-', '_')}")
+    steps = []
+    params = content["params"] | content["quick"] | over
+    return module.run(params, quick=True, progress=lambda *step: steps.append(step)), steps
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quick(name):
+    result, steps = quick(name)
+    again, _ = quick(name)
+    pd.testing.assert_frame_equal(result.table, again.table, check_exact=True)
+    assert again.verdicts == result.verdicts
+    assert steps[0][0] == 0
+    assert steps[-1][0] == steps[-1][1] > 0
+    assert len(result.table) > 1
+    assert len(result.notes) > 2
+    assert any(v.name.startswith("control") for v in result.verdicts)
+    for draw in result.figures.values():
+        figure, stream = draw(), io.BytesIO()
+        figure.savefig(stream, format="png")
+        assert stream.getvalue().startswith(b"\x89PNG")
+        assert all(axis.get_xlabel() for axis in figure.axes)
+
+
+# -- records against queries ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "mass", "gamma"), [(3, 0.4, 0.0), (4, 0.5, 0.2), (7, 0.3, 0.1)])
+def test_who_knows_the_target_by_counting(size, mass, gamma):
+    """Sum over how many of s records are at the target with label 1, how many with label 0."""
+    total = 0.0
+    for one in range(size + 1):
+        for zero in range(size + 1 - one):
+            ways = math.comb(size, one) * math.comb(size - one, zero)
+            p = (mass * (1 - gamma)) ** one * (mass * gamma) ** zero * (1 - mass) ** (size - one - zero)
+            total += ways * p * (one - zero >= (1 if gamma == 0 else 2))
+    assert queries_answered.knows_target(size, mass, gamma) == pytest.approx(total)
+
+
+def test_failures_of_composition_by_simulation():
+    plan, K, mass, known = GaussianPlan(1.0, 1e-5, 10, 4.0, 1.0), 30, 0.3, 0.6
+    rng, runs = np.random.default_rng(0), 200_000
+    target = rng.random(runs) < mass
+    ones = np.where(target, rng.binomial(K, known, runs), 0)
+    failed = np.mean((ones + rng.normal(0, 4.0, runs) >= K / 2) != target)
+    exact = queries_answered.exact_failures(plan, K, mass, known)
+    assert abs(failed - exact) < 5.2 * math.sqrt(exact / runs)  # false alarm 2e-7
+
+
+def test_the_sparse_vector_pays_for_t_and_composition_for_m():
+    p = {"eps": 1.0, "delta": 1e-6, "beta": 0.05}
+    K = {
+        (name, gamma, m): queries_answered._way(name, ("bassily2018", gamma, 0.02, m), p).teachers
+        for name in queries_answered.METHODS
+        for gamma in (0.0, 0.1)
+        for m in (1000, 4000)
+    }
+    for name in queries_answered.METHODS:  # the square root of m, and logarithms
+        assert 2 < K[name, 0.0, 4000] / K[name, 0.0, 1000] < 2.6
+    assert K["composition", 0.0, 1000] == K["composition", 0.1, 1000]
+    assert K["AgPrivCl", 0.0, 1000] == K["AgPrivCl", 0.1, 1000]
+    assert K["sparse vector", 0.1, 1000] / K["sparse vector", 0.0, 1000] == pytest.approx(4, rel=0.2)
+
+
+# -- private prediction on fresh queries ----------------------------------------------------
+
+
+@pytest.mark.parametrize("tau", [1.0, 0.4])
+def test_error_of_an_answer_is_the_integral(tau):
+    family, trained, eps = Family(tau, 0.3, 0.9), np.array([-0.4, -0.1, 0.05, 0.3, 2.0]), 0.7
+    ends = [-1.0, *np.clip(trained, -1, 1), 1.0, 0.0]
+
+    def wrong(x):
+        ones = np.count_nonzero(x >= trained)
+        one = expit(eps * (2 * ones - 5) / 2)
+        return one if x < 0 else 1 - one
+
+    def cost(x):
+        return wrong(x) * abs(float(family.advantage(np.array([x]))[0])) / 2
+
+    excess = quad(cost, -1, 1, points=ends, limit=200)[0]
+    differs = quad(lambda x: wrong(x) / 2, -1, 1, points=ends, limit=200)[0]
+    found = fresh_queries.error_of(family, np.clip(trained, -1, 1), eps)
+    assert found == pytest.approx((excess, differs), rel=1e-6)
+
+
+@pytest.mark.parametrize(("size", "K", "eps"), [(20, 9, 1.0), (200, 27, 0.5)])
+def test_closed_form_of_clean_teachers(size, K, eps):
+    def wrong(x):
+        counts = np.arange(K + 1)
+        return binom.pmf(counts, K, 1 - (1 - x) ** size / 2) @ expit(-eps * (2 * counts - K) / 2)
+
+    exact = quad(wrong, 0, 1, limit=200, points=[1 / size, 5 / size])[0]
+    assert fresh_queries.exact_error(size, K, eps) == pytest.approx(exact, rel=2e-3)
+    family, rng = Family(1.0, 1.0, 1.0), np.random.default_rng(1)
+    found = [
+        fresh_queries.error_of(family, thresholds.train(family, K, size, rng), eps)[1] for _ in range(400)
+    ]
+    assert abs(np.mean(found) - exact) < 5.2 * np.std(found) / 20
+
+
+def test_too_few_records_for_lemma_4_1_are_refused():
+    with pytest.raises(ConfigError, match=r"params\.n: got 2000; accepted: more records"):
+        quick("fresh-queries", n=[2000, 8000])
+
+
+# -- active against passive -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sigma", [0.0, 1.5])
+def test_error_of_the_best_threshold_on_the_labels_given(sigma):
+    trained = np.array([-0.5, -0.1, 0.0, 0.2, 0.6, 0.7])
+    x = (np.arange(200_000) + 0.5) / 100_000 - 1
+    margin = np.searchsorted(trained, x, side="right") - 3
+    one = norm.cdf(margin / sigma) if sigma else (margin >= 0).astype(float)
+    wrong = np.where(x < 0, one, 1 - one).mean()
+    assert active_rates.best_error(trained, sigma) == pytest.approx(wrong, abs=2e-5)
+
+
+@pytest.mark.parametrize("tau", [1.0, 0.5])
+def test_sizes_of_theorem_22(tau):
+    at = active_rates.active_design(tau, 10**6, Privacy(2.0, 1e-7, 0.05, "liu2021"), 1.5, 8.0)
+    ell, inverse = at.labels, math.log(1e7)
+    root = math.sqrt(ell * inverse) + math.sqrt(ell * inverse + 2.0 * ell)
+    assert at.n_teachers == math.ceil(6 * math.sqrt(math.log(2e6)) * root / 2.0)
+    goal = (at.n_teachers / 10**6) ** (tau / (2 - tau))
+    spread = math.log(1 / goal)
+    wanted = 1.5 * 2 * (1 + spread) * (math.log(2) + math.log(max(math.e, spread) / 0.025))
+    assert wanted <= ell < wanted + 1
+    assert at.points == math.ceil(8.0 / goal)
+    assert at.plan.rule == "liu2021"
