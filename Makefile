@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 TESTERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt
 
+# set in some containers: every process would compile all that it imports anew, seconds each time
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test claims lint bench clean
 
