@@ -423,6 +423,7 @@ def fussy(folder, monkeypatch):
     """A classifier that passes every check made in advance, and fails on the data."""
     (folder / "fussy_learner.py").write_text(LATE)
     monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # its own trace would be taken for the run's
 
 
 @pytest.mark.usefixtures("fussy")

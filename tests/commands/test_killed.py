@@ -85,6 +85,6 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
     assert "pate: 16 of 16 repeats were done before" in capsys.readouterr().err
     assert (repeats(killed), units(killed)) == (before, done)
     assert main([*SWEEP, "--force"]) == 0
-    assert "before" not in capsys.readouterr().err
+    assert "done before" not in capsys.readouterr().err
     assert not done.items() & units(killed).items()
     assert numbers(killed) == numbers(whole)

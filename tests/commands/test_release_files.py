@@ -101,11 +101,12 @@ def test_a_release_from_one_file_asks_for_the_word_and_then_fixes_rows(place, ca
             "dataset.public: got None; accepted: a file of public points, with release=true and dataset.unit",
         ),
         (
-            [*PUBLIC, "dataset.unit=null", "dataset.test=data/priv.csv"],
+            [*PUBLIC, "dataset.unit=null", "dataset.test=data/more.csv"],
             "dataset.test: got 'a file'; accepted: null with release=true: nothing is measured",
         ),
     ],
 )
 def test_what_a_release_refuses(capsys, given, said):
+    people(60, 23, "more").to_csv("data/more.csv", index=False)
     start("dataset.unit=null")
     refused(capsys, *given, said=said)

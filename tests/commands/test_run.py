@@ -84,6 +84,9 @@ def test_files_and_schema(pate):
         "cutoff": "auto",
         "holdout": 0.1,
         "share": 0.1,
+        "alpha": 0.05,
+        "gamma": 0.0,
+        "beta": 0.05,
     }
     assert re.fullmatch("[0-9a-f]{12}", record["config_hash"])
     assert record["sizes"] == {
