@@ -51,6 +51,8 @@ def outside(tmp_path, monkeypatch) -> Path:
     """A directory to be in, with a cache and a recipe of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
+    # Python takes what it compiled for current where second and size are those of the source
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(figures, "render", lambda draw, salt: (b"", b"", 1.0))  # nothing is looked at here
     Path("small").mkdir()
     Path("small/recipe.yaml").write_text(RECIPE)
