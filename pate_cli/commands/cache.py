@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from pate_cli import datasets
 from pate_cli.console import out
-from pate_cli.engine.cache import Store, find_place, size_limit
+from pate_cli.engine.cache import Listing, Store, find_place, size_limit
 from pate_cli.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pate_cli.engine.cache import Listing
 
 __all__ = ["main"]
 

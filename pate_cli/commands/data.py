@@ -5,19 +5,14 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.console import out
 from pate_cli.datasets import NAMES, inference, schema
-from pate_cli.datasets.files import download_directory, find, require, status
-from pate_cli.datasets.registry import EMBEDDED, ENTRIES
+from pate_cli.datasets.files import FileStatus, download_directory, find, require, status
+from pate_cli.datasets.registry import EMBEDDED, ENTRIES, Entry
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.writing import check_file, write_output
-
-if TYPE_CHECKING:
-    from pate_cli.datasets.files import FileStatus
-    from pate_cli.datasets.registry import Entry
 
 __all__ = ["main"]
 

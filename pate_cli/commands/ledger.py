@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from pate_cli import datasets
 from pate_cli.config import composition, parse
 from pate_cli.console import err, out
-from pate_cli.release import open_ledgers
+from pate_cli.release import Ledger, open_ledgers
 from pate_cli.release.ledger import shown
-
-if TYPE_CHECKING:
-    from pate_cli.release import Ledger
 
 __all__ = ["main"]
 

@@ -153,22 +153,18 @@ def _rows(
     shares: FloatArray | None,
 ) -> list[str]:
     """Lines of a CSV table: name, label, probability of each class."""
-    header = [] if names is None else [column]
-    header += ["label"] + ([] if shares is None else [f"probability.{label}" for label in model.classes])
-    lines = []
-    for row in range(-1, len(labels)):
-        cells = header
-        if row >= 0:
-            cells = [] if names is None else [names[row]]
-            cells = [
-                *cells,
-                labels[row],
-                *([] if shares is None else [f"{p:.6g}" for p in shares[row].tolist()]),
-            ]
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="").writerow(cells)
-        lines.append(buffer.getvalue())
-    return lines
+    columns = [] if names is None else [[column, *names]]
+    columns.append(["label", *labels])
+    if shares is not None:
+        for label, share in zip(model.classes, shares.T.tolist(), strict=True):
+            columns.append([f"probability.{label}", *(f"{p:.6g}" for p in share)])
+    return [_csv_line(cells) for cells in zip(*columns, strict=True)]
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="").writerow(cells)
+    return buffer.getvalue()
 
 
 def _codes(model: SavedStudent, X: Any, file: Path, data: Path) -> IntArray:

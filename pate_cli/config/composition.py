@@ -14,8 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.config.typed import check_number, first_line, in_quotes, unreadable
-from pate_cli.errors import ConfigError, DataError, InputError, shortened
+from pate_cli.config.typed import broken_file, check_number, first_line, in_quotes, unreadable
+from pate_cli.errors import ConfigError, InputError, shortened
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -68,7 +68,8 @@ class CommandLine:
 def packaged(name: str) -> Path:
     """Directory `name` (conf, experiments): inside the wheel, or at the top of the checkout."""
     here = Path(__file__).resolve().parent.parent
-    return here / name if (here / name).is_dir() else here.parent / name
+    inside = here / name
+    return inside if inside.is_dir() else here.parent / name
 
 
 def conf_dir() -> Path:
@@ -95,7 +96,9 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
     # teacher.params holds whatever the learner takes, so its keys need not exist before
     argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv if arg != "--force"]
     args = parser.parse_intermixed_args(argv)
-    options = [text for text in argv if text not in args.overrides]
+    options = list(argv)
+    for override in args.overrides:
+        options.remove(override)
     for name in _NOT_OURS:
         if getattr(args, name) is not None:
             refuse(f"--{name.replace('_', '-')}: not an option here; configs of your own: --config-dir")
@@ -225,10 +228,10 @@ def jobs(line: CommandLine) -> list[list[str]]:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
-    parsed = []
+    parser, parsed = OverridesParser.create(), []
     for text in line.overrides:
         try:
-            override = OverridesParser.create().parse_override(text)
+            override = parser.parse_override(text)
         except (HydraException, ValueError) as error:  # the latter: more digits than Python reads
             raise unreadable(text, error) from error
         if not override.key_or_group:
@@ -342,7 +345,7 @@ def _told(overrides: Sequence[str], config_dir: str | None) -> Iterator[None]:
         yield
     except (HydraException, OmegaConfBaseException, ValueError, YAMLError) as error:
         unread = isinstance(error, (YAMLError, UnicodeDecodeError)) or "composing config" in str(error)
-        broken = _broken_file(config_dir) if config_dir and unread else None
+        broken = broken_file(config_dir) if config_dir and unread else None
         raise broken or _explained(error, overrides, config_dir) from error
 
 
@@ -372,28 +375,6 @@ def _resolve(cfg: DictConfig) -> tuple[dict[str, Any], str, str]:
         )
     finally:
         holder.cfg = before
-
-
-def _broken_file(config_dir: str) -> InputError | None:
-    """Name the first of the user's files that is not YAML; Hydra names it seldom, and never in one line."""
-    import yaml
-
-    for path in sorted(Path(config_dir).rglob("*.yaml")):
-        try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            return DataError(f"{path}: cannot be read ({error.strerror})")
-        except UnicodeDecodeError as error:
-            line = error.object.count(b"\n", 0, error.start) + 1
-            return DataError(f"{path}, line {line}: not UTF-8 text")
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f", line {mark.line + 1}" if mark else ""
-            reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "malformed"
-            return DataError(f"{path}{where}: not YAML ({reason})")
-        if not (content is None or isinstance(content, dict)):
-            return DataError(f"{path}: holds a {type(content).__name__}; keys and values are needed")
-    return None
 
 
 def _explained(error: Exception, overrides: Sequence[str], config_dir: str | None) -> InputError:

@@ -1,17 +1,18 @@
-"""What is wrong with an override as it was typed: its text, and the numbers in it."""
+"""What is wrong with what a user wrote: the text of an override, the numbers in it, a file of configs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.errors import InputError, shortened
+from pate_cli.errors import DataError, InputError, shortened
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-__all__ = ["check_number", "first_line", "in_quotes", "unreadable"]
+__all__ = ["broken_file", "check_number", "first_line", "in_quotes", "unreadable"]
 
 _MOST_JOBS = 10_000
 """All jobs of a sweep are checked before the first one is run."""
@@ -77,3 +78,25 @@ def first_line(error: Exception) -> str:
     if not lines and isinstance(error.__cause__, Exception):
         return first_line(error.__cause__)
     return lines[0] if lines else type(error).__name__
+
+
+def broken_file(config_dir: str) -> InputError | None:
+    """Name the first of the user's files that is not YAML; Hydra names it seldom, and never in one line."""
+    import yaml
+
+    for path in sorted(Path(config_dir).rglob("*.yaml")):
+        try:
+            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            return DataError(f"{path}: cannot be read ({error.strerror})")
+        except UnicodeDecodeError as error:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            return DataError(f"{path}, line {line}: not UTF-8 text")
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f", line {mark.line + 1}" if mark else ""
+            reason = getattr(error, "problem", None) or getattr(error, "reason", None) or "malformed"
+            return DataError(f"{path}{where}: not YAML ({reason})")
+        if not (content is None or isinstance(content, dict)):
+            return DataError(f"{path}: holds a {type(content).__name__}; keys and values are needed")
+    return None

@@ -86,9 +86,8 @@ class Classroom:
     ) -> Votes:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # made from private records
-            if (
-                not self.own
-            ):  # none fails, none draws: no need of a `Teacher`, which keeps others' state apart
+            # none fails, none draws: no need of a `Teacher`, which keeps others' state apart
+            if not self.own:
                 ones = np.zeros(points.n_points, dtype=np.int64)
                 for rows, counts in parts:
                     ones += self.hypotheses.erm(X[rows], y[rows], counts.astype(float)).predict(points.X)
