@@ -36,15 +36,18 @@ bench: $(VENV)/.dev ## measure speed, as ratios of things run side by side (BENC
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist
 
-# two stamps: a run need not wait for the tools of the developers
+# two stamps: a run need not wait for the tools of the developers, and who wants both does not resolve twice
 $(VENV)/.run: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
-	@echo "setting up $(VENV), once: about a minute"
-	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) -e .
+	$(call install,.)
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run
-	@echo "adding the tools for tests and checks, once"
-	@$(PIP) -e '.[dev]'
-	@touch $@
+$(VENV)/.dev: pyproject.toml constraints.txt
+	$(call install,.[dev])
+	@touch $(VENV)/.run $@
+
+define install
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later is needed: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	@echo "setting up $(VENV), once: about a minute"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) -e '$(1)'
+endef

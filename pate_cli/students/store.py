@@ -16,7 +16,7 @@ from pate_cli.students.trusted import Refused, foreign_types
 from pate_cli.types import _Private
 from pate_cli.writing import write_file
 
-__all__ = ["SavedStudent", "dump_student", "load_student", "save_student"]
+__all__ = ["SavedStudent", "dump_student", "load_student", "save_student", "skops_io"]
 
 _FORMAT = "pate student 1"
 _MOST_BYTES = 2**31
@@ -77,7 +77,7 @@ def dump_student(
     """
     if isinstance(student, _Private):
         raise TypeError(f"{type(student).__name__} is private and is not written anywhere")
-    content: bytes = _skops_io().dumps(
+    content: bytes = skops_io().dumps(
         {
             "format": _FORMAT,
             "student": student,
@@ -157,7 +157,7 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
             f"{path}: holds {some} {', '.join(foreign)}, which pate does not write; if you know where the "
             f"file is from, pass {' '.join(f'--trust {name}' for name in foreign)}"
         )
-    loads = _skops_io().loads
+    loads = skops_io().loads
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
@@ -170,7 +170,7 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     return found
 
 
-def _skops_io() -> ModuleType:
+def skops_io() -> ModuleType:
     """Import `skops.io` without what it has no use for.
 
     To know the types of scikit-learn it walks through all its modules, those that import Dask, CuPy and

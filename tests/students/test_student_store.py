@@ -5,7 +5,6 @@ import os
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import skops.io
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -14,6 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.learners import TWO_CLASSES, make_learner
 from pate_cli.students import STUDENTS, fit_student, load_student, save_student
+from pate_cli.students.store import skops_io
 from pate_cli.teachers import train
 from pate_cli.types import Answers, PrivateRecords, PublicPoints
 
@@ -120,10 +120,10 @@ def test_foreign_files_are_bad_data(tmp_path):
         load_student(path)
     with pytest.raises(DataError, match="cannot be read"):
         load_student(tmp_path)
-    skops.io.dump(LogisticRegression(), path)
+    skops_io().dump(LogisticRegression(), path)
     with pytest.raises(DataError, match="not a model written by pate"):
         load_student(path)
-    skops.io.dump({"format": "pate student 99"}, path)
+    skops_io().dump({"format": "pate student 99"}, path)
     with pytest.raises(DataError, match=r"not a model written by pate \(accepted: pate student 1\)"):
         load_student(path)
 

@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
-import skops.io
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -24,6 +23,7 @@ from pate_cli.learners import TWO_CLASSES
 from pate_cli.students import STUDENTS, fit_student, load_student, save_student
 from pate_cli.students.boosted import BoostedClassifier
 from pate_cli.students.gaussian_process import Landmarks
+from pate_cli.students.store import skops_io
 from pate_cli.students.trusted import Refused, foreign_types
 from pate_cli.types import Answers, PublicPoints
 
@@ -192,7 +192,7 @@ def test_archives_that_grow_are_refused(place, capsys):
 
 
 def test_a_sparse_matrix_that_grows_is_refused(monkeypatch):
-    data = skops.io.dumps(sp.csr_matrix((10**4, 10**4)))
+    data = skops_io().dumps(sp.csr_matrix((10**4, 10**4)))
     assert foreign_types(data)[1] == []
     monkeypatch.setattr("pate_cli.students.trusted._MOST_BYTES", 1000)
     with pytest.raises(Refused, match="a matrix of more than 1000 bytes"):
