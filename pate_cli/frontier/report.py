@@ -20,9 +20,9 @@ from pate_cli.reproduce.assemble import sources
 from pate_cli.reproduce.rows import DoneRow, apart, done_rows
 from pate_cli.reproduce.verdicts import signed
 
-__all__ = ["report"]
+__all__ = ["NOT_PRIVATE", "data_of", "report", "shown"]
 
-_NOT_PRIVATE = "not differentially private"
+NOT_PRIVATE = "not differentially private"
 _NOTE = (
     f"Mean accuracy on held-out records; {T_NOTE}; the measuring itself is not differentially private. "
     "eps is the guarantee of one repeat, for one record replaced by another."
@@ -76,12 +76,12 @@ def report(
         figures={"figure": functools.partial(draw, f"{title}, {repeats} splits", rows, held)},
         absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
         notes=[
-            *(f"{name}: {what}. {_NOT_PRIVATE.capitalize()}." for name, what in YARDSTICKS.items()),
+            *(f"{name}: {what}. {NOT_PRIVATE.capitalize()}." for name, what in YARDSTICKS.items()),
             *_REMARKS,
         ],
         statements=statements(rows, held),
-        sources=sources() | _data(plan),
-        commands={row.planned.spec.name: ["pate", "run", *_shown(row)] for row in rows},
+        sources=sources() | data_of(plan),
+        commands={row.planned.spec.name: ["pate", "run", *shown(row)] for row in rows},
         failures=failed,
     )
 
@@ -94,15 +94,17 @@ _REMARKS = (
 )
 
 
-def _shown(row: DoneRow) -> list[str]:
+def shown(row: DoneRow) -> list[str]:
+    """Overrides of a row, without those that only say where the work is done, or kept."""
     return [text for text in row.planned.overrides if not text.startswith(("compute", "cache"))]
 
 
-def _data(plan: Plan) -> dict[str, str]:
+def data_of(plan: Plan, name: str = "") -> dict[str, str]:
+    """Checksum of the data of a plan, under its own name or another."""
     found = {}
     for row in plan.rows:
         if row.prepared is not None:
-            found[f"data: {row.dataset}"] = f"SHA-256 {row.prepared.dataset.checksum}"
+            found[f"data: {name or row.dataset}"] = f"SHA-256 {row.prepared.dataset.checksum}"
     return found
 
 
@@ -120,11 +122,11 @@ def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | No
         records += [_record(those[eps]) for eps in budgets]
     for one in held:
         found = one.accuracy
-        cells.append([one.name, *[number(found)] * len(budgets), _NOT_PRIVATE])
+        cells.append([one.name, *[number(found)] * len(budgets), NOT_PRIVATE])
         blank = dict.fromkeys(records[0])
         records.append(
             blank
-            | {"kind": "yardstick", "method": one.name, "guarantee": _NOT_PRIVATE, "eps": float("inf")}
+            | {"kind": "yardstick", "method": one.name, "guarantee": NOT_PRIVATE, "eps": float("inf")}
             | {"n": len(one.units), "status": "ok" if one.units else "failed"}
             | {"accuracy": found and found.mean, "accuracy_ci95": found and found.half_width}
         )
@@ -192,7 +194,7 @@ def _against_best(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> dict[st
         return {}
     at = {(row.planned.method, row.eps): row.units for row in rows}
     others = {name: {eps: at[name, eps] for eps in budgets} for name in names[1:]}
-    others |= {f"{one.name} ({_NOT_PRIVATE})": dict.fromkeys(budgets, one.units) for one in held}
+    others |= {f"{one.name} ({NOT_PRIVATE})": dict.fromkeys(budgets, one.units) for one in held}
     columns = [Column(f"{names[0]} less", numeric=False), *(Column(f"eps {eps:g}") for eps in budgets)]
     cells, records = [], []
     for name, units in others.items():
