@@ -130,9 +130,15 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
     refuse_unused(typed, _UNUSED)
     fewer, small = choices(recipe.quick if quick else [])
     typed = checked(typed)
-    composer, loaded, rows = Composer(), _Loader(), []
+    kept = fewer | wanted
+    composer, loaded, rows, elsewhere = Composer(), _Loader(), [], []
     for spec in recipe.rows:
         texts = last_wins(checked([f"repeats={recipe.repeats}", *spec.overrides, *small, *typed]))
+        # composing takes Hydra a while: not for rows on other datasets, which their text tells
+        chosen = [text.removeprefix("dataset=") for text in texts if text.startswith("dataset=")]
+        if chosen and chosen[0] not in kept.get("dataset", chosen):
+            elsewhere.append(chosen[0])
+            continue
         try:
             raw = composer.compose(texts)
             config = parse(raw)
@@ -141,10 +147,10 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
         rows.append((spec, texts, raw, config))
     for key, values in wanted.items():
         there = list(dict.fromkeys(_value(config, key) for *_, config in rows))
+        there += [name for name in dict.fromkeys(elsewhere) if key == "dataset" and name not in there]
         for value in values:
             if value not in there:
                 raise ConfigError(key, value, f"of the rows of {recipe.name}: {', '.join(map(str, there))}")
-    kept = fewer | wanted
     planned = [
         _planned(spec, texts, raw, config, loaded)
         for spec, texts, raw, config in rows
