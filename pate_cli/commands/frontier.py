@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from pate_cli import console
+from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.finished import PLACE
 from pate_cli.engine.progress import reporting
@@ -42,9 +43,12 @@ def main(argv: list[str]) -> int:
         If a file cannot be written.
     """
     options = _parser(default_methods()).parse_intermixed_args(argv)
+    own = own_configs(options.config_dir)
     names = options.methods if options.methods is not None else "" if options.method else default_methods()
-    chosen = methods(names, options.method)
-    plan = plan_frontier(options.overrides, chosen, budgets(options.eps), repeats=options.repeats)
+    chosen = methods(names, options.method, own)
+    plan = plan_frontier(
+        options.overrides, chosen, budgets(options.eps), repeats=options.repeats, config_dir=own
+    )
     directory = options.output or Path("outputs") / "frontier" / plan.rows[0].dataset
     check(directory, default=options.output is None)
 
@@ -84,6 +88,7 @@ def _parser(default: str) -> argparse.ArgumentParser:
         help="one of your own, by its overrides; may be given again",
     )
     parser.add_argument("--repeats", type=int, default=30, metavar="N", help="random splits; default: 30")
+    parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
     parser.add_argument("--force", action="store_true", help="do again what is already done")
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: outputs/frontier/DATASET")
     return parser

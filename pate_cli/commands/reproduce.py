@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from pate_cli.config import recipes
+from pate_cli.config.composition import own_configs
 from pate_cli.config.recipes import Recipe
 from pate_cli.console import err, out
 from pate_cli.engine import schedule
@@ -82,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         help="dataset=[A,B] chooses rows; any other goes to every row, as after pate run (repeats=5); "
         "for a study, one of its parameters",
     )
+    parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
     parser.add_argument("--list", action="store_true", help="say what there is")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     parser.add_argument("--force", action="store_true", help="do again what is already done")
@@ -101,6 +103,8 @@ def _list() -> int:
 
 def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> Findings:
     quick: bool = options.quick
+    if options.config_dir and recipe.kind != "runs":
+        raise InputError(f"--config-dir: {recipe.name} composes no runs")
     if recipe.kind == "sizes":
         return find_sizes(recipe, options.overrides, quick=quick)
     if recipe.kind == "study":
@@ -111,7 +115,7 @@ def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> 
         check_figure(figure, recipe.name)
     for claim in recipe.claims:
         check_claim(claim, recipe.name)
-    plan = make_plan(recipe, options.overrides, quick=quick)
+    plan = make_plan(recipe, options.overrides, quick=quick, config_dir=own_configs(options.config_dir))
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
         results = schedule.run(plan, directory / PLACE, force=options.force, advance=advance)
     return assemble(plan, results)

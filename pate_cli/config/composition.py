@@ -72,6 +72,19 @@ def packaged(name: str) -> Path:
     return inside if inside.is_dir() else here.parent / name
 
 
+def own_configs(directory: str | None) -> str | None:
+    """Check `--config-dir`.
+
+    Raises
+    ------
+    ConfigError
+        If it is not a directory.
+    """
+    if directory and not Path(directory).is_dir():
+        raise ConfigError("--config-dir", directory, "an existing directory")
+    return directory
+
+
 def conf_dir() -> Path:
     """Directory of the configuration groups."""
     return packaged("conf")
@@ -107,8 +120,7 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
         refuse(f"--{' and --'.join(commands)}: give one of them")
     if args.resolve and not (args.cfg or args.help):
         refuse("--resolve: only with --cfg or --help")
-    if args.config_dir and not Path(args.config_dir).is_dir():
-        raise ConfigError("--config-dir", args.config_dir, "an existing directory")
+    own_configs(args.config_dir)
     # a sweep over the options of a group is composed once without them: their keys need not exist there;
     # every job is checked by `compose` before
     swept = [f"++{text}" if args.multirun and _OF_A_GROUP.match(text) else text for text in args.overrides]
