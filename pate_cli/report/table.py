@@ -43,6 +43,8 @@ class Column:
         Heading on a terminal, where it may have several lines; empty for the same.
     folds : bool
         Whether its words may be broken in a narrow terminal.
+    prose : bool
+        Whether its cells are sentences: on the page they have several lines.
     """
 
     header: str
@@ -51,6 +53,7 @@ class Column:
     tags: bool = False
     short: str = ""
     folds: bool = False
+    prose: bool = False
 
     @property
     def full(self) -> str:
@@ -151,7 +154,7 @@ class Table:
     def _html_row(self, cells: Sequence[str], kind: str) -> str:
         parts = []
         for column, cell in zip(self.columns, cells, strict=True):
-            number = ' class="number"' if column.numeric else ""
+            number = ' class="number"' if column.numeric else ' class="reason"' if column.prose else ""
             scope = ' scope="col"' if kind == "th" else ""
             text = tag(cell) if column.tags and kind == "td" and cell else html.escape(cell)
             parts.append(f"<{kind}{number}{scope}>{text}</{kind}>")
