@@ -13,7 +13,7 @@ from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.plan import Plan, make_plan
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["EXACT", "Method", "budgets", "default_methods", "methods", "plan_frontier"]
+__all__ = ["EXACT", "Method", "budgets", "default_methods", "methods", "named_overrides", "plan_frontier"]
 
 EXACT = "student on exact votes"
 """Name of the row without privacy: the same student, every label the exact vote of the teachers."""
@@ -109,17 +109,38 @@ def _known(config_dir: str | None = None) -> dict[str, tuple[str, ...]]:
 
 
 def _typed(text: str) -> Method:
+    return Method(*named_overrides("--method", text, "trees=mechanism=gaussian,student=tree", _COMMON))
+
+
+def named_overrides(
+    option: str, text: str, example: str, common: Sequence[str]
+) -> tuple[str, tuple[str, ...]]:
+    """Read `NAME=OVERRIDE,OVERRIDE`.
+
+    Parameters
+    ----------
+    option : str
+        `--method` or `--table`, for messages.
+    text : str
+    example : str
+    common : sequence of str
+        Keys that are the same for all of them.
+
+    Raises
+    ------
+    InputError
+    """
     name, _, rest = text.partition("=")
     # a comma within brackets, braces or quotes belongs to a value
     overrides = re.findall(r"""(?:[^,\[{'"]|\[[^\]]*\]|\{[^}]*\}|'[^']*'|"[^"]*")+""", rest)
     if not _NAME.fullmatch(name) or not overrides or not all("=" in one for one in overrides):
-        example = "NAME=OVERRIDE,OVERRIDE, as in trees=mechanism=gaussian,student=tree"
-        raise ConfigError("--method", text, example)
+        raise ConfigError(option, text, f"NAME=OVERRIDE,OVERRIDE, as in {example}")
     for one in overrides:
         key = one.partition("=")[0].lstrip("+~").partition(".")[0]
-        if key in _COMMON:
-            raise InputError(f"--method {name}: {one}: is the same for all methods; give it outside --method")
-    return Method(name, tuple(overrides))
+        if key in common:
+            what = option.removeprefix("--")
+            raise InputError(f"{option} {name}: {one}: is the same for all {what}s; give it outside {option}")
+    return name, tuple(overrides)
 
 
 def budgets(text: str) -> list[float]:
