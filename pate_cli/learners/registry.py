@@ -240,6 +240,11 @@ def try_out(
     import scipy.sparse as sp
     from sklearn.utils import check_random_state
 
+    plain = learner.get_params(deep=False)
+    simple = all(value is None or isinstance(value, bool | int | float | str) for value in plain.values())
+    asked = (type(learner), repr(sorted(plain.items())), n_classes, sparse, shape) if simple else None
+    if asked in _FINE:  # the jobs of a sweep ask for the same
+        return
     n_records, n_features = shape or (20 * n_classes, 32)
     n_records = max(2, n_records)
     n_classes = min(n_classes, max(2, n_records // 20)) if shape else n_classes
@@ -265,3 +270,9 @@ def try_out(
         raise ConfigError(*where, f"what can be fitted on {records} ({error})") from error
     if predicted.shape != y.shape or not np.isin(predicted, y).all():
         raise ConfigError(*where, f"a classifier whose predict gives a class for each of {records}")
+    if asked is not None:
+        _FINE.add(asked)
+
+
+_FINE: set[tuple[Any, ...]] = set()
+"""Learners tried out in this process, by their class: one that is loaded anew is tried anew."""
