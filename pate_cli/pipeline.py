@@ -70,10 +70,9 @@ class Prepared:
 
     @property
     def expectations(self) -> tuple[str, ...]:
-        """What is known beforehand, from public numbers alone: why this mechanism, and of its queries."""
-        chosen, unanswered = self.config.mechanism, self.plan.unanswered()
-        said = (chosen.why, f"{chosen.label}: {unanswered}" if unanswered else "")
-        return tuple(text for text in said if text)
+        """What is known beforehand of its queries, from public numbers alone."""
+        unanswered = self.plan.unanswered()
+        return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
 
     @property
     def protects(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pate_cli import console
 from pate_cli.commands.frontier import add_method_options, chosen_methods, place
-from pate_cli.config.composition import refuse_unused
+from pate_cli.config.composition import own_configs, refuse_unused
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import reporting
 from pate_cli.errors import ConfigError, InputError
@@ -51,13 +51,22 @@ def main(argv: list[str]) -> int:
         options.overrides, {"dataset": "here it is --tables A,B, or --table NAME=OVERRIDE,OVERRIDE"}
     )
     named = options.tables if options.tables is not None else "" if options.table else default_tables()
-    specs, methods, eps = tables(named, options.table), chosen_methods(options), budgets(options.eps)
+    own = own_configs(options.config_dir)
+    specs, methods, eps = (
+        tables(named, options.table, own),
+        chosen_methods(options, own),
+        budgets(options.eps),
+    )
     plans = []
     for spec in specs:
         if not spec.missing:
             try:
                 plan = plan_frontier(
-                    [*options.overrides, *spec.overrides], methods, eps, repeats=options.repeats
+                    [*options.overrides, *spec.overrides],
+                    methods,
+                    eps,
+                    repeats=options.repeats,
+                    config_dir=own,
                 )
             except InputError as error:
                 raise InputError(f"table {spec.name}: {error}") from error
@@ -69,10 +78,10 @@ def main(argv: list[str]) -> int:
     boards = []
     for spec, plan in plans:
         with reporting(f"{spec.name}, yardsticks", "repeats") as advance:
-            failures = measure(plan, work, force=options.force, advance=advance)
+            failures = measure(plan, work, limit=True, force=options.force, advance=advance)
         with reporting(spec.name, f"repeats of {len(plan.ready)} rows") as advance:
             results = schedule.run(plan, work, force=options.force, advance=advance)
-        boards.append(Board(spec, plan, results, yardsticks(plan, results, work), failures))
+        boards.append(Board(spec, plan, results, yardsticks(plan, results, work, limit=True), failures))
     missing: list[TableSpec] = [spec for spec in specs if spec.missing]
     findings = leaderboard(boards, missing, METRICS[options.metric], ["pate", "leaderboard", *argv])
     write(directory, findings)

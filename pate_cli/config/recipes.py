@@ -21,7 +21,7 @@ MARGIN = 0.02
 KINDS = ("runs", "study", "sizes")
 _KEYS = {
     "title", "source", "shows", "kind", "rows", "quick", "repeats", "figure", "pairs", "claims", "overlap",
-    "study", "params", "printed", "notes", "margin",
+    "study", "params", "printed", "notes", "margin", "data",
 }  # fmt: skip
 _ROW_KEYS = {"name", "method", "panel", "overrides", "printed", "note", "for"}
 _NEEDED = {"runs": "rows", "sizes": "rows", "study": "study"}
@@ -83,6 +83,8 @@ class Recipe:
         Module of `pate_cli.studies`.
     params : dict
         Of the study.
+    data : tuple of str
+        Datasets that the study reads.
     printed : dict
         What the paper prints that is not of a row: shown in the report as it stands.
     notes : tuple of str
@@ -103,6 +105,7 @@ class Recipe:
     overlap: dict[str, str] = field(default_factory=dict)
     study: str = ""
     params: dict[str, Any] = field(default_factory=dict)
+    data: tuple[str, ...] = ()
     printed: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -176,6 +179,7 @@ def read_recipe(directory: Path) -> Recipe:
         overlap=dict(content.get("overlap") or {}),
         study=str(content.get("study") or ""),
         params=dict(content.get("params") or {}),
+        data=tuple(map(str, content.get("data") or ())),
         printed=dict(content.get("printed") or {}),
         notes=tuple(" ".join(str(note).split()) for note in content.get("notes") or []),
     )

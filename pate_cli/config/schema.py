@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pate_cli import mechanisms
@@ -27,7 +27,6 @@ __all__ = [
     "SplitConfig",
     "StudentConfig",
     "TeacherConfig",
-    "for_units",
     "parse",
 ]
 
@@ -92,14 +91,11 @@ class MechanismConfig:
         `Options` of that module; every value is checked.
     label : str
         Name in tables and of directories.
-    why : str
-        Why it is another one than was asked for; empty for what was.
     """
 
     name: str
     options: Any
     label: str
-    why: str = ""
 
     @property
     def oracle(self) -> str:
@@ -218,38 +214,11 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         ledger=_directory("ledger", raw.get("ledger")),
         cache=_flag("cache", raw.get("cache", False)),
     )
-    unit = options.get("unit")
-    config = config if unit in (None, "auto") else for_units(config, str(unit))
     if config.release:
         _check_release(config)
     elif config.purpose is not None:
         raise ConfigError("purpose", config.purpose, "null without release=true: only a release has one")
     return config
-
-
-def for_units(config: RunConfig, unit: str) -> RunConfig:
-    """Give a learner of single records up for the mechanism on votes that stands beside it, if one does.
-
-    Parameters
-    ----------
-    config : RunConfig
-    unit : str
-        What to call one of those who are protected, as the column that says whose a record is.
-
-    Returns
-    -------
-    RunConfig
-        The same where nothing stands beside the mechanism, or one of its own settings was changed.
-    """
-    asked = config.mechanism
-    instead = getattr(asked.options, "with_unit", None)
-    if instead is None or asked.options != mechanisms.read(asked.name, {"with_unit": instead}):
-        return config
-    why = (
-        f"mechanism={instead} takes the place of {asked.name}, whose proof is for single records: all records"
-        f" of one {unit} are protected together"
-    )
-    return replace(config, mechanism=replace(_mechanism({"name": instead}), why=why))
 
 
 def _check_release(config: RunConfig) -> None:

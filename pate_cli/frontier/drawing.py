@@ -37,7 +37,7 @@ def draw(title: str, rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -
     budgets = sorted({row.eps for row in rows})
     for index, name in enumerate(dict.fromkeys(row.planned.method for row in rows)):
         _method(ax, index, name, sorted((r for r in rows if r.planned.method == name), key=lambda r: r.eps))
-    for one, style in zip(yardsticks, _ACROSS, strict=True):
+    for one, style in zip(yardsticks, _ACROSS[-len(yardsticks) :], strict=True):
         if one.accuracy is not None:
             label = f"{one.name} (not DP)"
             ax.axhline(one.accuracy.mean, color="0.35", linewidth=1.0, linestyle=style, label=label)

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pate_cli.config.composition import conf_dir, refuse_unused
 from pate_cli.config.recipes import Recipe, RowSpec
@@ -65,7 +66,7 @@ def default_methods() -> str:
     return ",".join(name for name in _DEFAULT if name in known)
 
 
-def methods(names: str, typed: Sequence[str]) -> list[Method]:
+def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[Method]:
     """Read `--methods` and every `--method`.
 
     Parameters
@@ -74,13 +75,15 @@ def methods(names: str, typed: Sequence[str]) -> list[Method]:
         Separated by commas: options of the group `mechanism`, or presets of this module.
     typed : sequence of str
         As `NAME=OVERRIDE,OVERRIDE`.
+    config_dir : str, optional
+        Directory whose options are known too.
 
     Raises
     ------
     InputError
         Names what is not accepted.
     """
-    known = _known()
+    known = _known(config_dir)
     chosen = []
     for name in filter(None, (part.strip() for part in names.split(","))):
         if name not in known:
@@ -98,8 +101,9 @@ def methods(names: str, typed: Sequence[str]) -> list[Method]:
     return chosen
 
 
-def _known() -> dict[str, tuple[str, ...]]:
-    options = sorted(path.stem for path in (conf_dir() / "mechanism").glob("*.yaml"))
+def _known(config_dir: str | None = None) -> dict[str, tuple[str, ...]]:
+    places = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
+    options = sorted({path.stem for place in places for path in (place / "mechanism").glob("*.yaml")})
     found: dict[str, tuple[str, ...]] = {name: (f"mechanism={name}",) for name in options}
     return found | _PRESETS
 
@@ -159,7 +163,12 @@ def budgets(text: str) -> list[float]:
 
 
 def plan_frontier(
-    common: Sequence[str], chosen: Sequence[Method], eps: Sequence[float], *, repeats: int
+    common: Sequence[str],
+    chosen: Sequence[Method],
+    eps: Sequence[float],
+    *,
+    repeats: int,
+    config_dir: str | None = None,
 ) -> Plan:
     """Compose and check every row, before anything is written.
 
@@ -170,6 +179,8 @@ def plan_frontier(
     chosen : sequence of Method
     eps : sequence of float
     repeats : int
+    config_dir : str, optional
+        Directory with options of the user's own.
 
     Returns
     -------
@@ -194,7 +205,7 @@ def plan_frontier(
         for one in eps
     ]
     recipe = Recipe("frontier", "", "", "", "runs", tuple(specs), repeats=repeats)
-    plan = make_plan(recipe, [], quick=False)
+    plan = make_plan(recipe, [], quick=False, config_dir=config_dir)
     for row in plan.rows:
         if row.status == "missing":
             raise InputError(row.message)

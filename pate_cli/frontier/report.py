@@ -12,7 +12,7 @@ from pate_cli.engine.schedule import Failure, Results
 from pate_cli.frontier.drawing import draw
 from pate_cli.frontier.methods import EXACT
 from pate_cli.frontier.statements import statements
-from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick, yardsticks
+from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
 from pate_cli.report.findings import Findings
 from pate_cli.report.interval import T_NOTE
 from pate_cli.report.table import Column, Table, number
@@ -30,7 +30,11 @@ _NOTE = (
 
 
 def report(
-    plan: Plan, results: Results, work: Any, failures: Sequence[Failure], command: Sequence[str]
+    plan: Plan,
+    results: Results,
+    held: Sequence[Yardstick],
+    failures: Sequence[Failure],
+    command: Sequence[str],
 ) -> Findings:
     """Put a frontier together.
 
@@ -40,15 +44,13 @@ def report(
         Of `plan_frontier`.
     results : Results
         Of `engine.run`.
-    work : Path
-        Where the yardsticks' units are.
+    held : sequence of Yardstick
     failures : sequence of Failure
         Of the yardsticks.
     command : sequence of str
         What makes it again.
     """
     rows = [row for row in done_rows(plan, results) if row.planned.spec.name != EXACT]
-    held = yardsticks(plan, results, work)
     first = next(row.planned for row in rows)
     exact = next(row for row in plan.rows if row.spec.name == EXACT)
     repeats = first.config.repeats
@@ -76,7 +78,7 @@ def report(
         figures={"figure": functools.partial(draw, f"{title}, {repeats} splits", rows, held)},
         absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
         notes=[
-            *(f"{name}: {what}. {NOT_PRIVATE.capitalize()}." for name, what in YARDSTICKS.items()),
+            *(f"{one.name}: {YARDSTICKS[one.name]}. {NOT_PRIVATE.capitalize()}." for one in held),
             *_REMARKS,
         ],
         statements=statements(rows, held),

@@ -55,7 +55,7 @@ def default_tables() -> str:
     return _DEFAULT
 
 
-def tables(names: str, typed: Sequence[str]) -> list[TableSpec]:
+def tables(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[TableSpec]:
     """Read `--tables` and every `--table`.
 
     Parameters
@@ -66,13 +66,15 @@ def tables(names: str, typed: Sequence[str]) -> list[TableSpec]:
         colons, as ``mine.csv:target=label:sep=;``. The class is in the column ``target`` if nothing is said.
     typed : sequence of str
         As `NAME=OVERRIDE,OVERRIDE`.
+    config_dir : str, optional
+        Directory whose data sets are known too.
 
     Raises
     ------
     InputError
         Names what is not accepted. A data set whose file is not there is no error, unless all are.
     """
-    chosen = [_named(text) for text in (part.strip() for part in names.split(",")) if text]
+    chosen = [_named(text, config_dir) for text in (part.strip() for part in names.split(",")) if text]
     chosen += [_typed(text) for text in typed]
     if not chosen:
         raise ConfigError("--tables", names, _ACCEPTED)
@@ -88,7 +90,7 @@ def tables(names: str, typed: Sequence[str]) -> list[TableSpec]:
     return chosen
 
 
-def _named(text: str) -> TableSpec:
+def _named(text: str, config_dir: str | None) -> TableSpec:
     name, *options = text.split(":")
     for option in options:
         if not option.partition("=")[0].isidentifier() or "=" not in option:
@@ -97,7 +99,8 @@ def _named(text: str) -> TableSpec:
         f"dataset.{key}={value if _PLAIN.fullmatch(value) else quoted(value)}"
         for key, _, value in (one.partition("=") for one in options)
     )
-    known = sorted({path.stem for path in (conf_dir() / "dataset").glob("*.yaml")} - set(_OWN))
+    groups = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
+    known = sorted({path.stem for group in groups for path in (group / "dataset").glob("*.yaml")} - set(_OWN))
     if name in known:
         return TableSpec(name, (f"dataset={name}", *given), missing_data(name))
     path = Path(name).expanduser()

@@ -6,6 +6,7 @@ All are of the common configuration: its student, at the splits every method see
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -81,7 +82,7 @@ class Yardstick:
         return over(self.units, name)
 
 
-def measure(plan: Plan, work: Path, *, force: bool, advance: Advance) -> list[Failure]:
+def measure(plan: Plan, work: Path, *, limit: bool, force: bool, advance: Advance) -> list[Failure]:
     """Do what is not yet done of the yardsticks that are no runs of the pipeline.
 
     Parameters
@@ -90,6 +91,8 @@ def measure(plan: Plan, work: Path, *, force: bool, advance: Advance) -> list[Fa
         Of `plan_frontier`.
     work : Path
         Directory of the units; made if absent.
+    limit : bool
+        Whether `LIMIT` too, which takes seconds a split.
     force : bool
         Do all of it again.
     advance : function
@@ -105,7 +108,8 @@ def measure(plan: Plan, work: Path, *, force: bool, advance: Advance) -> list[Fa
     OSError
         If a unit cannot be written.
     """
-    store, rows = Finished(work.absolute()), _rows(plan)
+    store = Finished(work.absolute())
+    rows = {name: row for name, row in _rows(plan).items() if limit or name != LIMIT}
     exact = next(iter(rows.values()))
     if force:
         for row in rows.values():
@@ -118,7 +122,7 @@ def measure(plan: Plan, work: Path, *, force: bool, advance: Advance) -> list[Fa
     done = found = exact.repeats - len(left)
     advance(done, found, exact.repeats)
     failures = []
-    for repeat, units in _spread(exact.prepared, left):
+    for repeat, units in _spread(exact.prepared, left, tuple(rows)):
         if isinstance(units, str):
             failures.append(Failure("yardsticks", repeat, units))
             continue
@@ -129,11 +133,13 @@ def measure(plan: Plan, work: Path, *, force: bool, advance: Advance) -> list[Fa
     return sorted(failures, key=lambda failure: failure.repeat)
 
 
-def yardsticks(plan: Plan, results: Results, work: Path) -> list[Yardstick]:
-    """Read what `measure` and the engine left, in the order of `YARDSTICKS`."""
+def yardsticks(plan: Plan, results: Results, work: Path, *, limit: bool) -> list[Yardstick]:
+    """Read what `measure` and the engine left, in the order of `YARDSTICKS`, with `LIMIT` or without."""
     store, rows = Finished(work.absolute()), _rows(plan)
     found = []
     for name in YARDSTICKS:
+        if name == LIMIT and not limit:
+            continue
         if name == EXACT:
             units = results.units.get(EXACT, [])
         else:
@@ -168,28 +174,31 @@ def _rows(plan: Plan) -> dict[str, Row]:
     }
 
 
-def _spread(run: Prepared, repeats: Sequence[int]) -> Iterator[tuple[int, dict[str, Unit] | str]]:
+def _spread(
+    run: Prepared, repeats: Sequence[int], names: tuple[str, ...]
+) -> Iterator[tuple[int, dict[str, Unit] | str]]:
     """Do repeats, here until several processes are sooner done; each with its units, or why it has none."""
+    work = functools.partial(_tried, names=names)
     workers, left = local.workers(run.config.compute.workers), list(repeats)
     while left:
         started = time.perf_counter()
         with single_threaded():  # the same sums in the same order on every machine
-            found = _tried(run, left[0])
+            found = work(run, left[0])
         yield left.pop(0), found
         if workers > 1 and len(left) > 1 and (time.perf_counter() - started) * len(left) > _WORTH:
-            yield from local.spread(_tried, run, left, workers)
+            yield from local.spread(work, run, left, workers)
             return
 
 
-def _tried(run: Prepared, repeat: int) -> dict[str, Unit] | str:
+def _tried(run: Prepared, repeat: int, *, names: tuple[str, ...]) -> dict[str, Unit] | str:
     try:
-        return _repeat(run, repeat)
+        return _repeat(run, repeat, names)
     except InputError as error:
         return str(error)
 
 
-def _repeat(run: Prepared, repeat: int) -> dict[str, Unit]:
-    """Measure each of `_MEASURES` at the split of one repeat."""
+def _repeat(run: Prepared, repeat: int, names: tuple[str, ...]) -> dict[str, Unit]:
+    """Measure some of `_MEASURES` at the split of one repeat."""
     from sklearn.dummy import DummyClassifier
 
     streams = Streams.of(run.config.seed, repeat)
@@ -210,7 +219,7 @@ def _repeat(run: Prepared, repeat: int) -> dict[str, Unit]:
         )
 
     units = {}
-    for name in _MEASURES:
+    for name in names:
         started = time.perf_counter()
         kind: dict[str, float | None] = {}
         if name == LIMIT:

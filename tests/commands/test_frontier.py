@@ -30,7 +30,7 @@ def records(path):
 
 def test_tables_figure_and_report(outside, capsys):
     argv = ["frontier", *SMALL, "--eps", "0.05,4", "--methods", "gaussian,svt,noisy_gd", "--repeats", "2"]
-    argv += ["--method", "trees=mechanism=gaussian,student=tree"]
+    argv += ["--method", "trees=mechanism=gaussian,student=tree", "--limit"]
     assert cli.main(argv) == 0
     out, err = capsys.readouterr()
     there = outside / "outputs" / "frontier" / "synthetic"
@@ -78,8 +78,8 @@ def test_yardsticks_are_what_they_say(outside):
     from pate_cli.pipeline import Streams, run_repeat
 
     plan = plan_frontier(SMALL, methods("gaussian", []), [1.0], repeats=2)
-    assert measure(plan, outside / "work", force=False, advance=lambda *_: None) == []
-    found = {one.name: one for one in yardsticks(plan, Results({}), outside / "work")}
+    assert measure(plan, outside / "work", limit=True, force=False, advance=lambda *_: None) == []
+    found = {one.name: one for one in yardsticks(plan, Results({}), outside / "work", limit=True)}
 
     run = plan.rows[0].prepared
     rng = Streams.of(0, 1).split
