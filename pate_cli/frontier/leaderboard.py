@@ -163,9 +163,10 @@ def _significance(n_tables: int, methods: Sequence[str]) -> list[str]:
     others = len(methods) - 1
     if not others or n_tables >= (least := fewest_tables(others)):
         return []
+    tables, those = (f"{n} {word}{'s' * (n > 1)}" for n, word in ((n_tables, "table"), (others, "other")))
     return [
-        f"{n_tables} tables are too few for a test of {methods[0]} against {others} others: whatever the "
-        f"outcome, no p corrected by Holm could be below 0.05; that takes {least}."
+        f"Of {tables} no test of {methods[0]} against {those} can say anything: whatever the outcome, no p "
+        f"corrected by Holm could be below 0.05; that takes {least} tables."
     ]
 
 
