@@ -212,6 +212,13 @@ def composed_once(line: CommandLine, given: Sequence[str]) -> Iterator[None]:
         hydra_class.get_mode = ask
 
 
+def basic_launcher() -> Any:
+    """Give the class of Hydra's own launcher: what is internal to Hydra is imported in this module alone."""
+    from hydra._internal.core_plugins.basic_launcher import BasicLauncher
+
+    return BasicLauncher
+
+
 def _composed_with(done: Sequence[str], more: Sequence[str], *, log: bool) -> DictConfig:
     """Give what was composed last with some of Hydra's own keys set afterwards, as Hydra would compose it."""
     from hydra.core.override_parser.overrides_parser import OverridesParser

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.config.composition import basic_launcher
+
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
@@ -35,9 +37,7 @@ def launched_directly(raws: Sequence[Mapping[str, Any]], job: Job) -> Iterator[N
         The composed configuration of each job, resolved.
     job : function
     """
-    from hydra._internal.core_plugins.basic_launcher import BasicLauncher
-
-    launcher_class: Any = BasicLauncher
+    launcher_class = basic_launcher()
     launch_anew = launcher_class.launch
 
     def launch(launcher: Any, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Any:

@@ -14,6 +14,7 @@ from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
 from pate_cli.reproduce.assemble import assemble
 from pate_cli.reproduce.figures import check_figure
+from pate_cli.reproduce.settings import check_settings
 from pate_cli.reproduce.sizes import find_sizes
 from pate_cli.reproduce.study import parameters, run_study
 from pate_cli.reproduce.verdicts import check_claim
@@ -63,6 +64,8 @@ def reproduce(
         check_figure(figure, recipe.name)
     for claim in recipe.claims:
         check_claim(claim, recipe.name)
+    if recipe.settings:
+        check_settings(recipe.settings, recipe.name)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
         results = schedule.run(plan, directory / PLACE, force=force, advance=advance)

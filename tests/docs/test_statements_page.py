@@ -34,4 +34,5 @@ def test_nothing_is_left_out():
     assert {"LZCW21 Theorem 22", "LWY25 Theorem 4.2", "BTT18 Theorem 3.4", "LZCW21 Figure 1"} <= set(
         recipes()
     )
-    assert all(name in render() for names in recipes().values() for name in names)
+    page = render()
+    assert all(name in page for names in recipes().values() for name in names)
