@@ -156,21 +156,19 @@ class DpEbmPlan(Plan):
         return AdditiveModel(cuts, scores, float(np.ravel(ebm.intercept_)[0]))
 
     def attacks(self) -> list[SampledAttack]:
-        """Replace a record by the same with the other label, among as many of each class on its own side.
+        """Replace a record by the same with the other label, where the residuals of the others cancel.
 
         It runs all that runs in a release, so that runs are few where there are many rounds; with one round,
         in which residuals are 1/2, it can show half of mu.
         """
-        many = 20
-        X, ends = np.repeat([[-0.9], [0.9]], many, axis=0), np.array([[-1.0], [1.0]])
-        y = np.repeat([0, 1], many)
+        X, ends, y = np.full((40, 1), 0.9), np.array([[-1.0], [1.0]]), np.tile([0, 1], 20)
 
         def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
             labels = np.append(y[:-1], 0) if neighbour else y
             made = (self.learn(X, labels, ends, int(rng.integers(2**31))) for _ in range(runs))
             return np.array([model.decision_function(X[-1:]) for model in made])
 
-        return [SampledAttack("a record of the other class", sample, max(50, 5_000 // self.rounds))]
+        return [SampledAttack("a record of the other class", sample, max(50, 2_000 // self.rounds))]
 
 
 class AdditiveModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
