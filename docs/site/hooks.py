@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from dataclasses import fields
 from functools import cache
@@ -51,7 +52,7 @@ def unlinked(text: str, page: str) -> str:
         if "://" in target:
             return link[0]
         found = (REPO / "docs" / page).parent.joinpath(target).resolve()
-        inside = found.is_relative_to(REPO / "docs") and found.suffix == ".md"
+        inside = found.is_relative_to(REPO / "docs") and found.suffix in (".md", ".ipynb")
         name = found.relative_to(REPO / "docs").as_posix() if inside else ""
         if name in made or (inside and found.is_file()):
             return link[0]
@@ -66,9 +67,19 @@ def pages() -> dict[str, str]:
     front = (REPO / "README.md").read_text(encoding="utf-8")
     return {
         "index.md": re.sub(r"\]\(docs/([\w-]+\.md)", r"](\1", front),
+        "notebook.md": notebook(REPO / "docs/notebook.ipynb"),
         "reference/keys.md": keys(),
         **classes(),
     }
+
+
+def notebook(file: Path) -> str:
+    """Give a notebook as a page: texts as they are, code as blocks."""
+    out = []
+    for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        out.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+    return "\n\n".join([*out, "The same as a notebook: [notebook.ipynb](notebook.ipynb).", ""])
 
 
 def keys() -> str:
