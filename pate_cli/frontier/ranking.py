@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pate_cli.report.interval import LEVEL, Interval
+from pate_cli.types import FloatArray
 
 __all__ = ["Ranking", "fewest_tables", "friedman", "holm", "ranking", "smallest_p"]
 
@@ -57,8 +58,14 @@ def ranking(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Ranking]:
     for index, name in enumerate(names):
         wins = (len(names) - ranks[index]) / max(1, len(names) - 1)
         best = np.isfinite(values[index]) & (values[index] == values.max(axis=0))
-        found[name] = Ranking(Interval.of(ranks[index]), Interval.of(wins), int(best.sum()), p[index])
+        found[name] = Ranking(_over(ranks[index]), _over(wins), int(best.sum()), p[index])
     return found
+
+
+def _over(values: FloatArray) -> Interval:
+    """Mean over tables; without an interval where they agree, for then so few say nothing of the spread."""
+    found = Interval.of(values)
+    return found if found.half_width else replace(found, half_width=None)
 
 
 def friedman(scores: Mapping[str, Sequence[float | None]]) -> float | None:
@@ -95,7 +102,7 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _against_first(values: np.ndarray) -> list[float | None]:
+def _against_first(values: FloatArray) -> list[float | None]:
     """Corrected p of each row of scores against the first row; None for the first."""
     from scipy.stats import wilcoxon
 

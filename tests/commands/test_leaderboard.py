@@ -114,6 +114,8 @@ def test_ranks_by_hand():
     found = ranking({"a": [3.0, 2.0], "b": [1.0, 2.0], "c": [2.0, None]})
     assert [found[name].rank.mean for name in "abc"] == [1.25, 2.25, 2.5]
     assert [found[name].wins.mean for name in "abc"] == [0.875, 0.375, 0.25]
+    assert [found[name].rank.half_width is None for name in "abc"] == [False, False, False]
+    assert ranking({"a": [3.0, 2.0], "b": [1.0, 1.0]})["a"].rank.half_width is None  # they agree: no spread
     assert [found[name].firsts for name in "abc"] == [2, 1, 0]
     assert [found[name].p for name in "abc"] == [None, None, None]  # two tables show nothing
 
