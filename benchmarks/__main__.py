@@ -41,9 +41,10 @@ def main() -> None:
         found.results += [*commands.measure_help(rounds), *commands.measure_run(rounds)]
         found.results += accounting.measure(max(rounds, 5))
     if "reading" in options.only:
-        result, peaks = reading.measure(rounds, quick=quick)
-        found.results.append(result)
+        results, peaks, rows = reading.measure(rounds, quick=quick)
+        found.results += results
         found.peaks += peaks
+        found.rows += rows
     if "memory" in options.only:
         found.peaks += memory.measure(quick=quick)
     if "fits" in options.only:
