@@ -65,8 +65,8 @@ LAST = """## Every numbered statement, and what became of it
 Each algorithm, theorem with a bound, table, figure and example of the papers. How: a construction above,
 *theory* for `pate plan --theory`, a recipe of `pate reproduce`; *no number here*: a step of a proof, or
 neither implemented, evaluated nor measured. The verdicts are those of the recipe's claims that name the
-statement, or of all of them where none does, as [verdicts.csv](verdicts.csv) has them; *not run* is said of a recipe that was not run to
-its end since it, or its study, was last edited.
+statement, or of all of them where none does, as [verdicts.csv](verdicts.csv) has them; *not run* is said of a
+recipe that was not run to its end since it, or its study, was last edited.
 `python tests/docs/numbered.py outputs/reproduce` writes this after `pate reproduce all`; a test compares.
 
 <!-- tested: tests/docs/test_statements_page.py -->
