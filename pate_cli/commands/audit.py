@@ -34,7 +34,7 @@ _RECORDS = 100_000
 _FEATURES = 2
 _DELTA = 1e-5
 
-_OTHERS = ("compute", "cache", "release", "ledger", "repeats", "hydra")
+_OTHERS = ("compute", "cache", "release", "ledger", "tracking", "repeats", "hydra")
 _UNUSED = dict.fromkeys(_OTHERS, "not used by pate audit") | {
     "dataset.unit": "here it is --persons",  # before the key above it
     "dataset": "pate audit loads no data; --queries, --records and --classes say what there is",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pate_cli import mechanisms
-from pate_cli.checks import known
+from pate_cli.checks import OneOf, Or, known, take
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError
 
@@ -32,7 +32,7 @@ __all__ = [
 
 _TOP = (
     *("dataset", "teacher", "student", "mechanism", "compute"),
-    *("eps", "delta", "repeats", "seed", "split", "release", "purpose", "ledger", "cache"),
+    *("eps", "delta", "repeats", "seed", "split", "release", "purpose", "ledger", "tracking", "cache"),
 )
 _SPLIT = ("private", "public", "budget", "mode", "public_from_private")
 _COMPUTE_KEYS = {"local": ("name", "workers"), "dask": ("name", "workers", "address")}
@@ -155,6 +155,7 @@ class RunConfig:
     release: bool = False
     purpose: str | None = None
     ledger: str | None = None
+    tracking: str | None = None
     cache: bool = False
 
 
@@ -212,6 +213,7 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         release=_flag("release", raw.get("release", False)),
         purpose=_purpose(raw.get("purpose")),
         ledger=_directory("ledger", raw.get("ledger")),
+        tracking=take("tracking", raw.get("tracking"), Or("null", OneOf(("mlflow",)))),
         cache=_flag("cache", raw.get("cache", False)),
     )
     if config.release:
@@ -234,6 +236,10 @@ def _check_release(config: RunConfig) -> None:
         )
     if config.seed != 0:
         raise ConfigError("seed", config.seed, "nothing with release=true: it draws its own randomness")
+    if config.tracking is not None:
+        raise ConfigError(
+            "tracking", config.tracking, "null with release=true: nothing but its files leaves it"
+        )
     if config.cache:
         raise ConfigError("cache", True, "false with release=true: what is kept there are exact votes")
 

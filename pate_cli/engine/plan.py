@@ -25,6 +25,7 @@ from pate_cli.types import Dataset
 __all__ = ["Plan", "PlannedRow", "make_plan", "missing_data"]
 
 _UNUSED = dict.fromkeys(("release", "ledger"), "not here: a recipe is an experiment, not a release")
+_UNUSED["tracking"] = "not here; pate run tells MLflow"
 _UNUSED["hydra"] = "not here; the directory is --output DIR"
 
 

@@ -41,6 +41,7 @@ _COMMON = (
     "release",
     "ledger",
     "purpose",
+    "tracking",
 )
 """Keys that are the same for all methods: else they are not compared at the same splits and budget."""
 
@@ -218,5 +219,6 @@ _ELSEWHERE = {
     "mechanism": "here it is --methods A,B, or --method NAME=OVERRIDE,OVERRIDE",
     "release": "not here: a frontier is an experiment, not a release",
     "ledger": "not here: a frontier is an experiment, not a release",
+    "tracking": "not here; pate run tells MLflow",
     "hydra": "not here; the directory is --output DIR",
 }
