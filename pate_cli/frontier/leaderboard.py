@@ -51,7 +51,7 @@ def leaderboard(
         for name in methods
     }
     config = boards[0].rows[0].planned.config
-    title = f"{len(boards)} tables: {metric.words} against eps"
+    title = f"{_tables(len(boards))}: {metric.words} against eps"
     splits = f"{config.repeats} random splits of each table, the same for every method (seed {config.seed})"
     recipe = Recipe(
         name="leaderboard",
@@ -91,7 +91,7 @@ def leaderboard(
         figures={
             "figure": functools.partial(
                 draw_leaderboard,
-                f"{len(boards)} tables, {config.repeats} splits",
+                f"{_tables(len(boards))}, {config.repeats} splits",
                 metric,
                 ranks,
                 gaps,
@@ -130,9 +130,8 @@ def _statements(
     """Say of a budget how the first method stands, and on which tables it is not the best row."""
     first, metric, eps = methods[0], places[0].metric, places[0].eps
     own = ranks[first]
-    text = (
-        f"At eps {eps:g} {first} has mean rank {own.rank.mean:.2f} of {len(methods)} on {len(places)} tables"
-    )
+    on = f"of {len(methods)} on {_tables(len(places))}"
+    text = f"At eps {eps:g} {first} has mean rank {own.rank.mean:.2f} {on}"
     gaps = [gap.mean for place in places if (gap := place.below(first)) is not None]
     if gaps:
         text += f", and is {metric.text(Interval.of(gaps))} {metric.unit} below the {LIMIT}"
@@ -163,11 +162,15 @@ def _significance(n_tables: int, methods: Sequence[str]) -> list[str]:
     others = len(methods) - 1
     if not others or n_tables >= (least := fewest_tables(others)):
         return []
-    tables, those = (f"{n} {word}{'s' * (n > 1)}" for n, word in ((n_tables, "table"), (others, "other")))
+    those = f"{others} other{'s' * (others > 1)}"
     return [
-        f"Of {tables} no test of {methods[0]} against {those} can say anything: whatever the outcome, no p "
-        f"corrected by Holm could be below 0.05; that takes {least} tables."
+        f"Of {_tables(n_tables)} no test of {methods[0]} against {those} can say anything: whatever the outcome, "
+        f"no p corrected by Holm could be below 0.05; that takes {least} tables."
     ]
+
+
+def _tables(n: int) -> str:
+    return f"{n} table{'s' * (n > 1)}"
 
 
 def _chosen(boards: Sequence[Board]) -> list[str]:
