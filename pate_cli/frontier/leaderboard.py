@@ -164,8 +164,8 @@ def _significance(n_tables: int, methods: Sequence[str]) -> list[str]:
         return []
     those = f"{others} other{'s' * (others > 1)}"
     return [
-        f"Of {_tables(n_tables)} no test of {methods[0]} against {those} can say anything: whatever the outcome, "
-        f"no p corrected by Holm could be below 0.05; that takes {least} tables."
+        f"Of {_tables(n_tables)} no test of {methods[0]} against {those} can say anything: whatever the "
+        f"outcome, no p corrected by Holm could be below 0.05; that takes {least} tables."
     ]
 
 
