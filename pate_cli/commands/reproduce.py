@@ -7,22 +7,18 @@ from collections import Counter
 from pathlib import Path
 
 from pate_cli.config import recipes
-from pate_cli.config.recipes import Recipe
+from pate_cli.config.composition import own_configs
 from pate_cli.console import err, out
-from pate_cli.engine import schedule
-from pate_cli.engine.finished import PLACE
-from pate_cli.engine.plan import make_plan
-from pate_cli.engine.progress import reporting
 from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
 from pate_cli.report.output import check, write
-from pate_cli.reproduce.assemble import assemble
-from pate_cli.reproduce.figures import check_figure
-from pate_cli.reproduce.sizes import find_sizes
-from pate_cli.reproduce.study import parameters, run_study
-from pate_cli.reproduce.verdicts import check_claim
+from pate_cli.reproduce import all_recipes
+from pate_cli.reproduce.outcome import keep, key_of, outcome_of
+from pate_cli.reproduce.recipe_run import reproduce
 
 __all__ = ["main"]
+
+_OUTPUT = Path("outputs") / "reproduce"
 
 
 def main(argv: list[str]) -> int:
@@ -54,11 +50,40 @@ def main(argv: list[str]) -> int:
         raise InputError(f"no recipe; there are: {', '.join(recipes.names())}")
     if "=" in options.name:
         raise InputError(f"{options.name}: the recipe comes first; there are: {', '.join(recipes.names())}")
+    if options.name == all_recipes.NAME:
+        return _all(options)
     recipe = recipes.find_recipe(options.name)
-    directory = options.output or Path("outputs") / "reproduce" / (recipe.name + "-quick" * options.quick)
+    directory = options.output or _OUTPUT / (recipe.name + "-quick" * options.quick)
     check(directory, default=options.output is None)
-    findings = _reproduce(recipe, options, directory)
+    quick, force = options.quick, options.force
+    own = own_configs(options.config_dir)
+    findings = reproduce(
+        recipe, options.overrides, quick=quick, force=force, directory=directory, config_dir=own
+    )
     write(directory, findings)
+    if own is None:  # what options of one's own gave is nothing for the page of all recipes
+        keep(directory, outcome_of(findings), key_of(recipe, options.overrides, quick=quick))
+    return _told(findings, directory)
+
+
+def _all(options: argparse.Namespace) -> int:
+    if options.config_dir:
+        raise InputError("--config-dir: not with all recipes")
+    task = all_recipes.read_typed(options.overrides)
+    directory = options.output or _OUTPUT
+    check(directory, default=options.output is None)
+    findings = all_recipes.run_all(
+        task,
+        directory,
+        quick=options.quick,
+        force=options.force,
+        say=lambda line: err().print(line, markup=False, soft_wrap=True),
+    )
+    write(directory, findings)
+    return _told(findings, directory)
+
+
+def _told(findings: Findings, directory: Path) -> int:
     _report(findings)
     err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
     for failure in findings.failures:
@@ -72,16 +97,20 @@ def _parser() -> argparse.ArgumentParser:
         description="Regenerate a paper's table or figure: ours beside the printed numbers, with confidence "
         "intervals, paired differences and a verdict a row. Work done is kept: started again, it goes on.",
         epilog="Examples: pate reproduce table4 'dataset=[mushroom,a9a]'; pate reproduce table4 repeats=5; "
-        "pate reproduce --list. Files: table.csv, .md, .tex, figure.png, .svg, report.html.",
+        "pate reproduce all: every recipe, and one page with each claim; pate reproduce --list. "
+        "Files: table.csv, .md, .tex, figure.png, .svg, report.html.",
     )
-    parser.add_argument("name", nargs="?", help="a recipe (see --list), or a directory with a recipe.yaml")
+    parser.add_argument(
+        "name", nargs="?", help="a recipe (see --list), a directory with a recipe.yaml, or all"
+    )
     parser.add_argument(
         "overrides",
         nargs="*",
         metavar="KEY=VALUE",
         help="dataset=[A,B] chooses rows; any other goes to every row, as after pate run (repeats=5); "
-        "for a study, one of its parameters",
+        "for a study, one of its parameters; with all: recipes=[A,B] (others as they are kept), seed=[0,1,2]",
     )
+    parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
     parser.add_argument("--list", action="store_true", help="say what there is")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     parser.add_argument("--force", action="store_true", help="do again what is already done")
@@ -99,30 +128,14 @@ def _list() -> int:
     return 0
 
 
-def _reproduce(recipe: Recipe, options: argparse.Namespace, directory: Path) -> Findings:
-    quick: bool = options.quick
-    if recipe.kind == "sizes":
-        return find_sizes(recipe, options.overrides, quick=quick)
-    if recipe.kind == "study":
-        parameters(recipe, options.overrides, quick=quick)
-        with reporting(recipe.name, "steps") as advance:
-            return run_study(recipe, options.overrides, quick=quick, advance=advance)
-    for figure in recipe.figures:
-        check_figure(figure, recipe.name)
-    for claim in recipe.claims:
-        check_claim(claim, recipe.name)
-    plan = make_plan(recipe, options.overrides, quick=quick)
-    with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
-        results = schedule.run(plan, directory / PLACE, force=options.force, advance=advance)
-    return assemble(plan, results)
-
-
 def _report(findings: Findings) -> None:
     """Print the table, and what the paper's observations came to; the reasons are in the report."""
     findings.table.show()
     counts = Counter(verdict.verdict for verdict in findings.rows)
     if counts:
         out().print("rows: " + ", ".join(f"{count} {word}" for word, count in counts.items()), soft_wrap=True)
+    for name, status, why in findings.absent if findings.recipe.name == all_recipes.NAME else []:
+        out().print(f"{status}: {name}: {why}", markup=False, soft_wrap=True)
     for verdict in findings.claims:
         out().print(f"{verdict.verdict}: {verdict.name}", markup=False, soft_wrap=True)
     for note in findings.notes:

@@ -21,7 +21,7 @@ MARGIN = 0.02
 KINDS = ("runs", "study", "sizes")
 _KEYS = {
     "title", "source", "shows", "kind", "rows", "quick", "repeats", "figure", "pairs", "claims", "overlap",
-    "study", "params", "printed", "notes", "margin",
+    "study", "params", "printed", "notes", "margin", "data", "settings",
 }  # fmt: skip
 _ROW_KEYS = {"name", "method", "panel", "overrides", "printed", "note", "for"}
 _NEEDED = {"runs": "rows", "sizes": "rows", "study": "study"}
@@ -77,12 +77,16 @@ class Recipe:
         See `pate_cli.reproduce.verdicts.claim_verdicts`.
     margin : float
         By how much an accuracy may be off the printed one and count as the same.
+    settings : dict
+        See `pate_cli.reproduce.settings`; empty for none.
     overlap : dict of str to str
         See `pate_cli.reproduce.overlap`; empty for none.
     study : str
         Module of `pate_cli.studies`.
     params : dict
         Of the study.
+    data : tuple of str
+        Datasets that the study reads.
     printed : dict
         What the paper prints that is not of a row: shown in the report as it stands.
     notes : tuple of str
@@ -100,9 +104,11 @@ class Recipe:
     pairs: tuple[tuple[str, str], ...] = ()
     claims: tuple[dict[str, Any], ...] = ()
     margin: float = MARGIN
+    settings: dict[str, Any] = field(default_factory=dict)
     overlap: dict[str, str] = field(default_factory=dict)
     study: str = ""
     params: dict[str, Any] = field(default_factory=dict)
+    data: tuple[str, ...] = ()
     printed: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -173,9 +179,11 @@ def read_recipe(directory: Path) -> Recipe:
         pairs=tuple((str(of), str(minus)) for of, minus in content.get("pairs") or []),
         claims=tuple(content.get("claims") or []),
         margin=float(margin),
+        settings=dict(content.get("settings") or {}),
         overlap=dict(content.get("overlap") or {}),
         study=str(content.get("study") or ""),
         params=dict(content.get("params") or {}),
+        data=tuple(map(str, content.get("data") or ())),
         printed=dict(content.get("printed") or {}),
         notes=tuple(" ".join(str(note).split()) for note in content.get("notes") or []),
     )
@@ -196,7 +204,10 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def _rows(given: Any, index: int, path: Path) -> list[RowSpec]:
-    """One row, or one for each combination of the values under `for`, put in where `{key}` stands."""
+    """One row, or one for each combination of the values under `for`, put in where `{key}` stands.
+
+    Where a key has names with overrides in place of values, those of the name come after the row's own.
+    """
     where = f"{path}: rows[{index}]"
     if not isinstance(given, Mapping) or (unknown := sorted(given.keys() - _ROW_KEYS)):
         got = repr(given) if not isinstance(given, Mapping) else unknown[0]
@@ -205,11 +216,18 @@ def _rows(given: Any, index: int, path: Path) -> list[RowSpec]:
     if not given.get("name") or not isinstance(overrides, list):
         raise InputError(f"{where}: needs a name and a list of overrides")
     loops = given.get("for") or {}
-    if not isinstance(loops, Mapping) or not all(isinstance(values, list) for values in loops.values()):
-        raise InputError(f"{where}: for: got {loops!r}; accepted: a list of values for each key")
+    if not isinstance(loops, Mapping) or not all(map(_is_loop, loops.values())):
+        accepted = "a list of values for each key, or names with the overrides each stands for"
+        raise InputError(f"{where}: for: got {loops!r}; accepted: {accepted}")
     rows = []
     for values in itertools.product(*(values for values in loops.values())):
         chosen = {key: _plain(value) for key, value in zip(loops, values, strict=True)}
+        named = [
+            loops[key][value]
+            for key, value in zip(loops, values, strict=True)
+            if isinstance(loops[key], dict)
+        ]
+        extra = [text for texts in named for text in texts]
 
         def fill(text: Any, chosen: Mapping[str, str] = chosen) -> str:
             return _FIELD.sub(lambda m: chosen.get(m.group(1), m.group(0)), str(text))
@@ -219,12 +237,18 @@ def _rows(given: Any, index: int, path: Path) -> list[RowSpec]:
                 name=fill(given["name"]),
                 method=fill(given.get("method") or ""),
                 panel=fill(given.get("panel") or ""),
-                overrides=tuple(map(fill, overrides)),
+                overrides=tuple(map(fill, [*overrides, *extra])),
                 printed=dict(given.get("printed") or {}),
                 note=" ".join(fill(given.get("note") or "").split()),
             )
         )
     return rows
+
+
+def _is_loop(values: Any) -> bool:
+    """Whether it is a list, or names with a list of overrides each."""
+    named = isinstance(values, dict) and all(isinstance(texts, list) for texts in values.values())
+    return named or isinstance(values, list)
 
 
 def _plain(value: Any) -> str:

@@ -37,7 +37,7 @@ def check_tracking() -> ModuleType:
         import mlflow
     except ImportError:
         raise InputError(
-            "tracking=mlflow: mlflow is not installed; pip install mlflow-skinny, or tracking=null"
+            "tracking=mlflow: mlflow is not installed; pip install mlflow-skinny; or tracking=null"
         ) from None
     found: ModuleType = mlflow
     return found

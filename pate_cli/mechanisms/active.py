@@ -26,8 +26,9 @@ __all__ = ["ExactlyActive", "Options", "label", "plan"]
 class Options:
     """Options of `mechanism=active`.
 
-    `cutoff` is of ``oracle=svt``; `mellowness` and `fill` are of ``hypotheses=half_spaces``, `constant`,
-    `theta`, `failure` and `best_error` of ``hypotheses=thresholds`` (see `Disagreement`).
+    `cutoff` is of ``oracle=svt``; `mellowness`, `fill` and `test` are of ``hypotheses=half_spaces``,
+    `constant`, `theta`, `failure` and `best_error` of ``hypotheses=thresholds`` (see `Disagreement`), `step`
+    of ``test=weighted`` (see `OnlineLearner`).
     """
 
     oracle: str = option("gaussian", OneOf(("gaussian", "svt")))
@@ -40,6 +41,8 @@ class Options:
     theta: float = option(2.0, Real(1, closed_below=True))
     failure: float = option(0.05, Real(0, 1, open_above=True))
     best_error: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
+    test: str = option("constrained", OneOf(("constrained", "weighted")))
+    step: float = option(5.0, Real(0))
 
 
 def label(options: Options) -> str:
@@ -74,6 +77,10 @@ def plan(options: Options, setting: Setting) -> Plan:
             f"half_spaces; thresholds on one feature and two classes, not {s.n_features} and {s.n_classes}"
         )
         raise ConfigError("mechanism.hypotheses", o.hypotheses, accepted)
+    weighted = o.test == "weighted"
+    if weighted and (exact or s.n_classes != 2):
+        accepted = "constrained; weighted with half_spaces and two classes"
+        raise ConfigError("mechanism.test", o.test, accepted)
     if options.oracle == "gaussian":
         labelling: LabellingPlan = plan_gaussian(s.eps, s.delta, s.budget, s.n_classes, options.calibration)
     else:
@@ -85,4 +92,4 @@ def plan(options: Options, setting: Setting) -> Plan:
         )
     if exact:
         return ExactlyActive(labelling, Disagreement(o.constant, o.theta, o.failure, o.best_error), s)
-    return LabelledByVotes(labelling, Active(o.mellowness, o.fill), s)
+    return LabelledByVotes(labelling, Active(o.mellowness, o.fill, o.step if weighted else None), s)

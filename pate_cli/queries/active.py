@@ -37,6 +37,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import expit
 
+from pate_cli.queries.online import OnlineLearner
 from pate_cli.queries.passive import collect
 from pate_cli.queries.strategy import Oracle
 from pate_cli.types import Answer, Answers, Ask, FloatArray, IntArray, PublicPoints
@@ -286,10 +287,13 @@ class Active:
         c0; larger asks about more points.
     fill : bool
         Whether what the learner leaves of the budget is asked of random points.
+    step : float or None
+        Of `OnlineLearner`, which is then the learner; None for `ActiveLearner`.
     """
 
     mellowness: float
     fill: bool
+    step: float | None = None
 
     def ask(
         self,
@@ -302,13 +306,17 @@ class Active:
         budget: int,
     ) -> Answers:
         """Ask; see `Strategy`."""
-        learner = ActiveLearner(points, n_classes, self.mellowness)
+        learner: ActiveLearner | OnlineLearner
+        if self.step is None:
+            learner = ActiveLearner(points, n_classes, self.mellowness)
+        else:
+            learner = OnlineLearner(points, self.mellowness, self.step)
         fill = rng if self.fill else None
         return ask_actively(learner, order, oracle.answer, budget, lambda: oracle.exhausted, fill)
 
 
 def ask_actively(
-    learner: ActiveLearner,
+    learner: ActiveLearner | OnlineLearner,
     order: IntArray,
     ask: Ask,
     budget: int,
@@ -319,7 +327,7 @@ def ask_actively(
 
     Parameters
     ----------
-    learner : ActiveLearner
+    learner : ActiveLearner or OnlineLearner
     order : ndarray of int64, shape (m,)
         The stream.
     ask : callable

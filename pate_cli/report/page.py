@@ -128,7 +128,12 @@ def page(findings: Findings, figures: Sequence[Drawn]) -> str:
     return document(recipe.title, parts)
 
 
-_HEADINGS = {"paired": "Paired differences", "rows": "The runs"}
+_HEADINGS = {
+    "paired": "Paired differences",
+    "ranks": "Ranks and win rates",
+    "rows": "The runs",
+    "settings": "Which setting gives which printed numbers",
+}
 
 
 def _figure(findings: Findings, drawn: Drawn, caption: str) -> str:

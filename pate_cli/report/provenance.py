@@ -9,6 +9,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -115,6 +116,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+@cache  # a sweep of hundreds of jobs asks for each
 def _version(distribution: str) -> str | None:
     from importlib import metadata
 

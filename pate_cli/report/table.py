@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.console import out
 from pate_cli.report.interval import Interval
+from pate_cli.report.latex import latex
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +43,8 @@ class Column:
         Heading on a terminal, where it may have several lines; empty for the same.
     folds : bool
         Whether its words may be broken in a narrow terminal.
+    prose : bool
+        Whether its cells are sentences: on the page they have several lines.
     """
 
     header: str
@@ -49,6 +53,7 @@ class Column:
     tags: bool = False
     short: str = ""
     folds: bool = False
+    prose: bool = False
 
     @property
     def full(self) -> str:
@@ -121,8 +126,6 @@ class Table:
 
     def to_latex(self) -> str:
         r"""Booktabs table that fits a page, ready for \input; see `pate_cli.report.latex`."""
-        from pate_cli.report.latex import latex
-
         return latex(self)
 
     def to_html(self) -> str:
@@ -151,7 +154,7 @@ class Table:
     def _html_row(self, cells: Sequence[str], kind: str) -> str:
         parts = []
         for column, cell in zip(self.columns, cells, strict=True):
-            number = ' class="number"' if column.numeric else ""
+            number = ' class="number"' if column.numeric else ' class="reason"' if column.prose else ""
             scope = ' scope="col"' if kind == "th" else ""
             text = tag(cell) if column.tags and kind == "td" and cell else html.escape(cell)
             parts.append(f"<{kind}{number}{scope}>{text}</{kind}>")
@@ -170,8 +173,6 @@ class Table:
         from rich.text import Text
 
         if console is None:
-            from pate_cli.console import out
-
             console = out()
         encoding, signs = console.encoding, _ASCII if console.options.ascii_only else {}
 

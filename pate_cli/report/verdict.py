@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, get_args
 from pate_cli.report.interval import LEVEL, Interval, simultaneous
 
 __all__ = ["FEWEST", "VERDICTS", "Verdict", "VerdictWord"]
-__all__ += ["CLAIMS_RULE", "at_least", "combined", "compare", "rule", "unjudged"]
+__all__ += ["CLAIMS_RULE", "above", "at_least", "close", "combined", "compare", "rule", "unjudged"]
 
 VerdictWord: TypeAlias = Literal[
     "reproduces",
@@ -48,15 +48,32 @@ class Verdict:
         One of `VERDICTS`.
     reason : str
         Our number beside theirs, or why there is none.
+    gap : Interval or None
+        What was judged, at the level it was judged at: ours less what is claimed. None where several cases
+        are judged together, and where no interval is needed.
+    margin : float or None
+        By how much it may be off; None where nothing may.
     """
 
     name: str
     verdict: VerdictWord
     reason: str
+    gap: Interval | None = None
+    margin: float | None = None
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict {self.verdict!r} is none of {', '.join(VERDICTS)}")
+
+
+def close(name: str, gap: Interval, margin: float, reason: str, rows: int = 1) -> Verdict:
+    """Judge one difference that is claimed to be none, as `compare` does, and keep it."""
+    return Verdict(name, compare(gap, margin, rows), reason, gap.at(simultaneous(rows)), margin)
+
+
+def above(name: str, gap: Interval, reason: str, margin: float = 0.0, rows: int = 1) -> Verdict:
+    """Judge one difference that is claimed to be above minus a margin, as `at_least` does, and keep it."""
+    return Verdict(name, at_least(gap, margin, rows), reason, gap.at(simultaneous(rows)), margin)
 
 
 def compare(gap: Interval, margin: float, rows: int = 1) -> VerdictWord:

@@ -17,6 +17,7 @@ from pate_cli.report.verdict import CLAIMS_RULE, Verdict, rule, unjudged
 from pate_cli.reproduce import overlap
 from pate_cli.reproduce.figures import overlap_figure, run_figures
 from pate_cli.reproduce.rows import DoneRow, Pair, done_rows, pairs
+from pate_cli.reproduce.settings import interval_verdict, settings_table, settings_verdict
 from pate_cli.reproduce.verdicts import (
     claim_verdicts,
     digits_of,
@@ -51,13 +52,19 @@ def assemble(plan: Plan, results: Results) -> Findings:
     recipe = plan.recipe
     rows = done_rows(plan, results)
     instead = _shown(recipe.quick) if plan.quick else []
+    more: dict[str, Table] = {}
     verdicts = row_verdicts(rows, recipe.margin, instead=instead, typed=plan.typed)
     claims = claim_verdicts(recipe.claims, rows)
+    if recipe.settings:
+        more["settings"] = settings_table(rows, verdicts, recipe.claims, recipe.settings)
+        # of single settings, and there are many: the table has them
+        claims = [settings_verdict(rows, verdicts, recipe.settings, recipe.margin)]
+        claims += filter(None, [interval_verdict(rows, recipe.settings["splits"])])
     if plan.quick:
         claims = [unjudged(claim, "quick run") for claim in claims]
     elif (ex_post := eps_ex_post_verdict(rows)) is not None:
         claims.insert(0, ex_post)
-    main, more = _table(rows, verdicts, recipe.margin), {}
+    main = _table(rows, verdicts, recipe.margin)
     drawn: dict[str, Callable[[], Figure]] = run_figures(recipe.figures, rows)
     if recipe.overlap:
         asked, paid = recipe.overlap["asked"], recipe.overlap["paid"]

@@ -19,7 +19,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.report.figures import new_figure
 from pate_cli.report.findings import Findings
 from pate_cli.report.table import Column, Table
-from pate_cli.report.verdict import Verdict
+from pate_cli.report.verdict import Verdict, unjudged
 from pate_cli.reproduce.assemble import sources
 
 __all__ = ["find_sizes"]
@@ -72,7 +72,8 @@ def find_sizes(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Findings
         if status != "counted":
             notes.append(f"{name}: {status}")
             reason += " (by its published sizes: the file is not here)"
-        verdicts.append(Verdict(name, "differs" if wrong else "reproduces", reason))
+        verdict = Verdict(name, "differs" if wrong else "reproduces", reason)
+        verdicts.append(unjudged(verdict, "quick run") if quick else verdict)
     only = [f"dataset=[{','.join(asked)}]"] if asked else []
     return Findings(
         recipe=recipe,

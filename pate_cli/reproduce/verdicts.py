@@ -49,8 +49,9 @@ def row_verdicts(
     verdicts = {}
     for row in printed:
         word, reason = _row(row, margin, len(printed), instead)
-        name = row.planned.spec.name
-        verdicts[name] = Verdict(name, word, reason + but * bool(row.units))
+        name, gap = row.planned.spec.name, row.difference
+        wide = gap and gap.at(simultaneous(len(printed)))
+        verdicts[name] = Verdict(name, word, reason + but * bool(row.units), wide, margin)
     return verdicts
 
 
@@ -165,7 +166,8 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
         for word, text in said.items()
         if (those := [case.text for case, found in zip(cases, words, strict=True) if found == word])
     ]
-    return Verdict(name, combined(words, most=claim.get("need") == "most"), ". ".join(parts))
+    word = combined(words, most=claim.get("need") == "most")
+    return Verdict(name, word, ". ".join(parts), margin=margin)
 
 
 def _greater(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:

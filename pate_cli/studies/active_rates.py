@@ -34,7 +34,7 @@ from pate_cli.privacy.noise import SeededNoise
 from pate_cli.queries.disagreement import Disagreement
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import Verdict, at_least, compare
+from pate_cli.report.verdict import Verdict, above, close
 from pate_cli.studies import Progress, StudyResult, thresholds, tnc_curves
 from pate_cli.studies.thresholds import Family
 from pate_cli.studies.tnc_curves import SLACK, Curve
@@ -193,10 +193,11 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
     table = pd.DataFrame([tnc_curves.row(curve) for curve in curves])
     verdicts = [tnc_curves.verdict(c, len(curves)) for c in curves]
     verdicts += [
-        Verdict(
+        above(
             f"Remark 23 and section 4.3: {name}",
-            at_least(gap, rows=len(better)),
+            gap,
             f"Dis at n = {p['n'][-1]:,}: {means}; {math.exp(gap.mean):.3g} times",
+            rows=len(better),
         )
         for name, gap, means in better
     ]
@@ -273,10 +274,12 @@ def _control(p: dict[str, Any]) -> list[Verdict]:
             asked.append(answers.n_asked)
         gap = Interval(*mean_ci(np.array(found)), len(found))
         made.append(
-            Verdict(
+            close(
                 f"control: without noise Dis is 1/(2 (m + 1)) in the mean, m = {m:,}",
-                compare(gap, _CLOSE, len(p["control"])),
+                gap,
+                _CLOSE,
                 f"{1 + gap.mean:.4f} ± {gap.half_width:.4f} times that; labels asked: {np.mean(asked):.1f}",
+                len(p["control"]),
             )
         )
     return made

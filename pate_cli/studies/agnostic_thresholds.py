@@ -25,7 +25,7 @@ from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.protocol import Plan
 from pate_cli.report.figures import STYLES, band, new_figure
-from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.report.interval import Interval, mean_ci, simultaneous
 from pate_cli.report.verdict import at_least, combined, compare
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies import agnostic_methods as methods
@@ -285,16 +285,18 @@ def _eps_verdicts(rows: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
         n = int(some["repeats"].min())
         told = f"ratio {ratio:.2f} ± {half:.2f} at n = {last['n']:,}"
         if name == "AgPrivCl":
-            word = compare(Interval(math.log(ratio / apart), half / ratio, n), math.log(2), tests)
+            gap, margin = Interval(math.log(ratio / apart), half / ratio, n), math.log(2)
+            word = compare(gap, margin, tests)
             told += f"; 1/eps in the place of 1/n gives {apart:.1f}, and a factor of 2 is accepted"
         else:
             slope = fit_slope(some["n"], some["over largest eps"], some["its ci95"], n)
-            near = compare(Interval(math.log(ratio), half / ratio, n), math.log(_NEAR), tests)
+            gap, margin = Interval(math.log(ratio), half / ratio, n), math.log(_NEAR)
+            near = compare(gap, margin, tests)
             word = near if near == "reproduces" else at_least(-slope, rows=tests)
             told += f" ({first['over largest eps']:.1f} ± {first['its ci95']:.1f} at n = {first['n']:,}), "
             told += f"as n^{slope.text(2)}; "
             told += f"1/eps in the place of 1/n would be {apart:.1f}"
-        verdicts.append(Verdict(claim, word, told))
+        verdicts.append(Verdict(claim, word, told, gap.at(simultaneous(tests)), margin))
     return verdicts
 
 

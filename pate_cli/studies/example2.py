@@ -108,6 +108,7 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
             f"K = {worst['teachers']:.0f}, xi = {worst['edge']:g}: {worst['vote, exact']:.4g} of "
             f"{worst['vote, bound']:.4g}; the simulation is within {AGREES:g} "
             f"of the exact in {words.count('reproduces')}",
+            margin=AGREES,
         )
     ]
     for edge in table["edge"].unique():

@@ -144,6 +144,7 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
             combined(words),
             f"simulated {simulated:.4f} +- {half:.4f} against exact {exact:.4f} at the largest K; "
             f"{words.count('reproduces')} of {len(table)} rows agree to {AGREES:g}",
+            margin=AGREES,
         ),
         Verdict(
             "more records do not help",

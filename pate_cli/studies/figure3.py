@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from pate_cli.checks import Whole, read
 from pate_cli.report.figures import new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import at_least
+from pate_cli.report.verdict import above
 from pate_cli.studies import Progress, StudyResult, Verdict, adult
 from pate_cli.studies.adult import Margins
 from pate_cli.types import FloatArray
@@ -104,23 +104,26 @@ def _verdicts(numbers: dict[str, Interval]) -> list[Verdict]:
         numbers[name] for name in ("high", "vote is h*, given high", "very high and not h*")
     )
     return [
-        Verdict(
+        above(
             "the teachers agree on the large majority of queries",
-            at_least(high.less(0.75), rows=3),
+            high.less(0.75),
             f"at least two thirds of them agree on {_say(numbers['high'])} of the queries, all of them on "
             f"{_say(numbers['unanimous'])}; mean margin {numbers['mean margin'].mean:.3f} of at most 0.5",
+            rows=3,
         ),
-        Verdict(
+        above(
             "when they agree, they agree on h* in most cases",
-            at_least(given.less(0.9), rows=3),
+            given.less(0.9),
             f"where they do, the vote is h*'s on {_say(numbers['vote is h*, given high'])} of the queries; "
             f"of all queries on {_say(numbers['vote is h*'])}",
+            rows=3,
         ),
-        Verdict(
+        above(
             "only very rarely do they agree on another answer than h*'s with high margin",
-            at_least(-wrong.less(0.02), rows=3),
+            -wrong.less(0.02),
             f"margin at least 1/6 against h*: {_say(numbers['high and not h*'])} of the queries; "
             f"at least 0.4: {_say(wrong)}",
+            rows=3,
         ),
         Verdict(
             "the margin against h*, |q - 1/2|, shows agreement with h*",

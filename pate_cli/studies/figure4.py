@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from pate_cli.checks import Whole, read
 from pate_cli.report.figures import new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import at_least
+from pate_cli.report.verdict import above
 from pate_cli.studies import Progress, StudyResult, Verdict, adult
 from pate_cli.studies.adult import Margins
 from pate_cli.types import FloatArray
@@ -115,26 +115,30 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     line, control = "running sums, R^2", "running sums, R^2, shuffled"
     r, vote = "Pearson, |p - 1/2| and 1/2 - q", "vote is h*"
     return [
-        Verdict(
+        above(
             "running sums over 200 queries: a nearly perfect line",
-            at_least(found[line].less(0.99), rows=4),
+            found[line].less(0.99),
             f"R^2 {say(line)}, last ratio {say('running sums, last ratio')}",
+            rows=4,
         ),
-        Verdict(
+        above(
             "that line indicates high correlation",
-            at_least(-found[control].less(0.99), rows=4),
+            -found[control].less(0.99),
             f"with one of the two margins shuffled among the queries, R^2 is {say(control)}",
+            rows=4,
         ),
-        Verdict(
+        above(
             "the margins are highly correlated",
-            at_least(found[r].less(0.9), rows=4),
+            found[r].less(0.9),
             f"Pearson {say(r)}, Spearman {say('Spearman, |p - 1/2| and 1/2 - q')} with the sign kept; "
             f"without it {say('Pearson, |p - 1/2| and |q - 1/2|')}, an identity",
+            rows=4,
         ),
-        Verdict(
+        above(
             "the vote tends to agree with h*",
-            at_least(found[vote].less(0.9), rows=4),
+            found[vote].less(0.9),
             f"on {say(vote)} of the queries",
+            rows=4,
         ),
     ]
 

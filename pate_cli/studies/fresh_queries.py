@@ -33,7 +33,7 @@ from pate_cli.mechanisms.agnostic.private_prediction import PredictionPlan
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import Verdict, compare
+from pate_cli.report.verdict import Verdict, close
 from pate_cli.studies import Progress, StudyResult, thresholds
 from pate_cli.studies.agnostic_methods import Sizes
 from pate_cli.studies.statistics import fit_slope, slope_weights
@@ -233,10 +233,12 @@ def _verdicts(
         some = table[(table["tau"] == fast) & (table["eps"] == eps)]
         slope = fit_slope(some["n"], some["excess"], some["ci95"], int(some["repeats"].min()))
         made.append(
-            Verdict(
+            close(
                 f"Theorem 4.2: excess error is as 1/n, tau = {fast:g}, eps = {eps:g}",
-                compare(slope.less(-1.0), _SLACK, len(p["eps"])),
+                slope.less(-1.0),
+                _SLACK,
                 f"slope {slope.mean:.3f} ± {slope.half_width:.3f} from n = {p['n'][0]:,} to {p['n'][-1]:,}",
+                len(p["eps"]),
             )
         )
     last = table[(table["tau"] == fast) & (table["n"] == p["n"][-1])]
@@ -244,9 +246,10 @@ def _verdicts(
     weights = slope_weights(last["eps"], last["excess"], last["ci95"])
     known = -float(weights @ np.log(last["relabelled"]))
     made.append(
-        Verdict(
+        close(
             f"Theorem 4.2: and as 1/eps, tau = {fast:g}, n = {p['n'][-1]:,}",
-            compare(slope.less(known), _SLACK),
+            slope.less(known),
+            _SLACK,
             f"slope {slope.mean:.3f} ± {slope.half_width:.3f} from eps = {p['eps'][0]:g} to {p['eps'][-1]:g},"
             f" predicted {known:.3f} in range, with the |T| in use, -1 where eps is small",
         )
@@ -257,11 +260,13 @@ def _verdicts(
         plain = float(each[:, 3].mean())
         gap = Interval(mean / plain, None if half is None else half / plain, len(each))
         made.append(
-            Verdict(
+            close(
                 f"Theorem 4.2: no 1/eps in the second term, tau = {slow:g}, eps = {eps:g}",
-                compare(gap, _SAME, len(p["eps"])),
+                gap,
+                _SAME,
                 f"answers differ from h* {1 + gap.mean:.3f} ± {gap.half_width:.3f} times as often as without "
                 f"privacy, {plain:.4f}, at n = {p['n'][-1]:,}",
+                len(p["eps"]),
             )
         )
     made.append(
@@ -290,10 +295,12 @@ def _control(p: dict[str, Any]) -> list[Verdict]:
         exact = exact_error(size, plan.teachers, plan.vote_eps)
         gap = Interval(*mean_ci(np.array(each) / exact - 1), len(each))
         made.append(
-            Verdict(
+            close(
                 f"control: error of an answer by {plan.teachers} teachers of {size} clean records is exact",
-                compare(gap, _SLACK, len(p["control"])),
+                gap,
+                _SLACK,
                 f"{1 + gap.mean:.4f} ± {gap.half_width:.4f} times {exact:.5g}",
+                len(p["control"]),
             )
         )
     return made

@@ -44,7 +44,7 @@ from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import at_least, combined, compare
+from pate_cli.report.verdict import above, close, combined, compare
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies.agnostic_methods import Sizes, enough_teachers
 from pate_cli.studies.statistics import AGREES
@@ -280,6 +280,7 @@ def _verdict_of_control(control: list[Row]) -> Verdict:
         combined(words),
         f"furthest at m = {worst['m']:,}: simulated less exact {worst['gap'].mean:+.5f} ± "
         f"{worst['gap'].half_width:.5f}, exact {worst['exact']:.5f}; {len(control)} cases",
+        margin=AGREES,
     )
 
 
@@ -324,11 +325,13 @@ def _slopes(found: _Found) -> list[Verdict]:
         theorem = "BTT18 Theorem 3.4" if gamma == 0 else "BTT18 Theorem 3.5"
         theorem = {"AgPrivCl": "NB20 Theorem 7", "composition": "BTT18 section 3"}.get(name, theorem)
         made.append(
-            Verdict(
+            close(
                 f"{theorem}: records against m, {name}, gamma = {gamma:g}",
-                compare(slope.less(known), SLACK, len(each)),
+                slope.less(known),
+                SLACK,
                 f"slope {slope.mean:.3f} ± {slope.half_width:.3f}, predicted {known:.3f} in range,"
                 f" 0.5 without logarithms, at alpha = {p['alphas'][-1]:g}",
+                len(each),
             )
         )
     return made
@@ -353,11 +356,13 @@ def _savings(found: _Found) -> list[Verdict]:
             slope = Interval(*mean_ci(_slope(inverse, savings)), len(savings))
             what = "1/alpha" if gamma == 0 else "1/(3 gamma + alpha)"
             made.append(
-                Verdict(
+                close(
                     f"BTT18 section 1: times as many queries as composition, against {what}, {at}",
-                    compare(slope.less(known), 2 * SLACK, len(p["gammas"])),
+                    slope.less(known),
+                    2 * SLACK,
                     f"slope {slope.mean:.3f} ± {slope.half_width:.3f}, predicted {known:.3f} in range,"
                     " 1 without logarithms",
+                    len(p["gammas"]),
                 )
             )
         if gamma == 0:
@@ -370,7 +375,7 @@ def _savings(found: _Found) -> list[Verdict]:
             gap = found.logs["sparse vector", cases[0]] - found.logs["AgPrivCl", cases[0]]
             says = f"the sparse vector needs {math.exp(gap.mean()):.3g} times as many at m = {p['m'][-1]:,}"
             says += f"; it answers this many times the queries of composition: {factors}"
-        made.append(Verdict(claim, at_least(Interval(*mean_ci(gap), len(gap)), rows=len(each)), says))
+        made.append(above(claim, Interval(*mean_ci(gap), len(gap)), says, rows=len(each)))
     return made
 
 

@@ -27,7 +27,7 @@ from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.learners.sgd import SgdLogistic, change_of_prediction, largest_step
 from pate_cli.report.figures import STYLES, new_figure
 from pate_cli.report.interval import mean_ci
-from pate_cli.report.verdict import at_least, combined, compare
+from pate_cli.report.verdict import above, at_least, combined, compare
 from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies.statistics import fit_slope, judged
 from pate_cli.types import FloatArray, IntArray
@@ -183,6 +183,7 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
             "one pass without a permutation is as stable on average as with one (Theorem 2)",
             combined(within),
             f"mean squares agree to {_ALIKE:.0%} in {within.count('reproduces')} of {len(given)} pairs",
+            margin=_ALIKE,
         )
     )
     rates = given["rate"].unique().tolist()
@@ -191,10 +192,12 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
         slope = fit_slope(part["n"], part["mean square"], part["ci95"], int(part["repeats"].iloc[0]))
         low, high = slope.low / 2, slope.high / 2
         verdicts.append(
-            Verdict(
+            above(
                 f"gamma falls at least as fast as the step, n^-{rate:g}, to {_SLACK:g} (one pass)",
-                at_least(-slope.less(-2 * rate), 2 * _SLACK, len(rates)),
+                -slope.less(-2 * rate),
                 f"exponent {slope.mean / 2:.3f} [{low:.3f}, {high:.3f}] against {-rate:g}",
+                2 * _SLACK,
+                len(rates),
             )
         )
     return verdicts

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pate_cli.report.interval import Interval
-from pate_cli.report.verdict import Verdict, compare
+from pate_cli.report.verdict import Verdict, close
 from pate_cli.studies.statistics import fit_slope, slope_weights
 from pate_cli.types import FloatArray
 
@@ -122,7 +122,7 @@ def verdict(curve: Curve, rows: int) -> Verdict:
         f"{curve.asymptotic:.3f} without logarithms ({judge(slope, curve.asymptotic)})"
     )
     name = f"{curve.claim}: {curve.quantity}, {curve.learner}, tau = {curve.tau:g}"
-    word = compare(slope.less(predicted), SLACK, rows)
-    if word == "differs (below)" and (sharp := judge(slope, curve.sharp)) != "faster":
+    made = close(name, slope.less(predicted), SLACK, says, rows)
+    if made.verdict == "differs (below)" and (sharp := judge(slope, curve.sharp)) != "faster":
         says += f"; the bound is not tight: the family's own exponent is {curve.sharp:.3f} ({sharp})"
-    return Verdict(name, word, says)
+    return replace(made, reason=says)

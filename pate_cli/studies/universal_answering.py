@@ -203,6 +203,7 @@ def _verdicts(table: pd.DataFrame, first: int) -> list[Verdict]:
             combined(held),
             f"wrong or unanswered {last['after']:.4f} after and {last['first m_o']:.4f} before, "
             f"at m = {last['m']:,}",
+            margin=AGREES,
         ),
         Verdict(
             "Universal's private sample does not grow with m beyond m_o (Theorem 11)",

@@ -1,12 +1,22 @@
-"""docs/statements.md, where each numbered statement of the papers is: ``python tests/docs/numbered.py``.
+"""docs/statements.md and the last table of docs/constructions.md: ``python tests/docs/numbered.py``.
 
-Made of what is there: the papers named by docs/constructions.md and by each recipe's `source`, and the
-statements of `pate plan --theory`. So it goes wrong only where these do.
+Made of what is there: the papers named by docs/constructions.md and by each recipe's `source`, the
+statements of `pate plan --theory`, and docs/verdicts.csv, what the recipes came to. So it goes wrong only
+where these do.
+With a directory of `pate reproduce all` (outputs/reproduce), docs/verdicts.csv is first made anew of the
+recipes that are kept there; each has a hash of its recipe and its study, which a test compares.
 """
 
 from __future__ import annotations
 
+import ast
+import csv
+import functools
+import hashlib
+import json
 import re
+import sys
+from collections import Counter
 from pathlib import Path
 
 import yaml
@@ -15,6 +25,9 @@ from pate_cli.theory import STATEMENTS, TheoryProblem
 
 REPO = Path(__file__).resolve().parents[2]
 PAGE = REPO / "docs" / "statements.md"
+VERDICTS = REPO / "docs" / "verdicts.csv"
+CONSTRUCTIONS = REPO / "docs" / "constructions.md"
+COLUMNS = ("recipe", "of", "claim", "verdict", "ours_less_claimed", "half_width", "margin")
 PAPERS = ("BTT18", "BTT18 long", "NB20", "LZCW21", "LWY25")
 KINDS = ("Algorithm", "Definition", "Theorem", "Lemma", "Claim", "Corollary", "Proposition", "Remark")
 KINDS += ("Table", "Figure", "Example")
@@ -32,6 +45,33 @@ number, the interval and the verdict. LZCW21's lemmas on learning in general (35
 <!-- tested: tests/docs/test_statements_page.py -->
 | statement | implemented | evaluated | measured |
 |---|---|---|---|
+"""
+
+
+STEPS = {  # numbered in the papers, with no configuration, evaluation or recipe that says their number
+    "BTT18": "Theorem 2.4, Theorem 2.5, Theorem 3.1",
+    "BTT18 long": "Theorem 3.2, Theorem 3.5, Theorem 5.14, Lemma 2.6, Lemma 3.3, Lemma 3.4, Lemma 3.7, "
+    "Lemma 3.8, Lemma 4.2, Lemma 5.13, Corollary 5.10, Definition 5.5, Definition 5.9, Definition 5.11, "
+    "Definition 5.12",
+    "NB20": "Algorithm 1, Algorithm 5, Algorithm 6, Lemma 6",
+    "LZCW21": "Algorithm 7, Theorem 2, Proposition 18, Lemma 3, Lemma 4, Lemma 9, Lemma 14, Lemma 15, "
+    "Lemma 33, Remark 6, Remark 11, Remark 12, Remark 16, Remark 21, Remark 24, Remark 29, Table 2, "
+    "Definition 17",
+    "LWY25": "Theorem 1.1, Theorem 1.2, Lemma 2.5, Lemma 2.6, Lemma 2.9, Lemma 2.12, Lemma 2.13, Lemma 3.3",
+}
+
+LAST = """## Every numbered statement, and what became of it
+
+Each algorithm, theorem with a bound, table, figure and example of the papers. How: a construction above,
+*theory* for `pate plan --theory`, a recipe of `pate reproduce`; *no number here*: a step of a proof, or
+neither implemented, evaluated nor measured. The verdicts are those of the recipe's claims that name the
+statement, or of all of them where none does, as [verdicts.csv](verdicts.csv) has them; *not run* is said of a
+recipe that was not run to its end since it, or its study, was last edited.
+`python tests/docs/numbered.py outputs/reproduce` writes this after `pate reproduce all`; a test compares.
+
+<!-- tested: tests/docs/test_statements_page.py -->
+| statement | how | verdict |
+|---|---|---|
 """
 
 
@@ -63,6 +103,8 @@ def constructions() -> dict[str, list[str]]:
     """Names of constructions, by the statements they are."""
     found: dict[str, list[str]] = {}
     for line in (REPO / "docs" / "constructions.md").read_text(encoding="utf-8").splitlines():
+        if line == LAST.partition("\n")[0]:
+            break
         if line.startswith("| ") and not line.startswith("| construction"):
             name, papers = (cell.strip() for cell in line.strip("|").split("|")[:2])
             for statement in cited(papers):
@@ -70,6 +112,7 @@ def constructions() -> dict[str, list[str]]:
     return found
 
 
+@functools.cache
 def recipes() -> dict[str, list[str]]:
     """Names of recipes, by the statements they measure."""
     found: dict[str, list[str]] = {}
@@ -89,6 +132,79 @@ def evaluated() -> dict[str, str]:
     return found
 
 
+def fingerprint(name: str) -> str:
+    """Hash a recipe and the code of its study, comments aside (12 hex digits)."""
+    text = (REPO / "experiments" / name / "recipe.yaml").read_text(encoding="utf-8")
+    study = re.search(r"^study: *(\S+)", text, re.M)
+    if study:
+        path = REPO / "pate_cli" / "studies" / f"{study[1].replace('-', '_')}.py"
+        text += ast.dump(ast.parse(path.read_text(encoding="utf-8")))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def kept_verdicts() -> dict[str, list[tuple[str, str]]]:
+    """Claims and words by recipe, of those whose recipe and study are as they were."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for row in csv.DictReader(VERDICTS.read_text(encoding="utf-8").splitlines()):
+        if (REPO / "experiments" / row["recipe"]).is_dir() and row["of"] == fingerprint(row["recipe"]):
+            found.setdefault(row["recipe"], []).append((row["claim"], row["verdict"]))
+    return found
+
+
+def take(directory: Path) -> None:
+    """Make docs/verdicts.csv anew of the recipes kept in a directory, and of the others as it has them."""
+    rows = []
+    if VERDICTS.exists():
+        rows = list(csv.DictReader(VERDICTS.read_text(encoding="utf-8").splitlines()))
+    for path in sorted((REPO / "experiments").glob("*/recipe.yaml")):
+        name, kept = path.parent.name, directory / path.parent.name / "claims.json"
+        if not kept.is_file():
+            continue
+        rows = [row for row in rows if row["recipe"] != name]
+        for one in json.loads(kept.read_bytes())["outcome"]["verdicts"]:
+            gap = one["gap"] or {"mean": "", "half_width": ""}
+            values = (name, fingerprint(name), one["name"], one["verdict"], gap["mean"], gap["half_width"])
+            rows.append(dict(zip(COLUMNS, (*values, one["margin"]), strict=True)))
+    with VERDICTS.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=lambda row: row["recipe"]))
+
+
+def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, str]]]) -> str:
+    """Say what recipes came to, of a statement."""
+    kind_and_number = " ".join(statement.rsplit(" ", 2)[1:])
+    parts = []
+    for name in dict.fromkeys(names):
+        if name not in verdicts:
+            parts.append(f"`{name}`: not run")
+            continue
+        said = re.compile(rf"\b{re.escape(kind_and_number)}\b(?!\.\d)".replace("Theorem", "(?:Theorem|Thm)"))
+        own = [word for claim, word in verdicts[name] if said.search(claim)]
+        counts = Counter(own or [word for _, word in verdicts[name]])
+        parts.append(f"`{name}`: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
+    return "; ".join(parts)
+
+
+def last_table() -> str:
+    """Write the last part of docs/constructions.md."""
+    made, measured, theory, verdicts = constructions(), recipes(), evaluated(), kept_verdicts()
+    steps = [f"{paper} {one}" for paper, text in STEPS.items() for one in text.split(", ")]
+    lines = []
+    for statement in sorted({*made, *measured, *theory, *steps}, key=_order):
+        how = [*dict.fromkeys(made.get(statement, [])), *["theory"] * (statement in theory)]
+        how += [f"`{name}`" for name in dict.fromkeys(measured.get(statement, []))]
+        verdict = told(statement, measured.get(statement, []), verdicts)
+        lines.append(f"| {statement} | {'; '.join(how) or 'no number here'} | {verdict} |\n")
+    return LAST + "".join(lines)
+
+
+def constructions_page() -> str:
+    """Write docs/constructions.md: what it says by hand, then the table."""
+    text = CONSTRUCTIONS.read_text(encoding="utf-8")
+    return text.partition(LAST.partition("\n")[0])[0].rstrip("\n") + "\n\n" + last_table()
+
+
 def render() -> str:
     """Write the page."""
     made, measured, theory = constructions(), recipes(), evaluated()
@@ -101,4 +217,7 @@ def render() -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        take(Path(sys.argv[1]))
     PAGE.write_text(render(), encoding="utf-8")
+    CONSTRUCTIONS.write_text(constructions_page(), encoding="utf-8")

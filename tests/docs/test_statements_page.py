@@ -1,13 +1,32 @@
-"""docs/statements.md is what the recipes, the constructions and the theory say."""
+"""docs/statements.md and docs/constructions.md are what the recipes, the constructions and the theory say."""
 
 from __future__ import annotations
 
+import json
+
+import numbered
 import pytest
 from numbered import PAGE, cited, constructions, evaluated, recipes, render
 
 
 def test_the_page_is_up_to_date():
     assert PAGE.read_text(encoding="utf-8") == render(), "python tests/docs/numbered.py writes it"
+
+
+def test_the_verdicts_are_those_of_the_recipes_as_they_are(tmp_path, monkeypatch):
+    page = numbered.CONSTRUCTIONS.read_text(encoding="utf-8")
+    assert page == numbered.constructions_page(), "python tests/docs/numbered.py writes it"
+    assert sum(len(found) for found in numbered.kept_verdicts().values()) > 30
+
+    # a recipe that was edited has no verdict left, and one that was run again has its new one
+    monkeypatch.setattr(numbered, "VERDICTS", tmp_path / "verdicts.csv")
+    claim = {"name": "Table 3", "verdict": "undecided", "gap": None, "margin": None}
+    (tmp_path / "table3").mkdir()
+    (tmp_path / "table3" / "claims.json").write_text(json.dumps({"outcome": {"verdicts": [claim]}}))
+    numbered.take(tmp_path)
+    assert "| LZCW21 Table 3 | `table3` | `table3`: 1 undecided |" in numbered.last_table()
+    monkeypatch.setattr(numbered, "fingerprint", lambda name: "edited")
+    assert "| LZCW21 Table 3 | `table3` | `table3`: not run |" in numbered.last_table()
 
 
 @pytest.mark.parametrize(
@@ -34,4 +53,5 @@ def test_nothing_is_left_out():
     assert {"LZCW21 Theorem 22", "LWY25 Theorem 4.2", "BTT18 Theorem 3.4", "LZCW21 Figure 1"} <= set(
         recipes()
     )
-    assert all(name in render() for names in recipes().values() for name in names)
+    page = render()
+    assert all(name in page for names in recipes().values() for name in names)

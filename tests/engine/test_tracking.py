@@ -76,7 +76,7 @@ def test_without_mlflow_it_is_one_line_before_anything_is_done(tmp_path, monkeyp
     monkeypatch.setitem(sys.modules, "mlflow", None)
     assert main([*RUN, "tracking=mlflow", "hydra.run.dir=out"]) == 2
     assert capsys.readouterr().err == (
-        "pate: tracking=mlflow: mlflow is not installed; pip install mlflow-skinny, or tracking=null\n"
+        "pate: tracking=mlflow: mlflow is not installed; pip install mlflow-skinny; or tracking=null\n"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -13,6 +13,12 @@ the two relabelled sets differ in one record whichever extension was drawn, so w
 (eps, delta) apart. Weighing with P and then using the ratio,
 ``sum_c P(c) (e^eps Q'(c) + delta) <= (1 + e^(relabel_eps/2))^2 e^eps P'(O) + delta``: delta does not
 grow. (NB20 Lemma 5 has ``eps + 3`` and ``4 e delta`` at relabel_eps = 1, where this is eps + 1.948, delta.)
+**No proof can give less**: thresholds, M copies of (0, 1), and record 1 either (1, 0) or (-1, 1). On one
+side the labeling 0 of the copies has two extensions, of weight ``e^(-M relabel_eps/2)`` times 1 and times
+``e^(-relabel_eps/2)``, and on the other side one, with that factor; with the labeling 1 it is the other way
+round, and as M grows it has nearly all of the weight. So the ratio of P(0) goes to
+``(1 + e^(relabel_eps/2))^2``, and an algorithm after it that tells the labeling and the place of record 1
+(``e^(-eps)`` less likely for each record that is another) adds its eps. The tests have it to 1e-4.
 
 *Resampling with replacement* (`resampled`). n' draws from n' records; the copies of one record are
 dealt to one teacher, and which record goes where depends on the draws alone. So whatever was drawn,
@@ -34,7 +40,10 @@ without 1, as in the paper. A share s of the second and 1 - s of the first gives
 ``e^eps = e^eps_in + r/(1-r) s e^eps_in B`` on the indices without 1 and ``(1 - s) B`` on those with 1; making
 both equal, ``e^eps = e^eps_in (1 - r + r B)/(1 - r + r e^eps_in)``, and delta = r delta_A. It needs
 ``e^eps_in <= B``. The paper (Lemma 3.1) takes s = 1, ``e^eps_in B <= 4 e^2`` (for eps_in <= r and
-eps_A = 1) and 4 e delta_A: `lwy25_transformed`.
+eps_A = 1) and 4 e delta_A: `lwy25_transformed`. This one may not be tight: the same copies lose 1.11 where it
+says 2.18 (n = 30, t = 9, eps_in = .3, eps_A = 1), the most that was found. What it gives away is that each
+record i of J may double the weight as record 1 does; in a class of VC dimension d the dichotomies of J have
+at most d such records each on average. No proof of less is known to us, so none is used.
 
 References
 ----------

@@ -214,3 +214,61 @@ def test_transformation_against_exact_laws(t, eps_in, inner_eps, inner):
         assert worst <= math.log(math.exp(eps_in) + t / (n - t) * 4 * math.e**2)
     if inner is tells and inner_eps == 3.0:  # sampling the inner learner is not all that costs
         assert worst > acc.sampled(inner_eps, 0.0, t / n)[0] + 0.5
+
+
+# --- how tight the two bounds are: copies of one point, and a lone record to one side of it or the other
+
+FAR = 9.0
+
+
+def told(xs, labels, inner_eps):
+    """Probability of one answer, e^inner_eps less for each record that is another: (inner_eps, 0)-DP."""
+    apart = np.count_nonzero((xs == 0) & (labels == 1)) + (1.0 not in xs)
+    return 0.5 * math.exp(-inner_eps * apart)
+
+
+def relabelled_copies(copies, relabel_eps, inner_eps):
+    """Probability of the answer after relabelling, with the lone record (1, 0) and with (-1, 1)."""
+    found = []
+    for x, y in ((1.0, 0), (-1.0, 1)):
+        xs, labels = np.r_[np.zeros(copies), x], np.r_[np.ones(copies, dtype=int), y]
+        all_ = THRESHOLDS.dichotomies(xs[:, None])
+        chosen = exponential_mechanism_probabilities(-all_.mistakes(xs[:, None], labels), relabel_eps)
+        found.append(sum(p * told(xs, all_.labels(i), inner_eps) for i, p in enumerate(chosen)))
+    return found
+
+
+@pytest.mark.parametrize(("relabel_eps", "inner_eps"), [(1.0, 1.0), (0.2, 0.5)])
+def test_no_proof_can_give_less_for_relabelling(relabel_eps, inner_eps):
+    claim = acc.relabelled(inner_eps, 0.0, relabel_eps)[0]
+    p, q = relabelled_copies(150, relabel_eps, inner_eps)
+    assert claim - 1e-4 < math.log(p / q) <= claim + 1e-9
+
+
+def test_nor_at_a_delta():
+    p, q = relabelled_copies(16, 1.0, 1.0)
+    assert p - math.exp(2.85) * q > 1e-5  # where 2.9482 is claimed at delta = 0
+
+
+@pytest.mark.parametrize(
+    ("n", "t", "copies", "eps_in", "least"), [(30, 9, 29, 0.3, 1.11), (40, 20, 25, 0.5, 1.39)]
+)
+def test_half_of_what_is_claimed_for_the_transformation_is_lost(n, t, copies, eps_in, least):
+    """Exact by symmetry: how many copies, of one point and of one far away, and whether the lone is in T."""
+    found = []
+    for x, y in ((1.0, 0), (-1.0, 1)):
+        total = 0.0
+        for lone, k in itertools.product((0, 1), range(t + 1)):
+            far = t - lone - k
+            if far < 0 or k > copies or far > n - 1 - copies:
+                continue
+            share = math.comb(copies, k) * math.comb(n - 1 - copies, far) / math.comb(n, t)
+            xs = np.r_[np.zeros(k), np.full(far, FAR), np.full(lone, x)]
+            rest = np.r_[np.zeros(copies - k), np.full(n - 1 - copies - far, FAR), np.full(1 - lone, x)]
+            labels = np.r_[np.ones(n - 1 - k - far, dtype=int), np.full(1 - lone, y)]
+            all_ = THRESHOLDS.dichotomies(xs[:, None])
+            scores = all_.nearest(all_.least_mistakes(rest[:, None], labels), len(rest) / t)
+            chosen = exponential_mechanism_probabilities(-scores, eps_in)
+            total += share * sum(p * told(xs, all_.labels(i), 1.0) for i, p in enumerate(chosen))
+        found.append(total)
+    assert least < math.log(found[0] / found[1]) <= acc.transformed(eps_in, 1.0, n, t)

@@ -1,0 +1,81 @@
+"""Disagreement-based active queries by one pass of gradient steps, with importance weights for the oracle.
+
+The learner is one half-space w that takes a gradient step of the logistic loss for each label, in the order
+asked, and never looks back. Where another label of x would turn w only at a large weight, all plausible
+hypotheses agree on x. A step of length eta for a record (x, y) of weight g moves w.x by at most
+``g eta |x|^2``, the slope of the loss being at most 1; so w gives x another label at a weight of
+
+    g(x) = |w.x| / (eta |x|^2)
+
+at the least, and x is in the region of disagreement if ``g(x) <= t U(t)``, with U(t) as in `active`, Err the
+share of labels that w missed when it was given them among all t points seen. In `active` the whole loss of
+the asked points stands in the place of this weight: that form has a closed one, and asks otherwise.
+
+References
+----------
+N. Karampatziakis, J. Langford. Online importance weight aware updates. UAI 2011. S. Yan, K. Chaudhuri,
+T. Javidi. Active learning with logged data. ICML 2018.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pate_cli.types import IntArray, PublicPoints
+
+__all__ = ["OnlineLearner"]
+
+
+class OnlineLearner:
+    """The learner's side, of two classes: what it knows is public points, and labels already released.
+
+    **Guarantee.** As `pate_cli.queries.active.ActiveLearner`: all it does is post-processing of released
+    answers, so the (eps, delta) is that of the mechanism that answers, for the same neighbours.
+
+    Parameters
+    ----------
+    points : PublicPoints
+        m points. Features are taken as they are, with a constant one beside them.
+    mellowness : float
+        c0 >= 0; larger asks more.
+    step : float
+        eta > 0. `student.estimator=sgd` with this step, one pass, and a `clip` above every row's length
+        learns from the answers, in the order asked, what this does.
+    """
+
+    def __init__(self, points: PublicPoints, mellowness: float, step: float) -> None:
+        self._X = points.X
+        self._c0, self._step = mellowness, step
+        self._w = np.zeros(self._X.shape[1] + 1)
+        self._seen = self._mistakes = 0
+
+    def next_wanted(self, stream: IntArray) -> int | None:
+        """Go along the stream to the first point in the region of disagreement; None if there is none.
+
+        Parameters
+        ----------
+        stream : ndarray of int64, shape (r,)
+            The points that are left, in order.
+        """
+        for place, index in enumerate(stream.tolist()):
+            self._seen += 1
+            x = self._row(index)
+            weight = abs(float(self._w @ x)) / (self._step * float(x @ x))
+            log = math.log(self._seen + 1)
+            if weight <= self._c0 * (math.sqrt(self._mistakes * log) + log):
+                return place
+        return None
+
+    def learn(self, index: int, label: int) -> None:
+        """Take a step for a label, 0 or 1, that the service released."""
+        x, sign = self._row(index), 2 * label - 1
+        margin = sign * float(self._w @ x)
+        self._mistakes += margin <= 0
+        slope = math.exp(-np.logaddexp(0.0, margin))
+        self._w += self._step * sign * slope * x
+
+    def _row(self, index: int) -> np.ndarray:
+        row = self._X[index]
+        return np.append(row if isinstance(row, np.ndarray) else row.toarray()[0], 1.0)

@@ -1,0 +1,127 @@
+"""What a recipe came to, kept beside its tables: its verdicts, and what they depend on.
+
+`pate reproduce all` reads them, so that a recipe that is done is not done again, and one page can say what
+became of all of them. A file is written whole or not at all, and one that cannot be relied on counts as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pate_cli.config.recipes import Recipe
+from pate_cli.engine.cache import code_version, library_versions
+from pate_cli.report.findings import Findings
+from pate_cli.report.interval import Interval
+from pate_cli.report.provenance import plain
+from pate_cli.report.verdict import Verdict
+from pate_cli.reproduce.study import parameters
+from pate_cli.writing import write_file
+
+__all__ = ["FILE", "Outcome", "keep", "kept", "key_of", "outcome_of"]
+
+FILE = "claims.json"
+"""Name of the file, among those of a recipe."""
+
+_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdicts of one recipe.
+
+    Attributes
+    ----------
+    recipe : str
+    status : {"done", "missing", "refused", "failed", "not run"}
+        Missing: its data is not on this machine. Refused: what was typed cannot be used with it.
+    message : str
+        Why it is not done; else empty.
+    command : list of str
+        What makes it again.
+    verdicts : list of Verdict
+        Of its rows, then of its claims.
+    """
+
+    recipe: str
+    status: str
+    message: str = ""
+    command: list[str] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+
+
+def outcome_of(findings: Findings) -> Outcome:
+    """Take the verdicts out of what a recipe came to."""
+    failed = "; ".join(findings.failures)
+    return Outcome(
+        findings.recipe.name,
+        "failed" if failed else "done",
+        failed,
+        findings.command,
+        [*findings.rows, *findings.claims],
+    )
+
+
+def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
+    """Hash what the numbers of a recipe depend on: itself, what was typed, all source, the libraries.
+
+    The data is not in it: a study reads none but Adult, whose digest is published and checked; recipes of
+    runs have their own key for each finished repeat.
+
+    Raises
+    ------
+    InputError
+        If what was typed is no parameter of the study.
+    """
+    typed: Any = list(given)
+    if recipe.kind == "study":
+        typed = parameters(recipe, given, quick=quick)
+    content = {"recipe": asdict(recipe), "typed": typed, "quick": quick, "code": code_version()}
+    content |= {"libraries": library_versions(), "schema": _SCHEMA}
+    return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()
+
+
+def keep(directory: Path, outcome: Outcome, key: str) -> None:
+    """Write an outcome beside the tables of its recipe.
+
+    Raises
+    ------
+    OSError
+    """
+    content = plain({"schema": _SCHEMA, "key": key, "outcome": asdict(outcome)})
+    directory.mkdir(parents=True, exist_ok=True)
+    write_file(directory / FILE, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def kept(directory: Path, key: str | None = None) -> Outcome | None:
+    """Read an outcome back; None if there is none, it cannot be relied on, or it has another key.
+
+    Parameters
+    ----------
+    directory : Path
+        Of the recipe.
+    key : str, optional
+        Of `key_of`; left out, an outcome of any key will do.
+    """
+    try:
+        content = json.loads((directory / FILE).read_bytes())
+        if content["schema"] != _SCHEMA or (key is not None and content["key"] != key):
+            return None
+        verdicts = [_verdict(one) for one in content["outcome"]["verdicts"]]
+        return Outcome(**content["outcome"] | {"verdicts": verdicts})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _verdict(content: dict[str, Any]) -> Verdict:
+    gap = content["gap"]
+    if gap is not None:
+        half = gap["half_width"]
+        gap = Interval(
+            float(gap["mean"]), None if half is None else float(half), gap["n"], gap["level"], gap["law"]
+        )
+    return Verdict(**content | {"gap": gap})

@@ -1,0 +1,72 @@
+"""One recipe, whatever its kind: from what was typed to what it came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pate_cli.config.recipes import Recipe
+from pate_cli.engine import schedule
+from pate_cli.engine.finished import PLACE
+from pate_cli.engine.plan import make_plan
+from pate_cli.engine.progress import reporting
+from pate_cli.errors import InputError
+from pate_cli.report.findings import Findings
+from pate_cli.reproduce.assemble import assemble
+from pate_cli.reproduce.figures import check_figure
+from pate_cli.reproduce.settings import check_settings
+from pate_cli.reproduce.sizes import find_sizes
+from pate_cli.reproduce.study import parameters, run_study
+from pate_cli.reproduce.verdicts import check_claim
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    recipe: Recipe,
+    given: Sequence[str],
+    *,
+    quick: bool,
+    force: bool = False,
+    directory: Path,
+    config_dir: str | None = None,
+) -> Findings:
+    """Run a recipe.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    given : sequence of str
+        Overrides, as typed.
+    quick : bool
+        Whether the small version is to be run.
+    force : bool
+        Whether finished repeats are done again.
+    directory : Path
+        Where finished repeats of a recipe of runs are kept.
+    config_dir : str, optional
+        Directory with options of the user's own, for a recipe of runs.
+
+    Raises
+    ------
+    InputError
+        If the recipe or what was typed cannot be used, or a study's data is not there.
+    """
+    if config_dir and recipe.kind != "runs":
+        raise InputError(f"--config-dir: {recipe.name} composes no runs")
+    if recipe.kind == "sizes":
+        return find_sizes(recipe, given, quick=quick)
+    if recipe.kind == "study":
+        parameters(recipe, given, quick=quick)
+        with reporting(recipe.name, "steps") as advance:
+            return run_study(recipe, given, quick=quick, advance=advance)
+    for figure in recipe.figures:
+        check_figure(figure, recipe.name)
+    for claim in recipe.claims:
+        check_claim(claim, recipe.name)
+    if recipe.settings:
+        check_settings(recipe.settings, recipe.name)
+    plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
+    with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
+        results = schedule.run(plan, directory / PLACE, force=force, advance=advance)
+    return assemble(plan, results)

@@ -1,0 +1,200 @@
+"""One printed table under several settings that the paper does not state: which of them gives which rows.
+
+A recipe of runs with `settings` has a panel for each setting, with the same printed rows in each:
+
+    settings: {rows: 6, of: mushroom, queries: 0.05, eps_ex_post: 0.05, splits: 30}
+
+`rows` is how many printed accuracies of the dataset `of` are hoped for within the recipe's margin; `queries`
+is a margin as a share of the budget of queries, `eps_ex_post` one as a share of eps. `splits` is the number
+of random splits that the paper's means and intervals are of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pate_cli.errors import InputError
+from pate_cli.report.table import Column, Table
+from pate_cli.report.verdict import Verdict, VerdictWord, compare
+from pate_cli.reproduce.rows import DoneRow
+from pate_cli.reproduce.verdicts import claim_verdicts
+
+__all__ = ["check_settings", "interval_verdict", "settings_table", "settings_verdict"]
+
+_KEYS = ("rows", "of", "queries", "eps_ex_post", "splits")
+_Z = 1.96
+_SHORT: dict[VerdictWord, str] = {"reproduces": "holds", "differs (below)": "fails", "differs": "fails"}
+
+
+def check_settings(settings: Mapping[str, Any], recipe: str) -> None:
+    """Check the key of a recipe before any work.
+
+    Raises
+    ------
+    InputError
+        Names what is missing, unknown or no positive number.
+    """
+    if set(settings) != set(_KEYS):
+        raise InputError(f"{recipe}: settings: got {', '.join(settings)}; accepted: {', '.join(_KEYS)}")
+    for key in ("rows", "queries", "eps_ex_post", "splits"):
+        value = settings[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise InputError(f"{recipe}: settings: {key}: got {value!r}; accepted: a number > 0")
+
+
+def settings_table(
+    rows: Sequence[DoneRow],
+    verdicts: Mapping[str, Verdict],
+    claims: Sequence[dict[str, Any]],
+    settings: Mapping[str, Any],
+) -> Table:
+    """Say of each setting and dataset which printed numbers it gives, and which observations survive it.
+
+    Parameters
+    ----------
+    rows : sequence of DoneRow
+    verdicts : mapping of str to Verdict
+        Of the accuracies, by the names of the rows.
+    claims : sequence of dict
+        The paper's observations, as `claim_verdicts` takes them.
+    settings : mapping
+        Of the recipe.
+    """
+    columns = [Column("setting", numeric=False, folds=True), Column("dataset", numeric=False)]
+    columns += [Column(head, "accuracy") for head in ("within", "of", "furthest")]
+    columns += [Column("within, of ASQ rows", head) for head in ("queries", "eps_ex_post")]
+    columns += [Column(str(claim["name"]).partition(":")[0], numeric=False) for claim in claims]
+    cells, records = [], []
+    for panel, dataset, part in _parts(rows):
+        words = [verdicts[row.planned.spec.name].verdict for row in part if row.planned.spec.name in verdicts]
+        gaps = [abs(row.difference.mean) for row in part if row.difference is not None]
+        active = [row for row in part if _fewer(row)]
+        found = {
+            "queries": _within(active, "answered", "queries", settings["queries"], _budget),
+            "eps_ex_post": _within(active, "eps_ex_post", "eps_ex_post", settings["eps_ex_post"], _eps),
+        }
+        said = [_SHORT.get(one.verdict, one.verdict) for one in claim_verdicts(claims, part)]
+        within, furthest = words.count("reproduces"), f"{max(gaps):.3f}" if gaps else "–"
+        counts = [f"{good} of {of}" for good, of in found.values()]
+        cells.append([panel, dataset, str(within), str(len(words)), furthest, *counts, *said])
+        records.append(
+            {
+                "setting": panel,
+                "dataset": dataset,
+                "accuracies_within": within,
+                "accuracies": len(words),
+                "furthest": max(gaps, default=None),
+                **{f"{key}_within": good for key, (good, _) in found.items()},
+                **{f"{key}_rows": of for key, (_, of) in found.items()},
+                **{str(claim["name"]): one for claim, one in zip(claims, said, strict=True)},
+            }
+        )
+    note = (
+        "Within: the whole interval of ours less the printed number lies within the margin; the rows of all "
+        "settings are corrected for together. Queries and eps_ex_post: of rows of active queries, within "
+        f"{settings['queries']:g} of the budget and {settings['eps_ex_post']:g} of eps. "
+        "Observations: looked at in this setting and dataset alone."
+    )
+    return Table(columns, cells, records, note)
+
+
+def settings_verdict(
+    rows: Sequence[DoneRow], verdicts: Mapping[str, Verdict], settings: Mapping[str, Any], margin: float
+) -> Verdict:
+    """Say whether any setting gives as many printed accuracies as hoped for, and which gives most."""
+    need, of = int(settings["rows"]), settings["of"]
+    name = f"{of}: some setting gives at least {need} printed accuracies to {margin:g}"
+    tallies = {}
+    for panel, dataset, part in _parts(rows):
+        if dataset == of:
+            words = [
+                verdicts[row.planned.spec.name].verdict for row in part if row.planned.spec.name in verdicts
+            ]
+            near = sum(row.difference is not None and abs(row.difference.mean) <= margin for row in part)
+            tallies[panel] = (words.count("reproduces"), near, words)
+    if not any(words for *_, words in tallies.values()):
+        return Verdict(name, "missing", "no row to see it in")
+    if any("no verdict" in words for *_, words in tallies.values()):
+        return Verdict(name, "no verdict", "too few repeats, or a quick run")
+    best = max(tallies, key=lambda panel: tallies[panel][:2])
+    good, near, words = tallies[best]
+    possible = max(sum(not word.startswith("differs") for word in words) for *_, words in tallies.values())
+    word: VerdictWord = "reproduces" if good >= need else "undecided" if possible >= need else "differs"
+    reason = (
+        f"best of {len(tallies)}: {best}, {good} of {len(words)} wholly within {margin:g}, {near} by their "
+        f"means; no setting has more than {possible} that are not wholly beyond"
+    )
+    return Verdict(name, word, reason, margin=margin)
+
+
+def interval_verdict(rows: Sequence[DoneRow], repeats: int) -> Verdict | None:
+    """Compare the printed intervals with the noise that the test records alone bring, if any is printed.
+
+    The accuracy p of a model on n_test of N records drawn without replacement has a standard deviation of
+    ``sqrt(p (1 - p)/n_test (1 - n_test/N))``; models that differ from split to split add to that. A sample
+    deviation of `repeats` splits may fall below it by chance: as low as the quantile of chi-square that all
+    rows together fall below with probability 5%.
+    """
+    from scipy.special import chdtri
+
+    narrow, ratios, seen = [], [], set()
+    n_rows = len(
+        {(row.planned.dataset, row.planned.method, row.eps) for row in rows if row.printed.get("ci")}
+    )
+    chance = math.sqrt(chdtri(repeats - 1, 1 - 0.05 / max(1, n_rows)) / (repeats - 1))
+    for row in rows:
+        ci, p, prepared = row.printed.get("ci"), row.printed.get("accuracy"), row.planned.prepared
+        if ci is None or p is None or prepared is None:
+            continue
+        n_test, n = prepared.sizes.n_test, prepared.dataset.n_records
+        least = chance * _Z * math.sqrt(p * (1 - p) / n_test * (1 - n_test / n) / repeats)
+        case = f"{row.planned.dataset} {row.planned.method} eps={row.eps:g}"
+        ours = row.over("accuracy")
+        if ours is not None and ours.n > 1:
+            ratios.append(math.log(_Z * ours.standard_error * math.sqrt(ours.n / repeats) / ci))
+        if case not in seen and ci < least:
+            narrow.append(f"{case}: {ci:g} printed, {least:.4f} at the least")
+        seen.add(case)
+    if not seen:
+        return None
+    factor = f"; ours are {math.exp(sum(ratios) / len(ratios)):.2f} times the printed ones" if ratios else ""
+    return Verdict(
+        f"the printed intervals are those of means over {repeats} splits",
+        "differs (below)" if narrow else "undecided",
+        f"narrower than the binomial noise of the test records in {len(narrow)} of {len(seen)} rows "
+        f"({'; '.join(narrow) or 'none'}){factor} in the geometric mean, at {repeats} splits; the caption "
+        f"divides by sqrt({repeats}) = {math.sqrt(repeats):.2f} what it calls a standard error",
+    )
+
+
+def _parts(rows: Sequence[DoneRow]) -> list[tuple[str, str, list[DoneRow]]]:
+    found: dict[tuple[str, str], list[DoneRow]] = {}
+    for row in rows:
+        found.setdefault((row.planned.spec.panel, row.planned.dataset), []).append(row)
+    return [(panel, dataset, part) for (panel, dataset), part in found.items()]
+
+
+def _fewer(row: DoneRow) -> bool:
+    """Whether the row is one of active queries: its budget is not the number of public points."""
+    prepared = row.planned.prepared
+    return prepared is not None and row.budget is not None and row.budget < prepared.sizes.n_public
+
+
+def _within(rows: Sequence[DoneRow], measure: str, printed: str, share: float, unit: Any) -> tuple[int, int]:
+    words = []
+    for row in rows:
+        ours, theirs = row.over(measure), row.printed.get(printed)
+        if ours is None or theirs is None or not math.isfinite(theirs) or not math.isfinite(ours.mean):
+            continue
+        words.append(compare(ours.less(theirs), share * unit(row), len(rows)))
+    return words.count("reproduces"), len(words)
+
+
+def _budget(row: DoneRow) -> float:
+    return float(row.budget or 0)
+
+
+def _eps(row: DoneRow) -> float:
+    return row.eps

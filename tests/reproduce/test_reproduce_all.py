@@ -1,0 +1,117 @@
+"""`pate reproduce all`: every recipe, resumable, and one page that says what became of each claim."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from pate_cli.commands.reproduce import main
+from pate_cli.config import recipes
+from pate_cli.errors import InputError
+from pate_cli.report.interval import Interval
+from pate_cli.report.verdict import Verdict, close
+from pate_cli.reproduce import recipe_run
+from pate_cli.reproduce.all_recipes import page_of
+from pate_cli.reproduce.outcome import FILE, Outcome, keep, kept
+
+OUT = Path("outputs/reproduce")
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Leave a recipe that needs no data, one whose data is not here, and one that counts."""
+    monkeypatch.setattr(recipes, "names", lambda: ["example2", "figure3", "table3"])
+
+
+def claims(directory: Path = OUT) -> dict[tuple[str, str], dict[str, str]]:
+    rows = csv.DictReader((directory / "table.csv").read_text(encoding="utf-8").splitlines())
+    return {(row["recipe"], row["claim"]): row for row in rows}
+
+
+def test_each_claim_is_on_one_page_and_what_is_missing_is_said(few, capsys):
+    assert main(["all", "--quick"]) == 0
+    page = (OUT / "report.html").read_text(encoding="utf-8")
+    found = claims()
+    assert {recipe for recipe, _ in found} == {"example2", "table3"}
+    assert {row["verdict"] for row in found.values()} == {"no verdict"}
+    assert found["table3", "mushroom"]["command"] == "pate reproduce table3 --quick"
+    assert "missing: figure3: " in capsys.readouterr().out
+    assert "pate data fetch adult" in page
+    assert (OUT / "example2-quick" / "report.html").is_file()
+
+
+def test_what_is_done_is_not_done_again_and_a_failure_is_not_the_end(few, monkeypatch, capsys):
+    def broken(*args, **kwargs):
+        raise RuntimeError("the study fell over")
+
+    whole = recipe_run.find_sizes
+    monkeypatch.setattr(recipe_run, "find_sizes", broken)
+    assert main(["all", "--quick"]) == 1
+    first = claims()
+    assert {recipe for recipe, _ in first} == {"example2"}
+    said = capsys.readouterr()
+    assert "failed: table3: RuntimeError: the study fell over" in said.out
+    assert not (OUT / "table3-quick" / FILE).exists()
+
+    monkeypatch.setattr(recipe_run, "find_sizes", whole)
+    monkeypatch.setattr(recipe_run, "run_study", broken)
+    assert main(["all", "--quick"]) == 0
+    assert "example2: kept from before" in capsys.readouterr().err
+    second = claims()
+    assert {key: second[key] for key in first} == first
+    # other parameters are another result: it is not found again
+    assert main(["all", "seed=1", "--quick"]) == 1
+    assert "failed: example2 seed 1" in capsys.readouterr().out
+
+
+def test_in_parts(few, capsys):
+    assert main(["all", "recipes=[table3]", "--quick"]) == 0
+    assert "not run: example2" in capsys.readouterr().out
+    assert main(["example2", "--quick"]) == 0
+    capsys.readouterr()
+    assert main(["all", "recipes=[table3]", "--quick"]) == 0
+    assert {recipe for recipe, _ in claims()} == {"example2", "table3"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("dataset=mushroom", "dataset=mushroom: not with all recipes; accepted: recipes="),
+        ("recipes=[table9]", "recipes: got 'table9'; accepted: of active-rates"),
+        ("seed=[0,x]", r"seed: got '\[0,x\]'; accepted: a whole number"),
+    ],
+)
+def test_what_cannot_be_typed(typed, message):
+    with pytest.raises(InputError, match=message):
+        main(["all", typed])
+    assert not OUT.exists()
+
+
+def test_seeds_that_disagree_decide_nothing():
+    def outcome(*words):
+        return Outcome("r", "done", verdicts=[Verdict(str(i), word, "why") for i, word in enumerate(words)])
+
+    seeds = {
+        "0": outcome("reproduces", "reproduces", "undecided", "missing"),
+        "1": outcome("reproduces", "differs (above)", "reproduces", "missing"),
+        "2": outcome("reproduces", "reproduces", "reproduces"),
+    }
+    findings = page_of({"r": seeds}, quick=False, command=["pate"])
+    assert [row["verdict"] for row in findings.table.records] == [
+        *("reproduces", "undecided", "undecided", "missing")
+    ]
+    assert findings.table.records[1]["seeds"] == "reproduces; differs (above); reproduces"
+
+
+def test_an_outcome_is_read_back_or_not_at_all(tmp_path):
+    gap = Interval.of([0.01, 0.02, 0.015] * 4)
+    outcome = Outcome("r", "done", "", ["pate"], [close("claim", gap, 0.1, "why", 3)])
+    assert outcome.verdicts[0].gap == gap.at(1 - 0.05 / 3)
+    keep(tmp_path, outcome, "key")
+    assert kept(tmp_path, "key") == kept(tmp_path) == outcome
+    assert kept(tmp_path, "other") is None
+    text = (tmp_path / FILE).read_text()
+    (tmp_path / FILE).write_text(text[: len(text) // 2])
+    assert kept(tmp_path) is None

@@ -1,0 +1,101 @@
+"""One printed table under several settings: which of them gives which rows."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from pate_cli.config.recipes import find_recipe, read_recipe
+from pate_cli.engine import schedule
+from pate_cli.engine.plan import make_plan
+from pate_cli.errors import InputError
+from pate_cli.report.output import write
+from pate_cli.reproduce.assemble import assemble
+from pate_cli.reproduce.recipe_run import reproduce
+from pate_cli.reproduce.rows import done_rows
+from pate_cli.reproduce.settings import interval_verdict
+
+SETTINGS = """\
+title: Settings
+source: nowhere
+shows: That it works.
+kind: runs
+repeats: 10
+margin: 0.1
+settings: {rows: 2, of: synthetic, queries: 0.05, eps_ex_post: 0.05, splits: 30}
+claims:
+  - {name: "Observation 1: better", claim: greater, measure: accuracy, of: ASQ, than: PSQ}
+rows:
+  - name: "PSQ {setting}"
+    method: PSQ
+    panel: "{setting}"
+    for:
+      setting: &settings
+        near: [teacher.size=20]
+        far: [teacher.size=20, student=stump]
+    overrides: &small [dataset.n_records=3000, split.public=60, eps=8]
+    printed: {queries: 60, accuracy: 0.9, ci: 0.0001}
+  - name: "ASQ {setting}"
+    method: ASQ
+    panel: "{setting}"
+    for: {setting: *settings}
+    overrides: [dataset.n_records=3000, split.public=60, eps=8, mechanism=active, mechanism.fill=false]
+    printed: {queries: 18, eps_ex_post: 8, accuracy: 0.9, ci: 0.5}
+"""
+
+
+@pytest.fixture
+def settings_dir(tmp_path):
+    (tmp_path / "settings").mkdir()
+    (tmp_path / "settings" / "recipe.yaml").write_text(SETTINGS)
+    return tmp_path / "settings"
+
+
+def test_which_setting_gives_which_rows(settings_dir, tmp_path):
+    recipe = read_recipe(settings_dir)
+    assert [row.panel for row in recipe.rows] == ["near", "far"] * 2
+    assert recipe.rows[0].overrides[-1] == "teacher.size=20"
+    plan = make_plan(recipe, [], quick=False)
+    results = schedule.run(plan, tmp_path / "finished", force=False, advance=lambda *_: None)
+    findings = assemble(plan, results)
+    near, far = findings.more["settings"].records
+    assert (near["setting"], near["accuracies_within"], near["accuracies"]) == ("near", 2, 2)
+    assert (far["setting"], far["accuracies_within"]) == ("far", 0)
+    assert far["furthest"] > 0.1
+    assert near["queries_rows"] == far["queries_rows"] == 1  # of the active rows alone
+    assert near["Observation 1: better"] in ("holds", "fails", "undecided")
+    _, found, narrow = findings.claims
+    assert found.verdict == "reproduces"
+    assert found.reason.startswith("best of 2: near, 2 of 2 wholly within 0.1")
+    # 600 test records of 3,000: a standard deviation of 0.011 at the least, 0.0039 of a mean's interval
+    assert narrow.verdict == "differs (below)"
+    assert "in 1 of 2 rows" in narrow.reason
+    least = math.sqrt(0.9 * 0.1 / 540 * (1 - 540 / 3000)) * 1.96 / math.sqrt(30)
+    rows = done_rows(plan, results)
+    rows[0].printed["ci"] = rows[1].printed["ci"] = least
+    assert interval_verdict(rows, 30).verdict == "undecided"  # what is no narrower than noise says nothing
+    write(tmp_path / "out", findings)
+    assert "Which setting gives which" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_settings_that_cannot_be(settings_dir, tmp_path):
+    path = settings_dir / "recipe.yaml"
+    path.write_text(SETTINGS.replace("queries: 0.05", "queries: -1"))
+    with pytest.raises(InputError, match=r"settings: settings: queries: got -1; accepted: a number > 0"):
+        reproduce(read_recipe(settings_dir), [], quick=True, directory=tmp_path)
+    path.write_text(SETTINGS.replace(", splits: 30", ""))
+    with pytest.raises(InputError, match="settings: got rows, of, queries, eps_ex_post; accepted: "):
+        reproduce(read_recipe(settings_dir), [], quick=True, directory=tmp_path)
+    path.write_text(SETTINGS.replace("near: [teacher.size=20]", "near: 3"))
+    with pytest.raises(InputError, match=r"rows\[0\]: for: got .*accepted: a list of values"):
+        read_recipe(settings_dir)
+
+
+def test_printed_numbers_are_those_of_table_4():
+    table4 = {
+        (row.overrides[0], row.method, row.printed["eps"]): row.printed for row in find_recipe("table4").rows
+    }
+    for name in ("table4-settings", "table4-sgd"):
+        for row in find_recipe(name).rows:
+            assert row.printed == table4[row.overrides[0], row.method, row.printed["eps"]]
