@@ -52,8 +52,8 @@ def unlinked(text: str, page: str) -> str:
         if "://" in target:
             return link[0]
         found = (REPO / "docs" / page).parent.joinpath(target).resolve()
-        inside = found.is_relative_to(REPO / "docs") and found.suffix in (".md", ".ipynb")
-        name = found.relative_to(REPO / "docs").as_posix() if inside else ""
+        name = found.relative_to(REPO / "docs").as_posix() if found.is_relative_to(REPO / "docs") else ""
+        inside = bool(name) and not name.startswith(("example/", "site/"))
         if name in made or (inside and found.is_file()):
             return link[0]
         return link[1] if link[1].startswith("`") else f"`{link[1]}`"
@@ -66,7 +66,7 @@ def pages() -> dict[str, str]:
     """Give the pages that are made: path below docs/, and Markdown."""
     front = (REPO / "README.md").read_text(encoding="utf-8")
     return {
-        "index.md": re.sub(r"\]\(docs/([\w-]+\.md)", r"](\1", front),
+        "index.md": front.replace("](docs/", "]("),
         "notebook.md": notebook(REPO / "docs/notebook.ipynb"),
         "reference/keys.md": keys(),
         **classes(),
