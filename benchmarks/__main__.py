@@ -16,12 +16,13 @@ from benchmarks import (
     reading,
     repeats,
     report,
+    shards,
     sweeps,
     table4,
 )
 from pate_cli.errors import InputError
 
-PARTS = ("commands", "reading", "fits", "ensembles", "table4", "sweeps", "growth", "memory")
+PARTS = ("commands", "reading", "fits", "ensembles", "table4", "sweeps", "shards", "growth", "memory")
 
 
 def main() -> None:
@@ -55,6 +56,8 @@ def main() -> None:
                 found.skipped.append(f"fits on {name}: {error}")
     if "ensembles" in options.only:
         found.rows += ensembles.measure_any(rounds, quick=quick)
+    if "shards" in options.only:
+        found.rows += shards.measure(quick=quick)
     if "sweeps" in options.only:
         found.rows += sweeps.measure(quick=quick)
     if "table4" in options.only:

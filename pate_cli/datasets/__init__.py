@@ -43,6 +43,7 @@ _MODULES = {
     "csv": "tabular",
     "parquet": "parquet",
     "npz": "arrays",
+    "shards": "shards",
     "digits": "digits",
     "thresholds": "thresholds",
 }
@@ -155,5 +156,7 @@ def becomes_sparse(dataset: Dataset) -> bool:
 
     if isinstance(dataset.X, np.ndarray):
         return False
+    if hasattr(dataset.X, "shards"):
+        return bool(dataset.X.sparse)
     dtypes = getattr(dataset.X, "dtypes", None)
     return dtypes is None or any(dtype.kind not in "biuf" for dtype in dtypes)
