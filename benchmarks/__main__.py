@@ -10,9 +10,11 @@ from benchmarks import (
     accounting,
     commands,
     ensembles,
+    imports,
     machine,
     memory,
     plot,
+    queries,
     reading,
     repeats,
     report,
@@ -22,7 +24,18 @@ from benchmarks import (
 )
 from pate_cli.errors import InputError
 
-PARTS = ("commands", "reading", "fits", "ensembles", "table4", "sweeps", "shards", "growth", "memory")
+PARTS = (
+    "commands",
+    "reading",
+    "fits",
+    "ensembles",
+    "table4",
+    "sweeps",
+    "shards",
+    "queries",
+    "growth",
+    "memory",
+)
 
 
 def main() -> None:
@@ -41,6 +54,7 @@ def main() -> None:
     if "commands" in options.only:
         found.results += [*commands.measure_help(rounds), *commands.measure_run(rounds)]
         found.results += accounting.measure(max(rounds, 5))
+        found.rows += imports.measure()
     if "reading" in options.only:
         results, peaks, rows = reading.measure(rounds, quick=quick)
         found.results += results
@@ -56,6 +70,8 @@ def main() -> None:
                 found.skipped.append(f"fits on {name}: {error}")
     if "ensembles" in options.only:
         found.rows += ensembles.measure_any(rounds, quick=quick)
+    if "queries" in options.only:
+        found.rows += queries.measure(rounds, quick=quick)
     if "shards" in options.only:
         found.rows += shards.measure(quick=quick)
     if "sweeps" in options.only:

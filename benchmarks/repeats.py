@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.parts import bare_fits, private_records, sliced
 from benchmarks.timing import Result, Target, alternate, seconds
 
-__all__ = ["Curve", "growth", "measure"]
+__all__ = ["Curve", "growth", "measure", "repeat_of"]
 
 TARGET = Target(1.3, is_ratio=True)
 MOST = 1.1
@@ -53,7 +53,7 @@ def measure(name: str, rounds: int) -> Result:
 
     private, n_teachers, _ = private_records(name)
     pairs = sliced(private, n_teachers)
-    one = _repeat([f"dataset={name}", "mechanism=gaussian"])
+    one = repeat_of([f"dataset={name}", "mechanism=gaussian"])
     public = _public(name)
     with threadpool_limits(limits=1):
         times = alternate({"ours": one, "bare": lambda: bare_fits([*pairs, public])}, rounds)
@@ -83,7 +83,7 @@ def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
                 at["K"] = size // 100
             if key == "m":  # few records, so that training does not hide them
                 at |= {"n": base["n"] // 4, "K": base["K"] // 2}
-            one = _repeat(
+            one = repeat_of(
                 [
                     "dataset=synthetic",
                     f"dataset.n_records={at['n'] + at['m'] + 10_000}",
@@ -100,7 +100,7 @@ def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
         yield Curve(name, sizes, medians, most)
 
 
-def _repeat(overrides: list[str]) -> Callable[[], object]:
+def repeat_of(overrides: list[str]) -> Callable[[], object]:
     """Make a function that does the first repeat of a configuration; loading and calibration are done."""
     from pate_cli import datasets
     from pate_cli.config import parse
