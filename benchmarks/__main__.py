@@ -22,6 +22,7 @@ from benchmarks import (
     sweeps,
     table4,
 )
+from benchmarks.rows import Row
 from pate_cli.errors import InputError
 
 PARTS = (
@@ -83,6 +84,12 @@ def main() -> None:
             found.skipped.append(f"Table 4: {error}")
     if "growth" in options.only:
         found.curves += repeats.growth(min(rounds, 3), quick=quick)
+        of_any = list(repeats.growth_of_mechanisms(min(rounds, 3), found.skipped, quick=quick))
+        worst = max(of_any, key=lambda curve: curve.exponent)
+        found.rows.append(
+            Row("growth", f"worst of all: {worst.name}", worst.exponent, "exponent", most=worst.most)
+        )
+        found.curves += of_any
     found.machine["load at end"] = machine.load()
     directory = options.output / f"{datetime.now():%Y-%m-%d-%H-%M-%S}"
     report.write(found, directory)
