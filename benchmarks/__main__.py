@@ -10,18 +10,33 @@ from benchmarks import (
     accounting,
     commands,
     ensembles,
+    imports,
     machine,
     memory,
     plot,
+    queries,
     reading,
     repeats,
     report,
+    shards,
     sweeps,
     table4,
 )
+from benchmarks.rows import Row
 from pate_cli.errors import InputError
 
-PARTS = ("commands", "reading", "fits", "ensembles", "table4", "sweeps", "growth", "memory")
+PARTS = (
+    "commands",
+    "reading",
+    "fits",
+    "ensembles",
+    "table4",
+    "sweeps",
+    "shards",
+    "queries",
+    "growth",
+    "memory",
+)
 
 
 def main() -> None:
@@ -40,6 +55,7 @@ def main() -> None:
     if "commands" in options.only:
         found.results += [*commands.measure_help(rounds), *commands.measure_run(rounds)]
         found.results += accounting.measure(max(rounds, 5))
+        found.rows += imports.measure()
     if "reading" in options.only:
         results, peaks, rows = reading.measure(rounds, quick=quick)
         found.results += results
@@ -55,6 +71,10 @@ def main() -> None:
                 found.skipped.append(f"fits on {name}: {error}")
     if "ensembles" in options.only:
         found.rows += ensembles.measure_any(rounds, quick=quick)
+    if "queries" in options.only:
+        found.rows += queries.measure(rounds, quick=quick)
+    if "shards" in options.only:
+        found.rows += shards.measure(quick=quick)
     if "sweeps" in options.only:
         found.rows += sweeps.measure(quick=quick)
     if "table4" in options.only:
@@ -64,6 +84,12 @@ def main() -> None:
             found.skipped.append(f"Table 4: {error}")
     if "growth" in options.only:
         found.curves += repeats.growth(min(rounds, 3), quick=quick)
+        of_any = list(repeats.growth_of_mechanisms(min(rounds, 3), found.skipped, quick=quick))
+        worst = max(of_any, key=lambda curve: curve.exponent)
+        found.rows.append(
+            Row("growth", f"worst of all: {worst.name}", worst.exponent, "exponent", most=worst.most)
+        )
+        found.curves += of_any
     found.machine["load at end"] = machine.load()
     directory = options.output / f"{datetime.now():%Y-%m-%d-%H-%M-%S}"
     report.write(found, directory)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import math
 import statistics
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from benchmarks.numbers import PLAIN
 from benchmarks.parts import bare_fits, private_records, sliced
 from benchmarks.timing import Result, Target, alternate, seconds
+from pate_cli.errors import InputError
 
-__all__ = ["Curve", "growth", "measure"]
+__all__ = ["Curve", "growth", "growth_of_mechanisms", "measure", "repeat_of"]
 
 TARGET = Target(1.3, is_ratio=True)
 MOST = 1.1
+MOST_OF_ANY = 1.05
+"""Largest exponent that is wanted of any mechanism, in processor time."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ def measure(name: str, rounds: int) -> Result:
 
     private, n_teachers, _ = private_records(name)
     pairs = sliced(private, n_teachers)
-    one = _repeat([f"dataset={name}", "mechanism=gaussian"])
+    one = repeat_of([f"dataset={name}", "mechanism=gaussian"])
     public = _public(name)
     with threadpool_limits(limits=1):
         times = alternate({"ours": one, "bare": lambda: bare_fits([*pairs, public])}, rounds)
@@ -83,7 +88,7 @@ def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
                 at["K"] = size // 100
             if key == "m":  # few records, so that training does not hide them
                 at |= {"n": base["n"] // 4, "K": base["K"] // 2}
-            one = _repeat(
+            one = repeat_of(
                 [
                     "dataset=synthetic",
                     f"dataset.n_records={at['n'] + at['m'] + 10_000}",
@@ -100,7 +105,40 @@ def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
         yield Curve(name, sizes, medians, most)
 
 
-def _repeat(overrides: list[str]) -> Callable[[], object]:
+def growth_of_mechanisms(rounds: int, skipped: list[str], *, quick: bool) -> Iterator[Curve]:
+    """Time a repeat of each mechanism in processor-seconds, records and queries growing by a factor of 16.
+
+    What cannot work at these sizes goes to `skipped`.
+    """
+    from threadpoolctl import threadpool_limits
+
+    names = PLAIN[:2] if quick else PLAIN
+    scale = 10 if quick else 1
+    for name in names:
+        for key, start in (("private records", 12_500 // scale), ("queries", 500 // scale)):
+            sizes, medians = [start, 4 * start, 16 * start], []
+            for size in sizes:
+                n, m = (size, 500 // scale) if key == "private records" else (50_000 // scale, size)
+                given = [f"dataset.n_records={n + m + 5_000}", f"split.private={n}", f"split.public={m}"]
+                try:
+                    one = repeat_of([*given, "teacher.size=50", f"mechanism={name}", "eps=8"])
+                except InputError as error:
+                    skipped.append(f"growth of {name} in {key}: {error}")
+                    break
+                with threadpool_limits(limits=1):
+                    medians.append(statistics.median(_busy(one) for _ in range(rounds)))
+            if len(medians) == len(sizes):
+                yield Curve(f"{key}: {name}", sizes, medians, MOST_OF_ANY)
+
+
+def _busy(work: Callable[[], object]) -> float:
+    """Processor time of `work()` in seconds: what others on the machine do does not count."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def repeat_of(overrides: list[str]) -> Callable[[], object]:
     """Make a function that does the first repeat of a configuration; loading and calibration are done."""
     from pate_cli import datasets
     from pate_cli.config import parse

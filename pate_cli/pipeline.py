@@ -19,7 +19,7 @@ import numpy as np
 
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
-from pate_cli.datasets.content import fingerprint
+from pate_cli.datasets.again import split_again
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.mechanisms.votes import majority
@@ -194,6 +194,13 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
             shape, C = (sizes.n_private // n_teachers, dataset.n_features), dataset.n_classes
             learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
+    shards = getattr(dataset.X, "shards", ())
+    if shards and (not plan.asks_votes or config.release):
+        accepted = "of teachers' votes with dataset=shards, and release=false"
+        raise ConfigError("mechanism", plan.name, accepted)
+    if len(shards) > plan.n_teachers:
+        accepted = f"at least {len(shards)} with so many files (a file of records has a teacher of its own)"
+        raise ConfigError("teacher.count", plan.n_teachers, accepted)
     if dataset.unit is not None and not plan.protects_units:
         accepted = f"null with mechanism={plan.name}, whose proof is for single records"
         raise ConfigError("dataset.unit", dataset.unit, f"{accepted}; with a unit: {mechanisms.UNITS}")
@@ -377,25 +384,10 @@ def _train(
 
 
 def split_of(run: Prepared, streams: Streams) -> Split:
-    """Split the data of a run, by the stream for it; rows that ask for the same one in turn share it.
-
-    A release's split is not kept.
-    """
-    global _last
-    rows = run.public_rows
-    given = {**run.config.split.shares, "release": run.config.release, "public_rows": rows}
-    if run.config.release:
-        return datasets.split(run.dataset, rng=streams.split, **given)
-    state = (fingerprint(run.dataset), repr(streams.split.bit_generator.state))
-    key = (*state, repr(sorted(run.config.split.shares.items())), None if rows is None else rows.tobytes())
-    if _last is None or _last[0] != key:
-        _last = None  # not two of them in memory
-        _last = (key, datasets.split(run.dataset, rng=streams.split, **given))
-    return _last[1]
-
-
-_last: tuple[Hashable, Split] | None = None
-"""The split made last in this process, and all that it depends on."""
+    """Split the data of a run, by the stream for it; a release's split is not kept for others."""
+    given = {**run.config.split.shares, "release": run.config.release, "public_rows": run.public_rows}
+    make = datasets.split if run.config.release else split_again
+    return make(run.dataset, rng=streams.split, **given)
 
 
 def _student(run: Prepared, split: Split, released: Released, streams: Streams) -> tuple[Any, Any]:

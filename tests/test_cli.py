@@ -11,10 +11,13 @@ from typing import Any
 
 import pytest
 
+from benchmarks import imports
 from pate_cli import __version__, cli
 from pate_cli.errors import ConfigError
 
 REPO = Path(__file__).resolve().parent.parent
+CHECKED = ("--help", "table", "predict", "data", "verify", "plan")
+"""Commands whose budget is checked here: others import what `plan` does; `make bench` has all of them."""
 
 
 @pytest.mark.parametrize("argv", [[], ["-h"], ["--help"]])
@@ -127,3 +130,8 @@ def test_as_a_module_and_as_a_script():
         )
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("pate: fly: no such command")
+
+
+@pytest.mark.parametrize("command", [each for each in imports.BUDGETS if each[0] in CHECKED], ids=" ".join)
+def test_a_command_imports_no_more_modules_than_its_budget(command):
+    assert imports.count(command) <= imports.BUDGETS[command]

@@ -44,6 +44,7 @@ _MODULES = {
     "parquet": "parquet",
     "npz": "arrays",
     "openml": "openml",
+    "shards": "shards",
     "digits": "digits",
     "thresholds": "thresholds",
 }
@@ -156,5 +157,7 @@ def becomes_sparse(dataset: Dataset) -> bool:
 
     if isinstance(dataset.X, np.ndarray):
         return False
+    if hasattr(dataset.X, "shards"):
+        return bool(dataset.X.sparse)
     dtypes = getattr(dataset.X, "dtypes", None)
     return dtypes is None or any(dtype.kind not in "biuf" for dtype in dtypes)

@@ -51,6 +51,8 @@ def _parts(X: Any) -> Iterator[Any]:
         yield X
     elif hasattr(X, "indptr"):
         yield from (X.data, X.indices, X.indptr)
+    elif hasattr(X, "shards"):
+        yield repr([(shard.checksum, shard.n_records) for shard in X.shards]).encode()
     else:  # a table: numbers as they are, anything else as text that no other value has
         for name, column in X.items():
             yield repr(name).encode("utf-8", "backslashreplace")

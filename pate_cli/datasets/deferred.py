@@ -18,10 +18,16 @@ class DeferredRecords(PrivateRecords):
     """
 
     @classmethod
-    def of(cls, features: Callable[[], Any], y: IntArray, units: IntArray | None) -> DeferredRecords:
-        """Records with labels `y`, of `units`, and the features that `features()` gives."""
+    def of(
+        cls,
+        features: Callable[[], Any],
+        y: IntArray,
+        units: IntArray | None,
+        blocks: IntArray | None = None,
+    ) -> DeferredRecords:
+        """Records with labels `y`, of `units`, in `blocks`, and the features that `features()` gives."""
         records = object.__new__(cls)
-        vars(records).update(_features=features, y=y, units=units)
+        vars(records).update(_features=features, y=y, units=units, blocks=blocks)
         return records
 
     @cached_property

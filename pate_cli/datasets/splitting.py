@@ -296,8 +296,14 @@ def split(
     elif not parts.n_test:
         rest = rest[:0]
     unlabelled = np.full(len(at), -1, dtype=np.int64)
+    if hasattr(dataset.X, "shards"):  # they stay where they lie; each teacher's part is drawn within a shard
+        ours = np.sort(ours)
+        kept: Any = dataset.X.take(ours)
+        private_part = DeferredRecords.of(lambda: kept, dataset.y[ours], None, kept.blocks)
+    else:
+        private_part = DeferredRecords.of(lambda: features(dataset.X, ours), dataset.y[ours], units)
     return Split(
-        private=DeferredRecords.of(lambda: features(dataset.X, ours), dataset.y[ours], units),
+        private=private_part,
         public=PublicPoints(X_public, at),
         public_labels=Holdout(X_public, unlabelled if points_y is None else points_y[at]),
         test=Holdout(features(test, rest) if len(rest) else X_public[:0], test_y[rest]),

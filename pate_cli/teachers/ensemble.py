@@ -13,7 +13,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.learners.constant import ConstantClassifier
 from pate_cli.teachers import batched, sparse
 from pate_cli.teachers.linear import Together
-from pate_cli.teachers.parts import check_disjoint, partition
+from pate_cli.teachers.parts import check_disjoint, partition, partition_blocks
 from pate_cli.teachers.progress import tick
 from pate_cli.teachers.voting import Ensemble, Failures, Teacher, apart, quick, what_failed
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
@@ -84,12 +84,16 @@ def train(
     Warnings of the fits (as of a teacher that did not converge) are not shown: they would be computed
     from private records, and there may be thousands.
     """
-    parts = partition(private.n_units, n_teachers, rng)
+    if private.blocks is None:
+        parts = partition(private.n_units, n_teachers, rng)
+    else:
+        parts = partition_blocks(private.blocks, n_teachers, rng)
     check_disjoint(parts, private.n_units)
     if private.units is not None:  # all records of one person go to one teacher
         starts = np.searchsorted(private.units, np.arange(private.n_units + 1))
         parts = [np.concatenate([np.arange(starts[u], starts[u + 1]) for u in part]) for part in parts]
         check_disjoint(parts, private.n_records)
+    longest = max(map(len, parts)) if private.blocks is not None else -(-private.n_records // n_teachers)
     seeds = rng.integers(2**31, size=n_teachers)
     before = 0  # teachers that are trained elsewhere, or were before
     if only is not None:
@@ -97,9 +101,8 @@ def train(
     fresh = _copier(learner)
     # at once, parts are padded to one length, which the records of one person would change for all
     at_once = n_teachers >= _FEWEST and private.units is None
-    solver = _solver(learner, private.X, n_classes) if at_once else None
+    solver = _solver(learner, private.X[:0], n_classes) if at_once else None
     resample = sample_weight is not None and not _takes_weights(learner)
-    longest = -(-private.n_records // n_teachers)
     numbers, coefficients, alone = [], [], {}
     failures = Failures(0, 0, None)
     with quick():

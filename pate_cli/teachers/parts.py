@@ -9,7 +9,7 @@ import numpy as np
 from pate_cli.errors import ConfigError
 from pate_cli.types import IntArray
 
-__all__ = ["check_disjoint", "n_teachers", "partition"]
+__all__ = ["check_disjoint", "n_teachers", "partition", "partition_blocks"]
 
 
 def n_teachers(n_private: int, *, size: int | None, count: int | None) -> int:
@@ -78,6 +78,57 @@ def partition(n_records: int, n_teachers: int, rng: np.random.Generator) -> list
         accepted = f"1 to {n_records} teachers (the private records; a teacher needs one)"
         raise ConfigError("teacher.count", n_teachers, accepted)
     return np.array_split(rng.permutation(n_records).astype(np.int64, copy=False), n_teachers)
+
+
+def partition_blocks(blocks: IntArray, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
+    """Cut records that lie in blocks, as in files, into disjoint random parts, none across two blocks.
+
+    Each block gets teachers by its size, at least one, and its records are dealt to them as `partition` does.
+
+    Which record goes where depends on `rng`, the sizes of the blocks and the number of teachers alone, never
+    on what a record holds. So two data sets that differ in one record, replaced where it lies, give the same
+    parts, and that record is in one of them: the guarantee of every mechanism on votes holds as it does for
+    `partition`. The sizes of the blocks are taken as public, as the number of records is. What is lost is
+    not privacy but mixing: a teacher sees one block only, and if a block is unlike the others, as a month or
+    a hospital may be, so is its teacher.
+
+    Parameters
+    ----------
+    blocks : ndarray of int64, shape (b,)
+        Number of records in each block; records are numbered through all of them.
+    n_teachers : int
+        Number of parts, K, at least the number of blocks with records and at most the number of records.
+    rng : Generator
+
+    Returns
+    -------
+    list of ndarray of int64
+        K arrays of record numbers, block by block.
+
+    Raises
+    ------
+    ConfigError
+        If there are fewer teachers than blocks, or more than records.
+    """
+    sizes = np.asarray(blocks, dtype=np.int64)
+    full = int(np.count_nonzero(sizes))
+    if not full <= n_teachers <= sizes.sum():
+        accepted = f"{full} to {sizes.sum()} teachers (a file has one or more)"
+        raise ConfigError("teacher.count", n_teachers, accepted)
+    counts = np.minimum(sizes, np.maximum(1, sizes * n_teachers // sizes.sum()))
+    while counts.sum() != n_teachers:  # at most once a block; the first of several that are alike
+        share = sizes / np.maximum(counts, 1)
+        if counts.sum() < n_teachers:
+            counts[np.argmax(np.where(counts < sizes, share, -np.inf))] += 1
+        else:
+            counts[np.argmin(np.where(counts > 1, share, np.inf))] -= 1
+    starts = np.cumsum(sizes) - sizes
+    return [
+        start + part
+        for start, size, count in zip(starts.tolist(), sizes.tolist(), counts.tolist(), strict=True)
+        if count
+        for part in partition(size, count, rng)
+    ]
 
 
 def check_disjoint(parts: Sequence[IntArray], n_records: int) -> None:

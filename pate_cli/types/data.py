@@ -118,11 +118,14 @@ class PrivateRecords(_Private):
         Class codes.
     units : ndarray of int64, shape (n_private,), or None
         Whose each record is, ascending from 0 without gaps; None for each by itself.
+    blocks : ndarray of int64, shape (b,), or None
+        Sizes of runs of records, as of files, that a teacher's part must lie within; None for no such runs.
     """
 
     X: Any
     y: IntArray
     units: IntArray | None = None
+    blocks: IntArray | None = None
 
     @property
     def n_records(self) -> int:
