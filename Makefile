@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-c
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test claims lint bench clean
+.PHONY: help run test claims lint bench docs clean
 
 help: ## say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ lint: $(VENV)/.dev ## ruff, import-linter and mypy, as before every commit
 bench: $(VENV)/.dev ## measure speed, as ratios of things run side by side (BENCH=--quick: a minute)
 	$(BIN)/python -m benchmarks $(BENCH)
 
+docs: $(VENV)/.docs ## build the site from docs/ into dist/site (minutes; its tools are installed once)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist
 
@@ -43,6 +46,10 @@ $(VENV)/.run: pyproject.toml constraints.txt
 
 $(VENV)/.dev: pyproject.toml constraints.txt
 	$(call install,.[dev])
+	@touch $(VENV)/.run $@
+
+$(VENV)/.docs: pyproject.toml constraints.txt
+	$(call install,.[docs])
 	@touch $(VENV)/.run $@
 
 define install

@@ -16,11 +16,12 @@ from benchmarks import (
     reading,
     repeats,
     report,
+    sweeps,
     table4,
 )
 from pate_cli.errors import InputError
 
-PARTS = ("commands", "reading", "fits", "table4", "growth", "memory")
+PARTS = ("commands", "reading", "fits", "ensembles", "table4", "sweeps", "growth", "memory")
 
 
 def main() -> None:
@@ -40,9 +41,10 @@ def main() -> None:
         found.results += [*commands.measure_help(rounds), *commands.measure_run(rounds)]
         found.results += accounting.measure(max(rounds, 5))
     if "reading" in options.only:
-        result, peaks = reading.measure(rounds, quick=quick)
-        found.results.append(result)
+        results, peaks, rows = reading.measure(rounds, quick=quick)
+        found.results += results
         found.peaks += peaks
+        found.rows += rows
     if "memory" in options.only:
         found.peaks += memory.measure(quick=quick)
     if "fits" in options.only:
@@ -51,6 +53,10 @@ def main() -> None:
                 found.results += [ensembles.measure(name, rounds), repeats.measure(name, rounds)]
             except InputError as error:  # no data and no network
                 found.skipped.append(f"fits on {name}: {error}")
+    if "ensembles" in options.only:
+        found.rows += ensembles.measure_any(rounds, quick=quick)
+    if "sweeps" in options.only:
+        found.rows += sweeps.measure(quick=quick)
     if "table4" in options.only:
         try:
             found.comparison = table4.measure(rounds, quick=quick)

@@ -2,16 +2,60 @@
 
 from __future__ import annotations
 
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.commands import PATE
+from benchmarks.memory import watch
 from benchmarks.parts import SEED, bare_fits, private_records, sliced
+from benchmarks.rows import Row
 from benchmarks.timing import Result, Target, alternate
 
-__all__ = ["measure"]
+__all__ = ["measure", "measure_any"]
 
 TARGET = Target(1.5, is_ratio=True)
+FASTER, FLAT, BARE = 1.8, 1.1, 1.2
+"""Times less time on two cores than on one; growth of memory with teachers; times the bare fits / cores."""
+
+_POINTS = 1_000
+"""Public points, and as many records for the test: teachers vote on both."""
+
+LEARNERS = {
+    "forests of 20 trees": ("sklearn.ensemble.RandomForestClassifier", {"n_estimators": 20}),
+    "boosted trees": ("sklearn.ensemble.GradientBoostingClassifier", {"n_estimators": 20}),
+    "nearest neighbours": ("sklearn.neighbors.KNeighborsClassifier", {}),
+    "networks": ("sklearn.neural_network.MLPClassifier", {"hidden_layer_sizes": 16, "max_iter": 30}),
+}
+
+_BY_HAND = """
+import importlib, json, sys, time, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+path, learner = sys.argv[1:3]
+params, count, votes = map(json.loads, sys.argv[3:6])
+module, _, name = learner.rpartition(".")
+make = getattr(importlib.import_module(module), name)
+data = np.load(path)
+X, y = data["X"], data["y"]
+order = np.random.default_rng(0).permutation(len(y))
+private, rest = order[votes:], order[:votes]
+start = time.perf_counter()
+for part in np.array_split(private, count):
+    model = make(**params).fit(X[part], y[part])
+    if votes:
+        model.predict(X[rest])
+print(time.perf_counter() - start)
+"""
+"""What a user would write: fit a model on each part and let it say its classes for the public points."""
 
 
 def measure(name: str, rounds: int) -> Result:
@@ -37,7 +81,14 @@ def measure(name: str, rounds: int) -> Result:
     with threadpool_limits(limits=1):
         _check_same(ours(), bare_fits(pairs))
         times = alternate({"ours": ours, "bare": lambda: bare_fits(pairs)}, rounds)
-    return Result(f"{n_teachers} teachers, {name}", "same fits by hand", times["ours"], times["bare"], TARGET)
+    return Result(
+        f"{n_teachers} teachers, {name}",
+        "same fits by hand",
+        times["ours"],
+        times["bare"],
+        TARGET,
+        part="fits",
+    )
 
 
 def _check_same(ensemble: Any, bare: list[Any]) -> None:
@@ -52,3 +103,85 @@ def _check_same(ensemble: Any, bare: list[Any]) -> None:
     )
     if not same:
         raise RuntimeError("the bare loop does not fit the same models")
+
+
+def measure_any(rounds: int, *, quick: bool) -> list[Row]:
+    """Time ensembles of learners that are not linear: one core, two, by hand; and memory against teachers.
+
+    By hand is a loop in one process over the parts, each model asked for the points that `pate` asks for; its
+    time is divided by the cores.
+    """
+    n, count = (40_000, 80) if quick else (200_000, 400)
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "records.npz")
+        _save_records(path, n + 2 * _POINTS, 20)
+        for name, (learner, params) in list(LEARNERS.items())[: 1 if quick else None]:
+            k = count if name == "forests of 20 trees" else count // 4
+            rows += _cores(name, learner, params, path, n, k, min(rounds, 3))
+        few, many = (20, 160) if quick else (100, 1_600)
+        learner, params = LEARNERS["forests of 20 trees"]
+        peaks = {k: watch(_any(path, n, learner, params, k, 1), folder)[1] for k in (few, many)}
+        name = f"memory of {many} forests of 20 trees, one process"
+        details = {f"{k}_MB": round(megabytes) for k, megabytes in peaks.items()}
+        rows.append(
+            Row("ensembles", name, peaks[many] / peaks[few], "times", f"that of {few}", FLAT, details=details)
+        )
+    return rows
+
+
+def _cores(
+    name: str, learner: str, params: dict[str, Any], path: Path, n: int, count: int, rounds: int
+) -> list[Row]:
+    """Run on one core, on two, and by hand, in turn."""
+    by_hand = [
+        sys.executable,
+        "-c",
+        _BY_HAND,
+        str(path),
+        learner,
+        json.dumps(params),
+        str(count),
+        str(2 * _POINTS),
+    ]
+    one, two, bare = [], [], []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            one.append(_seconds([*PATE, *_any(path, n, learner, params, count, 1)], folder))
+            two.append(_seconds([*PATE, *_any(path, n, learner, params, count, 2), "--force"], folder))
+            bare.append(_seconds(by_hand, folder, printed=True))
+    cores = min(2, os.cpu_count() or 1)
+    details: dict[str, Any] = {"one_s": statistics.median(one), "two_s": statistics.median(two)}
+    details |= {"by_hand_s": statistics.median(bare)}
+    details = {key: round(value, 2) for key, value in details.items()} | {"rounds": rounds}
+    faster = statistics.median(a / b for a, b in zip(one, two, strict=True))
+    ratio = statistics.median(b * cores / a for a, b in zip(bare, two, strict=True))
+    label = f"{count} {name}, two workers"
+    return [
+        Row(
+            "ensembles", f"{label}, times less", faster, "times", "one worker", least=FASTER, details=details
+        ),
+        Row("ensembles", label, ratio, "times", f"fits by hand / {cores}", BARE, details=details),
+    ]
+
+
+def _any(path: Path, n: int, learner: str, params: dict[str, Any], count: int, workers: int) -> list[str]:
+    given = [f"teacher.params.{key}={value}" for key, value in params.items()]
+    return [
+        *("run", "dataset=npz", f"dataset.path={path}", "mechanism=gaussian", f"teacher.count={count}"),
+        *(f"split.private={n}", f"split.public={_POINTS}", f"teacher.estimator={learner}", *given),
+        *(f"compute.workers={workers}",),
+    ]
+
+
+def _seconds(command: list[str], folder: str, *, printed: bool = False) -> float:
+    start = time.perf_counter()
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return float(done.stdout) if printed else time.perf_counter() - start
+
+
+def _save_records(path: Path, n: int, d: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    odds = X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.logistic(size=n)
+    np.savez(path, X=X, y=(odds > 0).astype(np.int64))

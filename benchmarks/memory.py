@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.commands import PATE
 
-__all__ = ["Peak", "measure"]
+__all__ = ["Peak", "measure", "watch"]
 
 REAL_SIM = (72_309, 20_958, 51)  # records, features, non-zeros a record
 WATCHED = """
@@ -35,12 +35,15 @@ class Peak:
     seconds, megabytes : float
     most : float
         Megabytes that are wanted at most.
+    part : str
+        Part of the benchmarks that it belongs to.
     """
 
     name: str
     seconds: float
     megabytes: float
     most: float
+    part: str = "memory"
 
 
 def measure(*, quick: bool) -> Iterator[Peak]:
@@ -52,15 +55,16 @@ def measure(*, quick: bool) -> Iterator[Peak]:
         write_sparse(file, n_records, *REAL_SIM[1:])
         given = ["dataset=libsvm", f"dataset.path={file}", "teacher.size=100", "mechanism=gaussian"]
         name = f"sparse, {n_records:,} x {REAL_SIM[1]:,}"
-        yield Peak(name, *_watch(["run", *given], folder), 2_000)
+        yield Peak(name, *watch(["run", *given], folder), 2_000)
         n_private, n_teachers = 1_000_000 // shrink, 10_000 // shrink
         given = ["dataset=synthetic", f"dataset.n_records={n_private * 5 // 4}", f"split.private={n_private}"]
         given += [f"teacher.count={n_teachers}", "mechanism=svt"]
         name = f"synthetic, {n_private:,} private, {n_teachers:,} teachers"
-        yield Peak(name, *_watch(["run", *given], folder), 8_000)
+        yield Peak(name, *watch(["run", *given], folder), 8_000)
 
 
-def _watch(arguments: list[str], folder: str) -> tuple[float, float]:
+def watch(arguments: list[str], folder: str) -> tuple[float, float]:
+    """Run `pate` with arguments in a folder: seconds of wall time, and megabytes at the peak."""
     command = [sys.executable, "-c", WATCHED, *PATE, *arguments]
     done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     took, peak = done.stdout.split()[-2:]

@@ -181,17 +181,26 @@ def _record(record: dict[str, Any], *, keys_only: bool) -> Any:
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Say what differs between two of `numbers`, a line each."""
+    """Say what differs between two of `numbers`, a line each; what is new is none."""
     found = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
-        if old == new:
+        if name.endswith(".csv") and old and new:
+            old, new = _shared(old, new)
+        if old == new or (old is None and name != "message"):
             continue
         if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
             found += [f"{name}: {one} -> {two}" for one, two in zip(old, new, strict=True) if one != two]
         else:
             found.append(f"{name}: {old} -> {new}")
     return found
+
+
+def _shared(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
+    """Leave out the columns that only the newer has."""
+    (first, *_), (second, *rows) = [list(csv.reader(lines)) for lines in (old, new)]
+    kept = [second.index(name) for name in first if name in second]
+    return old, [",".join(row[i] for i in kept) for row in (second, *rows)]
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
-"""Reading a table of one's own next to `pandas.read_csv`: time, and memory beside what the imports take."""
+"""Reading one's own files next to what reads them by hand: time, and memory beside what the imports take."""
 
 from __future__ import annotations
 
+import os
+import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.memory import Peak
+from benchmarks.memory import REAL_SIM, Peak, write_sparse
+from benchmarks.rows import Row
 from benchmarks.timing import Result, Target
 
 __all__ = ["measure"]
@@ -17,9 +20,10 @@ TIMES, MEMORY = 3, 4
 """How much more time and memory than pandas is wanted at most."""
 
 _IMPORTS = """
-import resource, sys, time
-import pandas, sklearn.preprocessing
-import pate_cli.datasets.encoding, pate_cli.datasets.tabular
+import pathlib, resource, sys, time
+import pandas, sklearn.preprocessing, pyarrow.parquet, sklearn.datasets
+import pate_cli.datasets.encoding, pate_cli.datasets.tabular, pate_cli.datasets.parquet
+import pate_cli.datasets.libsvm, pooch
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
 """
@@ -27,47 +31,103 @@ _TELL = """
 print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 _READS = {
-    "ours": "data = pate_cli.datasets.load('csv', path=sys.argv[1], target='y')",
-    "bare": "data = pandas.read_csv(sys.argv[1])",
+    "csv": {
+        "ours": "data = pate_cli.datasets.load('csv', path=sys.argv[1], target='y')",
+        "bare": "data = pandas.read_csv(sys.argv[1])",
+    },
+    "parquet": {
+        "ours": "data = pate_cli.datasets.load('parquet', path=sys.argv[1], target='y')",
+        "bare": "data = pandas.read_parquet(sys.argv[1])",
+    },
 }
+_SPARSE = {
+    "ours": "data = pate_cli.datasets.libsvm.parse(pathlib.Path(sys.argv[1]))",
+    "kept": "data = pate_cli.datasets.libsvm.read_kept(pathlib.Path(sys.argv[1]))",
+    "bare": "data = sklearn.datasets.load_svmlight_file(sys.argv[1])",
+}
+PARSER, RATE = 1.2, 150.0
+"""Times scikit-learn's parser, and megabytes a second on one core of what was parsed before."""
 
 
-def measure(rounds: int, *, quick: bool) -> tuple[Result, list[Peak]]:
-    """Read a file of 200,000 records with 50 columns, in a process of its own each time.
+def measure(rounds: int, *, quick: bool) -> tuple[list[Result], list[Peak], list[Row]]:
+    """Read a table of 200,000 records with 50 columns, and sparse records, in a process of its own each time.
 
-    Seconds are of the processor: what pandas waits for is not ours to mend.
+    Seconds are of the processor: what others wait for is not ours to mend.
     """
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in _READS}
+    results, peaks = [], []
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "table.csv")
         n = ROWS // (10 if quick else 1)
-        _write(path, n)
-        for _ in range(rounds):
-            for name, read in _READS.items():
-                taken[name].append(_run(_IMPORTS + read + _TELL, path))
+        shape = f"{n:,} x {NUMBERS + TEXTS + 1}"
+        for kind, path in _write(Path(folder), n).items():
+            taken = _in_turn(_READS[kind], path, rounds, folder)
+            times = {name: [seconds for seconds, _ in values] for name, values in taken.items()}
+            peak = {name: min(kilobytes for _, kilobytes in values) / 1e3 for name, values in taken.items()}
+            target, bare = Target(TIMES, is_ratio=True), f"pandas.read_{kind}"
+            results.append(
+                Result(f"read {kind}, {shape}", bare, times["ours"], times["bare"], target, part="reading")
+            )
+            most = MEMORY * peak["bare"]
+            peaks += [
+                Peak(f"read {kind}, {shape}", min(times["ours"]), peak["ours"], most, "reading"),
+                Peak(f"{bare}, {shape}", min(times["bare"]), peak["bare"], most, "reading"),
+            ]
+        found, rows = _sparse(rounds, folder, quick=quick)
+    return [*results, found], peaks, rows
+
+
+def _sparse(rounds: int, folder: str, *, quick: bool) -> tuple[Result, list[Row]]:
+    path = Path(folder, "sparse.libsvm")
+    write_sparse(path, REAL_SIM[0] // (10 if quick else 1), *REAL_SIM[1:])
+    megabytes = path.stat().st_size / 1e6
+    _run(_IMPORTS + _SPARSE["kept"] + _TELL, path, folder)  # this one parses, and keeps
+    taken = _in_turn(_SPARSE, path, rounds, folder)
     times = {name: [seconds for seconds, _ in values] for name, values in taken.items()}
-    peaks = {name: min(kilobytes for _, kilobytes in values) / 1e3 for name, values in taken.items()}
-    shape = f"{n:,} x {NUMBERS + TEXTS + 1}"
-    result = Result(
-        f"read csv, {shape}", "pandas", times["ours"], times["bare"], Target(TIMES, is_ratio=True)
-    )
-    return result, [
-        Peak(f"read csv, {shape}", min(times["ours"]), peaks["ours"], MEMORY * peaks["bare"]),
-        Peak(f"pandas.read_csv, {shape}", min(times["bare"]), peaks["bare"], MEMORY * peaks["bare"]),
+    name = f"parse libsvm, {megabytes:.0f} MB"
+    rates = {key: round(megabytes / statistics.median(values), 1) for key, values in times.items()}
+    return Result(
+        name,
+        "load_svmlight_file",
+        times["ours"],
+        times["bare"],
+        Target(PARSER, is_ratio=True),
+        part="reading",
+    ), [
+        Row("reading", f"{name}, the first time", rates["ours"], "MB/s", details={"by_hand": rates["bare"]}),
+        Row("reading", f"{name}, kept before", rates["kept"], "MB/s", least=RATE),
     ]
 
 
-def _run(code: str, path: Path) -> tuple[float, float]:
-    done = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True)
+def _in_turn(
+    reads: dict[str, str], path: Path, rounds: int, folder: str
+) -> dict[str, list[tuple[float, float]]]:
+    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in reads}
+    for _ in range(rounds):
+        for name, read in reads.items():
+            taken[name].append(_run(_IMPORTS + read + _TELL, path, folder))
+    return taken
+
+
+def _run(code: str, path: Path, folder: str) -> tuple[float, float]:
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"XDG_CACHE_HOME": folder},
+    )
     seconds, kilobytes = done.stdout.split()[-2:]
     return float(seconds), float(kilobytes)
 
 
-def _write(path: Path, n: int) -> None:
+def _write(folder: Path, n: int) -> dict[str, Path]:
     import numpy as np
     import pandas as pd
 
     rng = np.random.default_rng(0)
     columns = {f"x{i}": np.round(rng.normal(size=n), 6) for i in range(NUMBERS)}
     columns |= {f"c{i}": rng.choice(list("abcdefgh"), n) for i in range(TEXTS)}
-    pd.DataFrame(columns | {"y": rng.integers(2, size=n)}).to_csv(path, index=False)
+    table = pd.DataFrame(columns | {"y": rng.integers(2, size=n)})
+    paths = {kind: folder / f"table.{kind}" for kind in _READS}
+    table.to_csv(paths["csv"], index=False)
+    table.to_parquet(paths["parquet"], index=False)
+    return paths

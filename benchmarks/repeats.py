@@ -57,7 +57,9 @@ def measure(name: str, rounds: int) -> Result:
     public = _public(name)
     with threadpool_limits(limits=1):
         times = alternate({"ours": one, "bare": lambda: bare_fits([*pairs, public])}, rounds)
-    return Result(f"passive repeat, {name}", "its fits by hand", times["ours"], times["bare"], TARGET)
+    return Result(
+        f"passive repeat, {name}", "its fits by hand", times["ours"], times["bare"], TARGET, part="fits"
+    )
 
 
 def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:

@@ -1,8 +1,9 @@
-"""The tables on the terminal, and the CSV files."""
+"""The tables on the terminal, the CSV files, and results.json with all rows, a line each, for a diff."""
 
 from __future__ import annotations
 
 import csv
+import json
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any
 
 from benchmarks.memory import Peak
 from benchmarks.repeats import Curve
+from benchmarks.rows import Row
 from benchmarks.table4 import LEAST, Comparison
 from benchmarks.timing import Result
 
@@ -26,7 +28,15 @@ class Findings:
     comparison: Comparison | None = None
     curves: list[Curve] = field(default_factory=list)
     peaks: list[Peak] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+
+    def all_rows(self) -> list[Row]:
+        """Give everything that has a value and perhaps a target as rows, in the order of the parts."""
+        found = [*map(_result_row, self.results), *map(_peak_row, self.peaks), *map(_curve_row, self.curves)]
+        if self.comparison is not None:
+            found += _table4_rows(self.comparison)
+        return found + self.rows
 
 
 def show(findings: Findings) -> None:
@@ -41,6 +51,9 @@ def show(findings: Findings) -> None:
         if rows:
             console.print(f"\n{title}", style="bold")
             console.print(_grid(header, rows))
+    missed = [f"{row.part}: {row.name}" for row in findings.all_rows() if row.met is False]
+    if missed:
+        console.print(f"\n[red]MISSED[/] {'; '.join(missed)}", soft_wrap=True)
     for reason in findings.skipped:
         console.print(f"skipped: {reason}", markup=False)
 
@@ -49,6 +62,12 @@ def write(findings: Findings, directory: Path) -> None:
     """Write a CSV file for each kind of measurement, the machine on every row."""
     directory.mkdir(parents=True, exist_ok=True)
     machine = findings.machine
+    content = {
+        "machine": machine,
+        "rows": [row.content() for row in findings.all_rows()],
+        "skipped": findings.skipped,
+    }
+    (directory / "results.json").write_text(_json(content), encoding="utf-8")
     times = [f"{side}_{what}_s" for side in ("ours", "bare") for what in ("median", "min", "max")]
     _write(
         directory / "ratios.csv",
@@ -162,6 +181,11 @@ def _tables(findings: Findings) -> Iterable[tuple[str, list[str], list[list[str]
         ],
     )
     yield (
+        "Rows of their own",
+        ["value", "of", "beside", "target", ""],
+        [[r.shown, f"{r.part}: {r.name}", r.beside, r.target, _met(r.met)] for r in findings.rows],
+    )
+    yield (
         "Peak memory of `pate run`",
         ["peak", "run", "time", "target", ""],
         [
@@ -175,6 +199,57 @@ def _tables(findings: Findings) -> Iterable[tuple[str, list[str], list[list[str]
             for p in findings.peaks
         ],
     )
+
+
+def _json(content: dict[str, Any]) -> str:
+    """Give JSON with a row a line: two of them are compared by diff."""
+    rows = ",\n".join(f"  {json.dumps(row)}" for row in content["rows"])
+    rest = {key: value for key, value in content.items() if key != "rows"}
+    return json.dumps(rest, indent=1)[:-2] + f',\n "rows": [\n{rows}\n ]\n}}\n'
+
+
+def _result_row(r: Result) -> Row:
+    ratio = r.target is None or r.target.is_ratio
+    details = {f"{side}_s": round(statistics.median(getattr(r, side)), 4) for side in ("ours", "bare")}
+    return Row(
+        r.part,
+        r.name if r.name not in _TWICE else f"{r.name}, beside {r.bare_name}",
+        r.ratio if ratio else statistics.median(r.ours),
+        "times" if ratio else "s",
+        r.bare_name,
+        r.target and r.target.value,
+        details={**details, "ratio": round(r.ratio, 3), "rounds": len(r.ours)},
+    )
+
+
+_TWICE = ("pate run, svt",)
+"""Measured beside two other things."""
+
+
+def _peak_row(p: Peak) -> Row:
+    return Row(
+        p.part, f"peak memory: {p.name}", p.megabytes, "MB", most=p.most, details={"s": round(p.seconds, 2)}
+    )
+
+
+def _curve_row(c: Curve) -> Row:
+    name = f"growth in {c.name}"
+    return Row("growth", name, c.exponent, "exponent", f"{c.sizes[0]:,} to {c.sizes[-1]:,}", c.most)
+
+
+def _table4_rows(c: Comparison) -> list[Row]:
+    details = {
+        "ours_s": round(statistics.median(c.ours), 3),
+        "ours_processor_s": round(statistics.median(c.busy), 3),
+        "careful_repeat_s": round(statistics.median(c.careful), 3),
+        "careful_processor_s": round(statistics.median(c.script_busy), 3),
+    }
+    agree = sum(a.agrees for a in c.accuracies) / max(1, len(c.accuracies))
+    beside = f"a careful script, {c.repeats} repeats"
+    return [
+        Row("table4", "times less than by hand", c.ratio, "times", beside, least=LEAST, details=details),
+        Row("table4", "accuracies that agree", agree, "share", beside, least=1),
+    ]
 
 
 def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:

@@ -32,6 +32,8 @@ class Result:
     ours, bare : list of float
         Wall times in seconds, in the order of the rounds.
     target : Target or None
+    part : str
+        Part of the benchmarks that it belongs to.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Result:
     ours: list[float]
     bare: list[float]
     target: Target | None = None
+    part: str = "commands"
 
     @property
     def ratio(self) -> float:

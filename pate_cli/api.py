@@ -28,7 +28,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from pate_cli import pipeline, report
-from pate_cli.config import DatasetConfig, composition, for_units, parse
+from pate_cli.config import DatasetConfig, composition, parse
 from pate_cli.engine import execution
 from pate_cli.engine.finished import PLACE, Finished
 from pate_cli.engine.schedule import check_places
@@ -200,7 +200,6 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         try:
             config = self._config()
-            config = config if units is None else for_units(config, "group")
             ready = pipeline.prepare(config, dataset, exact=exact)
             noise: Callable[[], Noise] = ExactNoise if exact else lambda: SeededNoise(streams.noise)
             if exact:

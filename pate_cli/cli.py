@@ -18,6 +18,7 @@ COMMANDS = {
     "plan": "noise, threshold and teachers needed, before any training",
     "reproduce": "a paper's table or figure, ours beside the printed numbers",
     "frontier": "accuracy against eps for chosen methods on one dataset",
+    "leaderboard": "methods on many tables: ranks, win rates, distance to the best without privacy",
     "audit": "attack the mechanism: measured lower bound on eps against the claim",
     "data": "list, fetch and verify the datasets",
     "cache": "the votes kept on disk by `cache=true`: show them, clear them",
@@ -87,7 +88,7 @@ def entry_point() -> None:
 
 def _main(args: list[str]) -> int:
     if not args or args[0] in ("-h", "--help"):
-        commands = "\n".join(f"  {name:<10} {text}" for name, text in COMMANDS.items())
+        commands = "\n".join(f"  {name:<11} {text}" for name, text in COMMANDS.items())
         return _say(_USAGE.format(commands=commands))
     if args[0] == "--version":
         return _say(f"pate {__version__}\n")

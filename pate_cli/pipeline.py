@@ -19,6 +19,7 @@ import numpy as np
 
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
+from pate_cli.datasets.content import fingerprint
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.mechanisms.votes import majority
@@ -70,10 +71,9 @@ class Prepared:
 
     @property
     def expectations(self) -> tuple[str, ...]:
-        """What is known beforehand, from public numbers alone: why this mechanism, and of its queries."""
-        chosen, unanswered = self.config.mechanism, self.plan.unanswered()
-        said = (chosen.why, f"{chosen.label}: {unanswered}" if unanswered else "")
-        return tuple(text for text in said if text)
+        """What is known beforehand of its queries, from public numbers alone."""
+        unanswered = self.plan.unanswered()
+        return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
 
     @property
     def protects(self) -> str:
@@ -377,10 +377,25 @@ def _train(
 
 
 def split_of(run: Prepared, streams: Streams) -> Split:
-    """Split the data of a run, by the stream for it."""
+    """Split the data of a run, by the stream for it; rows that ask for the same one in turn share it.
+
+    A release's split is not kept.
+    """
+    global _last
     rows = run.public_rows
     given = {**run.config.split.shares, "release": run.config.release, "public_rows": rows}
-    return datasets.split(run.dataset, rng=streams.split, **given)
+    if run.config.release:
+        return datasets.split(run.dataset, rng=streams.split, **given)
+    state = (fingerprint(run.dataset), repr(streams.split.bit_generator.state))
+    key = (*state, repr(sorted(run.config.split.shares.items())), None if rows is None else rows.tobytes())
+    if _last is None or _last[0] != key:
+        _last = None  # not two of them in memory
+        _last = (key, datasets.split(run.dataset, rng=streams.split, **given))
+    return _last[1]
+
+
+_last: tuple[Hashable, Split] | None = None
+"""The split made last in this process, and all that it depends on."""
 
 
 def _student(run: Prepared, split: Split, released: Released, streams: Streams) -> tuple[Any, Any]:

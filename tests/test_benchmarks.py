@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from types import SimpleNamespace
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks import careful, memory, repeats, report, table4, tables
+from benchmarks import careful, memory, repeats, report, sweeps, table4, tables
 from benchmarks.timing import Result
 from pate_cli import datasets
 from pate_cli.config import parse
@@ -64,17 +65,29 @@ def test_report_says_what_was_missed(tmp_path, capsys):
     found.comparison.accuracies.append(table4.Accuracy("mushroom PSQ", 0.9, 0.01, 0.9, 0.9, 0.01))
     report.show(found)
     said = capsys.readouterr().out
-    assert said.count("MISSED") == 2
-    assert said.count("met") == 3
+    assert said.count("MISSED") == 4  # and the line that names all three
+    assert said.count("met") == 2
+    assert "MISSED commands: ours; growth: growth in teachers; table4: times less than by hand" in said
     report.write(found, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "accuracies.csv", "growth.csv", "memory.csv", "ratios.csv", "table4.csv",
+        "accuracies.csv", "growth.csv", "memory.csv", "ratios.csv", "results.json", "table4.csv",
     ]  # fmt: skip
     assert "2.000,ours,bare" in (tmp_path / "ratios.csv").read_text()
+    written = (tmp_path / "results.json").read_text()
+    rows = json.loads(written)["rows"]
+    assert {row["name"]: row["met"] for row in rows}["growth in teachers"] is False
+    assert len([line for line in written.splitlines() if line.startswith("  {")]) == len(rows) == 5
+
+
+def test_the_time_left_is_judged_by_what_was_left():
+    lines = [(0.0, "frontier: 0/40 repeats done"), (10.0, "frontier: 3/40 repeats done, about 900 s left")]
+    lines += [(20.0, "frontier: 5/40 repeats done, about 90 s left"), (120.0, "frontier: 40/40 repeats done")]
+    assert sweeps.estimate_error(lines, "frontier") == pytest.approx(0.1)
+    assert sweeps.estimate_error(lines[:2], "frontier") is None
 
 
 def test_peak_memory_is_that_of_the_run(tmp_path):
-    took = memory._watch(["--help"], str(tmp_path))[1]
+    took = memory.watch(["--help"], str(tmp_path))[1]
     assert 5 < took < 100
     memory.write_sparse(tmp_path / "sparse", 50, 300, 10)
     X, y = read_libsvm(tmp_path / "sparse")

@@ -90,3 +90,30 @@ def test_a_data_set_that_is_not_installed_comes_by_its_import_path(pate):
     code, _, err = pate("plan", "dataset=digits", "dataset.name=nowhere.at_all", path=EXAMPLE)
     assert code == 2
     assert "dataset: got 'nowhere.at_all'; accepted: one of synthetic" in err
+
+
+def test_a_query_strategy_a_learner_and_a_recipe_of_an_installed_package(installed, tmp_path, pate):
+    argv = [str(EXAMPLE / "spread"), "--quick", "--config-dir", str(EXAMPLE / "conf"), "eps=[8]"]
+    code, out, err = pate("reproduce", *argv, path=installed)
+    assert code == 0, err
+    assert "apart" in out
+    table = (tmp_path / "outputs/reproduce/spread-quick/table.csv").read_text()
+    assert "apart eps=8,eps 8,moons,apart,ok" in table
+    argv = ["--config-dir", str(EXAMPLE / "conf"), "dataset=moons", "teacher=centroids", "student=centroids"]
+    argv += [
+        "--methods",
+        "spread",
+        "--eps",
+        "8",
+        "--repeats",
+        "1",
+        "dataset.n_records=600",
+        "split.public=30",
+    ]
+    code, out, err = pate("frontier", *argv, path=installed)
+    assert code == 0, err
+    assert "spread" in out
+    code, _, err = pate("frontier", "--config-dir", "nowhere", path=installed)
+    assert (code, err) == (2, "pate: --config-dir: got 'nowhere'; accepted: an existing directory\n")
+    code, _, err = pate("reproduce", "figure1", "--config-dir", str(EXAMPLE), path=installed)
+    assert (code, err) == (2, "pate: --config-dir: figure1 composes no runs\n")

@@ -1,11 +1,11 @@
 """Attack a mechanism or a private learner: run it on neighbours, and see what tells them apart.
 
 A black-box audit. A mechanism on votes is run many times on each of two sequences of votes that
-differ in one vote a query, the most that one record can do; a private learner on each of two
-tiny private sets that differ in one record (its room offers them). What is released is put
-into scores, learnt on an eighth of the runs; the event {score >= t} that tells the two apart best
-is chosen on three eighths, and counted on the other half. The counts give a lower bound on eps
-(`pate_cli.audit.bounds`).
+differ in one vote a query, the most that one record can do; a private learner on each of two tiny
+private sets that differ in one record, or in all records of one person (its room offers them). What
+is released is put into scores, learnt on an eighth of the runs; the event {score >= t} that tells
+the two apart best is chosen on three eighths, and counted on the other half. The counts give a
+lower bound on eps (`pate_cli.audit.bounds`).
 
 What is attacked is the class that runs: a service on votes is the case of one run of a class that
 carries many (`pate_cli.mechanisms.VoteService`), and learners are attacked through the methods that `learn`
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from pate_cli.audit.engine import RUNS, Finding, audit
 from pate_cli.audit.paths import differing_paths
+from pate_cli.audit.persons import person_attacks
 from pate_cli.mechanisms.protocol import SampledAttack
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "SampledAttack",
     "audit",
     "differing_paths",
+    "person_attacks",
 ]

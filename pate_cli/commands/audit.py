@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import config, mechanisms
-from pate_cli.audit import RUNS, audit, differing_paths
+from pate_cli.audit import RUNS, audit, differing_paths, person_attacks
 from pate_cli.config import composition
 from pate_cli.console import err, out
 from pate_cli.errors import ConfigError, InfeasibleError
@@ -34,8 +34,9 @@ _RECORDS = 100_000
 _FEATURES = 2
 _DELTA = 1e-5
 
-_OTHERS = ("compute", "cache", "release", "ledger", "repeats", "hydra")
+_OTHERS = ("compute", "cache", "release", "ledger", "tracking", "repeats", "hydra")
 _UNUSED = dict.fromkeys(_OTHERS, "not used by pate audit") | {
+    "dataset.unit": "here it is --persons",  # before the key above it
     "dataset": "pate audit loads no data; --queries, --records and --classes say what there is",
     "split": "pate audit loads no data; --queries and --records say what there is",
     "seed": "here it is --seed N",
@@ -68,6 +69,7 @@ def main(argv: list[str]) -> int:
     plan, pairs, setting = _prepare(config, options)
     on_votes = "records" not in setting
     differing = differing_paths(plan, pairs) if on_votes else []
+    moved = setting.get("votes_moved", 0)
     runs = setting["runs"] if on_votes else options.runs  # each attack on a learner has its own
     with _progress(len(pairs)) as advance:
         findings = audit(
@@ -75,8 +77,8 @@ def main(argv: list[str]) -> int:
         )
     worst = max(findings, key=lambda finding: finding.bound)
     claim = plan.guarantee
-    violation = worst.bound > claim.eps or bool(differing)
-    verdict = _verdict(worst, claim, options.confidence, differing)
+    violation = worst.bound > claim.eps or bool(differing) or moved > 1
+    verdict = _verdict(worst, claim, options.confidence, differing, moved)
     _print(plan, findings, _title(config, setting), verdict, learner=not on_votes, violation=violation)
     if options.output:
         record = {
@@ -129,6 +131,12 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         help=f"voting; default teacher.count, else {_TEACHERS} or as many as the attacks need",
     )
+    parser.add_argument(
+        "--persons",
+        action="store_true",
+        help="of whom each may have several records: private sets that differ in all records of one, on"
+        " votes through teachers (teacher.estimator) that are trained on both",
+    )
     parser.add_argument("--classes", type=int, default=2, help="of the votes; %(default)s")
     parser.add_argument("--confidence", type=float, default=0.95, help="of all bounds together; %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="%(default)s")
@@ -163,8 +171,13 @@ def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Seque
     setting: dict[str, Any] = {"queries": options.queries, "classes": options.classes}
     plan, records = _feasible(config, options)
     labelling = plan.on_votes
+    if options.persons and not plan.protects_units:
+        raise ConfigError(
+            "--persons", True, f"nothing with mechanism={plan.name}; with it: {mechanisms.UNITS}"
+        )
+    setting["persons"] = options.persons
     if labelling is None:
-        attacks = plan.attacks()
+        attacks = plan.attacks_on_persons() if options.persons else plan.attacks()
         runs = options.runs or max(attack.runs for attack in attacks)
         setting |= {"records": records, "n_teachers": plan.n_teachers, "runs": runs}
         return plan, attacks, setting
@@ -172,7 +185,13 @@ def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Seque
     if not options.teachers and not config.teacher.count:
         n_teachers = max(n_teachers, labelling.teachers_to_attack)
     setting |= {"n_teachers": n_teachers, "runs": options.runs or RUNS}
-    return labelling, labelling.attacks(n_teachers, options.classes), setting
+    on_votes = labelling.attacks(n_teachers, options.classes)
+    if options.persons:
+        teacher = (config.teacher.estimator, config.teacher.params)
+        sizes = (n_teachers, options.classes, options.queries)
+        found, setting["votes_moved"] = person_attacks(*sizes, teacher=teacher, seed=options.seed)
+        on_votes = [*on_votes, *found]
+    return labelling, on_votes, setting
 
 
 def _feasible(config: RunConfig, options: argparse.Namespace) -> tuple[Plan, int]:
@@ -227,7 +246,8 @@ def _progress(total: int) -> Iterator[Callable[[], None]]:
 def _title(config: RunConfig, setting: dict[str, Any]) -> str:
     m = config.mechanism
     if "records" in setting:
-        name, given = m.label, [("records", "private records"), ("queries", "public points")]
+        counted = "private persons" if setting["persons"] else "private records"
+        name, given = m.label, [("records", counted), ("queries", "public points")]
     else:
         given = [("queries", "queries")]
         name = m.oracle if m.name == m.oracle else f"{m.oracle}, the oracle of {m.name}"
@@ -239,7 +259,11 @@ def _title(config: RunConfig, setting: dict[str, Any]) -> str:
     return f"{name}: {', '.join(parts)}"
 
 
-def _verdict(worst: Finding, claim: PrivacyLoss, confidence: float, differing: Sequence[str]) -> str:
+def _verdict(
+    worst: Finding, claim: PrivacyLoss, confidence: float, differing: Sequence[str], moved: int
+) -> str:
+    if moved > 1:
+        return f"VIOLATION: all records of one person moved {moved} votes on a query, not 1"
     if differing:
         ways = " and ".join(differing)
         return f"VIOLATION: at equal noise {ways} gave other answers than what was attacked"

@@ -38,10 +38,8 @@ def main(argv: Sequence[str], commands: Sequence[str]) -> int:
         raise InputError(
             f"-sc {what}: accepted: install=SHELL or uninstall=SHELL, SHELL one of bash, fish, zsh"
         )
-    from pate_cli.commands import run
-
     if action != "query":
-        return run.main(["-sc", what])
+        return _hydra(what)
     line = os.environ.get("COMP_LINE", "")
     point = os.environ.get("COMP_POINT", "")
     line = line[: int(point)] if point.isdecimal() else line
@@ -54,10 +52,15 @@ def main(argv: Sequence[str], commands: Sequence[str]) -> int:
     return 0
 
 
-def _query(what: str, line: str) -> None:
-    """Let Hydra complete a line without its sub-command."""
+def _hydra(what: str) -> int:
+    """Hand over; imported here, as the names of the sub-commands are completed without waiting for it."""
     from pate_cli.commands import run
 
+    return run.main(["-sc", what])
+
+
+def _query(what: str, line: str) -> None:
+    """Let Hydra complete a line without its sub-command."""
     _, _, rest = re.split(r"\s+", line.lstrip(), maxsplit=2)
     # Hydra wants options before overrides, and a path it knows how to strip
     sweep = re.search(r"(^|\s)(-m|--multirun)\s", rest)
@@ -72,7 +75,7 @@ def _query(what: str, line: str) -> None:
             contextlib.redirect_stdout(found),
             contextlib.redirect_stderr(io.StringIO()),
         ):
-            run.main(["-sc", what])
+            _hydra(what)
     finally:
         os.environ["COMP_LINE"] = before
     sys.stdout.write(found.getvalue())

@@ -7,16 +7,17 @@ import shlex
 from pathlib import Path
 
 from pate_cli import console
+from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.finished import PLACE
 from pate_cli.engine.progress import reporting
-from pate_cli.frontier.methods import budgets, default_methods, methods, plan_frontier
+from pate_cli.frontier.methods import Method, budgets, default_methods, methods, plan_frontier
 from pate_cli.frontier.report import report
-from pate_cli.frontier.yardsticks import measure
+from pate_cli.frontier.yardsticks import LIMIT, measure, yardsticks
 from pate_cli.report.findings import Findings
 from pate_cli.report.output import check, write
 
-__all__ = ["main"]
+__all__ = ["add_method_options", "chosen_methods", "main", "place"]
 
 _BUDGETS = "0.25,0.5,1,2,4"
 
@@ -41,19 +42,25 @@ def main(argv: list[str]) -> int:
     OSError
         If a file cannot be written.
     """
-    options = _parser(default_methods()).parse_intermixed_args(argv)
-    names = options.methods if options.methods is not None else "" if options.method else default_methods()
-    chosen = methods(names, options.method)
-    plan = plan_frontier(options.overrides, chosen, budgets(options.eps), repeats=options.repeats)
+    options = _parser().parse_intermixed_args(argv)
+    own = own_configs(options.config_dir)
+    plan = plan_frontier(
+        options.overrides,
+        chosen_methods(options, own),
+        budgets(options.eps),
+        repeats=options.repeats,
+        config_dir=own,
+    )
     directory = options.output or Path("outputs") / "frontier" / plan.rows[0].dataset
     check(directory, default=options.output is None)
 
-    work, force = directory / PLACE, options.force
+    work, force = place(options.output), options.force
     with reporting("yardsticks", "repeats") as advance:
-        failures = measure(plan, work, force=force, advance=advance)
+        failures = measure(plan, work, limit=options.limit, force=force, advance=advance)
     with reporting("frontier", f"repeats of {len(plan.ready)} rows") as advance:
         results = schedule.run(plan, work, force=force, advance=advance)
-    findings = report(plan, results, work, failures, ["pate", "frontier", *argv])
+    held = yardsticks(plan, results, work, limit=options.limit)
+    findings = report(plan, results, held, failures, ["pate", "frontier", *argv])
     write(directory, findings)
     _report(findings)
     console.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
@@ -62,7 +69,40 @@ def main(argv: list[str]) -> int:
     return 1 if findings.failures else 0
 
 
-def _parser(default: str) -> argparse.ArgumentParser:
+def place(output: Path | None) -> Path:
+    """Say where finished repeats are kept: in the directory asked for, else where those of `pate run` are."""
+    return (output or Path("outputs")) / PLACE
+
+
+def chosen_methods(options: argparse.Namespace, config_dir: str | None) -> list[Method]:
+    """Read `--methods` and `--method`; the usual ones if there is neither.
+
+    Raises
+    ------
+    InputError
+    """
+    names = options.methods if options.methods is not None else "" if options.method else default_methods()
+    return methods(names, options.method, config_dir)
+
+
+def add_method_options(parser: argparse.ArgumentParser, eps: str, output: str) -> None:
+    """Add the options of a comparison of methods, with the defaults of `--eps` and `--output`."""
+    parser.add_argument("--eps", default=eps, metavar="A,B,...", help=f"default: {eps}")
+    parser.add_argument("--methods", metavar="A,B,...", help=f"default: {default_methods()}")
+    parser.add_argument(
+        "--method",
+        action="append",
+        default=[],
+        metavar="NAME=KEY=VALUE,...",
+        help="one of your own, by its overrides; may be given again",
+    )
+    parser.add_argument("--repeats", type=int, default=30, metavar="N", help="random splits; default: 30")
+    parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
+    parser.add_argument("--force", action="store_true", help="do again what is already done")
+    parser.add_argument("--output", type=Path, metavar="DIR", help=f"default: {output}")
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate frontier",
         description="Accuracy against eps for chosen methods on one dataset, at the same splits, beside "
@@ -74,18 +114,10 @@ def _parser(default: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "overrides", nargs="*", metavar="KEY=VALUE", help="of every row, as after pate run: dataset=mushroom"
     )
-    parser.add_argument("--eps", default=_BUDGETS, metavar="A,B,...", help=f"default: {_BUDGETS}")
-    parser.add_argument("--methods", metavar="A,B,...", help=f"default: {default}")
+    add_method_options(parser, _BUDGETS, "outputs/frontier/DATASET")
     parser.add_argument(
-        "--method",
-        action="append",
-        default=[],
-        metavar="NAME=KEY=VALUE,...",
-        help="one of your own, by its overrides; may be given again",
+        "--limit", action="store_true", help=f"measure the {LIMIT} too, which takes seconds a split"
     )
-    parser.add_argument("--repeats", type=int, default=30, metavar="N", help="random splits; default: 30")
-    parser.add_argument("--force", action="store_true", help="do again what is already done")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="default: outputs/frontier/DATASET")
     return parser
 
 

@@ -49,5 +49,5 @@ def read_table(
         return read_parquet(path, text)
     sep = None if options.sep is None else take("--sep", options.sep, Separator())
     encoding = None if options.encoding is None else take("--encoding", options.encoding, Encoding())
-    form = CsvFormat(sep, encoding, options.decimal, not options.no_header)
+    form = CsvFormat(sep, encoding, options.decimal, not options.no_header, "--{}")
     return Table(read_csv(path, form, text, wanted=wanted), path, "")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["UNUSED", "main"]
 
 _SAME = "not used by pate plan, whose numbers are the same whatever it is"
-UNUSED = dict.fromkeys(("seed", "compute", "cache", "ledger", "hydra"), _SAME)
+UNUSED = dict.fromkeys(("seed", "compute", "cache", "ledger", "tracking", "hydra"), _SAME)
 """Keys that no public number depends on."""
 
 _USAGE = """\

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from pate_cli.config import recipes
+from pate_cli.config.composition import own_configs
 from pate_cli.console import err, out
 from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
@@ -55,13 +56,19 @@ def main(argv: list[str]) -> int:
     directory = options.output or _OUTPUT / (recipe.name + "-quick" * options.quick)
     check(directory, default=options.output is None)
     quick, force = options.quick, options.force
-    findings = reproduce(recipe, options.overrides, quick=quick, force=force, directory=directory)
+    own = own_configs(options.config_dir)
+    findings = reproduce(
+        recipe, options.overrides, quick=quick, force=force, directory=directory, config_dir=own
+    )
     write(directory, findings)
-    keep(directory, outcome_of(findings), key_of(recipe, options.overrides, quick=quick))
+    if own is None:  # what options of one's own gave is nothing for the page of all recipes
+        keep(directory, outcome_of(findings), key_of(recipe, options.overrides, quick=quick))
     return _told(findings, directory)
 
 
 def _all(options: argparse.Namespace) -> int:
+    if options.config_dir:
+        raise InputError("--config-dir: not with all recipes")
     task = all_recipes.read_typed(options.overrides)
     directory = options.output or _OUTPUT
     check(directory, default=options.output is None)
@@ -103,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
         help="dataset=[A,B] chooses rows; any other goes to every row, as after pate run (repeats=5); "
         "for a study, one of its parameters; with all: recipes=[A,B] (others as they are kept), seed=[0,1,2]",
     )
+    parser.add_argument("--config-dir", metavar="DIR", help="directory of your own configs, as of pate run")
     parser.add_argument("--list", action="store_true", help="say what there is")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     parser.add_argument("--force", action="store_true", help="do again what is already done")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli import console
 from pate_cli.config import composition
 from pate_cli.config.composition import CommandLine
+from pate_cli.config.sweeping import launched_directly
 from pate_cli.engine import execution
 from pate_cli.engine.finished import PLACE, Finished, Identity
 from pate_cli.engine.parallel import die_with, terminable
@@ -43,6 +44,8 @@ class _Job:
 
     Attributes
     ----------
+    raw : dict
+        Its composed configuration.
     label, code : str
         What its directory is named by.
     release : bool
@@ -52,6 +55,7 @@ class _Job:
     refusal : InfeasibleError or None
     """
 
+    raw: dict[str, Any]
     label: str
     code: str
     release: bool
@@ -104,7 +108,7 @@ def main(argv: list[str]) -> int:
     store = _store(target if chosen else Path("outputs").absolute(), jobs, force=line.force)
     try:
         with terminable(), _no_trace_if_refused(target):
-            _hydra(line, argv, command, store)
+            _hydra(line, argv, command, store, [job.raw for job in jobs])
     except KeyboardInterrupt:
         if target.exists():
             execution.show_table(target)
@@ -130,14 +134,14 @@ def _checked(line: CommandLine, lists: Sequence[Sequence[str]]) -> list[_Job]:
         try:
             run = execution.checked(raw)
         except InfeasibleError as error:
-            jobs.append(_Job("", config_hash(raw), raw["release"], refusal=error))
+            jobs.append(_Job(raw, "", config_hash(raw), raw["release"], refusal=error))
             continue
         config = run.config
         if config.ledger is not None and not config.release:
             raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
         configs.setdefault((config.compute, config.cache), config)
         repeats = 0 if config.release else config.repeats
-        jobs.append(_Job(run.label, run.config_hash, config.release, repeats, run.identity))
+        jobs.append(_Job(raw, run.label, run.config_hash, config.release, repeats, run.identity))
     if all(job.refusal for job in jobs) and jobs[0].refusal:
         raise jobs[0].refusal
     check_places(configs.values())
@@ -167,11 +171,23 @@ def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> Finished:
     return store
 
 
-def _hydra(line: CommandLine, argv: Sequence[str], command: Sequence[str], store: Finished) -> None:
-    """Hand over to Hydra, which reads `sys.argv`."""
+def _hydra(
+    line: CommandLine,
+    argv: Sequence[str],
+    command: Sequence[str],
+    store: Finished,
+    raws: Sequence[dict[str, Any]] = (),
+) -> None:
+    """Hand over to Hydra, which reads `sys.argv`; `raws` are the configurations of all jobs, if known."""
     import hydra
 
     raised: list[Exception] = []
+
+    def direct(number: int, directory: Path) -> None:
+        try:
+            execution.execute(raws[number], directory, store, sweep=True, command=command)
+        except (InputError, OSError) as error:
+            raised.append(error)
 
     def job(cfg: DictConfig) -> None:
         from hydra.core.hydra_config import HydraConfig
@@ -192,7 +208,7 @@ def _hydra(line: CommandLine, argv: Sequence[str], command: Sequence[str], store
     sys.argv = ["pate", *argv]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
-        with composition.composed_once(line, argv):
+        with composition.composed_once(line, argv), launched_directly(raws if line.multirun else (), direct):
             hydra.main(version_base="1.3", config_path=str(composition.conf_dir()), config_name="config")(
                 job
             )()

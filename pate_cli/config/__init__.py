@@ -8,7 +8,6 @@ from pate_cli.config.schema import (
     SplitConfig,
     StudentConfig,
     TeacherConfig,
-    for_units,
     parse,
 )
 
@@ -20,6 +19,5 @@ __all__ = [
     "SplitConfig",
     "StudentConfig",
     "TeacherConfig",
-    "for_units",
     "parse",
 ]

@@ -14,7 +14,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.config.typed import broken_file, check_number, first_line, in_quotes, unreadable
+from pate_cli.config.typed import (
+    broken_file,
+    check_number,
+    first_line,
+    in_quotes,
+    is_plain_number,
+    refers,
+    unreadable,
+)
 from pate_cli.errors import ConfigError, InputError, shortened
 
 if TYPE_CHECKING:
@@ -72,6 +80,19 @@ def packaged(name: str) -> Path:
     return inside if inside.is_dir() else here.parent / name
 
 
+def own_configs(directory: str | None) -> str | None:
+    """Check `--config-dir`.
+
+    Raises
+    ------
+    ConfigError
+        If it is not a directory.
+    """
+    if directory and not Path(directory).is_dir():
+        raise ConfigError("--config-dir", directory, "an existing directory")
+    return directory
+
+
 def conf_dir() -> Path:
     """Directory of the configuration groups."""
     return packaged("conf")
@@ -107,8 +128,7 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
         refuse(f"--{' and --'.join(commands)}: give one of them")
     if args.resolve and not (args.cfg or args.help):
         refuse("--resolve: only with --cfg or --help")
-    if args.config_dir and not Path(args.config_dir).is_dir():
-        raise ConfigError("--config-dir", args.config_dir, "an existing directory")
+    own_configs(args.config_dir)
     # a sweep over the options of a group is composed once without them: their keys need not exist there;
     # every job is checked by `compose` before
     swept = [f"++{text}" if args.multirun and _OF_A_GROUP.match(text) else text for text in args.overrides]
@@ -190,6 +210,13 @@ def composed_once(line: CommandLine, given: Sequence[str]) -> Iterator[None]:
         sweeper_class.validate_batch_is_legal = rehearse
         hydra_class.compose_config = compose_anew
         hydra_class.get_mode = ask
+
+
+def basic_launcher() -> Any:
+    """Give the class of Hydra's own launcher: what is internal to Hydra is imported in this module alone."""
+    from hydra._internal.core_plugins.basic_launcher import BasicLauncher
+
+    return BasicLauncher
 
 
 def _composed_with(done: Sequence[str], more: Sequence[str], *, log: bool) -> DictConfig:
@@ -274,16 +301,27 @@ def compose_all(jobs: Sequence[Sequence[str]], config_dir: str | None = None) ->
     from hydra.core.override_parser.types import OverrideType
     from omegaconf import OmegaConf
 
-    parser, known = OverridesParser.create(), {}
+    parser = OverridesParser.create()
+    known: dict[tuple[str, ...], DictConfig] = {}
+    whole: dict[tuple[str, ...], dict[str, Any]] = {}  # those in which no value refers to another
+    read: dict[str, Any] = {}
     for job in jobs:
         plain = [text for text in job if text.partition("=")[0].lstrip("+~") in _PLAIN]
-        changes = [parser.parse_override(text) for text in plain]
+        changes = [read.get(text) or read.setdefault(text, parser.parse_override(text)) for text in plain]
         if len(jobs) == 1 or any(change.type != OverrideType.CHANGE for change in changes):
             yield compose(job, config_dir)
             continue
         others = tuple(text for text in job if text not in plain)
         if others not in known:
             known[others] = _composed(others, config_dir)
+            with _told(others, config_dir):
+                if not refers(known[others]):
+                    whole[others] = _resolve(known[others])[0]
+        if others in whole and all(is_plain_number(change.value()) for change in changes):
+            container = copy.deepcopy(whole[others])
+            container.update((change.key_or_group, change.value()) for change in changes)
+            yield _checked_groups(container, config_dir)
+            continue
         cfg = copy.deepcopy(known[others])
         with _told(others, config_dir):
             for change in changes:  # as Hydra does

@@ -17,9 +17,15 @@ class Composer:
 
     Hydra takes about 0.1 s a configuration; here that is paid once for each choice of
     groups, and numbers are set afterwards. The result is the same.
+
+    Parameters
+    ----------
+    config_dir : str, optional
+        Directory with options of the user's own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, config_dir: str | None = None) -> None:
+        self._config_dir = config_dir
         self._bases: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def compose(self, given: Sequence[str]) -> dict[str, Any]:
@@ -33,7 +39,7 @@ class Composer:
         numbers = {text: value for text in given if (value := _number(text)) is not None}
         rest = tuple(text for text in given if text not in numbers)
         if rest not in self._bases:
-            self._bases[rest] = composition.compose(rest)
+            self._bases[rest] = composition.compose(rest, self._config_dir)
         config = copy.deepcopy(self._bases[rest])
         for text, value in numbers.items():
             *path, name = text.partition("=")[0].split(".")
@@ -41,7 +47,9 @@ class Composer:
             for part in path:
                 node = node.get(part) if isinstance(node, dict) else None
             if not isinstance(node, dict) or isinstance(node.get(name, {}), dict):
-                return composition.compose(given)  # not a plain key that exists: Hydra says what it is
+                return composition.compose(
+                    given, self._config_dir
+                )  # not a plain key that exists: Hydra says what it is
             node[name] = value
         return config
 

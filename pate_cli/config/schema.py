@@ -11,11 +11,11 @@ import math
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pate_cli import mechanisms
-from pate_cli.checks import known
+from pate_cli.checks import OneOf, Or, known, take
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError
 
@@ -27,13 +27,12 @@ __all__ = [
     "SplitConfig",
     "StudentConfig",
     "TeacherConfig",
-    "for_units",
     "parse",
 ]
 
 _TOP = (
     *("dataset", "teacher", "student", "mechanism", "compute"),
-    *("eps", "delta", "repeats", "seed", "split", "release", "purpose", "ledger", "cache"),
+    *("eps", "delta", "repeats", "seed", "split", "release", "purpose", "ledger", "tracking", "cache"),
 )
 _SPLIT = ("private", "public", "budget", "mode", "public_from_private")
 _COMPUTE_KEYS = {"local": ("name", "workers"), "dask": ("name", "workers", "address")}
@@ -92,14 +91,11 @@ class MechanismConfig:
         `Options` of that module; every value is checked.
     label : str
         Name in tables and of directories.
-    why : str
-        Why it is another one than was asked for; empty for what was.
     """
 
     name: str
     options: Any
     label: str
-    why: str = ""
 
     @property
     def oracle(self) -> str:
@@ -159,6 +155,7 @@ class RunConfig:
     release: bool = False
     purpose: str | None = None
     ledger: str | None = None
+    tracking: str | None = None
     cache: bool = False
 
 
@@ -216,40 +213,14 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         release=_flag("release", raw.get("release", False)),
         purpose=_purpose(raw.get("purpose")),
         ledger=_directory("ledger", raw.get("ledger")),
+        tracking=take("tracking", raw.get("tracking"), Or("null", OneOf(("mlflow",)))),
         cache=_flag("cache", raw.get("cache", False)),
     )
-    unit = options.get("unit")
-    config = config if unit in (None, "auto") else for_units(config, str(unit))
     if config.release:
         _check_release(config)
     elif config.purpose is not None:
         raise ConfigError("purpose", config.purpose, "null without release=true: only a release has one")
     return config
-
-
-def for_units(config: RunConfig, unit: str) -> RunConfig:
-    """Give a learner of single records up for the mechanism on votes that stands beside it, if one does.
-
-    Parameters
-    ----------
-    config : RunConfig
-    unit : str
-        What to call one of those who are protected, as the column that says whose a record is.
-
-    Returns
-    -------
-    RunConfig
-        The same where nothing stands beside the mechanism, or one of its own settings was changed.
-    """
-    asked = config.mechanism
-    instead = getattr(asked.options, "with_unit", None)
-    if instead is None or asked.options != mechanisms.read(asked.name, {"with_unit": instead}):
-        return config
-    why = (
-        f"mechanism={instead} takes the place of {asked.name}, whose proof is for single records: all records"
-        f" of one {unit} are protected together"
-    )
-    return replace(config, mechanism=replace(_mechanism({"name": instead}), why=why))
 
 
 def _check_release(config: RunConfig) -> None:
@@ -265,6 +236,10 @@ def _check_release(config: RunConfig) -> None:
         )
     if config.seed != 0:
         raise ConfigError("seed", config.seed, "nothing with release=true: it draws its own randomness")
+    if config.tracking is not None:
+        raise ConfigError(
+            "tracking", config.tracking, "null with release=true: nothing but its files leaves it"
+        )
     if config.cache:
         raise ConfigError("cache", True, "false with release=true: what is kept there are exact votes")
 

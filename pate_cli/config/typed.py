@@ -11,8 +11,10 @@ from pate_cli.errors import DataError, InputError, shortened
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
+    from omegaconf import DictConfig
 
-__all__ = ["broken_file", "check_number", "first_line", "in_quotes", "unreadable"]
+__all__ = ["broken_file", "check_number", "first_line", "in_quotes", "is_plain_number", "refers"]
+__all__ += ["unreadable"]
 
 _MOST_JOBS = 10_000
 """All jobs of a sweep are checked before the first one is run."""
@@ -100,3 +102,18 @@ def broken_file(config_dir: str) -> InputError | None:
         if not (content is None or isinstance(content, dict)):
             return DataError(f"{path}: holds a {type(content).__name__}; keys and values are needed")
     return None
+
+
+def refers(cfg: DictConfig) -> bool:
+    """Whether a value of ours is given by an interpolation, which may refer to any other."""
+    from omegaconf import OmegaConf
+
+    return any(
+        "${" in str(OmegaConf.to_container(node, resolve=False) if OmegaConf.is_config(node) else node)
+        for node in (cfg._get_node(key) for key in cfg if key != "hydra")
+    )
+
+
+def is_plain_number(value: Any) -> bool:
+    """Whether a value is null or a number, which OmegaConf takes as it is."""
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

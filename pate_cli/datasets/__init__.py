@@ -43,6 +43,7 @@ _MODULES = {
     "csv": "tabular",
     "parquet": "parquet",
     "npz": "arrays",
+    "openml": "openml",
     "digits": "digits",
     "thresholds": "thresholds",
 }

@@ -19,7 +19,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.checks import Or, Whole, option
+from pate_cli.checks import Flag, Or, Whole, option
+from pate_cli.datasets import parsed
 from pate_cli.datasets.labels import encode_parts
 from pate_cli.datasets.options import FileOptions
 from pate_cli.errors import DataError
@@ -28,7 +29,7 @@ from pate_cli.types import Dataset, FloatArray, Part
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["Options", "load", "open_bytes", "read_libsvm"]
+__all__ = ["Options", "load", "open_bytes", "parse", "read_kept", "read_libsvm"]
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 _MAX_INDEX = 2**31 - 1
@@ -51,6 +52,11 @@ class _Tapped(io.RawIOBase):
         n = self._file.readinto(buffer)
         self._digest.update(memoryview(buffer)[: n or 0])
         return n
+
+    def readall(self) -> bytes:
+        content: bytes = self._file.readall()  # at once, where it would be 8 KB at a time
+        self._digest.update(content)
+        return content
 
     def close(self) -> None:
         self._file.close()
@@ -162,9 +168,13 @@ class Options(FileOptions):
     ----------
     n_features : int or None
         Number of columns; None for the largest index in the file, in the public one if there is one.
+    keep : bool
+        Whether what was parsed is kept on disk, for its owner alone, and used instead of the text as long as
+        that is the same (`parsed`). It outlasts the file: who deletes private records deletes both.
     """
 
     n_features: int | None = option(None, Or("null", Whole(1, _MAX_INDEX)))
+    keep: bool = option(False, Flag())
 
 
 def load(name: str, options: Options) -> Dataset:
@@ -182,15 +192,16 @@ def load(name: str, options: Options) -> Dataset:
     where = options.private_path("a LIBSVM file")
     n_features, public = options.n_features, None
     if options.public is not None:
-        public = _read(options.public, n_features)
+        public = _read(options.public, n_features, keep=options.keep)
         n_features = public.X.shape[1]
     try:
-        private = _read(where, n_features)
+        private = _read(where, n_features, keep=options.keep)
     except DataError as error:
         if public is None or options.n_features is not None or "features accepted" not in str(error):
             raise
         raise DataError(f"{error}; the public file has so many, dataset.n_features says how many") from None
-    test = None if options.test is None else _read(options.test, private.X.shape[1])
+    held = options.test is not None
+    test = _read(str(options.test), private.X.shape[1], keep=options.keep) if held else None
     if public is not None and not np.isin(public.labels, private.labels).any():
         public = replace(public, labels=None)
     y, classes, from_private = encode_parts(
@@ -220,10 +231,45 @@ class _File:
     checksum: str
 
 
-def _read(path: str | Path, n_features: int | None) -> _File:
-    where, digest = Path(path).expanduser(), hashlib.sha256()
-    X, labels = read_libsvm(where, n_features, digest)
-    return _File(where, X, labels, digest.hexdigest())
+def _read(path: str | Path, n_features: int | None, *, keep: bool) -> _File:
+    where = Path(path).expanduser()
+    X, labels, checksum = read_kept(where, n_features) if keep else parse(where, n_features)
+    return _File(where, X, labels, checksum)
+
+
+def parse(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray, str]:
+    """Read as `read_libsvm` does; gives the SHA-256 (hex) of the file's bytes, too."""
+    digest = hashlib.sha256()
+    X, y = read_libsvm(path, n_features, digest)
+    return X, y, digest.hexdigest()
+
+
+def read_kept(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray, str]:
+    """Read as `read_libsvm` does, from what was kept of the same bytes if there is such; else keep it.
+
+    Returns
+    -------
+    X : csr_matrix of float64, shape (n, d)
+    y : ndarray of float64, shape (n,)
+    checksum : str
+        SHA-256 (hex) of the file's bytes.
+
+    Raises
+    ------
+    DataError
+        As `read_libsvm`.
+    """
+    try:
+        with path.open("rb") as stream:
+            source = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError:  # which reading says better
+        source = ""
+    found = parsed.recall(source, n_features) if source else None
+    if found is not None:
+        return *found, source
+    X, y, checksum = parse(path, n_features)  # of these bytes, should they be others by now
+    parsed.keep(checksum, n_features, X, y)
+    return X, y, checksum
 
 
 def _label_place(file: _File | None, row: int) -> str:

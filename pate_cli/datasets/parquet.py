@@ -76,6 +76,15 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
                 f"{path}: column {field.name!r} holds {field.type}; accepted: numbers, texts, dates,"
                 " true and false"
             )
+        texts = types.is_string(kind) or types.is_large_string(kind)
+        if texts or (types.is_integer(kind) and field.name in text):
+            columns[field.name] = _categories(held.column(field.name))
+            continue
+        if types.is_floating(kind) and field.name not in text and field.type == kind:
+            values = held.column(field.name).to_numpy().astype(np.float64, copy=False)
+            if not np.isnan(values).all():
+                columns[field.name] = values
+                continue
         column = held.column(field.name).to_pandas()
         number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
         if field.name in text or not (number or types.is_temporal(kind)):
@@ -88,6 +97,24 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
             columns[field.name] = as_text(column.astype(str).where(column.notna(), ""))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1))
     return Table(frame, path, digest.hexdigest(), "row", frozenset(dates))
+
+
+def _categories(column: Any) -> Any:
+    """Texts of an Arrow column as `as_text` gives them, an empty one where there is nothing."""
+    import pandas as pd
+    from pyarrow import types
+
+    coded = column if types.is_dictionary(column.type) else column.dictionary_encode()
+    coded = coded.combine_chunks()
+    coded = coded.chunk(0) if hasattr(coded, "chunk") else coded
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    texts = ["" if value is None else str(value) for value in coded.dictionary.to_pylist()]
+    found = np.array([*texts, ""], dtype=object)
+    used = np.unique(codes)  # a dictionary may list texts that no record has, or one twice
+    names, where = np.unique(found[used], return_inverse=True)
+    position = np.zeros(len(found), dtype=np.int64)
+    position[used] = where
+    return pd.Categorical.from_codes(position[codes], pd.Index(names, dtype=object))
 
 
 def _whole(column: Any) -> Any:

@@ -43,12 +43,15 @@ class CsvFormat:
         What stands before the decimals of a number.
     header : bool
         Whether the first line names the columns; else they are named by their number, from 1.
+    option : str
+        What a user types to say so, for messages: with the name in place of the braces.
     """
 
     sep: str | None = None
     encoding: str | None = None
     decimal: str = "."
     header: bool = True
+    option: str = "dataset.{}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +112,9 @@ def read_csv(
     import pandas as pd
 
     with open_bytes(path, digest) as stream:
-        raw = _as_utf8(stream.read(), form.encoding, path)
+        raw = _as_utf8(stream.read(), form, path)
     sep = form.sep or _found_separator(raw, wanted)
-    header, index = _lines(raw, sep, path, form.header)
+    header, index = _lines(raw, sep, path, form)
     given: dict[str, Any] = {
         "sep": sep,
         "names": header,
@@ -163,10 +166,10 @@ def _is_mixed(column: pd.Series) -> bool:
     return pd.api.types.infer_dtype(column, skipna=True) not in ("string", "empty")
 
 
-def _as_utf8(raw: bytes, encoding: str | None, path: Path) -> bytes:
+def _as_utf8(raw: bytes, form: CsvFormat, path: Path) -> bytes:
     """Text in UTF-8, without a byte order mark."""
     known = next((name for sign, name in _SIGNS.items() if raw.startswith(sign)), None)
-    encoding = encoding or known or "utf-8"
+    encoding = form.encoding or known or "utf-8"
     if encoding == "utf-8" and raw.isascii():
         return raw
     try:
@@ -174,7 +177,8 @@ def _as_utf8(raw: bytes, encoding: str | None, path: Path) -> bytes:
     except UnicodeError as error:
         line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
         name = "UTF-8" if encoding.startswith("utf-8") else encoding
-        hint = "; dataset.encoding says what it is, as cp1252" if name == "UTF-8" else ""
+        option = form.option.format("encoding")
+        hint = f"; {option} says what it is, as cp1252" if name == "UTF-8" else ""
         raise DataError(f"{path}, line {line}: not {name} text{hint}") from None
     return raw if encoding == "utf-8" and not known else content.encode("utf-8", "surrogatepass")
 
@@ -188,7 +192,7 @@ def _found_separator(raw: bytes, wanted: str | None) -> str:
     return max(likely, key=lambda sep: len(cells[sep]))  # the first of several
 
 
-def _lines(raw: bytes, sep: str, path: Path, named: bool) -> tuple[list[str], Any]:
+def _lines(raw: bytes, sep: str, path: Path, form: CsvFormat) -> tuple[list[str], Any]:
     """Names of the columns, and the line each record starts on; refuses lines of another length."""
     import pandas as pd
 
@@ -197,17 +201,15 @@ def _lines(raw: bytes, sep: str, path: Path, named: bool) -> tuple[list[str], An
     start, width, first = next(records, (1, 0, []))
     if not width:
         raise DataError(f"{path}: empty, no header line in it")
-    header = list(first) if named else [str(number) for number in range(1, width + 1)]
+    header = list(first) if form.header else [str(number) for number in range(1, width + 1)]
     twice = {column for column in header if header.count(column) > 1}
     if twice:
         raise DataError(f"{path}, line {start}: the column {min(twice)!r} occurs twice")
-    lines = [] if named else [start]
+    lines = [] if form.header else [start]
     for line, cells, _ in records:
         if cells != width:
-            whose = "the header" if named else "the first line"
-            raise DataError(
-                f"{path}, line {line}: {cells} cells, {whose} has {width} (dataset.sep is {sep!r})"
-            )
+            whose, option = "the header" if form.header else "the first line", form.option.format("sep")
+            raise DataError(f"{path}, line {line}: {cells} cells, {whose} has {width} ({option} is {sep!r})")
         lines.append(line)
     if not lines:
         raise DataError(f"{path}: no records after the header line")

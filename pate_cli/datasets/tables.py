@@ -13,7 +13,7 @@ from pate_cli.datasets.inference import infer, looks_like_unit, remarks_on
 from pate_cli.datasets.labels import encode_parts
 from pate_cli.datasets.options import AUTO, TableOptions
 from pate_cli.datasets.reading import Table, check_target
-from pate_cli.datasets.schema import NEARLY_ALL, Column, Schema, not_a_number, numbers, read_schema
+from pate_cli.datasets.schema import MISSING, NEARLY_ALL, Column, Schema, not_a_number, numbers, read_schema
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray, Part
 
@@ -263,7 +263,6 @@ def _labels(table: Table, target: str, words: Collection[str]) -> Any:
 
 
 def _absent(text: Any, words: Collection[str]) -> bool:
-    from pate_cli.datasets.schema import MISSING
 
     plain = str(text).strip()
     return plain.lower() in MISSING or plain in words

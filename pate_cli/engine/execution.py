@@ -26,6 +26,7 @@ from pate_cli.engine.finished import Finished, Identity, Unit, identity
 from pate_cli.engine.parallel import terminable
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.schedule import Done, Row
+from pate_cli.engine.tracking import check_tracking, track
 from pate_cli.engine.votes import VoteStore
 from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, prepare
@@ -69,6 +70,8 @@ def checked(raw: dict[str, Any]) -> CheckedRun:
     InputError
     """
     config = parse(raw)
+    if config.tracking is not None:
+        check_tracking()
     return _checked(json.dumps(raw), _state(config.dataset))
 
 
@@ -176,12 +179,14 @@ class _Files:
     def finish(self, status: str, message: str | None = None) -> None:
         if self.done:
             self._write_repeats()
-        self._record(status, message)
+        record = self._record(status, message)
+        if status == "ok" and self._raw.get("tracking") and (problem := track(record, self._directory)):
+            console.err().print(f"pate: {problem}", markup=False, soft_wrap=True)
 
     def _write_repeats(self) -> None:
         report.write_repeats(self._directory, [unit.result for unit in self.done])
 
-    def _record(self, status: str, message: str | None) -> None:
+    def _record(self, status: str, message: str | None) -> report.RunRecord:
         raw, run = self._raw, self._run
         summary: dict[str, Any] = dict(vars(report.summarise([unit.result for unit in self.done])))
         if run is not None and not self.done:
@@ -208,6 +213,7 @@ class _Files:
             **summary,
         )
         report.write_record(self._directory, record)
+        return record
 
 
 def _sizes(p: Prepared) -> dict[str, int | None]:

@@ -25,6 +25,7 @@ from pate_cli.types import Dataset
 __all__ = ["Plan", "PlannedRow", "make_plan", "missing_data"]
 
 _UNUSED = dict.fromkeys(("release", "ledger"), "not here: a recipe is an experiment, not a release")
+_UNUSED["tracking"] = "not here; pate run tells MLflow"
 _UNUSED["hydra"] = "not here; the directory is --output DIR"
 
 
@@ -89,6 +90,8 @@ class Plan:
         Overrides of the user, without the choice of rows and what only says where the work is done or kept.
     chosen : dict of str to list
         The user's choice of rows: values of dataset and eps.
+    config_dir : str or None
+        Where options of the user's own are.
     """
 
     recipe: Recipe
@@ -96,6 +99,7 @@ class Plan:
     quick: bool
     typed: list[str]
     chosen: dict[str, list[Any]]
+    config_dir: str | None = None
 
     @property
     def ready(self) -> list[PlannedRow]:
@@ -106,10 +110,11 @@ class Plan:
     def command(self) -> list[str]:
         """The command that makes it again."""
         chosen = [f"{key}=[{','.join(map(str, values))}]" for key, values in self.chosen.items()]
-        return ["pate", "reproduce", self.recipe.name, *chosen, *self.typed, *["--quick"] * self.quick]
+        own = ["--config-dir", self.config_dir] if self.config_dir else []
+        return ["pate", "reproduce", self.recipe.name, *own, *chosen, *self.typed, *["--quick"] * self.quick]
 
 
-def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
+def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: str | None = None) -> Plan:
     """Compose and check every row, before anything is written.
 
     Parameters
@@ -119,6 +124,8 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
     given : sequence of str
         Overrides typed: `dataset=[A,B]` and `eps=[0.5,1]` choose rows, any other goes to every row.
     quick : bool
+    config_dir : str, optional
+        Directory with options of the user's own, as of `pate run`.
 
     Raises
     ------
@@ -130,9 +137,15 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
     refuse_unused(typed, _UNUSED)
     fewer, small = choices(recipe.quick if quick else [])
     typed = checked(typed)
-    composer, loaded, rows = Composer(), _Loader(), []
+    kept = fewer | wanted
+    composer, loaded, rows, elsewhere = Composer(config_dir), _Loader(), [], []
     for spec in recipe.rows:
         texts = last_wins(checked([f"repeats={recipe.repeats}", *spec.overrides, *small, *typed]))
+        # composing takes Hydra a while: not for rows on other datasets, which their text tells
+        chosen = [text.removeprefix("dataset=") for text in texts if text.startswith("dataset=")]
+        if chosen and chosen[0] not in kept.get("dataset", chosen):
+            elsewhere.append(chosen[0])
+            continue
         try:
             raw = composer.compose(texts)
             config = parse(raw)
@@ -141,10 +154,10 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
         rows.append((spec, texts, raw, config))
     for key, values in wanted.items():
         there = list(dict.fromkeys(_value(config, key) for *_, config in rows))
+        there += [name for name in dict.fromkeys(elsewhere) if key == "dataset" and name not in there]
         for value in values:
             if value not in there:
                 raise ConfigError(key, value, f"of the rows of {recipe.name}: {', '.join(map(str, there))}")
-    kept = fewer | wanted
     planned = [
         _planned(spec, texts, raw, config, loaded)
         for spec, texts, raw, config in rows
@@ -152,7 +165,7 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool) -> Plan:
     ]
     check_places(row.config for row in planned if row.status == "ready")
     shown = [text for text in typed if not text.startswith(("compute", "cache"))]
-    return Plan(recipe, planned, quick, shown, wanted)
+    return Plan(recipe, planned, quick, shown, wanted, config_dir)
 
 
 def _value(config: RunConfig, key: str) -> Any:

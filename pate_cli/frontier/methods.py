@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from pate_cli.config.composition import conf_dir, refuse_unused
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.plan import Plan, make_plan
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["EXACT", "Method", "budgets", "default_methods", "methods", "plan_frontier"]
+__all__ = ["EXACT", "Method", "budgets", "default_methods", "methods", "named_overrides", "plan_frontier"]
 
 EXACT = "student on exact votes"
 """Name of the row without privacy: the same student, every label the exact vote of the teachers."""
@@ -40,6 +41,7 @@ _COMMON = (
     "release",
     "ledger",
     "purpose",
+    "tracking",
 )
 """Keys that are the same for all methods: else they are not compared at the same splits and budget."""
 
@@ -65,7 +67,7 @@ def default_methods() -> str:
     return ",".join(name for name in _DEFAULT if name in known)
 
 
-def methods(names: str, typed: Sequence[str]) -> list[Method]:
+def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[Method]:
     """Read `--methods` and every `--method`.
 
     Parameters
@@ -74,13 +76,15 @@ def methods(names: str, typed: Sequence[str]) -> list[Method]:
         Separated by commas: options of the group `mechanism`, or presets of this module.
     typed : sequence of str
         As `NAME=OVERRIDE,OVERRIDE`.
+    config_dir : str, optional
+        Directory whose options are known too.
 
     Raises
     ------
     InputError
         Names what is not accepted.
     """
-    known = _known()
+    known = _known(config_dir)
     chosen = []
     for name in filter(None, (part.strip() for part in names.split(","))):
         if name not in known:
@@ -98,24 +102,46 @@ def methods(names: str, typed: Sequence[str]) -> list[Method]:
     return chosen
 
 
-def _known() -> dict[str, tuple[str, ...]]:
-    options = sorted(path.stem for path in (conf_dir() / "mechanism").glob("*.yaml"))
+def _known(config_dir: str | None = None) -> dict[str, tuple[str, ...]]:
+    places = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
+    options = sorted({path.stem for place in places for path in (place / "mechanism").glob("*.yaml")})
     found: dict[str, tuple[str, ...]] = {name: (f"mechanism={name}",) for name in options}
     return found | _PRESETS
 
 
 def _typed(text: str) -> Method:
+    return Method(*named_overrides("--method", text, "trees=mechanism=gaussian,student=tree", _COMMON))
+
+
+def named_overrides(
+    option: str, text: str, example: str, common: Sequence[str]
+) -> tuple[str, tuple[str, ...]]:
+    """Read `NAME=OVERRIDE,OVERRIDE`.
+
+    Parameters
+    ----------
+    option : str
+        `--method` or `--table`, for messages.
+    text : str
+    example : str
+    common : sequence of str
+        Keys that are the same for all of them.
+
+    Raises
+    ------
+    InputError
+    """
     name, _, rest = text.partition("=")
     # a comma within brackets, braces or quotes belongs to a value
     overrides = re.findall(r"""(?:[^,\[{'"]|\[[^\]]*\]|\{[^}]*\}|'[^']*'|"[^"]*")+""", rest)
     if not _NAME.fullmatch(name) or not overrides or not all("=" in one for one in overrides):
-        example = "NAME=OVERRIDE,OVERRIDE, as in trees=mechanism=gaussian,student=tree"
-        raise ConfigError("--method", text, example)
+        raise ConfigError(option, text, f"NAME=OVERRIDE,OVERRIDE, as in {example}")
     for one in overrides:
         key = one.partition("=")[0].lstrip("+~").partition(".")[0]
-        if key in _COMMON:
-            raise InputError(f"--method {name}: {one}: is the same for all methods; give it outside --method")
-    return Method(name, tuple(overrides))
+        if key in common:
+            what = option.removeprefix("--")
+            raise InputError(f"{option} {name}: {one}: is the same for all {what}s; give it outside {option}")
+    return name, tuple(overrides)
 
 
 def budgets(text: str) -> list[float]:
@@ -138,7 +164,12 @@ def budgets(text: str) -> list[float]:
 
 
 def plan_frontier(
-    common: Sequence[str], chosen: Sequence[Method], eps: Sequence[float], *, repeats: int
+    common: Sequence[str],
+    chosen: Sequence[Method],
+    eps: Sequence[float],
+    *,
+    repeats: int,
+    config_dir: str | None = None,
 ) -> Plan:
     """Compose and check every row, before anything is written.
 
@@ -149,6 +180,8 @@ def plan_frontier(
     chosen : sequence of Method
     eps : sequence of float
     repeats : int
+    config_dir : str, optional
+        Directory with options of the user's own.
 
     Returns
     -------
@@ -173,7 +206,7 @@ def plan_frontier(
         for one in eps
     ]
     recipe = Recipe("frontier", "", "", "", "runs", tuple(specs), repeats=repeats)
-    plan = make_plan(recipe, [], quick=False)
+    plan = make_plan(recipe, [], quick=False, config_dir=config_dir)
     for row in plan.rows:
         if row.status == "missing":
             raise InputError(row.message)
@@ -186,5 +219,6 @@ _ELSEWHERE = {
     "mechanism": "here it is --methods A,B, or --method NAME=OVERRIDE,OVERRIDE",
     "release": "not here: a frontier is an experiment, not a release",
     "ledger": "not here: a frontier is an experiment, not a release",
+    "tracking": "not here; pate run tells MLflow",
     "hydra": "not here; the directory is --output DIR",
 }

@@ -12,7 +12,7 @@ from pate_cli.engine.schedule import Failure, Results
 from pate_cli.frontier.drawing import draw
 from pate_cli.frontier.methods import EXACT
 from pate_cli.frontier.statements import statements
-from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick, yardsticks
+from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
 from pate_cli.report.findings import Findings
 from pate_cli.report.interval import T_NOTE
 from pate_cli.report.table import Column, Table, number
@@ -20,9 +20,9 @@ from pate_cli.reproduce.assemble import sources
 from pate_cli.reproduce.rows import DoneRow, apart, done_rows
 from pate_cli.reproduce.verdicts import signed
 
-__all__ = ["report"]
+__all__ = ["NOT_PRIVATE", "data_of", "report", "shown"]
 
-_NOT_PRIVATE = "not differentially private"
+NOT_PRIVATE = "not differentially private"
 _NOTE = (
     f"Mean accuracy on held-out records; {T_NOTE}; the measuring itself is not differentially private. "
     "eps is the guarantee of one repeat, for one record replaced by another."
@@ -30,7 +30,11 @@ _NOTE = (
 
 
 def report(
-    plan: Plan, results: Results, work: Any, failures: Sequence[Failure], command: Sequence[str]
+    plan: Plan,
+    results: Results,
+    held: Sequence[Yardstick],
+    failures: Sequence[Failure],
+    command: Sequence[str],
 ) -> Findings:
     """Put a frontier together.
 
@@ -40,15 +44,13 @@ def report(
         Of `plan_frontier`.
     results : Results
         Of `engine.run`.
-    work : Path
-        Where the yardsticks' units are.
+    held : sequence of Yardstick
     failures : sequence of Failure
         Of the yardsticks.
     command : sequence of str
         What makes it again.
     """
     rows = [row for row in done_rows(plan, results) if row.planned.spec.name != EXACT]
-    held = yardsticks(plan, results, work)
     first = next(row.planned for row in rows)
     exact = next(row for row in plan.rows if row.spec.name == EXACT)
     repeats = first.config.repeats
@@ -76,12 +78,12 @@ def report(
         figures={"figure": functools.partial(draw, f"{title}, {repeats} splits", rows, held)},
         absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
         notes=[
-            *(f"{name}: {what}. {_NOT_PRIVATE.capitalize()}." for name, what in YARDSTICKS.items()),
+            *(f"{one.name}: {YARDSTICKS[one.name]}. {NOT_PRIVATE.capitalize()}." for one in held),
             *_REMARKS,
         ],
         statements=statements(rows, held),
-        sources=sources() | _data(plan),
-        commands={row.planned.spec.name: ["pate", "run", *_shown(row)] for row in rows},
+        sources=sources() | data_of(plan),
+        commands={row.planned.spec.name: ["pate", "run", *shown(row)] for row in rows},
         failures=failed,
     )
 
@@ -94,15 +96,17 @@ _REMARKS = (
 )
 
 
-def _shown(row: DoneRow) -> list[str]:
+def shown(row: DoneRow) -> list[str]:
+    """Overrides of a row, without those that only say where the work is done, or kept."""
     return [text for text in row.planned.overrides if not text.startswith(("compute", "cache"))]
 
 
-def _data(plan: Plan) -> dict[str, str]:
+def data_of(plan: Plan, name: str = "") -> dict[str, str]:
+    """Checksum of the data of a plan, under its own name or another."""
     found = {}
     for row in plan.rows:
         if row.prepared is not None:
-            found[f"data: {row.dataset}"] = f"SHA-256 {row.prepared.dataset.checksum}"
+            found[f"data: {name or row.dataset}"] = f"SHA-256 {row.prepared.dataset.checksum}"
     return found
 
 
@@ -120,11 +124,11 @@ def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | No
         records += [_record(those[eps]) for eps in budgets]
     for one in held:
         found = one.accuracy
-        cells.append([one.name, *[number(found)] * len(budgets), _NOT_PRIVATE])
+        cells.append([one.name, *[number(found)] * len(budgets), NOT_PRIVATE])
         blank = dict.fromkeys(records[0])
         records.append(
             blank
-            | {"kind": "yardstick", "method": one.name, "guarantee": _NOT_PRIVATE, "eps": float("inf")}
+            | {"kind": "yardstick", "method": one.name, "guarantee": NOT_PRIVATE, "eps": float("inf")}
             | {"n": len(one.units), "status": "ok" if one.units else "failed"}
             | {"accuracy": found and found.mean, "accuracy_ci95": found and found.half_width}
         )
@@ -192,7 +196,7 @@ def _against_best(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> dict[st
         return {}
     at = {(row.planned.method, row.eps): row.units for row in rows}
     others = {name: {eps: at[name, eps] for eps in budgets} for name in names[1:]}
-    others |= {f"{one.name} ({_NOT_PRIVATE})": dict.fromkeys(budgets, one.units) for one in held}
+    others |= {f"{one.name} ({NOT_PRIVATE})": dict.fromkeys(budgets, one.units) for one in held}
     columns = [Column(f"{names[0]} less", numeric=False), *(Column(f"eps {eps:g}") for eps in budgets)]
     cells, records = [], []
     for name, units in others.items():

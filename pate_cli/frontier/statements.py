@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pate_cli.config import MechanismConfig
-from pate_cli.frontier.yardsticks import ALL_PRIVATE, MAJORITY, Yardstick
+from pate_cli.frontier.yardsticks import ALL_PRIVATE, LIMIT, MAJORITY, Yardstick
 from pate_cli.report.table import number
 from pate_cli.reproduce.rows import DoneRow, apart
 from pate_cli.reproduce.verdicts import signed
@@ -27,7 +27,7 @@ def statements(rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -> list
     """
     held = {one.name: one for one in yardsticks}
     said = [
-        *_best(rows, held[ALL_PRIVATE]),
+        *_best(rows, held[ALL_PRIVATE], held.get(LIMIT)),
         *_sparse_vector(rows),
         *_calibrations(rows),
         *_no_better_than_majority(rows, held[MAJORITY]),
@@ -42,7 +42,7 @@ def statements(rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -> list
     return said
 
 
-def _best(rows: Sequence[DoneRow], ceiling: Yardstick) -> list[str]:
+def _best(rows: Sequence[DoneRow], ceiling: Yardstick, limit: Yardstick | None) -> list[str]:
     """The best method of each budget, who cannot be told from it, and how far all private records are."""
     said = []
     for eps in sorted({row.eps for row in rows}):
@@ -62,6 +62,8 @@ def _best(rows: Sequence[DoneRow], ceiling: Yardstick) -> list[str]:
         gap = apart(ceiling.units, best.units, "accuracy")
         if gap is not None:
             text += f". {ceiling.name[0].upper()}{ceiling.name[1:]}, without privacy, give {signed(gap)} more"
+        if limit and (gap := apart(limit.units, best.units, "accuracy")) is not None:
+            text += f"; the {limit.name} gives {signed(gap)} more"
         said.append(f"{text}.")
     return said
 

@@ -14,17 +14,23 @@ from pate_cli.errors import ConfigError
 
 __all__ = ["BUILT_IN", "TWO_CLASSES", "build", "check_learner", "make_learner", "try_out"]
 
-_HYPOTHESES = {
-    "threshold": "ThresholdClassifier",
-    "stump": "StumpClassifier",
-    "rectangle": "RectangleClassifier",
-    "point": "PointClassifier",
+_PATHS = {
+    "logistic": "sklearn.linear_model.LogisticRegression",
+    "linear_svm": "sklearn.svm.LinearSVC",
+    "libsvm": "pate_cli.learners.libsvm.LibsvmClassifier",
+    "sgd": "pate_cli.learners.sgd.SgdLogistic",
+    "permuted_sgd": "pate_cli.learners.sgd.SgdLogistic",
+    "threshold": "pate_cli.learners.hypotheses.ThresholdClassifier",
+    "stump": "pate_cli.learners.hypotheses.StumpClassifier",
+    "rectangle": "pate_cli.learners.hypotheses.RectangleClassifier",
+    "point": "pate_cli.learners.hypotheses.PointClassifier",
+    "tree": "sklearn.tree.DecisionTreeClassifier",
 }
 
-BUILT_IN = ("logistic", "linear_svm", "libsvm", "sgd", "permuted_sgd", *_HYPOTHESES, "tree")
+BUILT_IN = tuple(_PATHS)
 """Names of the built-in learners."""
 
-TWO_CLASSES = tuple(_HYPOTHESES)
+TWO_CLASSES = tuple(name for name, path in _PATHS.items() if ".hypotheses." in path)
 """Those of them that learn two classes only: the classes of `pate_cli.learners.hypotheses`."""
 
 
@@ -134,8 +140,9 @@ def build(
     """Do the work of `make_learner`, with both keys of the config, and the names it lists, spelled out."""
     from sklearn.base import is_classifier
 
-    found = _built_in(estimator, params, n_classes)
-    cls, defaults = found or (_imported(estimator, name_key, _accepted(names)), {})
+    built_in = isinstance(estimator, str) and estimator in _PATHS
+    cls = _imported(_PATHS[estimator] if built_in else estimator, name_key, _accepted(names))
+    defaults = _defaults(estimator, params, n_classes) if built_in else {}
     known = _parameters(cls)
     others = [name for name in known if name != "random_state"]
     for name in params:
@@ -157,39 +164,19 @@ def build(
     return learner
 
 
-def _built_in(
-    estimator: str, params: Mapping[str, Any], n_classes: int
-) -> tuple[type, dict[str, Any]] | None:
-    """Class and default parameters behind a name, None for any other name."""
-    if estimator == "logistic":
-        from sklearn.linear_model import LogisticRegression
-
+def _defaults(name: str, params: Mapping[str, Any], n_classes: int) -> dict[str, Any]:
+    """Parameters of a built-in learner that are not its class's own; see `make_learner`."""
+    if name == "logistic":
         if "solver" in params:
-            return LogisticRegression, {"max_iter": 5000}
-        if n_classes > 2:
-            return LogisticRegression, {"solver": "lbfgs", "max_iter": 5000}
-        return LogisticRegression, {"solver": "liblinear", "max_iter": 1000}
-    if estimator == "linear_svm":
-        from sklearn.svm import LinearSVC
-
-        return LinearSVC, {"dual": "auto" if params.get("loss") == "hinge" else False, "max_iter": 5000}
-    if estimator == "libsvm":
-        from pate_cli.learners.libsvm import LibsvmClassifier
-
-        return LibsvmClassifier, {}
-    if estimator in ("sgd", "permuted_sgd"):
-        from pate_cli.learners.sgd import SgdLogistic
-
-        return SgdLogistic, {} if estimator == "sgd" else {"passes": 10, "permute": True}
-    if estimator in _HYPOTHESES:
-        from pate_cli.learners import hypotheses
-
-        return getattr(hypotheses, _HYPOTHESES[estimator]), {}
-    if estimator == "tree":
-        from sklearn.tree import DecisionTreeClassifier
-
-        return DecisionTreeClassifier, {}
-    return None
+            return {"max_iter": 5000}
+        return (
+            {"solver": "lbfgs", "max_iter": 5000}
+            if n_classes > 2
+            else {"solver": "liblinear", "max_iter": 1000}
+        )
+    if name == "linear_svm":
+        return {"dual": "auto" if params.get("loss") == "hinge" else False, "max_iter": 5000}
+    return {"passes": 10, "permute": True} if name == "permuted_sgd" else {}
 
 
 def _imported(path: str, name_key: str, accepted: str) -> type:
@@ -253,6 +240,11 @@ def try_out(
     import scipy.sparse as sp
     from sklearn.utils import check_random_state
 
+    plain = learner.get_params(deep=False)
+    simple = all(value is None or isinstance(value, bool | int | float | str) for value in plain.values())
+    asked = (type(learner), repr(sorted(plain.items())), n_classes, sparse, shape) if simple else None
+    if asked in _FINE:  # the jobs of a sweep ask for the same
+        return
     n_records, n_features = shape or (20 * n_classes, 32)
     n_records = max(2, n_records)
     n_classes = min(n_classes, max(2, n_records // 20)) if shape else n_classes
@@ -278,3 +270,9 @@ def try_out(
         raise ConfigError(*where, f"what can be fitted on {records} ({error})") from error
     if predicted.shape != y.shape or not np.isin(predicted, y).all():
         raise ConfigError(*where, f"a classifier whose predict gives a class for each of {records}")
+    if asked is not None:
+        _FINE.add(asked)
+
+
+_FINE: set[tuple[Any, ...]] = set()
+"""Learners tried out in this process, by their class: one that is loaded anew is tried anew."""

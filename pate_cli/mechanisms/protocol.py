@@ -54,7 +54,10 @@ EXACT = (
 )
 """What a release accepts."""
 
-UNITS = "a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax, active; or best"
+UNITS = (
+    "best (public_kernel), or a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax,"
+    " active"
+)
 """What protects persons with several records."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
@@ -178,6 +181,16 @@ class Plan(ABC):
             If it offers none.
         """
         raise ConfigError("mechanism.name", self.name, "a mechanism that offers attacks")
+
+    def attacks_on_persons(self) -> list[SampledAttack]:
+        """Make worst-case neighbours that differ in all records of one person, as many or not.
+
+        Raises
+        ------
+        ConfigError
+            If it offers none: with `on_votes`, `pate_cli.audit` makes them from teachers.
+        """
+        raise ConfigError("mechanism.name", self.name, f"one that protects persons: {UNITS}")
 
     def for_release(self, setting: Setting) -> Plan:
         """Calibrate anew for a release, whose noise is exact and drawn from integers.

@@ -11,7 +11,10 @@ from pate_cli.writing import check_directory, write_file
 
 __all__ = ["check", "write"]
 
-_OURS = ("figure*.png", "figure*.svg", "table.*", "paired.*", "rows.*", "settings.*", "report.html")
+_OURS = (
+    *("figure*.png", "figure*.svg", "report.html"),
+    *("table.*", "paired.*", "ranks.*", "rows.*", "settings.*"),
+)
 
 
 def check(directory: Path, *, default: bool) -> None:

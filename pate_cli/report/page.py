@@ -130,6 +130,7 @@ def page(findings: Findings, figures: Sequence[Drawn]) -> str:
 
 _HEADINGS = {
     "paired": "Paired differences",
+    "ranks": "Ranks and win rates",
     "rows": "The runs",
     "settings": "Which setting gives which printed numbers",
 }

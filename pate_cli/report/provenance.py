@@ -9,6 +9,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
+from functools import cache
 from os import PathLike
 from typing import Any
 
@@ -17,14 +18,15 @@ from pate_cli import __version__
 __all__ = ["collect_provenance", "config_hash", "plain", "versions"]
 
 
-_NO_NUMBERS = ("hydra", "compute", "cache", "purpose")
+_NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "tracking")
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
     """Hash what decides a run's numbers, as 12 hex digits.
 
     SHA-256 of the canonical JSON of the resolved configuration without its
-    `hydra`, `compute`, `cache` and `purpose` keys: order, workers and `1` for `1.0` make no difference.
+    `hydra`, `compute`, `cache`, `purpose` and `tracking` keys: order, workers and `1` for `1.0` make no
+    difference.
     """
     kept = {key: value for key, value in config.items() if key not in _NO_NUMBERS}
     canonical = json.dumps(
@@ -114,6 +116,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+@cache  # a sweep of hundreds of jobs asks for each
 def _version(distribution: str) -> str | None:
     from importlib import metadata
 

@@ -12,7 +12,7 @@ from pate_cli.report.table import ABSENT, number
 
 __all__ = ["ALWAYS", "SYNONYMS", "differing", "ranks", "settings", "telling"]
 
-_ELSEWHERE = ("hydra", "compute", "cache", "release", "purpose", "ledger")
+_ELSEWHERE = ("hydra", "compute", "cache", "release", "purpose", "ledger", "tracking")
 """Settings that no number depends on."""
 
 _SAID = ("dataset.name", "mechanism.name", "mechanism.oracle")

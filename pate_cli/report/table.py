@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.console import out
 from pate_cli.report.interval import Interval
+from pate_cli.report.latex import latex
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,8 +126,6 @@ class Table:
 
     def to_latex(self) -> str:
         r"""Booktabs table that fits a page, ready for \input; see `pate_cli.report.latex`."""
-        from pate_cli.report.latex import latex
-
         return latex(self)
 
     def to_html(self) -> str:
@@ -173,8 +173,6 @@ class Table:
         from rich.text import Text
 
         if console is None:
-            from pate_cli.console import out
-
             console = out()
         encoding, signs = console.encoding, _ASCII if console.options.ascii_only else {}
 

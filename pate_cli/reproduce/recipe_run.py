@@ -10,6 +10,7 @@ from pate_cli.engine import schedule
 from pate_cli.engine.finished import PLACE
 from pate_cli.engine.plan import make_plan
 from pate_cli.engine.progress import reporting
+from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
 from pate_cli.reproduce.assemble import assemble
 from pate_cli.reproduce.figures import check_figure
@@ -22,7 +23,13 @@ __all__ = ["reproduce"]
 
 
 def reproduce(
-    recipe: Recipe, given: Sequence[str], *, quick: bool, force: bool = False, directory: Path
+    recipe: Recipe,
+    given: Sequence[str],
+    *,
+    quick: bool,
+    force: bool = False,
+    directory: Path,
+    config_dir: str | None = None,
 ) -> Findings:
     """Run a recipe.
 
@@ -37,12 +44,16 @@ def reproduce(
         Whether finished repeats are done again.
     directory : Path
         Where finished repeats of a recipe of runs are kept.
+    config_dir : str, optional
+        Directory with options of the user's own, for a recipe of runs.
 
     Raises
     ------
     InputError
         If the recipe or what was typed cannot be used, or a study's data is not there.
     """
+    if config_dir and recipe.kind != "runs":
+        raise InputError(f"--config-dir: {recipe.name} composes no runs")
     if recipe.kind == "sizes":
         return find_sizes(recipe, given, quick=quick)
     if recipe.kind == "study":
@@ -55,7 +66,7 @@ def reproduce(
         check_claim(claim, recipe.name)
     if recipe.settings:
         check_settings(recipe.settings, recipe.name)
-    plan = make_plan(recipe, given, quick=quick)
+    plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
         results = schedule.run(plan, directory / PLACE, force=force, advance=advance)
     return assemble(plan, results)

@@ -26,7 +26,7 @@ __all__ = ["find_sizes"]
 
 _UNUSED = (
     *("teacher", "student", "mechanism", "compute", "cache", "eps", "delta", "repeats", "seed"),
-    *("release", "ledger", "hydra"),
+    *("release", "ledger", "tracking", "hydra"),
 )
 _HEADS = {
     "n_records": "all",

@@ -19,10 +19,10 @@ __all__ = ["WRITTEN", "Refused", "foreign_types"]
 # of pate: `student=` by name, what mechanisms make themselves, and their parts
 _OURS = (
     "datasets.encoding.DeclaredNumbers",
-    "learners.hypotheses.classifiers.PointClassifier",
-    "learners.hypotheses.classifiers.RectangleClassifier",
-    "learners.hypotheses.classifiers.StumpClassifier",
-    "learners.hypotheses.classifiers.ThresholdClassifier",
+    "learners.hypotheses.points.PointClassifier",
+    "learners.hypotheses.rectangles.RectangleClassifier",
+    "learners.hypotheses.stumps.StumpClassifier",
+    "learners.hypotheses.thresholds.ThresholdClassifier",
     "learners.constant.ConstantClassifier",
     "learners.libsvm.LibsvmClassifier",
     "learners.sgd.SgdLogistic",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.errors import ConfigError
+from pate_cli.learners.constant import ConstantClassifier
 from pate_cli.teachers import batched, sparse
 from pate_cli.teachers.linear import Together
 from pate_cli.teachers.parts import check_disjoint, partition
@@ -289,7 +290,6 @@ def fit_part(
 
 
 def _constant(code: int) -> Teacher:
-    from pate_cli.learners.constant import ConstantClassifier
 
     return Teacher(ConstantClassifier().fit(None), np.array([code]), code)
 

@@ -3,11 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from pate_cli import audit
+from pate_cli import audit, teachers
 from pate_cli.commands import audit as command
 from pate_cli.errors import InputError
 from pate_cli.mechanisms.agnostic import sspp
 from pate_cli.privacy.noise import SeededNoise
+from pate_cli.types import PrivateRecords
 
 QUICK = ["--runs", "2000", "--queries", "10", "--confidence", "0.999999"]
 
@@ -82,7 +83,7 @@ VARIANTS = [
 
 @pytest.mark.parametrize("override", [*MECHANISMS, *VARIANTS])
 def test_every_mechanism_can_be_attacked(override, capsys):
-    few = " mechanism.rounds=2" if "boosting" in override else ""  # each run of it learns
+    few = " mechanism.rounds=2" if "boosting" in override or override == "dp_ebm" else ""  # each run learns
     code, shown = run(capsys, *f"mechanism={override} eps=2 --runs 100 --queries 4{few}".split())
     assert code == 0
     name = "public_kernel" if override == "best" else override.split()[0]
@@ -225,3 +226,42 @@ def test_the_same_seed_gives_the_same_report(capsys):
     first = run(capsys, "--seed", "3")
     assert first == run(capsys, "--seed", "3")
     assert first != run(capsys, "--seed", "4")
+
+
+@pytest.mark.parametrize("mechanism", ["gaussian", "best mechanism.steps=3"])
+def test_persons_are_attacked_with_all_their_records(mechanism, capsys, tmp_path):
+    path = tmp_path / "audit.json"
+    argv = [*f"mechanism={mechanism}".split(), "eps=3", "delta=0.01", "--persons", "--output", str(path)]
+    runs = 6000 if mechanism == "gaussian" else 100
+    code, shown = run(capsys, *argv, "--teachers", "16", "--runs", str(runs))
+    assert code == 0
+    assert shown.strip().splitlines()[-1].startswith("no violation found: ")
+    record = json.loads(path.read_text())
+    assert record["persons"]
+    found = {finding["attack"]: finding["bound"] for finding in record["findings"]}
+    if mechanism == "gaussian":
+        assert record["votes_moved"] == 1
+        ours = [bound for name, bound in found.items() if name.startswith("all records of a person: ")]
+        assert len(ours) == 4
+        assert max(ours) > 0.3  # a vote that moved
+    else:
+        assert "private persons" in shown
+        assert "many records against one" in found
+
+
+def test_teachers_that_share_a_person_are_caught(capsys, monkeypatch):
+    right = teachers.train
+
+    def wrong(records, **given):
+        return right(PrivateRecords(records.X, records.y), **given)  # dealt out by record
+
+    monkeypatch.setattr(teachers, "train", wrong)
+    code, shown = run(capsys, "mechanism=gaussian", "--persons", "--teachers", "16", "--runs", "100")
+    assert code == 1
+    assert "VIOLATION: all records of one person moved" in shown.strip().splitlines()[-1]
+
+
+def test_persons_are_for_what_protects_them(capsys):
+    said = refused(capsys, "mechanism=objective_perturbation", "--persons")
+    assert said.startswith("--persons: got True; accepted: nothing with mechanism=objective_perturbation")
+    assert "here it is --persons" in refused(capsys, "dataset.unit=patient_id")

@@ -19,6 +19,7 @@ def outside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_DATA", str(tmp_path / "no-data"))
     monkeypatch.setattr("pate_cli.datasets.files._cache", lambda: tmp_path / "no-cache")
+    monkeypatch.setattr("pate_cli.frontier.limits._TUNED_ON", 200)
     return tmp_path
 
 
@@ -29,7 +30,7 @@ def records(path):
 
 def test_tables_figure_and_report(outside, capsys):
     argv = ["frontier", *SMALL, "--eps", "0.05,4", "--methods", "gaussian,svt,noisy_gd", "--repeats", "2"]
-    argv += ["--method", "trees=mechanism=gaussian,student=tree"]
+    argv += ["--method", "trees=mechanism=gaussian,student=tree", "--limit"]
     assert cli.main(argv) == 0
     out, err = capsys.readouterr()
     there = outside / "outputs" / "frontier" / "synthetic"
@@ -45,7 +46,7 @@ def test_tables_figure_and_report(outside, capsys):
     assert "teachers" in methods["svt", "0.05"]["reason"]
     assert all(row["n"] == "2" for row in methods.values() if row["status"] == "ok")
     held = {row["method"]: row for row in rows if row["kind"] == "yardstick"}
-    assert len(held) == 4
+    assert len(held) == 5
     assert {row["guarantee"] for row in held.values()} == {"not differentially private"}
     assert float(held["all private records"]["accuracy"]) > 0.9 > float(held["majority class"]["accuracy"])
 
@@ -63,7 +64,7 @@ def test_tables_figure_and_report(outside, capsys):
     started = time.time_ns()
     assert cli.main(argv) == 0
     assert {path.name: path.read_bytes() for path in there.iterdir() if path.is_file()} == before
-    assert all(path.stat().st_mtime_ns < started for path in (there / ".finished").iterdir())
+    assert all(path.stat().st_mtime_ns < started for path in (outside / "outputs" / ".finished").iterdir())
 
 
 def test_yardsticks_are_what_they_say(outside):
@@ -77,8 +78,8 @@ def test_yardsticks_are_what_they_say(outside):
     from pate_cli.pipeline import Streams, run_repeat
 
     plan = plan_frontier(SMALL, methods("gaussian", []), [1.0], repeats=2)
-    assert measure(plan, outside / "work", force=False, advance=lambda *_: None) == []
-    found = {one.name: one for one in yardsticks(plan, Results({}), outside / "work")}
+    assert measure(plan, outside / "work", limit=True, force=False, advance=lambda *_: None) == []
+    found = {one.name: one for one in yardsticks(plan, Results({}), outside / "work", limit=True)}
 
     run = plan.rows[0].prepared
     rng = Streams.of(0, 1).split

@@ -164,6 +164,21 @@ def test_bad_tables_are_one_line(table, table_model, tmp_path, capsys):
     assert "not a Parquet file" in fails(capsys, table_model, pickled)
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"age,job\n30,a,b\n", "line 2: 3 cells, the header has 2 (--sep is ',')"),
+        (b"age,job\n30,\xe9\n", "line 2: not UTF-8 text; --encoding says what it is, as cp1252"),
+    ],
+)
+@pytest.mark.parametrize("command", [["predict", "MODEL"], ["data", "describe"]])
+def test_a_message_names_the_option_of_this_command(command, content, said, table_model, tmp_path, capsys):
+    path = tmp_path / "new.csv"
+    path.write_bytes(content)
+    assert main([*(str(table_model) if word == "MODEL" else word for word in command), str(path)]) == 2
+    assert capsys.readouterr().err == f"pate: {path}, {said}\n"
+
+
 @pytest.fixture(scope="module")
 def hospital(tmp_path_factory):
     """A student of a hospital's table, with a schema, missing numbers and public points of their own."""

@@ -203,7 +203,7 @@ def test_without_a_unit_a_table_with_persons_in_it_asks(place, capsys):
 
 
 @pytest.mark.parametrize(
-    "mechanism", ["public_kernel", "noisy_gd", "output_perturbation", "soft", "boosting"]
+    "mechanism", ["noisy_gd", "output_perturbation", "objective_perturbation", "soft", "boosting"]
 )
 def test_a_learner_of_single_records_is_refused_with_a_unit(place, capsys, mechanism):
     given = [*THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8"]
@@ -212,19 +212,12 @@ def test_a_learner_of_single_records_is_refused_with_a_unit(place, capsys, mecha
     )
 
 
-def test_the_best_mechanism_is_one_on_votes_with_a_unit(place, capsys):
-    given = [*THREE, "dataset.unit=patient_id", "mechanism=best", "eps=8", "teacher.size=10"]
+def test_the_best_mechanism_protects_persons_with_a_unit(place):
+    given = [*THREE, "dataset.unit=patient_id", "mechanism=best", "eps=8"]
     code, record = run(*given)
-    why = "mechanism=active takes the place of public_kernel, whose proof is for single records: all records"
-    why += " of one patient_id are protected together"
-    assert (code, record["mechanism"], record["n_teachers"]) == (0, "active", 30)
-    assert f"pate: {why}\n" in capsys.readouterr().err
-    assert main(["plan", *given]) == 0
-    assert why in capsys.readouterr().err
-    # a setting of its own means that it was meant, and not another
-    refused(capsys, *given, "mechanism.clip=1", said=["dataset.unit: got 'patient_id'; accepted: null with"])
-    assert main(["plan", *given[:-4], "dataset.unit=null", "mechanism=best"]) == 0
-    assert capsys.readouterr().err == ""
+    assert (code, record["mechanism"], record["n_teachers"]) == (0, "public_kernel", 0)
+    assert record["sizes"]["n_private"] == 300  # of persons: so are delta and the noise
+    assert record["delta"] == pytest.approx(1 / 300)
 
 
 def test_label_private_is_refused_with_a_unit(place, capsys):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pate_cli.frontier.statements import statements
-from pate_cli.frontier.yardsticks import ALL_PRIVATE, MAJORITY
+from pate_cli.frontier.yardsticks import ALL_PRIVATE, LIMIT, MAJORITY
 
 
 def test_where_sparse_vector_wins_loses_and_cannot_be_told(made_up):
@@ -51,11 +51,13 @@ def test_best_and_its_distance_to_the_ceiling(made_up):
             ("noisy_gd", 1): ([0.8, 0.81], 0),
             ("active", 1): ([0.79, 0.815], 9),
         },
-        {ALL_PRIVATE: [0.9, 0.92]},
+        {ALL_PRIVATE: [0.9, 0.92], LIMIT: [0.95, 0.97]},
     )
     assert statements(rows, held)[0] == (
         "At eps 1 the best mean accuracy is that of noisy_gd, 0.8050 ± 0.0635; the difference to active is "
-        "within its interval. All private records, without privacy, give +0.1050 ± 0.0635 more."
+        "within its interval. All private records, without privacy, give +0.1050 ± 0.0635 more; the "
+        "best model without privacy gives "
+        "+0.1550 ± 0.0635 more."
     )
 
 

@@ -6,16 +6,10 @@ minimisation, and a consistent hypothesis. A hypothesis *is* a fitted classifier
 """
 
 from pate_cli.learners.hypotheses.base import Dichotomies, HypothesisClass, consistent
-from pate_cli.learners.hypotheses.classifiers import (
-    PointClassifier,
-    RectangleClassifier,
-    StumpClassifier,
-    ThresholdClassifier,
-)
-from pate_cli.learners.hypotheses.points import Points
-from pate_cli.learners.hypotheses.rectangles import Rectangles
-from pate_cli.learners.hypotheses.stumps import Stumps
-from pate_cli.learners.hypotheses.thresholds import Thresholds
+from pate_cli.learners.hypotheses.points import PointClassifier, Points
+from pate_cli.learners.hypotheses.rectangles import RectangleClassifier, Rectangles
+from pate_cli.learners.hypotheses.stumps import StumpClassifier, Stumps
+from pate_cli.learners.hypotheses.thresholds import ThresholdClassifier, Thresholds
 
 __all__ = [
     "CLASSES",

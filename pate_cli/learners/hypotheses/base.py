@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["Dichotomies", "HypothesisClass", "column", "consistent", "signed", "weights_of"]
+__all__ = ["BinaryClassifier", "Dichotomies", "HypothesisClass"]
+__all__ += ["checked", "column", "consistent", "signed", "weights_of"]
 
 
 class Dichotomies(Protocol):
@@ -86,3 +88,37 @@ def column(X: Any, feature: int) -> FloatArray:
     if isinstance(X, np.ndarray):
         return np.asarray(X[:, feature], dtype=float)
     return np.asarray(X[:, [feature]].toarray()[:, 0], dtype=float)
+
+
+class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A hypothesis as a scikit-learn classifier: labels 0 and 1, dense or sparse records."""
+
+    classes_: IntArray
+    n_features_in_: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def take(self, **fitted: Any) -> Any:
+        """Set what a fit learns, on a classifier made without data."""
+        self.classes_ = np.arange(2)
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
+
+    def adopt(self, other: Any, names: tuple[str, ...], n_features: int) -> None:
+        """Set what another classifier of the kind has learnt, by its names."""
+        self.take(**{name: getattr(other, name) for name in names}, n_features_in_=n_features)
+
+
+def checked(X: Any, y: Any) -> tuple[Any, IntArray]:
+    """Check records and labels of a fit; raises ValueError."""
+    y = np.asarray(y)
+    if not np.isin(y, (0, 1)).all():
+        raise ValueError("hypotheses label with 0 and 1 only: two classes")
+    if X.shape[0] != len(y) or not len(y):
+        raise ValueError(f"{X.shape[0]} records and {len(y)} labels; at least one of each")
+    return (np.asarray(X, dtype=float) if not hasattr(X, "tocsr") else X.tocsr()), y.astype(np.int64)

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.learners.hypotheses.base import signed, weights_of
-from pate_cli.learners.hypotheses.classifiers import PointClassifier
+from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, signed, weights_of
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["MOST_COLUMNS", "PointDichotomies", "Points", "equals"]
+__all__ = ["MOST_COLUMNS", "PointClassifier", "PointDichotomies", "Points", "equals"]
 
 MOST_COLUMNS = 2_000
 """Most columns of records that are compared whole."""
@@ -70,7 +69,7 @@ class PointDichotomies:
     def hypothesis(self, index: int) -> PointClassifier:
         """The point, or none."""
         point = self._distinct[index - 1] if index else np.array([])
-        made: PointClassifier = PointClassifier()._take(point_=point, n_features_in_=self._n_features)
+        made: PointClassifier = PointClassifier().take(point_=point, n_features_in_=self._n_features)
         return made
 
     def mistakes(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> FloatArray:
@@ -112,3 +111,24 @@ def equals(X: Any, point: FloatArray) -> NDArray[np.bool_]:
         return np.zeros(X.shape[0], dtype=bool)
     same: NDArray[np.bool_] = (_rows(X) == point).all(axis=1)
     return same
+
+
+class PointClassifier(BinaryClassifier):
+    """1 at a single record of the domain, 0 everywhere else; VC dimension 1.
+
+    Attributes
+    ----------
+    point_ : ndarray of shape (d,), or of shape (0,)
+        The record; empty for the constant 0 (a record that no sample has).
+    classes_ : ndarray of shape (2,)
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: FloatArray | None = None) -> PointClassifier:
+        """Find the point; X of shape (n, d), y of shape (n,) with labels 0 and 1."""
+        X, y = checked(X, y)
+        self.adopt(Points().erm(X, y, sample_weight), ("point_",), X.shape[1])
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Labels, shape (m,)."""
+        return np.asarray(equals(X, self.point_), dtype=np.int64)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.learners.hypotheses.base import signed, weights_of
-from pate_cli.learners.hypotheses.classifiers import RectangleClassifier
+from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, column, signed, weights_of
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["MOST_BOXES", "MOST_STEPS", "RectangleDichotomies", "Rectangles"]
+__all__ = ["MOST_BOXES", "MOST_STEPS", "RectangleClassifier", "RectangleDichotomies", "Rectangles"]
 
 MOST_BOXES = 2_000_000
 """Most boxes on a sample's coordinates, ``(n (n + 1) / 2)^d``, that are listed."""
@@ -192,7 +191,7 @@ def _first_of_each(masks: Any) -> IntArray:
 
 
 def _box(lower: FloatArray, upper: FloatArray) -> RectangleClassifier:
-    made: RectangleClassifier = RectangleClassifier(list(range(len(lower))))._take(
+    made: RectangleClassifier = RectangleClassifier(list(range(len(lower)))).take(
         lower_=np.asarray(lower), upper_=np.asarray(upper), n_features_in_=len(lower)
     )
     return made
@@ -200,3 +199,46 @@ def _box(lower: FloatArray, upper: FloatArray) -> RectangleClassifier:
 
 def _dense(X: Any) -> FloatArray:
     return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=float)
+
+
+class RectangleClassifier(BinaryClassifier):
+    """1 inside an axis-aligned box, 0 outside; exact ERM over a few columns.
+
+    Parameters
+    ----------
+    features : sequence of int or None
+        Columns the box constrains; None is the first two. The fit is exhaustive, O(n^(2k - 1))
+        for k columns, and refuses what would take too long.
+
+    Attributes
+    ----------
+    lower_, upper_ : ndarray of shape (k,)
+        Corners, both inside; ``lower_ > upper_`` is the empty box.
+    classes_ : ndarray of shape (2,)
+    """
+
+    def __init__(self, features: Any = None) -> None:
+        self.features = features
+
+    def _columns(self, n_features: int) -> list[int]:
+        chosen = range(min(2, n_features)) if self.features is None else self.features
+        columns = [int(feature) for feature in chosen]
+        if not columns or not all(0 <= feature < n_features for feature in columns):
+            raise ValueError(f"features={self.features} of {n_features} columns")
+        return columns
+
+    def fit(self, X: Any, y: Any, sample_weight: FloatArray | None = None) -> RectangleClassifier:
+        """Find the box; X of shape (n, d), y of shape (n,) with labels 0 and 1."""
+        X, y = checked(X, y)
+        chosen = np.column_stack([column(X, feature) for feature in self._columns(X.shape[1])])
+        best = Rectangles().erm(chosen, y, sample_weight)
+        self.adopt(best, ("lower_", "upper_"), X.shape[1])
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Labels, shape (m,)."""
+        inside = np.ones(X.shape[0], dtype=bool)
+        for position, feature in enumerate(self._columns(X.shape[1])):
+            values = column(X, feature)
+            inside &= (values >= self.lower_[position]) & (values <= self.upper_[position])
+        return inside.astype(np.int64)

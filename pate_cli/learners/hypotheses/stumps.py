@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.learners.hypotheses.base import column, signed, weights_of
-from pate_cli.learners.hypotheses.classifiers import StumpClassifier
+from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, column, signed, weights_of
 from pate_cli.learners.hypotheses.thresholds import CutLoss, cuts, gain_above
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["MOST_CUTS", "MOST_POINTS", "StumpDichotomies", "Stumps"]
+__all__ = ["MOST_CUTS", "MOST_POINTS", "StumpClassifier", "StumpDichotomies", "Stumps"]
 
 MOST_CUTS = 300_000
 """Most cuts (columns times sample points) whose distances `nearest` should compare pair by pair."""
@@ -127,7 +126,7 @@ class _Gaps:
 
 
 def _stump(feature: int, threshold: float, above: int, n_features: int) -> StumpClassifier:
-    made: StumpClassifier = StumpClassifier()._take(
+    made: StumpClassifier = StumpClassifier().take(
         feature_=feature, threshold_=threshold, above_=above, n_features_in_=n_features
     )
     return made
@@ -262,3 +261,29 @@ def _differences(own: IntArray, other: IntArray, n_own: int, n_other: int) -> Fl
     # gap 0 has all points above it, so its row and column count those above the other cut
     differ: FloatArray = both[:, :1] + both[:1, :] - 2 * both
     return differ
+
+
+class StumpClassifier(BinaryClassifier):
+    """A threshold on one column in either direction, column, threshold and direction by exact ERM.
+
+    Attributes
+    ----------
+    feature_ : int
+        The column.
+    threshold_ : float
+    above_ : int
+        The label where ``x >= threshold_``; ``1 - above_`` elsewhere.
+    classes_ : ndarray of shape (2,)
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: FloatArray | None = None) -> StumpClassifier:
+        """Find the stump in O(d n log n); X of shape (n, d), y of shape (n,) with labels 0 and 1."""
+        X, y = checked(X, y)
+        best = Stumps().erm(X, y, sample_weight)
+        self.adopt(best, ("feature_", "threshold_", "above_"), X.shape[1])
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Labels, shape (m,)."""
+        above = column(X, self.feature_) >= self.threshold_
+        return np.asarray(np.where(above, self.above_, 1 - self.above_), dtype=np.int64)

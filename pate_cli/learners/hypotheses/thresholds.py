@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.learners.hypotheses.base import signed, weights_of
-from pate_cli.learners.hypotheses.classifiers import ThresholdClassifier
+from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, column, signed, weights_of
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["CutLoss", "ThresholdDichotomies", "Thresholds", "between", "count_below"]
+__all__ = ["CutLoss", "ThresholdClassifier", "ThresholdDichotomies", "Thresholds", "between", "count_below"]
 
 
 class Thresholds:
@@ -66,7 +65,7 @@ class ThresholdDichotomies:
 
     def hypothesis(self, index: int) -> ThresholdClassifier:
         """Half-way between the two neighbouring values."""
-        made: ThresholdClassifier = ThresholdClassifier()._take(
+        made: ThresholdClassifier = ThresholdClassifier().take(
             threshold_=float(self.thresholds[index]), n_features_in_=1
         )
         return made
@@ -164,3 +163,35 @@ def between(cost: FloatArray, position: NDArray[Any]) -> FloatArray:
     right = np.minimum.accumulate((cost + position)[::-1])[::-1] - position
     nearest: FloatArray = np.minimum(left, right)
     return nearest
+
+
+class ThresholdClassifier(BinaryClassifier):
+    """``1(x >= t)`` of one column, t the exact empirical risk minimiser; VC dimension 1.
+
+    Parameters
+    ----------
+    feature : int
+        The column.
+
+    Attributes
+    ----------
+    threshold_ : float
+        t, -inf for the constant 1 and inf for the constant 0.
+    classes_ : ndarray of shape (2,)
+    """
+
+    def __init__(self, feature: int = 0) -> None:
+        self.feature = feature
+
+    def fit(self, X: Any, y: Any, sample_weight: FloatArray | None = None) -> ThresholdClassifier:
+        """Find t in O(n log n); X of shape (n, d), y of shape (n,) with labels 0 and 1."""
+        X, y = checked(X, y)
+        if not 0 <= self.feature < X.shape[1]:
+            raise ValueError(f"feature={self.feature} of {X.shape[1]} columns")
+        best = Thresholds().erm(column(X, self.feature)[:, None], y, sample_weight)
+        self.adopt(best, ("threshold_",), X.shape[1])
+        return self
+
+    def predict(self, X: Any) -> IntArray:
+        """Labels, shape (m,)."""
+        return np.asarray(column(X, self.feature) >= self.threshold_, dtype=np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from pate_cli import queries, students
 from pate_cli.errors import ConfigError
+from pate_cli.learners import make_learner
 from pate_cli.learners.hypotheses import HypothesisClass
 from pate_cli.mechanisms.protocol import LabellingPlan
 from pate_cli.privacy.noise import Noise
@@ -103,7 +104,6 @@ class Classroom:
     def _teacher(
         self, X: Any, y: IntArray, counts: IntArray, seed: int
     ) -> tuple[Teacher, ConfigError | None]:
-        from pate_cli.learners import make_learner
 
         name, params = self.setting.teacher
         rows = np.repeat(np.arange(len(y)), counts)

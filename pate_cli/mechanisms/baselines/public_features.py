@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.mechanisms.baselines.public_columns import PublicColumns
-from pate_cli.types import FloatArray
+from pate_cli.types import FloatArray, IntArray
 
 __all__ = [
     "CONSTANT",
@@ -160,18 +160,22 @@ class PublicFeatures:
         """Number of features, the constant one included."""
         return int(self.back.shape[1]) + 1
 
-    def apply(self, X: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def apply(self, X: Any, starts: IntArray | None = None) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Features of records in multiples of `UNIT`, whole numbers below 2^24, of shape (n, p).
 
         Parameters
         ----------
         X : ndarray or csr_matrix of shape (n, d)
             Finite numbers.
+        starts : ndarray of int64, shape (k + 1,), optional
+            First rows of k groups, and n. The features of a group then are those of its rows by themselves,
+            to the bit: a product of matrices may round a row by where it stands among the others.
         """
+        if starts is None:
+            starts = np.append(np.arange(0, X.shape[0], _BLOCK), X.shape[0])
         out = np.empty((X.shape[0], self.dimension), dtype=np.float32)
         out[:, -1] = CONSTANT / UNIT
-        for first in range(0, X.shape[0], _BLOCK):
-            rows = slice(first, first + _BLOCK)
+        for rows in map(slice, starts[:-1].tolist(), starts[1:].tolist()):
             found = self._directions(self.columns.apply(X[rows]))
             norms = np.sqrt(_squares(found))
             found *= (LONGEST / UNIT / np.maximum(norms, LONGEST))[:, None]

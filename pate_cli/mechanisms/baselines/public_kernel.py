@@ -12,13 +12,13 @@ References
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, Whole, option
+from pate_cli.mechanisms.baselines.gradients import RESIDUAL_BITS, PersonGradients, Persons, RecordGradients
 from pate_cli.mechanisms.baselines.public_features import (
     CONSTANT,
     FEW,
@@ -37,7 +37,6 @@ from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
     FloatArray,
     Holdout,
-    IntArray,
     PrivacyLoss,
     Private,
     PrivateRecords,
@@ -58,13 +57,9 @@ _FEWEST = 3  # directions at least
 _TIME = 0.5  # of steps with momentum, in the rule for their number
 _NEWTON_STEPS = 5
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
-_ROWS = 1024  # records at a time: a constant
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
 _BITS = 52  # that a sum over all records may use: whole numbers of so many are exact
-_FINE = 20  # most bits of a residual
 _REACH = 64.0  # standard deviations of the noise that are below 2^_BITS units, too
-_WIDE = 2**25  # numbers kept as 64-bit floats; more take half of the room and a little longer
-_MARGIN = 1 - 1e-9  # of the clip: more than all rounding on the way to it
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,6 @@ class Options:
     solver: Literal["gd", "newton"] = option("gd", OneOf(SOLVERS))
     steps: int | None = option("auto", Or("auto", Whole(1)))
     clip: float = option(0.5, Real(0))
-    with_unit: str | None = option(None, Or("null", OneOf(("active", "gaussian"))))
 
 
 def plan(options: Options, setting: Setting) -> Plan:
@@ -97,29 +91,36 @@ class PublicKernelPlan(Plan):
     - ``solver = newton``: theta moves by the noisy mean gradient times the inverse Hessian of the loss at
       theta, averaged over the *public* points: the Hessian has no labels in it.
 
-    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record, replaced by another;
-    n is public. *One step.* The map phi (columns, bounds, landmarks, width of the kernel, directions and
-    their whitening, scale), the number of steps, their size, the clip and the public Hessian are functions
-    of public points and public numbers, and of theta, which earlier steps released: none of them is
-    another on a neighbour. What a step adds up has one term a record, of norm at most `clip`: phi_i is a
-    vector of whole multiples of a unit, r_i is shrunk to ``|phi_i| |r_i| <= (1 - 1e-9) clip`` and
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record, replaced by another; n
+    is public. Where records have units (`PrivateRecords.units`), for neighbours that differ in one person:
+    all of a person's records, replaced by any others, as many or not; n, public, is then that of persons,
+    and a record below is a person. *One step.* The map phi (columns, bounds, landmarks, width of the kernel,
+    directions and their whitening, scale), the number of steps, their size, the clip and the public Hessian
+    are functions of public points and public numbers, and of theta, which earlier steps released: none of
+    them is another on a neighbour. What a step adds up has one term a record, of norm at most `clip`: phi_i
+    is a vector of whole multiples of a unit, r_i is shrunk to ``|phi_i| |r_i| <= (1 - 1e-9) clip`` and
     truncated towards 0 to whole multiples of another. Products and their sums then are whole numbers below
-    2^53, exact in floating point in whatever order they are added, so replacing a record takes exactly
-    one such term out and puts another in: the sum moves by at most ``2 clip`` in L2, to the bit, with
-    nothing assumed of the records but finite numbers. Rounding them to whole units costs no sensitivity, as
-    it is towards 0 and of each record by itself. *All steps.* `steps` adaptive Gaussian
-    mechanisms of that sensitivity are mu-GDP with ``mu = 2 clip sqrt(steps) / sigma`` ([3], Corollary 2),
-    and (eps, delta)-DP by the exact profile (Balle and Wang 2018). The model is post-processing. The noise
-    itself is a continuous draw in floating point here, as in every experiment.
+    2^53, exact in floating point in whatever order they are added, so replacing a record takes exactly one
+    such term out and puts another in: the sum moves by at most ``2 clip`` in L2, to the bit, with nothing
+    assumed of the records but finite numbers. Rounding them to whole units costs no sensitivity, as it is
+    towards 0 and of each record by itself. *Persons.* Of a person with several records the term is the sum
+    of their gradients, not shrunk one by one: the sum is shrunk to ``(1 - 1e-9) clip`` and truncated towards
+    0 to whole multiples of `grain`. It is a function of that person's records alone, to the bit
+    (`PersonGradients`, which says how; it assumes that the linear algebra library gives the same bits for
+    the same numbers in the same shape), so replacing all of them takes one such term out and puts another
+    in: the same ``2 clip``. How many records there are in all is used nowhere. *All steps.* `steps` adaptive
+    Gaussian mechanisms of that sensitivity are mu-GDP with ``mu = 2 clip sqrt(steps) / sigma`` ([3],
+    Corollary 2), and (eps, delta)-DP by the exact profile (Balle and Wang 2018). The model is
+    post-processing. The noise itself is a continuous draw in floating point here, as in every experiment.
 
     Attributes
     ----------
     eps, delta : float
     n, n_public, n_classes : int
-        Private records, public points, classes.
+        Private records, or persons; public points; classes.
     solver : {"gd", "newton"}
     clip : float
-        Largest norm of a record's gradient.
+        Largest norm of a record's gradient, or of the sum of a person's.
     steps : int or None
         None for `steps_for`, which needs the number of features that the public points span.
     """
@@ -145,6 +146,11 @@ class PublicKernelPlan(Plan):
     def n_teachers(self) -> int:
         """None."""
         return 0
+
+    @property
+    def protects_units(self) -> bool:
+        """It does: a person's records are one term of a sum."""
+        return True
 
     @property
     def columns(self) -> int:
@@ -255,7 +261,7 @@ class PublicKernelPlan(Plan):
         """Unit of the sums over records, a power of two: they and their noise are whole, or small, in it."""
         most = calibrate_sigma(self.eps, self.delta, self.steps or _STEPS[1], 2 * self.clip)
         largest = max(self.n * self.clip, _REACH * most)
-        return UNIT * float(2.0 ** -min(_FINE, _BITS - 16 - math.ceil(math.log2(largest + 1))))
+        return UNIT * float(2.0 ** -min(RESIDUAL_BITS, _BITS - 16 - math.ceil(math.log2(largest + 1))))
 
     def for_release(self, setting: Setting) -> Plan:
         """Calibrate for integer noise; see `IntegerPublicKernelPlan`."""
@@ -285,7 +291,7 @@ class PublicKernelPlan(Plan):
         Parameters
         ----------
         private : PrivateRecords
-            Where there are fewer than `n` records, the others are taken to have no gradient.
+            Where there are fewer than `n` records, or persons, the others are taken to have no gradient.
         public : PublicPoints
         noise : Noise
         rng : numpy.random.Generator
@@ -301,7 +307,7 @@ class PublicKernelPlan(Plan):
         features = PublicFeatures.of(public.X, rng, shuffle=self.shuffles, directions=self.most_directions)
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
-        records = _Records(features.apply(private.X), private.y, self)
+        records = self._seen(features, private)
         sigma = self.sigma_for(features.dimension) / self.grain
         theta = np.zeros((runs, features.dimension, self.columns))
         total, counted = np.zeros_like(theta), 0
@@ -323,6 +329,13 @@ class PublicKernelPlan(Plan):
                 total += theta
                 counted += 1
         return features, total / counted
+
+    def _seen(self, features: PublicFeatures, private: PrivateRecords) -> RecordGradients | PersonGradients:
+        given = {"clip": self.clip, "grain": self.grain}
+        if private.units is None:
+            return RecordGradients(features.apply(private.X), private.y, **given)
+        persons = Persons(private.units)
+        return PersonGradients(features.apply(private.X, persons.starts), private.y, persons, **given)
 
     def _descend(self, known: FloatArray) -> Any:
         curvature = float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])
@@ -352,6 +365,12 @@ class PublicKernelPlan(Plan):
 
         return [SampledAttack(name, sample, 20_000) for name, sample in attacks(self)]
 
+    def attacks_on_persons(self) -> list[SampledAttack]:
+        """Put persons with several records to `fit` itself; see `Plan`."""
+        from pate_cli.mechanisms.baselines.public_neighbours import attacks_on_persons
+
+        return [SampledAttack(name, sample, 10_000) for name, sample in attacks_on_persons(self)]
+
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """How many features and steps it took: public, both."""
         dimension = model.features.dimension
@@ -362,11 +381,12 @@ class PublicKernelPlan(Plan):
 class IntegerPublicKernelPlan(PublicKernelPlan):
     """`PublicKernelPlan` for a release: the noise on a sum is N_Z(0, sigma^2) in units of `grain`.
 
-    **Guarantee.** (eps, delta)-DP under the assumptions of `PublicKernelPlan`. What a step adds up is a
-    vector of integers, in units of `grain`, and replacing a record moves it by at most ``2 clip / grain`` in
-    L2, exactly: each record is rounded by itself, towards 0. Integer noise of that sensitivity on all
-    coordinates of all steps is (eps, delta)-DP by `pate_cli.privacy.discrete` (vectors of integers). Sum and
-    noise are integers below 2^53 and exact; what is computed from their sum is post-processing.
+    **Guarantee.** (eps, delta)-DP under the assumptions of `PublicKernelPlan`, and for the same neighbours.
+    What a step adds up is a vector of integers, in units of `grain`, and replacing a record, or a person,
+    moves it by at most ``2 clip / grain`` in L2, exactly: each is rounded by itself, towards 0. Integer
+    noise of that sensitivity on all coordinates of all steps is (eps, delta)-DP by
+    `pate_cli.privacy.discrete` (vectors of integers). Sum and noise are integers below 2^53 and exact; what
+    is computed from their sum is post-processing.
     """
 
     @property
@@ -383,44 +403,6 @@ class IntegerPublicKernelPlan(PublicKernelPlan):
         steps, size = self.steps_for(dimension), dimension * self.columns
         sensitivity = 2 * self.clip / self.grain
         return self.grain * calibrate_vector_sigma(self.eps, self.delta, steps, sensitivity, size)
-
-
-class _Records:
-    """Private records as the steps see them: features and labels, a block of rows at a time. PRIVATE."""
-
-    def __init__(self, features: Any, y: IntArray, plan: PublicKernelPlan) -> None:
-        self._y, self._plan = y, plan
-        small = plan.n * features.shape[1] <= _WIDE
-        self._features = features.astype(np.float64) if small else features
-        squares = [
-            np.einsum("ij,ij->i", block, block)
-            for block in (features[rows].astype(np.float64) for rows in _blocks(len(y)))
-        ]
-        # no row is 0: each ends in the constant
-        self._longest = _MARGIN * plan.clip / (UNIT * np.sqrt(np.concatenate([*squares, np.zeros(0)])))
-        self._unit = plan.grain / UNIT  # of residuals
-
-    def gradient(self, theta: FloatArray) -> FloatArray:
-        """Sum of the clipped gradients, shape (runs, p, q), in multiples of `grain`: whole, so exact."""
-        runs, p, q = theta.shape
-        flat = np.ascontiguousarray(theta.transpose(1, 0, 2).reshape(p, runs * q)) * UNIT
-        total = np.zeros((p, runs * q))
-        for rows in _blocks(len(self._y)):
-            block = self._features[rows].astype(np.float64, copy=False)
-            miss = probabilities((block @ flat).reshape(len(block), runs, q))
-            if q == 1:
-                miss -= self._y[rows, None, None]
-            else:
-                miss[np.arange(len(block)), :, self._y[rows]] -= 1
-            total += block.T @ self._clip(miss, self._longest[rows]).reshape(len(block), runs * q)
-        return total.reshape(p, runs, q).transpose(1, 0, 2)
-
-    def _clip(self, miss: FloatArray, longest: FloatArray) -> FloatArray:
-        """Residuals of shape (rows, runs, q), shrunk to norm `longest`, cut to whole units."""
-        size = np.abs(miss[..., 0]) if miss.shape[2] == 1 else np.sqrt(np.einsum("irc,irc->ir", miss, miss))
-        factor = np.minimum(longest[:, None] / np.maximum(size, 1e-300), 1.0) / self._unit
-        clipped: FloatArray = np.trunc(miss * factor[..., None])
-        return clipped
 
 
 def plan_public_kernel(
@@ -441,8 +423,3 @@ def plan_public_kernel(
     s, n_classes = setting, setting.n_classes
     size = math.hypot(1.0, CONSTANT) * (0.5 if n_classes == 2 else math.sqrt(1 - 1 / n_classes))
     return PublicKernelPlan(s.eps, s.delta, s.n_private, s.n_public, n_classes, solver, clip * size, steps)
-
-
-def _blocks(n: int) -> Iterator[slice]:
-    """Rows at a time, as many in each whatever the records are."""
-    return (slice(first, first + _ROWS) for first in range(0, n, _ROWS))

@@ -14,8 +14,9 @@ from scipy.stats import beta, multivariate_normal, norm
 from pate_cli import cli, mechanisms
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.baselines import public_kernel
+from pate_cli.mechanisms.baselines.gradients import RecordGradients
 from pate_cli.mechanisms.baselines.public_features import UNIT, PublicFeatures
-from pate_cli.mechanisms.baselines.public_kernel import PublicKernelPlan, _Records
+from pate_cli.mechanisms.baselines.public_kernel import PublicKernelPlan
 from pate_cli.privacy.gaussian import calibrate_sigma, eps_of_mu
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students.store import load_student, save_student
@@ -74,7 +75,7 @@ def test_the_claim_stands_and_half_of_it_is_shown(options):
 
 
 def without_clipping(p, monkeypatch):
-    monkeypatch.setattr(_Records, "_clip", lambda self, miss, longest: np.trunc(miss / self._unit))
+    monkeypatch.setattr(RecordGradients, "_clip", lambda self, miss, longest: np.trunc(miss / self._unit))
     return p
 
 
@@ -91,10 +92,10 @@ def private_hessian(p, monkeypatch):
     real = PublicKernelPlan._newton
     seen = {}
 
-    class Spy(_Records):
-        def __init__(self, features, y, plan):
+    class Spy(RecordGradients):
+        def __init__(self, features, y, **given):
             seen["features"] = features.astype(float) * UNIT
-            super().__init__(features, y, plan)
+            super().__init__(features, y, **given)
 
         def gradient(self, theta):
             seen["theta"] = theta
@@ -103,7 +104,7 @@ def private_hessian(p, monkeypatch):
     def newton(self, known):
         return lambda gradient, theta: real(self, seen["features"])(gradient, theta)
 
-    monkeypatch.setattr(public_kernel, "_Records", Spy)
+    monkeypatch.setattr(public_kernel, "RecordGradients", Spy)
     monkeypatch.setattr(PublicKernelPlan, "_newton", newton)
     return replace(p, solver="newton", steps=5)
 
@@ -135,7 +136,7 @@ def test_a_seeded_bug_is_caught(bug, monkeypatch):
 
 def records_of(p, X, y, P):
     features = PublicFeatures.of(P, np.random.default_rng(0))
-    return features, _Records(features.apply(X), y, p)
+    return features, RecordGradients(features.apply(X), y, clip=p.clip, grain=p.grain)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5])

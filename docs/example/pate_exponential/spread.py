@@ -1,0 +1,34 @@
+"""A query strategy in a package of its own: each next point is the farthest from all asked before."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
+
+from pate_cli.mechanisms.gaussian import plan_gaussian
+from pate_cli.mechanisms.labelling import LabelledByVotes
+from pate_cli.queries.passive import collect
+
+
+@dataclass(frozen=True)
+class Options:
+    """`mechanism=spread` has no options."""
+
+
+@dataclass(frozen=True)
+class Farthest:
+    """Ask `budget` points that lie apart: it sees public points alone, and needs no answer to choose."""
+
+    def ask(self, points, order, oracle, rng, *, n_classes, budget):
+        """Begin with a random point."""
+        asked, gaps = [order[0]], euclidean_distances(points.X, points.X[order[:1]])[:, 0]
+        while len(asked) < min(budget, points.n_points):
+            asked.append(np.argmax(gaps))
+            gaps = np.minimum(gaps, euclidean_distances(points.X, points.X[asked[-1:]])[:, 0])
+        return collect(asked, oracle.answer_all(np.array(asked)))
+
+
+def plan(options, setting):
+    """Calibrate noisy counts for `split.budget` questions."""
+    s = setting
+    return LabelledByVotes(plan_gaussian(s.eps, s.delta, s.budget, s.n_classes), Farthest(), s)

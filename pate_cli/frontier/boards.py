@@ -1,0 +1,141 @@
+"""A table after the work, and what its methods are compared by."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pate_cli.engine.finished import Unit
+from pate_cli.engine.plan import Plan
+from pate_cli.engine.schedule import Failure, Results
+from pate_cli.frontier.methods import EXACT
+from pate_cli.frontier.tables import TableSpec
+from pate_cli.frontier.yardsticks import LIMIT, Yardstick
+from pate_cli.report.interval import Interval
+from pate_cli.report.table import ABSENT
+from pate_cli.reproduce.rows import DoneRow, apart, done_rows
+
+__all__ = ["METRICS", "Board", "Metric", "Place"]
+
+
+class Metric(NamedTuple):
+    """What methods are compared by.
+
+    Attributes
+    ----------
+    name : str
+        As in a finished repeat.
+    words : str
+    sign : int
+        1 if larger is better, else -1.
+    scale : float
+        By which a difference is multiplied, for `unit`.
+    unit : str
+    digits : int
+        Shown of a difference.
+    """
+
+    name: str
+    words: str
+    sign: int = 1
+    scale: float = 100.0
+    unit: str = "points"
+    digits: int = 2
+
+    def text(self, gap: Interval | None, *, sign: bool = False) -> str:
+        """Write a difference with its interval."""
+        return ABSENT if gap is None else gap.text(self.digits, sign=sign)
+
+    def gap(self, of: Sequence[Unit], minus: Sequence[Unit]) -> Interval | None:
+        """By how much one is better than another, in `unit`, at the same splits."""
+        found = apart(of, minus, self.name)
+        if found is None or found.half_width is None:
+            return found and Interval(self.sign * self.scale * found.mean, None, found.n)
+        return Interval(self.sign * self.scale * found.mean, self.scale * found.half_width, found.n)
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("accuracy", "accuracy"),
+        Metric("balanced_accuracy", "balanced accuracy"),
+        Metric("roc_auc", "area under the ROC curve, of each class against the rest"),
+        Metric("log_loss", "log loss", -1, 1.0, "nats", 4),
+    )
+}
+"""Every one is in each finished repeat, so that another one costs no run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """One table after the work.
+
+    Attributes
+    ----------
+    spec : TableSpec
+    plan : Plan
+        Of `plan_frontier`.
+    results : Results
+    held : list of Yardstick
+    failures : list of Failure
+        Of the yardsticks.
+    """
+
+    spec: TableSpec
+    plan: Plan
+    results: Results
+    held: list[Yardstick]
+    failures: list[Failure]
+
+    @functools.cached_property
+    def rows(self) -> list[DoneRow]:
+        """Rows of methods."""
+        return [row for row in done_rows(self.plan, self.results) if row.planned.spec.name != EXACT]
+
+    def row(self, method: str, eps: float) -> DoneRow:
+        """The row of a method at a budget."""
+        return next(row for row in self.rows if (row.planned.method, row.eps) == (method, eps))
+
+    def yardstick(self, name: str) -> Yardstick:
+        """One of `YARDSTICKS`."""
+        return next(one for one in self.held if one.name == name)
+
+
+class Place(NamedTuple):
+    """A table at a budget: who is best there.
+
+    Attributes
+    ----------
+    board : Board
+    eps : float
+    metric : Metric
+    """
+
+    board: Board
+    eps: float
+    metric: Metric
+
+    @property
+    def values(self) -> dict[str, Interval]:
+        """Mean of the metric of each method that has one, in the order they were named."""
+        rows = [row for row in self.board.rows if row.eps == self.eps]
+        found = {row.planned.method: row.over(self.metric.name) for row in rows}
+        return {name: one for name, one in found.items() if one is not None and math.isfinite(one.mean)}
+
+    @property
+    def order(self) -> list[str]:
+        """Methods with a value, the best first; of equals, the one named first."""
+        values = self.values
+        return sorted(values, key=lambda name: -self.metric.sign * values[name].mean)
+
+    def lead(self, of: str, minus: str) -> Interval | None:
+        """By how much one method is better than another, in the metric's unit."""
+        return self.metric.gap(self.board.row(of, self.eps).units, self.board.row(minus, self.eps).units)
+
+    def below(self, method: str, yardstick: str = LIMIT) -> Interval | None:
+        """How far a method is below a yardstick, in the metric's unit."""
+        units = self.board.row(method, self.eps).units
+        return self.metric.gap(self.board.yardstick(yardstick).units, units)

@@ -1,0 +1,129 @@
+"""The best that scikit-learn gets from all private records: NOT differentially private.
+
+It says what there is to be had, so it is tuned as one would tune without a thought for privacy: families
+of models that differ in kind, each with a few settings, chosen by cross-validation on the private records.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from pate_cli.types import IntArray
+
+__all__ = ["FAMILIES", "best_model"]
+
+FAMILIES = ("gradient boosting", "kernel machine", "logistic regression")
+
+_TUNED_ON = 3_000
+"""Most records of the cross-validation."""
+
+_FITTED_ON = {"gradient boosting": 100_000, "kernel machine": 20_000, "logistic regression": 100_000}
+"""Most records that the model chosen is fitted on: what bounds the time on hundreds of thousands."""
+
+_FOLDS = 3
+_DENSE = 50_000_000
+"""Most numbers of sparse records that are written out for trees."""
+
+_TREES = 600
+"""Most trees of a boosted model, one a class and round."""
+
+
+class _Candidate(NamedTuple):
+    family: str
+    model: Any
+    """Unfitted."""
+
+
+def best_model(X: Any, y: IntArray, n_classes: int, seed: int) -> tuple[Any, str]:
+    """Choose among families by cross-validated accuracy, and fit the one chosen.
+
+    The cross-validation is on at most 3,000 records, drawn at random, in three folds; the model chosen is
+    fitted on at most 100,000, a kernel machine on 20,000. Its probabilities are those of logistic curves
+    on its scores.
+
+    Parameters
+    ----------
+    X : ndarray or csr_matrix of shape (n, d)
+        Private records.
+    y : ndarray of int64, shape (n,)
+        Class codes.
+    n_classes : int
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    model : fitted scikit-learn classifier
+    family : str
+        One of `FAMILIES`, or "constant" where there is but one class.
+    """
+    from sklearn.dummy import DummyClassifier
+    from sklearn.exceptions import FitFailedWarning
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+    rng = np.random.default_rng(seed)
+    rows = _drawn(rng, len(y), _TUNED_ON)
+    if len(rows) < 2 * _FOLDS or np.bincount(y[rows]).max() > len(rows) - _FOLDS:
+        return DummyClassifier(strategy="prior").fit(X, y), "constant"
+    folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=seed)
+    best, score = None, -np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitFailedWarning)
+        warnings.simplefilter("ignore", UserWarning)  # a class of fewer records than folds; not converged
+        for candidate in _candidates(X, n_classes, seed):
+            found = cross_val_score(candidate.model, X[rows], y[rows], cv=folds, scoring="accuracy")
+            if found.mean() > score:  # false for nan, of one that cannot be fitted
+                best, score = candidate, found.mean()
+        if best is None:
+            return DummyClassifier(strategy="prior").fit(X, y), "constant"
+        rows = _drawn(rng, len(y), _FITTED_ON[best.family])
+        return _with_probabilities(best, y[rows]).fit(X[rows], y[rows]), best.family
+
+
+def _drawn(rng: np.random.Generator, n: int, most: int) -> IntArray:
+    """Rows of a random subset, all if they are few enough."""
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+
+
+def _candidates(X: Any, n_classes: int, seed: int) -> Iterator[_Candidate]:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+    from sklearn.svm import SVC
+
+    # sparse records are flags or words, whose scale says something
+    scale: Callable[[], Any] = FunctionTransformer if sp.issparse(X) else StandardScaler
+    boosting, kernel, logistic = FAMILIES
+    if not sp.issparse(X) or X.shape[0] * X.shape[1] <= _DENSE:
+        trees = HistGradientBoostingClassifier(
+            learning_rate=0.15,
+            max_leaf_nodes=15,
+            max_iter=max(20, min(200, _TREES // n_classes)),
+            early_stopping=True,
+            n_iter_no_change=8,
+            random_state=seed,
+        )
+        yield _Candidate(boosting, make_pipeline(FunctionTransformer(_dense, accept_sparse=True), trees))
+    for C in (1.0, 10.0):
+        yield _Candidate(kernel, make_pipeline(scale(), SVC(C=C, gamma="scale")))
+    for C in (0.05, 1.0):
+        yield _Candidate(logistic, make_pipeline(scale(), LogisticRegression(C=C, max_iter=300)))
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _with_probabilities(chosen: _Candidate, y: IntArray) -> Any:
+    """Give it `predict_proba`, where each class has a record for both halves that this takes."""
+    from sklearn.calibration import CalibratedClassifierCV
+
+    if hasattr(chosen.model, "predict_proba") or np.bincount(y)[np.unique(y)].min() < 2:
+        return chosen.model
+    return CalibratedClassifierCV(chosen.model, cv=2, ensemble=False)

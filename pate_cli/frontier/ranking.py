@@ -1,0 +1,116 @@
+"""Methods compared over tables: ranks, win rates, and what so few tables can show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pate_cli.report.interval import LEVEL, Interval
+from pate_cli.types import FloatArray
+
+__all__ = ["Ranking", "fewest_tables", "friedman", "holm", "ranking", "smallest_p"]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How a method stands over tables.
+
+    Attributes
+    ----------
+    rank : Interval
+        Mean over tables of its rank among the methods, 1 the best; equals share the mean of their ranks,
+        and a method without a value is last.
+    wins : Interval
+        Mean over tables of the share of the other methods it is above, in [0, 1]; a tie is half a win.
+    firsts : int
+        Tables in which no other is above it.
+    p : float or None
+        Of Wilcoxon's signed-rank test against the first method, over the tables where both have a value,
+        two-sided, corrected by Holm for as many methods as are held against the first; None for the first
+        itself, and where no outcome on so many tables could be below 0.05.
+    """
+
+    rank: Interval
+    wins: Interval
+    firsts: int
+    p: float | None
+
+
+def ranking(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Ranking]:
+    """Compare methods over tables.
+
+    Parameters
+    ----------
+    scores : mapping of str to sequence of float or None
+        Of each method, the one that all are tested against first: a score a table, larger is better; None
+        where it has none.
+    """
+    from scipy.stats import rankdata
+
+    names = list(scores)
+    values = np.array([[-math.inf if v is None else v for v in scores[name]] for name in names])
+    ranks = rankdata(-values, axis=0)
+    p = _against_first(values)
+    found = {}
+    for index, name in enumerate(names):
+        wins = (len(names) - ranks[index]) / max(1, len(names) - 1)
+        best = np.isfinite(values[index]) & (values[index] == values.max(axis=0))
+        found[name] = Ranking(_over(ranks[index]), _over(wins), int(best.sum()), p[index])
+    return found
+
+
+def _over(values: FloatArray) -> Interval:
+    """Mean over tables; without an interval where they agree, for then so few say nothing of the spread."""
+    found = Interval.of(values)
+    return found if found.half_width else replace(found, half_width=None)
+
+
+def friedman(scores: Mapping[str, Sequence[float | None]]) -> float | None:
+    """Test by Friedman whether the methods differ at all; None with fewer than 3 of them, or 5 tables.
+
+    The p-value is that of the chi-squared approximation, which is rough below ten tables.
+    """
+    from scipy.stats import friedmanchisquare
+
+    values = np.array([[-math.inf if v is None else v for v in row] for row in scores.values()])
+    if values.shape[0] < 3 or values.shape[1] < 5:
+        return None
+    p = float(friedmanchisquare(*values).pvalue)
+    return None if math.isnan(p) else p  # all alike on every table
+
+
+def smallest_p(n_tables: int, comparisons: int) -> float:
+    """Give the smallest p the signed-rank test can reach, corrected by Holm: all differences of one sign."""
+    return min(1.0, comparisons * 2.0 ** (1 - n_tables))
+
+
+def fewest_tables(comparisons: int) -> int:
+    """Give how many tables it takes for a corrected p of 0.05 or less to be possible."""
+    return math.ceil(1 + math.log2(comparisons / (1 - LEVEL)))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Correct p-values for their number (S. Holm, Scandinavian Journal of Statistics 6, 1979)."""
+    order = sorted(range(len(p)), key=lambda index: p[index])
+    corrected, least = [1.0] * len(p), 0.0
+    for done, index in enumerate(order):
+        least = max(least, min(1.0, (len(p) - done) * p[index]))
+        corrected[index] = least
+    return corrected
+
+
+def _against_first(values: FloatArray) -> list[float | None]:
+    """Corrected p of each row of scores against the first row; None for the first."""
+    from scipy.stats import wilcoxon
+
+    raw = []
+    for row in values[1:]:
+        both = np.isfinite(values[0]) & np.isfinite(row)
+        gaps = values[0, both] - row[both]
+        raw.append((float(wilcoxon(gaps).pvalue) if gaps.any() else 1.0, int(both.sum())))
+    corrected = holm([p for p, _ in raw])
+    possible = [smallest_p(n, len(raw)) <= 1 - LEVEL + 1e-12 for _, n in raw]
+    return [None, *(p if able else None for p, able in zip(corrected, possible, strict=True))]

@@ -1,0 +1,59 @@
+"""The best model without privacy: what is chosen follows the data, and odd data are no end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.dummy import DummyClassifier
+
+from pate_cli.frontier import limits
+from pate_cli.frontier.limits import FAMILIES, best_model
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(limits, "_TUNED_ON", 300)
+
+
+def data(n=900, d=4):
+    X = np.random.default_rng(0).normal(size=(n, d))
+    return X, (X[:, 0] * X[:, 1] > 0).astype(np.int64)
+
+
+def test_it_is_no_linear_model_where_classes_are_not_linear():
+    X, y = data()
+    model, family = best_model(X[:600], y[:600], 2, 1)
+    assert family in FAMILIES[:2]
+    assert np.mean(model.predict(X[600:]) == y[600:]) > 0.85  # a linear one: 0.5
+    assert model.predict_proba(X[600:]).shape == (300, 2)
+    again, _ = best_model(X[:600], y[:600], 2, 1)
+    assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
+
+
+def test_it_is_fitted_on_no_more_than_it_says(monkeypatch):
+    X, y = data()
+    monkeypatch.setattr(limits, "_FITTED_ON", dict.fromkeys(FAMILIES, 50))
+    fits = []
+    monkeypatch.setattr(limits, "_with_probabilities", lambda chosen, y: fits.append(len(y)) or chosen.model)
+    best_model(X, y, 2, 1)
+    assert fits == [50]
+
+
+@pytest.mark.parametrize("n_of_one", [0, 1, 4])
+def test_a_class_with_hardly_a_record(n_of_one):
+    X, _ = data(200)
+    y = np.zeros(200, dtype=np.int64)
+    y[:n_of_one] = 1
+    model, family = best_model(sp.csr_matrix(X), y, 3, 1)
+    assert np.mean(model.predict(sp.csr_matrix(X)) == 0) > 0.95
+    if n_of_one < 3:
+        assert (family, type(model)) == ("constant", DummyClassifier)
+
+
+def test_sparse_records_too_many_to_write_out_get_no_trees(monkeypatch):
+    X, _ = data()
+    monkeypatch.setattr(limits, "_DENSE", 100)
+    offered = {one.family for one in limits._candidates(sp.csr_matrix(X), 2, 1)}
+    assert offered == set(FAMILIES[1:])
+    assert {one.family for one in limits._candidates(X, 2, 1)} == set(FAMILIES)
