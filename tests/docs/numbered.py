@@ -57,7 +57,7 @@ STEPS = {  # numbered in the papers, with no configuration, evaluation or recipe
     "LZCW21": "Algorithm 7, Theorem 2, Proposition 18, Lemma 3, Lemma 4, Lemma 9, Lemma 14, Lemma 15, "
     "Lemma 33, Remark 6, Remark 11, Remark 12, Remark 16, Remark 21, Remark 24, Remark 29, Table 2, "
     "Definition 17",
-    "LWY25": "Theorem 1.1, Theorem 1.2, Lemma 2.5, Lemma 2.6, Lemma 2.9, Lemma 2.12, Lemma 2.13, Lemma 3.3",
+    "LWY25": "Theorem 1.1, Theorem 1.2, Lemma 2.5, Lemma 2.6, Lemma 2.9, Lemma 3.3",
 }
 
 LAST = """## Every numbered statement, and what became of it

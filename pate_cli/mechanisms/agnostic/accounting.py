@@ -27,6 +27,14 @@ draws, ``(eps, p delta)`` with ``p = 1 - (1 - 1/n')^n'``. (No amplification of e
 record and one without it differ in several teachers.) NB20, and calibration=paper with it, lets the
 copies go to different teachers and pays for ``ln(2/delta)`` of them by group privacy (`nb20_resampled`).
 
+*A learner taken as a black box* (`black_box`, LWY25 Lemmas 2.12 and 2.13). m draws with replacement from
+t records, then an (eps, 0)-DP algorithm on the m. Record 1 is drawn k times, binomial (m, 1/t); put draws of
+the other records in its places, and the set has the law that it has given k = 0. So with a_k and b_k the
+probabilities of an output on the two sides given k, ``a_k <= e^(k eps) a_0``, ``b_k >= e^(-k eps) b_0`` and
+a_0 = b_0, and the ratio of the sums is at most ``E e^(k eps) / E e^(-k eps)``, that is
+``((1 + (e^eps - 1)/t)/(1 - (1 - e^-eps)/t))^m``. Lemma 2.13 has ``6 eps m/t``, for eps <= 1, where this is
+about ``2 sinh(eps) m/t``, 2.35 m/t at eps = 1.
+
 *LWY25's transformation* (`transformed`). t of n records are T, r = t/n, the others W; h is chosen
 with weight ``exp(-(eps_in |W|/2) q(h))``. Fix the indices I of T. If record 1 is not among them,
 ``p1(I) <= e^eps_in p2(I)``. If it is, let K = eps_in |W|/2 and compare with indices J. With
@@ -65,6 +73,8 @@ from pate_cli.privacy.roots import root_on_safe_side
 __all__ = [
     "before_relabelled",
     "before_sampled",
+    "black_box",
+    "black_box_draws",
     "copies_tail",
     "lwy25_eps_in",
     "lwy25_transformed",
@@ -106,6 +116,29 @@ def share_drawn(n: int) -> float:
 def resampled(eps: float, delta: float, n: int) -> tuple[float, float]:
     """(eps, delta) after n draws with replacement from n records, copies kept together."""
     return eps, share_drawn(n) * delta
+
+
+def black_box(eps: float, draws: int, n: int) -> float:
+    """Eps of an (eps, 0)-DP algorithm run on `draws` draws with replacement from n records."""
+    return draws * (math.log1p(math.expm1(eps) / n) - math.log1p(math.expm1(-eps) / n))
+
+
+def black_box_draws(eps: float, total: float, n: int, kind: str) -> int:
+    """Most draws at which the algorithm is (total, 0)-DP: by `black_box`, or as Lemma 2.13 (`paper`).
+
+    Parameters
+    ----------
+    eps : float
+        Of the algorithm, at most 1 for Lemma 2.13.
+    total : float
+        Of the whole; Lemma 2.13 asks for at most 1, so more is not used.
+    n : int
+        Records drawn from, at least 2 for Lemma 2.13.
+    kind : {"tight", "paper"}
+    """
+    if kind == "paper":
+        return math.floor(min(1.0, total) * n / (6 * eps)) if n > 1 and eps <= 1 else 0
+    return math.floor(total / black_box(eps, 1, n))
 
 
 def nb20_resampled(eps: float, delta: float, copies: float) -> tuple[float, float]:

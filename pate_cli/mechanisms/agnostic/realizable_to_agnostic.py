@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from pate_cli import queries
-from pate_cli.checks import OneOf, option
-from pate_cli.errors import InfeasibleError
+from pate_cli.checks import Flag, OneOf, Real, Whole, option
+from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES, Dichotomies, HypothesisClass
 from pate_cli.learners.hypotheses.stumps import MOST_CUTS, MOST_POINTS
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.relabel import relabel_with_rest
-from pate_cli.mechanisms.agnostic.selection import choose, subset
+from pate_cli.mechanisms.agnostic.selection import choose, drawn, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis, labels_of
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
 from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
@@ -40,12 +40,20 @@ __all__ = ["Options", "Shares", "TransformPlan", "most_relabelled", "plan", "sha
 
 @dataclass(frozen=True)
 class Options:
-    """Options of `mechanism=realizable_to_agnostic`."""
+    """Options of `mechanism=realizable_to_agnostic`.
+
+    `cutoff` is of ``inner=svt``; `low`, `high` and `cells` are of ``inner=grid``; `black_box` is of the two
+    others, which have delta = 0.
+    """
 
     hypotheses: str = option("stumps", checks.LISTABLE_BY_COLUMN)
     calibration: str = option("tight", checks.CALIBRATION)
-    inner: str = option("exponential", OneOf(("exponential", "svt")))
+    inner: str = option("exponential", OneOf(("exponential", "svt", "grid")))
     cutoff: int | None = option("auto", checks.CUTOFF)
+    low: float = option(-1.0, Real(-math.inf))
+    high: float = option(1.0, Real(-math.inf))
+    cells: int = option(1000, Whole(1, 1_000_000))
+    black_box: bool = option(False, Flag())
 
 
 @dataclass(frozen=True)
@@ -184,9 +192,15 @@ class TransformPlan(Plan):
 
     - `exponential`: one hypothesis for each labeling of the *public* points, one of them by the
       exponential mechanism on the mistakes on relabelled T: (inner_eps, 0)-DP, proper;
+    - `grid`: the same over the thresholds between `cells` + 1 equally spaced values that the configuration
+      names, so without a public point: (inner_eps, 0)-DP, proper;
     - `svt`: teachers of the class on disjoint parts of relabelled T, and the sparse vector
       technique over their votes on the public points (`SvtService`): (inner_eps, inner_delta)-DP;
       the student learns from the answers, so it may be improper.
+
+    With `black_box`, `exponential` or `grid` is run at eps = 1 on `draws` draws with replacement from T, as
+    any private learner whose eps is not to be chosen would be (LWY25 Lemmas 2.12 and 2.13): (inner_eps, 0)-DP
+    by `accounting.black_box`, or by Lemma 2.13's own constant with `calibration=paper`.
 
     LWY25's Algorithm 3, A_Auxiliary, is not run: it splits T in two and outputs the difference of the
     learner and a hypothesis consistent with one half, only to prove that an improper learner that
@@ -201,10 +215,14 @@ class TransformPlan(Plan):
     mechanism : LabellingPlan or None
         The inner sparse vector technique; None with `inner=exponential`.
     teachers : int
+    grid : ndarray of shape (cells + 1, 1) or None
+        The values of `inner=grid`.
+    draws : int
+        Of a black box; 0 for none.
 
     References
     ----------
-    LWY25 Algorithms 1 and 2, Lemma 3.1, Theorem 3.6.
+    LWY25 Algorithms 1 and 2, Lemmas 2.12, 2.13 and 3.1, Theorem 3.6.
     """
 
     eps: float
@@ -214,11 +232,14 @@ class TransformPlan(Plan):
     classroom: Classroom = field(repr=False)
     mechanism: LabellingPlan | None
     teachers: int
+    grid: FloatArray | None = field(default=None, repr=False)
+    draws: int = 0
 
     @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta)."""
         inner = "exponential" if self.mechanism is None else "sparse vector"
+        inner += " on a grid" * (self.grid is not None) + f" on {self.draws} draws" * bool(self.draws)
         return PrivacyLoss(self.eps, self.delta, f"relabelled by the rest, then {inner} ({self.calibration})")
 
     @property
@@ -235,6 +256,8 @@ class TransformPlan(Plan):
             "hypotheses": self.classroom.hypotheses.name,
             "n_teachers": self.teachers,
         }
+        if self.draws:
+            own |= {"black_box_eps": 1.0, "black_box_draws": self.draws}
         if self.mechanism is None:
             return own | self.division.describe()
         inner = {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
@@ -247,17 +270,21 @@ class TransformPlan(Plan):
         records = private.records
         checks.listable_encoded(self.classroom.hypotheses, public.X)
         if self.mechanism is None:
-            candidates = self.classroom.hypotheses.dichotomies(public.X)
+            candidates = self.classroom.hypotheses.dichotomies(public.X if self.grid is None else self.grid)
             model = candidates.hypothesis(self.chosen(candidates, records, noise))
             return Released(model, labels_of(model, public), self.guarantee)
         answers = self.answers(self.mechanism, records, public, noise, rng)
         return Released(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
 
     def chosen(self, candidates: Dichotomies, private: PrivateRecords, noise: Noise) -> int:
-        """Sample, relabel, and choose a candidate, with `inner=exponential`."""
+        """Sample, relabel, and choose a candidate, with `inner=exponential` or `grid`."""
         first, second = noise.spawn(2)
         T, labels = self.division.relabelled(self.classroom.hypotheses, private, first)
-        return int(choose(candidates.mistakes(T, labels), self.division.inner_eps, second)[0])
+        if not self.draws:
+            return int(choose(candidates.mistakes(T, labels), self.division.inner_eps, second)[0])
+        drawing, choosing = second.spawn(2)
+        rows = drawn(len(labels), drawing, self.draws)
+        return int(choose(candidates.mistakes(T[rows], labels[rows]), 1.0, choosing)[0])
 
     def answers(
         self,
@@ -295,11 +322,15 @@ def plan(options: Options, setting: Setting) -> TransformPlan:
     checks.at_most("cutoff", cutoff, setting.n_public, "auto, or ")
     classroom = Classroom(hypotheses, setting)
     most = most_relabelled(hypotheses, setting)
-    pure = options.inner == "exponential"
+    pure = options.inner != "svt"
+    grid = _grid(options) if options.inner == "grid" else None
+    if options.black_box and not pure:
+        raise ConfigError("mechanism.black_box", True, "false with mechanism.inner=svt; true with the others")
     delta = 0.0 if pure else setting.delta
     division = shares(setting.eps, delta, setting.n_private, kind, most, name)
     if pure:
-        return TransformPlan(setting.eps, 0.0, kind, division, classroom, None, 0)
+        made = TransformPlan(setting.eps, 0.0, kind, division, classroom, None, 0, grid)
+        return _black_box(made, name) if options.black_box else made
     size = max(1, setting.n_private // setting.n_teachers)
     teachers = max(1, division.t // size)
     try:
@@ -319,6 +350,27 @@ def plan(options: Options, setting: Setting) -> TransformPlan:
             f"teacher.size, or mechanism.inner=exponential"
         ) from error
     return TransformPlan(setting.eps, setting.delta, kind, division, classroom, mechanism, teachers)
+
+
+def _grid(options: Options) -> FloatArray:
+    """Values that `inner=grid` puts its thresholds between: the configuration's, so public."""
+    if options.hypotheses != "thresholds":
+        raise ConfigError("mechanism.inner", "grid", "exponential or svt; grid with hypotheses=thresholds")
+    if not options.low < options.high:
+        raise ConfigError("mechanism.high", options.high, f"a number above mechanism.low={options.low:g}")
+    return np.linspace(options.low, options.high, options.cells + 1)[:, None]
+
+
+def _black_box(plan: TransformPlan, name: str) -> TransformPlan:
+    """Take the inner learner at eps = 1, on as many draws as the budget inside allows."""
+    d = plan.division
+    draws = accounting.black_box_draws(1.0, d.inner_eps, d.t, plan.calibration)
+    if draws < 1:
+        raise InfeasibleError(
+            f"mechanism={name} with black_box=true draws no record from the {d.t} relabelled at an inner "
+            f"eps={d.inner_eps:.3g}; what would do: more records, a larger eps, or mechanism.black_box=false"
+        )
+    return replace(plan, draws=draws)
 
 
 def _attacks(plan: TransformPlan) -> list[SampledAttack]:
@@ -370,12 +422,17 @@ def _thresholds(plan: TransformPlan) -> Classroom:
 
 def lone(plan: TransformPlan, neighbour: bool) -> tuple[TransformPlan, PrivateRecords, PublicPoints]:
     """Make the plan, the records and the public points of `attacks`."""
-    d = plan.division
-    n = max(2, math.ceil(d.n / d.t))
+    d, t = plan.division, 1
+    if plan.draws:  # as many records as make one draw
+        t = next(
+            t for t in range(1, d.t + 1) if accounting.black_box_draws(1.0, d.inner_eps, t, plan.calibration)
+        )
+    n = max(t + 1, math.ceil(t * d.n / d.t))
     x = np.zeros((n, 1))
     x[0] = -9.0 if neighbour else 0.0
+    tiny = replace(plan, division=replace(d, n=n, t=t), classroom=_thresholds(plan), draws=min(plan.draws, 1))
     return (
-        replace(plan, division=replace(d, n=n, t=1), classroom=_thresholds(plan)),
+        tiny,
         PrivateRecords(x, np.ones(n, dtype=np.int64)),
         PublicPoints(np.linspace(-9.0, 0.0, 1000)[:, None]),
     )

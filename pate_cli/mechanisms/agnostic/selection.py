@@ -55,9 +55,10 @@ def subset(n: int, size: int, noise: Noise) -> IntArray:
     return first[np.argsort(clocks[first])].astype(np.int64)
 
 
-def drawn(n: int, noise: Noise) -> IntArray:
-    """Draw n times with replacement from n records: their numbers in the order drawn, shape (n,)."""
-    return np.minimum((np.exp(-noise.exponential(1.0, n)) * n).astype(np.int64), n - 1)
+def drawn(n: int, noise: Noise, size: int | None = None) -> IntArray:
+    """Draw `size` times (n) with replacement from n records: their numbers in the order drawn."""
+    clocks = noise.exponential(1.0, n if size is None else size)
+    return np.minimum((np.exp(-clocks) * n).astype(np.int64), n - 1)
 
 
 def draws(n: int, noise: Noise) -> IntArray:

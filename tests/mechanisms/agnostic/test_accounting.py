@@ -272,3 +272,35 @@ def test_half_of_what_is_claimed_for_the_transformation_is_lost(n, t, copies, ep
             total += share * sum(p * told(xs, all_.labels(i), 1.0) for i, p in enumerate(chosen))
         found.append(total)
     assert least < math.log(found[0] / found[1]) <= acc.transformed(eps_in, 1.0, n, t)
+
+
+# --- a learner taken as a black box, on draws with replacement
+
+
+@pytest.mark.parametrize("inner", [chooses, tells])
+@pytest.mark.parametrize(("n", "draws"), [(2, 2), (3, 2), (3, 1)])
+def test_a_black_box_against_exact_laws(inner, n, draws):
+    inner_eps = 1.0
+
+    def law(records):
+        sets = list(itertools.product(records, repeat=draws))
+        told_ = [inner([x for x, _ in drawn], [y for _, y in drawn], inner_eps) for drawn in sets]
+        return sum(told_) / len(sets)
+
+    laws = {key: law(key) for key in itertools.combinations_with_replacement(RECORDS, n)}
+    worst = worst_loss(laws)
+    claim = acc.black_box(inner_eps, draws, n)
+    assert worst <= claim
+    if inner is tells:
+        assert worst > 0.3 * claim
+
+
+def test_black_box_by_hand():
+    # 2 sinh(1) = 2.3504024 a draw for many records
+    assert acc.black_box(1.0, 300, 10**6) == pytest.approx(300 * 2.3504024e-6, rel=1e-5)
+    assert acc.black_box_draws(1.0, 0.5, 10**6, "tight") == 212_729  # 500,000/2.3504024
+    assert acc.black_box_draws(1.0, 0.5, 10**6, "paper") == 83_333  # 500,000/6
+    assert acc.black_box_draws(1.0, 3.0, 600, "paper") == 100  # Lemma 2.13 goes up to 1
+    for total in (0.1, 0.7):
+        m = acc.black_box_draws(1.0, total, 5000, "tight")
+        assert acc.black_box(1.0, m, 5000) <= total < acc.black_box(1.0, m + 1, 5000)

@@ -48,9 +48,9 @@ def line(n, rng, noise=0.1):
     return X, ((X[:, 0] > 0.4) ^ (rng.random(n) < noise)).astype(np.int64)
 
 
-def learn(plan, n=60_000, m=100, seed=0):
+def learn(plan, n=60_000, m=100, seed=0, shift=0.0):
     rng = np.random.default_rng(seed)
-    private, public = PrivateRecords(*line(n, rng)), PublicPoints(rng.random((m, 1)))
+    private, public = PrivateRecords(*line(n, rng)), PublicPoints(rng.random((m, 1)) + shift)
     return plan.release(Private(private), public, SeededNoise(np.random.SeedSequence(seed + 1)), rng), public
 
 
@@ -395,3 +395,48 @@ def test_a_million_records_on_a_line():
     noise = SeededNoise(np.random.SeedSequence(1))
     learnt = plan.release(Private(private), PublicPoints(rng.random((100, 1))), noise, rng)
     assert abs(learnt.model.threshold_ - 0.4) < 0.03
+
+
+INNER = {"hypotheses": "thresholds", "inner": "grid"}
+
+
+@pytest.mark.parametrize(("inner", "black_box"), [("grid", False), ("grid", True), ("exponential", True)])
+def test_transformation_over_a_learner_taken_as_it_is(inner, black_box):
+    options = {"hypotheses": "thresholds", "inner": inner, "black_box": black_box}
+    plan = mechanisms.plan("realizable_to_agnostic", options, setting())
+    d = plan.division
+    assert plan.guarantee.delta == 0.0
+    assert plan.draws == (acc.black_box_draws(1.0, d.inner_eps, d.t, "tight") if black_box else 0)
+    assert ("on a grid" in plan.guarantee.how) == (inner == "grid")
+    learnt, public = learn(plan)
+    assert np.array_equal(learnt.answers.labels, learnt.model.predict(public.X))
+    if inner == "grid":  # the threshold lies between two of its values, whatever the public points are
+        assert abs(learnt.model.threshold_ * 500 - np.floor(learnt.model.threshold_ * 500) - 0.5) < 1e-6
+
+
+def test_a_grid_needs_no_public_point():
+    plan = mechanisms.plan("realizable_to_agnostic", INNER, setting())
+    one, two = (learn(plan, shift=shift)[0] for shift in (0.0, 5.0))
+    assert one.model.threshold_ == two.model.threshold_
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"hypotheses": "stumps", "inner": "grid"},
+            "mechanism.inner: got 'grid'; accepted: exponential or svt",
+        ),
+        (INNER | {"low": 2.0}, "mechanism.high: got 1.0; accepted: a number above mechanism.low=2"),
+        ({"hypotheses": "thresholds", "inner": "svt", "black_box": True}, "mechanism.black_box: got True"),
+    ],
+)
+def test_inner_learners_that_cannot_be(options, message):
+    with pytest.raises(ConfigError, match=message):
+        mechanisms.plan("realizable_to_agnostic", options, setting())
+
+
+def test_a_black_box_needs_records():
+    few, options = setting(n_private=12, eps=0.3, n_teachers=2), INNER | {"black_box": True}
+    with pytest.raises(InfeasibleError, match=r"black_box=true draws no record from the \d+ relabelled"):
+        mechanisms.plan("realizable_to_agnostic", options, few)

@@ -106,3 +106,10 @@ def test_private_prediction(queries):
     broken = replace(plan, vote_eps=1e6, division=replace(plan.division, eps_in=1e6))
     (attack,) = broken.attacks()
     assert audited(attack, answered_zero, plan.delta, 1_500) > plan.eps
+
+
+def test_a_black_box_is_attacked_where_it_draws_one_record():
+    options = {"hypotheses": "thresholds", "inner": "grid", "black_box": True}
+    plan = mechanisms.plan("realizable_to_agnostic", options, setting(eps=2.0))
+    (attack,) = plan.attacks()
+    assert audited(attack, chose_the_odd_one, 0.0, 300) <= 2.0
