@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli import console
 from pate_cli.config import composition
 from pate_cli.config.composition import CommandLine
-from pate_cli.config.sweeping import launched_directly
+from pate_cli.config.launching import composed_once, launched_directly
 from pate_cli.engine import execution
 from pate_cli.engine.finished import PLACE, Finished, Identity
 from pate_cli.engine.parallel import die_with, terminable
@@ -208,7 +208,7 @@ def _hydra(
     sys.argv = ["pate", *argv]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
-        with composition.composed_once(line, argv), launched_directly(raws if line.multirun else (), direct):
+        with composed_once(line, argv), launched_directly(raws if line.multirun else (), direct):
             hydra.main(version_base="1.3", config_path=str(composition.conf_dir()), config_name="config")(
                 job
             )()

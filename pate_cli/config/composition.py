@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.config import internals
 from pate_cli.config.typed import (
     broken_file,
     check_number,
@@ -28,8 +29,8 @@ from pate_cli.errors import ConfigError, InputError, shortened
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["CommandLine", "chosen_directory", "compose", "compose_all", "conf_dir", "jobs", "packaged"]
-__all__ += ["composed_once", "parse_argv", "quoted", "refuse_unused"]
+__all__ = ["CommandLine", "chosen_directory", "compose", "compose_all", "composed", "conf_dir", "jobs"]
+__all__ += ["own_configs", "packaged", "parse_argv", "quoted", "refuse_unused"]
 
 _FREE = re.compile(r"^(teacher|student)\.params[.=]")
 _OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
@@ -106,12 +107,11 @@ def parse_argv(argv: Sequence[str]) -> CommandLine:
     InputError
         If an option is not known, or not one of ours.
     """
-    from hydra._internal.utils import get_args_parser
 
     def refuse(message: str) -> None:
         raise InputError(f"{message}; see pate run --help")
 
-    parser = get_args_parser()
+    parser = internals.args_parser()
     parser.error = refuse  # type: ignore[assignment, method-assign]
     force = "--force" in argv  # ours; Hydra has no such option
     # teacher.params holds whatever the learner takes, so its keys need not exist before
@@ -164,78 +164,6 @@ def refuse_unused(given: Sequence[str], unused: Mapping[str, str]) -> None:
                 raise InputError(f"{shortened(text)}: {why}")
 
 
-@contextmanager
-def composed_once(line: CommandLine, given: Sequence[str]) -> Iterator[None]:
-    """Spare Hydra what was done by now: composing a single run, and a rehearsal of every job of a sweep.
-
-    Parameters
-    ----------
-    line : CommandLine
-    given : sequence of str
-        What Hydra is called with: `line.argv`, and where to write. Where it may hold a mode (`hydra.mode`,
-        files of the user's) Hydra is asked.
-    """
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-    from hydra._internal.hydra import Hydra
-    from hydra.types import RunMode
-
-    hydra_class: Any = Hydra
-    sweeper_class: Any = BasicSweeper
-    ask, compose_anew = hydra_class.get_mode, hydra_class.compose_config
-    rehearse = sweeper_class.validate_batch_is_legal
-    plain = not any(
-        text.startswith(("hydra.mode", "--config-dir", "-cd", "--experimental")) for text in given
-    )
-
-    def compose_config(asked: Any, *args: Any, **options: Any) -> DictConfig:
-        overrides, n = options.get("overrides", []), len(line.overrides)
-        known = overrides[:n] == line.overrides and all(text.startswith("hydra.") for text in overrides[n:])
-        if plain and known and not args and options.get("run_mode") == RunMode.RUN:
-            return _composed_with(overrides[:n], overrides[n:], log=options["with_log_configuration"])
-        composed: DictConfig = compose_anew(asked, *args, **options)
-        return composed
-
-    def unless_done(sweeper: Any, batch: Any) -> None:
-        if sweeper.params:  # jobs we have not seen, from a configuration of the user's
-            rehearse(sweeper, batch)
-
-    if plain:
-        hydra_class.get_mode = lambda *_, **__: None
-    if not (line.multirun or line.only_shows):
-        hydra_class.compose_config = compose_config
-    sweeper_class.validate_batch_is_legal = unless_done
-    try:
-        yield
-    finally:
-        sweeper_class.validate_batch_is_legal = rehearse
-        hydra_class.compose_config = compose_anew
-        hydra_class.get_mode = ask
-
-
-def basic_launcher() -> Any:
-    """Give the class of Hydra's own launcher: what is internal to Hydra is imported in this module alone."""
-    from hydra._internal.core_plugins.basic_launcher import BasicLauncher
-
-    return BasicLauncher
-
-
-def _composed_with(done: Sequence[str], more: Sequence[str], *, log: bool) -> DictConfig:
-    """Give what was composed last with some of Hydra's own keys set afterwards, as Hydra would compose it."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.core.utils import configure_log
-    from omegaconf import OmegaConf, open_dict
-
-    cfg = copy.deepcopy(_composed(done, None))
-    OmegaConf.set_readonly(cfg.hydra, None)  # as composing for others, not for itself, has left it
-    with open_dict(cfg):
-        for change in OverridesParser.create().parse_overrides(list(more)):
-            OmegaConf.update(cfg, change.key_or_group, change.value(), merge=True)
-        cfg.hydra.overrides.hydra.extend(more)
-    if log:
-        configure_log(cfg.hydra.hydra_logging, cfg.hydra.verbose)
-    return cfg
-
-
 def quoted(text: str) -> str:
     """Text as a value of an override, whatever it holds; an interpolation in it is left as it is written."""
     from hydra.core.override_parser.types import Quote, QuotedString
@@ -251,7 +179,6 @@ def jobs(line: CommandLine) -> list[list[str]]:
     InputError
         If an override cannot be read.
     """
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
@@ -273,7 +200,7 @@ def jobs(line: CommandLine) -> list[list[str]]:
         return [line.overrides]
     check_number(parsed)
     try:
-        return [job for batch in BasicSweeper.split_arguments(parsed, None) for job in batch]
+        return [job for batch in internals.basic_sweeper().split_arguments(parsed, None) for job in batch]
     except HydraException as error:
         raise InputError(first_line(error)) from error
 
@@ -313,7 +240,7 @@ def compose_all(jobs: Sequence[Sequence[str]], config_dir: str | None = None) ->
             continue
         others = tuple(text for text in job if text not in plain)
         if others not in known:
-            known[others] = _composed(others, config_dir)
+            known[others] = composed(others, config_dir)
             with _told(others, config_dir):
                 if not refers(known[others]):
                     whole[others] = _resolve(known[others])[0]
@@ -346,14 +273,14 @@ def chosen_directory(
 
 def _compose(overrides: Sequence[str], config_dir: str | None) -> tuple[dict[str, Any], str, str]:
     """Resolved configuration, directory of the run, directory of the sweep."""
-    cfg = _composed(overrides, config_dir)
+    cfg = composed(overrides, config_dir)
     with _told(overrides, config_dir):
         container, run_dir, sweep_dir = _resolve(cfg)
     return _checked_groups(container, config_dir), run_dir, sweep_dir
 
 
-def _composed(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
-    """Compose, unless it is what was composed last; not to be changed, only copied."""
+def composed(overrides: Sequence[str], config_dir: str | None) -> DictConfig:
+    """Compose, with Hydra's own configuration, unless it is what was composed last; only to be copied."""
     files = sorted(Path(config_dir).rglob("*.yaml")) if config_dir else []
     try:
         state = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]

@@ -21,7 +21,7 @@ from processes import finish, start, until
 from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.commands import run as run_command
-from pate_cli.config import composition, sweeping
+from pate_cli.config import launching
 from pate_cli.config.composition import conf_dir
 from pate_cli.errors import InputError
 from pate_cli.report import read_record, store
@@ -572,7 +572,7 @@ def test_what_is_composed_once_is_what_hydra_composes(pate, monkeypatch, more):
     once = told()
     assert once.keys() == {"config.yaml", "hydra.yaml", "overrides.yaml"}
     with monkeypatch.context() as patch:
-        patch.setattr(composition, "composed_once", lambda *_: contextlib.nullcontext())
+        patch.setattr(run_command, "composed_once", lambda *_: contextlib.nullcontext())
         assert told() == once
 
 
@@ -589,13 +589,13 @@ def test_jobs_done_directly_leave_what_hydra_leaves(pate, monkeypatch, swept):
     directly = told()
     assert len(directly[0]) == 3 * len(directly[1]) > 3
     with monkeypatch.context() as patch:
-        patch.setattr(sweeping, "_is_plain", lambda _: False)
+        patch.setattr(launching, "_is_plain", lambda _: False)
         assert told() == directly
 
 
 @pytest.mark.parametrize("asked", ["+hydra.job.env_set.PATE_NOTHING=1", "hydra.sweep.subdir=x${eps}"])
 def test_a_sweep_that_asks_hydra_for_more_is_hydras(pate, monkeypatch, asked):
-    monkeypatch.setattr(sweeping, "_HydraFiles", lambda _: pytest.fail("not a plain sweep"))
+    monkeypatch.setattr(launching, "_HydraFiles", lambda _: pytest.fail("not a plain sweep"))
     code, _, err = pate("-m", "eps=1,2", "hydra.sweep.dir=out", asked)
     assert code == 0, err
     assert sorted(path.parent.name for path in Path("out").glob("*/result.json")) in (

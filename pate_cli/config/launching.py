@@ -1,4 +1,4 @@
-"""The jobs of a sweep one after the other, from configurations that are composed already.
+"""What is composed already is not composed again by Hydra: a single run, and the jobs of a sweep.
 
 Hydra's own launcher composes each job anew and copies its own configuration several times for it, about a
 quarter of a second a job. Where a sweep uses none of what Hydra does round a job (callbacks, a log, another
@@ -7,24 +7,88 @@ working directory), the same files are written without that.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.config.composition import basic_launcher
+from pate_cli.config import composition, internals
+from pate_cli.config.composition import CommandLine
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["Job", "launched_directly"]
+__all__ = ["Job", "composed_once", "launched_directly"]
 
 Job = Callable[[int, Path], None]
 """Does a job of a sweep: its number, and the directory for its files."""
 
 _OF_A_JOB = ("job", "overrides", "runtime")
 """Keys of Hydra's configuration that differ between jobs."""
+
+
+@contextmanager
+def composed_once(line: CommandLine, given: Sequence[str]) -> Iterator[None]:
+    """Spare Hydra what was done by now: composing a single run, and a rehearsal of every job of a sweep.
+
+    Parameters
+    ----------
+    line : CommandLine
+    given : sequence of str
+        What Hydra is called with: `line.argv`, and where to write. Where it may hold a mode (`hydra.mode`,
+        files of the user's) Hydra is asked.
+    """
+    from hydra.types import RunMode
+
+    hydra_class, sweeper_class = internals.hydra_class(), internals.basic_sweeper()
+    ask, compose_anew = hydra_class.get_mode, hydra_class.compose_config
+    rehearse = sweeper_class.validate_batch_is_legal
+    plain = not any(
+        text.startswith(("hydra.mode", "--config-dir", "-cd", "--experimental")) for text in given
+    )
+
+    def compose_config(asked: Any, *args: Any, **options: Any) -> DictConfig:
+        overrides, n = options.get("overrides", []), len(line.overrides)
+        known = overrides[:n] == line.overrides and all(text.startswith("hydra.") for text in overrides[n:])
+        if plain and known and not args and options.get("run_mode") == RunMode.RUN:
+            return _composed_with(overrides[:n], overrides[n:], log=options["with_log_configuration"])
+        composed: DictConfig = compose_anew(asked, *args, **options)
+        return composed
+
+    def unless_done(sweeper: Any, batch: Any) -> None:
+        if sweeper.params:  # jobs we have not seen, from a configuration of the user's
+            rehearse(sweeper, batch)
+
+    if plain:
+        hydra_class.get_mode = lambda *_, **__: None
+    if not (line.multirun or line.only_shows):
+        hydra_class.compose_config = compose_config
+    sweeper_class.validate_batch_is_legal = unless_done
+    try:
+        yield
+    finally:
+        sweeper_class.validate_batch_is_legal = rehearse
+        hydra_class.compose_config = compose_anew
+        hydra_class.get_mode = ask
+
+
+def _composed_with(done: Sequence[str], more: Sequence[str], *, log: bool) -> DictConfig:
+    """Give what was composed last with some of Hydra's own keys set afterwards, as Hydra would compose it."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.utils import configure_log
+    from omegaconf import OmegaConf, open_dict
+
+    cfg: DictConfig = copy.deepcopy(composition.composed(done, None))
+    OmegaConf.set_readonly(cfg.hydra, None)  # as composing for others, not for itself, has left it
+    with open_dict(cfg):
+        for change in OverridesParser.create().parse_overrides(list(more)):
+            OmegaConf.update(cfg, change.key_or_group, change.value(), merge=True)
+        cfg.hydra.overrides.hydra.extend(more)
+    if log:
+        configure_log(cfg.hydra.hydra_logging, cfg.hydra.verbose)
+    return cfg
 
 
 @contextmanager
@@ -37,7 +101,7 @@ def launched_directly(raws: Sequence[Mapping[str, Any]], job: Job) -> Iterator[N
         The composed configuration of each job, resolved.
     job : function
     """
-    launcher_class = basic_launcher()
+    launcher_class = internals.basic_launcher()
     launch_anew = launcher_class.launch
 
     def launch(launcher: Any, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Any:
