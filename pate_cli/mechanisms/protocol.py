@@ -55,8 +55,8 @@ EXACT = (
 """What a release accepts."""
 
 UNITS = (
-    "best (public_kernel), or a mechanism on votes: gaussian, svt, confident_svt, gnmax, confident_gnmax,"
-    " active"
+    "best (public_kernel), output_perturbation, or a mechanism on votes: gaussian, svt, confident_svt, gnmax,"
+    " confident_gnmax, active"
 )
 """What protects persons with several records."""
 

@@ -202,9 +202,7 @@ def test_without_a_unit_a_table_with_persons_in_it_asks(place, capsys):
     refused(capsys, *THREE, said=said, command="plan")
 
 
-@pytest.mark.parametrize(
-    "mechanism", ["noisy_gd", "output_perturbation", "objective_perturbation", "soft", "boosting"]
-)
+@pytest.mark.parametrize("mechanism", ["noisy_gd", "objective_perturbation", "soft", "boosting"])
 def test_a_learner_of_single_records_is_refused_with_a_unit(place, capsys, mechanism):
     given = [*THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8"]
     refused(

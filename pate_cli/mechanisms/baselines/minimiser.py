@@ -18,8 +18,16 @@ _SHORTEST = 1e-6
 _ROUNDING = 1e-14
 
 
-def minimise(Z: Any, signs: FloatArray, linear: FloatArray, *, n: int, regularisation: float) -> FloatArray:
-    r"""Minimise ``(1/n) sum_i log(1 + exp(-y_i z_i.w)) + linear.w + (regularisation/2) |w|^2``.
+def minimise(
+    Z: Any,
+    signs: FloatArray,
+    linear: FloatArray,
+    *,
+    n: int,
+    regularisation: float,
+    shares: FloatArray | None = None,
+) -> FloatArray:
+    r"""Minimise ``(1/n) sum_i s_i log(1 + exp(-y_i z_i.w)) + linear.w + (regularisation/2) |w|^2``.
 
     Newton's method; its steps come from conjugate gradients, so no matrix of shape (d, d) is made.
 
@@ -34,6 +42,8 @@ def minimise(Z: Any, signs: FloatArray, linear: FloatArray, *, n: int, regularis
     n : int
     regularisation : float
         Positive.
+    shares : ndarray of shape (rows,), optional
+        s, in (0, 1]; ones if left out.
 
     Returns
     -------
@@ -50,19 +60,19 @@ def minimise(Z: Any, signs: FloatArray, linear: FloatArray, *, n: int, regularis
     from scipy.special import expit
 
     d = Z.shape[1]
-    w = np.zeros(d)
+    w, each = np.zeros(d), np.ones(len(signs)) if shares is None else shares
 
     def value(at: FloatArray) -> float:
-        losses = np.logaddexp(0.0, -signs * (Z @ at))
+        losses = each * np.logaddexp(0.0, -signs * (Z @ at))
         return float(losses.sum() / n + linear @ at + regularisation / 2 * (at @ at))
 
     for _ in range(_STEPS):
         miss = expit(-signs * (Z @ w))
-        gradient = Z.T @ (-signs * miss / n) + linear + regularisation * w
+        gradient = Z.T @ (-signs * each * miss / n) + linear + regularisation * w
         size = float(np.linalg.norm(gradient))
         if size <= TOLERANCE:
             return w
-        curvature = miss * (1 - miss) / n
+        curvature = each * miss * (1 - miss) / n
 
         def product(v: FloatArray, curvature: FloatArray = curvature) -> FloatArray:
             found: FloatArray = Z.T @ (curvature * (Z @ v)) + regularisation * v

@@ -35,6 +35,7 @@ __all__ = ["NOISES", "ObjectivePlan", "OutputPlan", "gamma_noise", "plan_objecti
 
 NOISES = ("gaussian", "laplace")
 
+_EACH = 20  # records of a person, in an audit
 _CURVATURE = 0.25
 """c: the largest second derivative of the logistic loss."""
 
@@ -56,8 +57,10 @@ class _LinearPlan(Plan):
         """One problem for two classes; for C > 2 each class against the rest, C problems."""
         return problems(self.n_classes)
 
-    def weights(self, Z: Any, y: IntArray, noise: Noise, runs: int = 1) -> FloatArray:
-        """Weights of each problem, shape (runs, n_problems, d), of records of any norm."""
+    def weights(
+        self, Z: Any, y: IntArray, noise: Noise, runs: int = 1, units: IntArray | None = None
+    ) -> FloatArray:
+        """Weights of each problem, shape (runs, n_problems, d), of records of any norm; and whose."""
         raise NotImplementedError
 
     @property
@@ -71,7 +74,7 @@ class _LinearPlan(Plan):
         """Fit on the private records; see `Plan`."""
         records = private.records
         scaling = Scaling.of(public.X)
-        found = self.weights(scaling.apply(records.X), records.y, noise)[0]
+        found = self.weights(scaling.apply(records.X), records.y, noise, units=records.units)[0]
         by_class = np.vstack([np.zeros_like(found), found]) if self.n_classes == 2 else found
         return Released(linear_model(by_class, scaling), no_answers(), self.guarantee)
 
@@ -84,7 +87,10 @@ class _LinearPlan(Plan):
 class OutputPlan(_LinearPlan):
     """Output perturbation (Chaudhuri, Monteleoni, Sarwate 2011, Algorithm 1): minimise, then add noise.
 
-    **Guarantee.** For neighbours that differ in one private record, replaced by another; n is public.
+    **Guarantee.** For neighbours that differ in one private record, replaced by another; n is public. Where
+    records have units (`PrivateRecords.units`), for neighbours that differ in one person: all records, as
+    many or not; n is then the number of persons, and the loss of a person, in place of that of a record
+    below, is the mean of the losses of that person's records, whose gradients are no longer than theirs.
     Records are clipped to norm 1, so a record's loss has gradients of norm below 1. The objective is
     `regularisation`-strongly convex, and replacing a record changes its gradient by less than 2/n
     everywhere, so the minimiser moves by less than ``2/(n regularisation)`` (their Corollary 8). What is
@@ -131,12 +137,25 @@ class OutputPlan(_LinearPlan):
         """Its public numbers."""
         return asdict(self)
 
-    def weights(self, Z: Any, y: IntArray, noise: Noise, runs: int = 1) -> FloatArray:
+    @property
+    def protects_units(self) -> bool:
+        """It does: the loss of a person is a mean."""
+        return True
+
+    def weights(
+        self, Z: Any, y: IntArray, noise: Noise, runs: int = 1, units: IntArray | None = None
+    ) -> FloatArray:
         """Minimise once, add noise to each run; see `_LinearPlan`."""
         Z = clip_rows(Z)
+        shares = None if units is None else 1 / np.bincount(units)[units]
         exact = np.stack(
             [
-                minimise(Z, sign, np.zeros(Z.shape[1]), n=self.n, regularisation=self.regularisation)
+                minimise(
+                    *(Z, sign, np.zeros(Z.shape[1])),
+                    n=self.n,
+                    regularisation=self.regularisation,
+                    shares=shares,
+                )
                 for sign in signs(y, self.n_classes)
             ]
         )
@@ -152,6 +171,15 @@ class OutputPlan(_LinearPlan):
             "far out of bounds, against the pull of the rest": against_many(self, (-1e6, 0.0), (0.0, 0.0)),
         }
         return attacks_on(self.weights, 200_000, pairs)
+
+    def attacks_on_persons(self) -> list[SampledAttack]:
+        """All records of one person in place of others; see `Plan`."""
+
+        def learn(Z: FloatArray, y: IntArray, noise: Noise, runs: int) -> FloatArray:
+            units = np.repeat(np.arange(len(y)), _EACH)
+            return self.weights(Z[units], y[units], noise, runs, units)
+
+        return attacks_on(learn, 100_000)
 
 
 @dataclass(frozen=True)
@@ -207,10 +235,14 @@ class ObjectivePlan(_LinearPlan):
         """Its public numbers."""
         return {**asdict(self), "delta": 0.0}
 
-    def weights(self, Z: Any, y: IntArray, noise: Noise, runs: int = 1) -> FloatArray:
+    def weights(
+        self, Z: Any, y: IntArray, noise: Noise, runs: int = 1, units: IntArray | None = None
+    ) -> FloatArray:
         """Minimise a perturbed objective in each run; see `_LinearPlan`."""
         import scipy.sparse as sp
 
+        if units is not None:  # a person's curvature is of larger rank than the proof has it
+            raise ValueError("single records only")
         Z, d = clip_rows(Z), Z.shape[1]
         # independent runs are one problem with a block for each
         blocks = Z if runs == 1 else sp.kron(sp.identity(runs, format="csr"), Z, format="csr")

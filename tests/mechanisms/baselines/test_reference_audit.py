@@ -14,6 +14,7 @@ import pytest
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.mechanisms import plan
 from pate_cli.mechanisms.baselines import noisy_gd, perturbation
+from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Setting
 
 EPS, DELTA, SURE = 3.0, 1e-3, 1 - 1e-6
@@ -99,3 +100,27 @@ def test_attacks_run_the_learners_own_records():
     rng = np.random.default_rng(0)
     moved = np.linalg.norm(steep(False, rng, 1) - steep(True, rng, 1))
     assert 0.7 * p.sensitivity < moved <= p.sensitivity
+
+
+def persons_of_several(**options):
+    p = made("output_perturbation", **options)
+    return max(bound(sample, 40_000, p.guarantee.delta) for _, sample, _ in p.attacks_on_persons())
+
+
+def test_the_claim_of_output_perturbation_stands_for_persons():
+    assert 0.5 < persons_of_several() <= EPS
+
+
+def test_a_sum_in_place_of_a_persons_mean_is_caught(monkeypatch):
+    right = perturbation.minimise
+    monkeypatch.setattr(perturbation, "minimise", lambda *given, shares, **more: right(*given, **more))
+    assert persons_of_several() > EPS
+
+
+def test_a_person_of_many_equal_records_is_one_of_one():
+    p = made("output_perturbation")
+    Z, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    noise = SeededNoise(np.random.SeedSequence(0)), SeededNoise(np.random.SeedSequence(0))
+    units = np.repeat(np.arange(40), np.arange(40) % 5 + 1)
+    one, several = p.weights(Z, y, noise[0]), p.weights(Z[units], y[units], noise[1], units=units)
+    assert np.abs(one - several).max() < 1e-6 * np.abs(one).max()
