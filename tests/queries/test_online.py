@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from pate_cli.commands.plan import main
+from pate_cli.errors import ConfigError
 from pate_cli.learners.sgd import SgdLogistic
 from pate_cli.queries.active import ask_actively
 from pate_cli.queries.online import OnlineLearner
@@ -58,3 +60,10 @@ def test_more_mellowness_asks_more_and_the_budget_holds(halfspace):
 def test_sparse_points_are_asked_as_dense_ones(halfspace):
     X, y = halfspace
     assert _run(sp.csr_matrix(X), y, 0.05)[1].asked.tolist() == _run(X, y, 0.05)[1].asked.tolist()
+
+
+def test_it_is_for_two_classes():
+    with pytest.raises(
+        ConfigError, match=r"mechanism\.test: got 'weighted'; accepted: constrained; weighted"
+    ):
+        main(["dataset=digits", "mechanism=active", "mechanism.test=weighted"])
