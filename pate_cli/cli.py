@@ -18,7 +18,7 @@ COMMANDS = {
     "plan": "noise, threshold and teachers needed, before any training",
     "reproduce": "a paper's table or figure, ours beside the printed numbers",
     "frontier": "accuracy against eps for chosen methods on one dataset",
-    "leaderboard": "methods on many tables: ranks, win rates, distance to the best without privacy",
+    "leaderboard": "methods on many tables: ranks, win rates, distance to the limit",
     "audit": "attack the mechanism: measured lower bound on eps against the claim",
     "data": "list, fetch and verify the datasets",
     "cache": "the votes kept on disk by `cache=true`: show them, clear them",

@@ -78,16 +78,14 @@ def test_a_teacher_may_be_a_classifier_or_its_name():
 def test_all_records_of_a_group_are_protected_together():
     X, y = _data()
     groups = np.arange(2500) // 5
-    model = PateClassifier(eps=4.0, n_teachers=50, random_state=0)  # best, which is one on votes then
+    model = PateClassifier(eps=4.0, n_teachers=50, random_state=0)
     model.fit(X[:2500], y[:2500], X[2500:2600], groups=groups)
     assert "exact Gaussian profile" in model.privacy_.how
     assert model.score(X[2600:], y[2600:]) > 0.7
     assert model.privacy_.neighbours.startswith("one group, all of its records")
     assert model.privacy_.delta == pytest.approx(1 / 500)
-    with pytest.raises(
-        ValueError, match=r"dataset\.unit: .* accepted: null with mechanism=output_perturbation"
-    ):
-        PateClassifier("output_perturbation", random_state=0).fit(X[:2500], y[:2500], X[2500:], groups=groups)
+    with pytest.raises(ValueError, match=r"dataset\.unit: .* accepted: null with mechanism=noisy_gd"):
+        PateClassifier("noisy_gd", random_state=0).fit(X[:2500], y[:2500], X[2500:], groups=groups)
 
 
 def test_sparse_records_and_pipelines():

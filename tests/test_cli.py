@@ -25,7 +25,7 @@ def test_help_explains_each_command_in_a_line(capsys, argv):
     assert cli.main(argv) == 0
     out = capsys.readouterr().out
     for name, text in cli.COMMANDS.items():
-        assert f"  {name:<10} {text}\n" in out
+        assert f"  {name:<11} {text}\n" in out
     assert max(map(len, out.splitlines())) <= 85
 
 

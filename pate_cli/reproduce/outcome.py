@@ -77,7 +77,8 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
     InputError
         If what was typed is no parameter of the study.
     """
-    typed: Any = list(given)
+    # where the work is done, and kept, changes no number
+    typed: Any = [text for text in given if not text.startswith(("compute", "cache"))]
     if recipe.kind == "study":
         typed = parameters(recipe, given, quick=quick)
     content = {"recipe": asdict(recipe), "typed": typed, "quick": quick, "code": code_version()}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import warnings
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from pate_cli.engine.parallel import tasks
@@ -61,11 +63,27 @@ def spread(task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: in
             for result in results:  # noqa: UP028 - `yield from` would close it before `finally` does
                 yield result
         finally:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _silent_manager():
                 warnings.simplefilter("ignore")  # who stops early knows that work is left
                 results.close()
 
     return tasks.again_if_lost(once, items, TerminatedWorkerError)
+
+
+@contextmanager
+def _silent_manager() -> Iterator[None]:
+    """Say nothing of joblib's own thread, which may look for work that was withdrawn: a KeyError."""
+    told = threading.excepthook
+
+    def unless_withdrawn(raised: threading.ExceptHookArgs) -> None:
+        if raised.exc_type is not KeyError or "ExecutorManager" not in type(raised.thread).__name__:
+            told(raised)
+
+    threading.excepthook = unless_withdrawn
+    try:
+        yield
+    finally:
+        threading.excepthook = told
 
 
 def _attempt(task: tasks.Task[S, I, T], shared: S, item: I, number: int, parent: int) -> tasks.Done[T]:
