@@ -64,9 +64,11 @@ def written(place):
 
 def secrets(table):
     """What only the private file holds: texts as they stand, numbers also as they are stored."""
-    texts = {*table["patient_id"], *table["admitted"], "burns-unit", "1987", "QX-"}
-    lab = table["lab"].tolist()
-    return [text.encode() for text in [*texts, *map(repr, lab)]] + [struct.pack("<d", value) for value in lab]
+    texts = {*table["patient_id"], *table["admitted"], "burns-unit", "1987-", "QX-0"}  # hashes hold any 1987
+    numbers = [*table["lab"], 1987.0]
+    return [text.encode() for text in [*texts, *map(repr, numbers)]] + [
+        struct.pack("<d", value) for value in numbers
+    ]
 
 
 def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refused(private, capsys):
