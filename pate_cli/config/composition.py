@@ -29,8 +29,8 @@ from pate_cli.errors import ConfigError, InputError, shortened
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["CommandLine", "chosen_directory", "compose", "compose_all", "composed", "conf_dir", "jobs"]
-__all__ += ["own_configs", "packaged", "parse_argv", "quoted", "refuse_unused"]
+__all__ = ["CommandLine", "base_of", "chosen_directory", "compose", "compose_all", "composed", "conf_dir"]
+__all__ += ["jobs", "own_configs", "packaged", "parse_argv", "quoted", "refuse_unused"]
 
 _FREE = re.compile(r"^(teacher|student)\.params[.=]")
 _OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
@@ -82,7 +82,17 @@ def packaged(name: str) -> Path:
 
 
 def own_configs(directory: str | None) -> str | None:
-    """Check `--config-dir`.
+    """Check `--config-dir`, and give it back.
+
+    Parameters
+    ----------
+    directory : str or None
+        As typed; None where it was not.
+
+    Returns
+    -------
+    str or None
+        The same.
 
     Raises
     ------
@@ -230,7 +240,7 @@ def compose_all(jobs: Sequence[Sequence[str]], config_dir: str | None = None) ->
 
     parser = OverridesParser.create()
     known: dict[tuple[str, ...], DictConfig] = {}
-    whole: dict[tuple[str, ...], dict[str, Any]] = {}  # those in which no value refers to another
+    bases: dict[tuple[str, ...], dict[str, Any] | None] = {}
     read: dict[str, Any] = {}
     for job in jobs:
         plain = [text for text in job if text.partition("=")[0].lstrip("+~") in _PLAIN]
@@ -241,13 +251,12 @@ def compose_all(jobs: Sequence[Sequence[str]], config_dir: str | None = None) ->
         others = tuple(text for text in job if text not in plain)
         if others not in known:
             known[others] = composed(others, config_dir)
-            with _told(others, config_dir):
-                if not refers(known[others]):
-                    whole[others] = _resolve(known[others])[0]
-        if others in whole and all(is_plain_number(change.value()) for change in changes):
-            container = copy.deepcopy(whole[others])
+            bases[others] = base_of(others, config_dir)
+        base = bases[others]
+        if base is not None and all(is_plain_number(change.value()) for change in changes):
+            container = copy.deepcopy(base)
             container.update((change.key_or_group, change.value()) for change in changes)
-            yield _checked_groups(container, config_dir)
+            yield container
             continue
         cfg = copy.deepcopy(known[others])
         with _told(others, config_dir):
@@ -255,6 +264,19 @@ def compose_all(jobs: Sequence[Sequence[str]], config_dir: str | None = None) ->
                 OmegaConf.update(cfg, change.key_or_group, change.value(), merge=True)
             container = _resolve(cfg)[0]
         yield _checked_groups(container, config_dir)
+
+
+def base_of(overrides: Sequence[str], config_dir: str | None = None) -> dict[str, Any] | None:
+    """Compose what numbers may be set in afterwards; None where a value refers to another.
+
+    Raises
+    ------
+    InputError
+        As `compose`.
+    """
+    cfg = composed(overrides, config_dir)
+    with _told(overrides, config_dir):
+        return None if refers(cfg) else _checked_groups(_resolve(cfg)[0], config_dir)
 
 
 def chosen_directory(

@@ -26,7 +26,7 @@ class Composer:
 
     def __init__(self, config_dir: str | None = None) -> None:
         self._config_dir = config_dir
-        self._bases: dict[tuple[str, ...], dict[str, Any]] = {}
+        self._bases: dict[tuple[str, ...], dict[str, Any] | None] = {}
 
     def compose(self, given: Sequence[str]) -> dict[str, Any]:
         """Compose one configuration.
@@ -39,8 +39,11 @@ class Composer:
         numbers = {text: value for text in given if (value := _number(text)) is not None}
         rest = tuple(text for text in given if text not in numbers)
         if rest not in self._bases:
-            self._bases[rest] = composition.compose(rest, self._config_dir)
-        config = copy.deepcopy(self._bases[rest])
+            self._bases[rest] = composition.base_of(rest, self._config_dir)
+        base = self._bases[rest]
+        if base is None:
+            return composition.compose(given, self._config_dir)
+        config = copy.deepcopy(base)
         for text, value in numbers.items():
             *path, name = text.partition("=")[0].split(".")
             node: Any = config

@@ -41,3 +41,13 @@ def test_choices():
     given = ["dataset=[a, 'b']", "eps=2", "repeats=3"]
     assert choices(given) == ({"dataset": ["a", "b"]}, ["eps=2", "repeats=3"])
     assert choices(["dataset=a", "eps=[1,inf]"]) == ({"dataset": ["a"], "eps": [1.0, float("inf")]}, [])
+
+
+def test_a_value_that_refers_to_another_follows_it(tmp_path):
+    """In a file of the user's own: a number of the base in its place would make every epsilon wrong."""
+    (tmp_path / "mechanism").mkdir()
+    (tmp_path / "mechanism/own.yaml").write_text("name: soft\nwidth: ${eps}\n")
+    composer = Composer(str(tmp_path))
+    for eps in (0.5, 0.25):
+        found = composer.compose(["mechanism=own", f"eps={eps}"])
+        assert (found["eps"], found["mechanism"]["width"]) == (eps, eps)
