@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from pate_cli import console
@@ -17,7 +18,7 @@ from pate_cli.frontier.yardsticks import LIMIT, measure, yardsticks
 from pate_cli.report.findings import Findings
 from pate_cli.report.output import check, write
 
-__all__ = ["add_method_options", "chosen_methods", "main", "place"]
+__all__ = ["add_method_options", "chosen_methods", "main", "place", "told"]
 
 _BUDGETS = "0.25,0.5,1,2,4"
 
@@ -62,11 +63,7 @@ def main(argv: list[str]) -> int:
     held = yardsticks(plan, results, work, limit=options.limit)
     findings = report(plan, results, held, failures, ["pate", "frontier", *argv])
     write(directory, findings)
-    _report(findings)
-    console.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
-    for failure in findings.failures:
-        console.err().print(f"pate: {failure}", markup=False, soft_wrap=True)
-    return 1 if findings.failures else 0
+    return told(findings, directory)
 
 
 def place(output: Path | None) -> Path:
@@ -121,7 +118,14 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _report(findings: Findings) -> None:
+def told(findings: Findings, directory: Path, remarks: Sequence[str] = ()) -> int:
+    """Print the table, statements, `remarks`, where the files are and what failed; give the exit code."""
     findings.table.show()
     for statement in findings.statements:
         console.out().print(f"- {statement}", markup=False, soft_wrap=True)
+    for remark in remarks:
+        console.err().print(f"pate: {remark}", markup=False, soft_wrap=True)
+    console.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
+    for failure in findings.failures:
+        console.err().print(f"pate: {failure}", markup=False, soft_wrap=True)
+    return 1 if findings.failures else 0

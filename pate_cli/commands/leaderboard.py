@@ -6,8 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from pate_cli import console
-from pate_cli.commands.frontier import add_method_options, chosen_methods, place
+from pate_cli.commands.frontier import add_method_options, chosen_methods, place, told
 from pate_cli.config.composition import own_configs, refuse_unused
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import reporting
@@ -85,15 +84,7 @@ def main(argv: list[str]) -> int:
     missing: list[TableSpec] = [spec for spec in specs if spec.missing]
     findings = leaderboard(boards, missing, METRICS[options.metric], ["pate", "leaderboard", *argv])
     write(directory, findings)
-    findings.table.show()
-    for statement in findings.statements:
-        console.out().print(f"- {statement}", markup=False, soft_wrap=True)
-    for spec in missing:
-        console.err().print(f"pate: {spec.name}: missing: {spec.missing}", markup=False, soft_wrap=True)
-    console.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
-    for failure in findings.failures:
-        console.err().print(f"pate: {failure}", markup=False, soft_wrap=True)
-    return 1 if findings.failures else 0
+    return told(findings, directory, [f"{spec.name}: missing: {spec.missing}" for spec in missing])
 
 
 def _parser() -> argparse.ArgumentParser:
