@@ -106,12 +106,13 @@ class PublicKernelPlan(Plan):
     towards 0 and of each record by itself. *Persons.* Of a person with several records the term is the sum
     of their gradients, not shrunk one by one: the sum is shrunk to ``(1 - 1e-9) clip`` and truncated towards
     0 to whole multiples of `grain`. It is a function of that person's records alone, to the bit
-    (`PersonGradients`, which says how; it assumes that the linear algebra library gives the same bits for
-    the same numbers in the same shape), so replacing all of them takes one such term out and puts another
-    in: the same ``2 clip``. How many records there are in all is used nowhere. *All steps.* `steps` adaptive
-    Gaussian mechanisms of that sensitivity are mu-GDP with ``mu = 2 clip sqrt(steps) / sigma`` ([3],
-    Corollary 2), and (eps, delta)-DP by the exact profile (Balle and Wang 2018). The model is
-    post-processing. The noise itself is a continuous draw in floating point here, as in every experiment.
+    (`PersonGradients`, which says how, and `PublicFeatures.apply`; assumed is that exp, square root and
+    interpolation give the same bits for the same number wherever it stands in an array), so replacing all of
+    them takes one such term out and puts another in: the same ``2 clip``. How many records there are in all
+    is used nowhere. *All steps.* `steps` adaptive Gaussian mechanisms of that sensitivity are mu-GDP with
+    ``mu = 2 clip sqrt(steps) / sigma`` ([3], Corollary 2), and (eps, delta)-DP by the exact profile (Balle
+    and Wang 2018). The model is post-processing. The noise itself is a continuous draw in floating point
+    here, as in every experiment.
 
     Attributes
     ----------
@@ -334,8 +335,8 @@ class PublicKernelPlan(Plan):
         given = {"clip": self.clip, "grain": self.grain}
         if private.units is None:
             return RecordGradients(features.apply(private.X), private.y, **given)
-        persons = Persons(private.units)
-        return PersonGradients(features.apply(private.X, persons.starts), private.y, persons, **given)
+        seen = features.apply(private.X, anywhere=True)
+        return PersonGradients(seen, private.y, Persons(private.units), **given)
 
     def _descend(self, known: FloatArray) -> Any:
         curvature = float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])

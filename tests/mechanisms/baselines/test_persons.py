@@ -83,7 +83,7 @@ def test_features_and_scores_are_the_same_to_the_bit_before_they_are_rounded(n_c
         right = getattr(place, name)
 
         def heard(*given):
-            seen.append(right(*given) if name == "_directions" else given[0].copy())
+            seen.append(right(*given) if name == "_directions_anywhere" else given[0].copy())
             return right(*given)
 
         monkeypatch.setattr(place, name, heard)
@@ -91,7 +91,7 @@ def test_features_and_scores_are_the_same_to_the_bit_before_they_are_rounded(n_c
     p, before = made(n_classes=n_classes), people(n_classes)[4:40]
     features = PublicFeatures.of(rng.normal(size=(80, 6)), np.random.default_rng(0))
     theta = rng.normal(0, 3, (1, features.dimension, p.columns))
-    listen(PublicFeatures, "_directions")
+    listen(PublicFeatures, "_directions_anywhere")
     listen(gradients, "probabilities")
 
     def rows(persons):
@@ -106,14 +106,25 @@ def test_features_and_scores_are_the_same_to_the_bit_before_they_are_rounded(n_c
     assert together == [set().union(*each) for each in zip(*alone, strict=True)]
 
 
-def test_one_record_each_is_what_records_by_themselves_are():
+def test_one_record_each_is_what_records_by_themselves_are(monkeypatch):
     rng = np.random.default_rng(0)
     X, y, P = rng.normal(size=(N, 6)), rng.integers(0, 2, N), PublicPoints(rng.normal(size=(80, 6)))
+    right, found = PublicFeatures.apply, []
+
+    def same(self, X, *, anywhere=False):
+        found.append([right(self, X, anywhere=flag) for flag in (False, True)])
+        return found[-1][1]
+
+    monkeypatch.setattr(PublicFeatures, "apply", same)
     weights = [
         made(eps=math.inf).fit(PrivateRecords(X, y, units), P, None, np.random.default_rng(0))[1]
         for units in (None, np.arange(N))
     ]
     assert np.abs(weights[0] - weights[1]).max() < 1e-4 * np.abs(weights[0]).max()
+    plain, anywhere = found[-1]
+    # 2^-26 of a row of the kernel, times as much as whitening makes of it
+    assert np.abs(plain - anywhere).max() < 16
+    assert np.abs(plain - anywhere).mean() < 0.5
 
 
 def test_more_records_of_each_person_teach_more():
@@ -192,7 +203,7 @@ def test_blocks_hold_whole_persons_of_as_many_records():
     seen = []
     for size in (1, 2**16):
         rows_seen = []
-        for rows, count in persons.blocks(size):
+        for rows, count in persons.blocks(size, 1):
             block = units[persons.order[rows]].reshape(-1, count)
             assert (block == block[:, :1]).all()
             assert (counts[block[:, 0]] == count).all()
@@ -200,4 +211,5 @@ def test_blocks_hold_whole_persons_of_as_many_records():
         seen.append(rows_seen)
         assert sorted(rows_seen) == list(range(len(units)))
     assert seen[0] == seen[1]
-    assert len(list(persons.blocks(2**16))) > 5
+    assert len(list(persons.blocks(2**16, 1))) > 5
+    assert len(list(persons.blocks(1, 2**14))) > 5
