@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.mechanisms.baselines.public_features import UNIT
+from pate_cli.mechanisms.baselines import exact
+from pate_cli.mechanisms.baselines.public_features import LONGEST, UNIT
 from pate_cli.mechanisms.baselines.public_model import probabilities
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["RESIDUAL_BITS", "PersonGradients", "Persons", "RecordGradients"]
+__all__ = ["PersonGradients", "Persons", "RecordGradients", "grain_for", "whole_features"]
 
-RESIDUAL_BITS = 20
-"""Most bits of a residual."""
-
+_RESIDUAL_BITS = 20  # most of a residual
+_BITS = 52  # that a sum over all records may use: whole numbers of so many are exact
 _MARGIN = 1 - 1e-9  # of the clip: more than all rounding on the way to it
 _ROWS = 1024  # records at a time: a constant
 _WIDE = 2**25  # numbers kept as 64-bit floats; more take half of the room and a little longer
@@ -124,7 +124,7 @@ class PersonGradients:
     ----------
     features : ndarray or csr_matrix of shape (n, p)
         Whole multiples of `UNIT`, of norm below 2^23 + 2^16; each row a function of its record alone, to the
-        bit, as `PublicFeatures.apply` gives them with `anywhere`.
+        bit, as `whole_features` and, with `anywhere`, `PublicFeatures.apply` give them.
     y : ndarray of int64, shape (n,)
     persons : Persons
     clip, grain : float
@@ -149,7 +149,7 @@ class PersonGradients:
             block = self._features[rows].astype(np.float64, copy=False)
             scores = (block @ flat).reshape(-1, runs, q) * (steps * UNIT)[:, None]
             miss = _residuals(scores, self._y[rows])
-            bits = RESIDUAL_BITS - max(math.ceil(math.log2(count)) - _MANY, 0)
+            bits = _RESIDUAL_BITS - max(math.ceil(math.log2(count)) - _MANY, 0)
             miss = np.trunc(np.ldexp(miss, bits))
             # as they are, in multiples of the grain, or as short as they may be
             plain = math.ldexp(UNIT / self._grain, -bits)
@@ -207,6 +207,33 @@ def _factor(squares: FloatArray, longest: float, plain: float) -> FloatArray:
     """What terms of such squared norms are multiplied by."""
     found: FloatArray = np.minimum(longest / np.maximum(np.sqrt(squares), 1.0), plain)
     return found
+
+
+def grain_for(largest: float) -> float:
+    """Unit of sums as large as this, a power of two: they are whole numbers of at most 52 bits in it."""
+    return UNIT * float(2.0 ** -min(_RESIDUAL_BITS, _BITS - 16 - math.ceil(math.log2(largest + 1))))
+
+
+def whole_features(Z: Any) -> Any:
+    """Shorten rows to norm `LONGEST` and round them to whole multiples of `UNIT`, for `PersonGradients`.
+
+    Parameters
+    ----------
+    Z : ndarray or csr_matrix of shape (n, p)
+        Finite numbers.
+
+    Returns
+    -------
+    ndarray or csr_matrix of shape (n, p)
+        Each row a function of that row alone, to the bit.
+    """
+    import scipy.sparse as sp
+
+    factor = LONGEST / UNIT / np.maximum(exact.norms(Z), LONGEST)
+    if not sp.issparse(Z):
+        return np.rint(Z * factor[:, None])
+    data = np.rint(Z.data * np.repeat(factor, np.diff(Z.indptr)))
+    return sp.csr_matrix((data, Z.indices, Z.indptr), Z.shape)
 
 
 def _residuals(scores: FloatArray, y: IntArray) -> FloatArray:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, Whole, option
-from pate_cli.mechanisms.baselines.gradients import RESIDUAL_BITS, PersonGradients, Persons, RecordGradients
+from pate_cli.mechanisms.baselines.gradients import PersonGradients, Persons, RecordGradients, grain_for
 from pate_cli.mechanisms.baselines.public_features import (
     CONSTANT,
     FEW,
@@ -58,8 +58,7 @@ _TIME = 0.5  # of steps with momentum, in the rule for their number
 _NEWTON_STEPS = 5
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
-_BITS = 52  # that a sum over all records may use: whole numbers of so many are exact
-_REACH = 64.0  # standard deviations of the noise that are below 2^_BITS units, too
+_REACH = 64.0  # standard deviations of the noise that are whole numbers of 52 bits, too
 
 
 @dataclass(frozen=True)
@@ -261,8 +260,7 @@ class PublicKernelPlan(Plan):
     def grain(self) -> float:
         """Unit of the sums over records, a power of two: they and their noise are whole, or small, in it."""
         most = calibrate_sigma(self.eps, self.delta, self.steps or _STEPS[1], 2 * self.clip)
-        largest = max(self.n * self.clip, _REACH * most)
-        return UNIT * float(2.0 ** -min(RESIDUAL_BITS, _BITS - 16 - math.ceil(math.log2(largest + 1))))
+        return grain_for(max(self.n * self.clip, _REACH * most))
 
     def for_release(self, setting: Setting) -> Plan:
         """Calibrate for integer noise; see `IntegerPublicKernelPlan`."""
