@@ -36,7 +36,7 @@ _MANY_NUMBERS = 20
 """Different values from which on cells that look like numbers are hardly categories."""
 
 _LIKE_NUMBER = re.compile(
-    r"[<>=~(\u2264\u2265+\-\s]*[$\u20ac\u00a3]?[+\-\s]*\d[\d.,'\s]*[%$\u20ac\u00a3)\s]*"
+    r"[<>=~(\u2264\u2265+\-\s]*[$\u20ac\u00a3]?[+\-\s]*\d[\d.,'\s]*[A-Za-z\u00b5\u00b0/%$\u20ac\u00a3)]{0,6}\s*"
 )
 """A number, perhaps with a sign before it, separators in it and a unit behind it."""
 

@@ -287,6 +287,7 @@ DRESSED = {
     "a decimal comma": ("{:.2f}", str.maketrans(".", ","), "'dataset.decimal=\",\"' if the comma stands"),
     "separators of thousands": ("{:,.2f}", {}, "plain numbers, without units and without separators"),
     "a percent sign": ("{:.2f} %", {}, "plain numbers, without units"),
+    "a unit": ("{:.2f} mg/l", {}, "plain numbers, without units"),
     "a currency": ("\u20ac{:.2f}", {}, "plain numbers, without units"),
 }
 
