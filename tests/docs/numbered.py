@@ -54,9 +54,8 @@ STEPS = {  # numbered in the papers, with no configuration, evaluation or recipe
     "Lemma 3.8, Lemma 4.2, Lemma 5.13, Corollary 5.10, Definition 5.5, Definition 5.9, Definition 5.11, "
     "Definition 5.12",
     "NB20": "Algorithm 1, Algorithm 5, Algorithm 6, Lemma 6",
-    "LZCW21": "Algorithm 7, Theorem 2, Proposition 18, Lemma 3, Lemma 4, Lemma 9, Lemma 14, Lemma 15, "
-    "Lemma 33, Remark 6, Remark 11, Remark 12, Remark 16, Remark 21, Remark 24, Remark 29, Table 2, "
-    "Definition 17",
+    "LZCW21": "Algorithm 7, Theorem 2, Lemma 3, Lemma 4, Lemma 9, Lemma 14, Lemma 15, Lemma 33, Remark 6, "
+    "Remark 11, Remark 12, Remark 16, Remark 21, Remark 24, Remark 29, Table 2",
     "LWY25": "Theorem 1.1, Theorem 1.2, Lemma 2.5, Lemma 2.6, Lemma 2.9, Lemma 3.3",
 }
 
