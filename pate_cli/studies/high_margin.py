@@ -34,9 +34,9 @@ from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import FEWEST, VerdictWord, above, combined, compare
+from pate_cli.report.verdict import above, combined, compare
 from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.statistics import AGREES
+from pate_cli.studies.statistics import AGREES, rarely
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, Votes
 
 __all__ = ["INSTANCES", "Instance", "best_step", "run"]
@@ -292,21 +292,11 @@ def _row(case: _Case, rule: str, which: str, teachers: int, runs: list[_Run], fe
 
 def _labelled(table: pd.DataFrame, which: str, beta: float) -> Verdict:
     """Proposition 18: all m rounds, and all but T labels those of the limit, with probability 1 - beta."""
-    words: list[VerdictWord] = []
     some = table[(table["noise by"] == _RULES[0]) & (table["K"] == which)]
-    for failed, n in zip(some["failed"], some["runs"], strict=True):
-        level = 1 - 0.05 / len(some)
-        ends = binomtest(int(failed), int(n)).proportion_ci(level, method="exact")
-        few = n < FEWEST
-        words.append(
-            "no verdict"
-            if few
-            else "reproduces"
-            if ends.high <= beta
-            else "differs (above)"
-            if ends.low > beta
-            else "undecided"
-        )
+    words = [
+        rarely(int(failed), int(n), beta, len(some))
+        for failed, n in zip(some["failed"], some["runs"], strict=True)
+    ]
     asked = some["teachers"] / some["fewest teachers"]
     return Verdict(
         f"LZCW21 Proposition 18, K {which}: all rounds, and all but T labels as the vote in the limit, in all"

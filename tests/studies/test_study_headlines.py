@@ -20,12 +20,19 @@ from scipy.stats import binom, binomtest, norm
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.gaussian import GaussianPlan
 from pate_cli.privacy import svt
-from pate_cli.studies import active_rates, fresh_queries, high_margin, queries_answered, thresholds
+from pate_cli.studies import (
+    active_rates,
+    expected_scores,
+    fresh_queries,
+    high_margin,
+    queries_answered,
+    thresholds,
+)
 from pate_cli.studies.thresholds import Family
 from pate_cli.studies.tnc_design import Privacy
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
-NAMES = ("queries-answered", "fresh-queries", "active-rates", "high-margin")
+NAMES = ("queries-answered", "fresh-queries", "active-rates", "high-margin", "expected-scores")
 
 
 def quick(name, **over):
@@ -212,3 +219,34 @@ def test_too_few_teachers_fail():
     seeds = np.random.SeedSequence(2).spawn(10)
     assert all(high_margin._once(case, plan, case.printed, seed).held for seed in seeds)
     assert not any(high_margin._once(case, plan, case.printed // 10, seed).held for seed in seeds)
+
+
+# -- expected scores ------------------------------------------------------------------------
+
+
+def test_share_of_unsure_points_by_simulation():
+    points, rng = 1_000_000, np.random.default_rng(3)
+    p = norm.cdf(rng.standard_normal(points) / 0.25)
+    exact = expected_scores.unsure_share(0.25, 0.15)
+    found = int(np.sum(np.minimum(p, 1 - p) > 0.15))
+    assert binomtest(found, points, exact).pvalue > 1e-7
+
+
+@pytest.mark.parametrize(
+    ("scores", "failures"),
+    [
+        ([0.1, 0.5, 0.9], (0, 0, 0)),
+        ([0.1, 0.5, math.nan], (0, 1, 1)),  # unanswered
+        ([0.3, 0.5, 0.9], (0, 1, 1)),  # of weak quality, and from an inner bin, more than w off
+        ([0.1, 0.72, 0.9], (0, 0, 1)),
+    ],
+)
+def test_what_fails_which_statement(scores, failures):
+    """Queries with E h(x) = 0.05, 0.5 and 0.95, bins of 0.2; all teachers near."""
+    expected, steady = np.array([0.05, 0.5, 0.95]), np.zeros(3)
+    found = expected_scores._Run(expected, expected, steady, np.ones(3), np.array(scores))
+    assert expected_scores._failures([found], 0.2) == failures
+    far = expected_scores._Run(expected, expected, steady, np.full(3, 0.6), np.array(scores))
+    assert expected_scores._failures([far], 0.2) == (1, *failures[1:])
+    unsteady = expected_scores._Run(expected, expected, np.ones(3), np.full(3, 0.6), np.array(scores))
+    assert expected_scores._failures([unsteady], 0.2) == failures
