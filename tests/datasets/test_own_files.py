@@ -548,6 +548,31 @@ def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
     refused(capsys, *given, "dataset.path=x.parquet", said=["x.parquet: not a Parquet file"])
 
 
+def test_texts_of_a_parquet_file_are_its_cells_whatever_counts_them(tmp_path):
+    """Each group of rows has a list of texts of its own; a list may be counted in unsigned bytes."""
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    from pate_cli.datasets.parquet import read_parquet
+
+    cells = {
+        "a.b": [*"xyxzx", None, *"zzyw"],
+        "bytes": [None, *(str(i % 3) for i in range(9))],
+        "many": [f"v{i}" for i in range(247, 257)],
+    }
+    lists = [[str(i) for i in range(200)], [f"v{i}" for i in range(257)]]
+    columns = [pa.array(cells["a.b"])]
+    for (name, kind), texts in zip((("bytes", pa.uint8()), ("many", pa.int16())), lists, strict=True):
+        at = pa.array([None if cell is None else texts.index(cell) for cell in cells[name]], kind)
+        columns.append(pa.DictionaryArray.from_arrays(at, texts))
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(columns, names=list(cells)), path, row_group_size=3)
+    frame = read_parquet(path).frame
+    for name, expected in cells.items():
+        wanted = pd.Series(["" if cell is None else cell for cell in expected], index=frame.index)
+        assert (frame[name].astype(object) == wanted).all(), name
+        assert list(frame[name].cat.categories) == sorted(set(wanted)), name
+
+
 def test_text_that_is_not_utf8_says_how_to_read_it():
     with pytest.raises(
         DataError, match=r"line 2: not UTF-8 text; dataset.encoding says what it is, as cp1252"
