@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pate_cli.datasets.reading import Table
 
-__all__ = ["doubtful", "infer", "labels_of", "looks_like_unit", "nothing_to_learn", "remarks_on"]
+__all__ = ["doubtful", "infer", "labels_of", "looks_like_unit", "names_persons", "nothing_to_learn"]
+__all__ += ["remarks_on"]
 
 _FEWEST = 20
 """Records from which on it is told whether values are all different."""
@@ -25,7 +26,12 @@ _LONG, _WORDS = 40, 4
 
 _ID = re.compile(
     r"(^|_)(id|ids|uid|uuid|guid|ssn|mrn|identifier|key|patient|person|customer|client|subject|member|user"
-    r"|account|household)(_?(id|no|nr|num|number|key|code))?$"
+    r"|account|household|email|e_mail)(_?(id|no|nr|num|number|key|code))?$"
+)
+
+_PERSON = re.compile(
+    r"(^|_)((patient|person|customer|client|subject|member|user|household)_?(id|no|nr|num|number|key|code)"
+    r"|patient|ssn|mrn|email|e_mail)$"
 )
 
 _DATE = re.compile(
@@ -65,9 +71,9 @@ def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> list[str
 
 
 def nothing_to_learn(table: Table, schema: Schema, words: Collection[str]) -> dict[str, str]:
-    """Which columns that are used a public file would not have had used, and why; for the table's owner."""
-    used = [name for name, column in schema.columns.items() if column.kind != "ignored"]
-    found = {name: _inferred(name, table.frame[name], words, name in table.dates) for name in used}
+    """Which columns of texts a public file would not have had used, and why; for the table's owner."""
+    texts = schema.of_kind("category")
+    found = {name: _inferred(name, table.frame[name], words, name in table.dates) for name in texts}
     return {name: str(column.why) for name, column in found.items() if column.kind == "ignored"}
 
 
@@ -113,8 +119,18 @@ def infer(table: Table, *, target: str | None, words: Collection[str], source: s
 
 def looks_like_unit(name: str) -> bool:
     """Whether a column is named as one that says whose a record is."""
+    return bool(_ID.search(_spaced(name)))
+
+
+def names_persons(name: str) -> bool:
+    """Whether a column is named as one of persons, not as any key: few of them are no categories."""
+    return bool(_PERSON.search(_spaced(name)))
+
+
+def _spaced(name: str) -> str:
+    """Name of a column in small letters, words apart by an underscore."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower()
-    return bool(_ID.search(re.sub(r"[\s.\-]+", "_", spaced)))
+    return re.sub(r"[\s.\-]+", "_", spaced)
 
 
 def _inferred(name: str, cells: pd.Series, words: Collection[str], date: bool) -> Column:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets.inference import doubtful, infer, looks_like_unit, nothing_to_learn, remarks_on
+from pate_cli.datasets.inference import (
+    doubtful,
+    infer,
+    looks_like_unit,
+    names_persons,
+    nothing_to_learn,
+    remarks_on,
+)
 from pate_cli.datasets.labels import encode_parts
 from pate_cli.datasets.options import AUTO, TableOptions
 from pate_cli.datasets.reading import Table, check_target
@@ -111,9 +118,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         unit=unit,
         classes_from_private=from_private,
         remarks=(
-            *_remarks(
-                private, public, [held is not None for held in (labels[1], codes[1])], target, unit, schema
-            ),
+            *_remarks(*tables, [held is not None for held in (labels[1], codes[1])], target, unit, schema),
             *_idle(private, {name: why for name, why in idle.items() if name not in (options.columns or [])}),
             *(text for table in tables if table is not None for text in remarks_on(table, schema, words)),
         ),
@@ -121,7 +126,13 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
 
 
 def _remarks(
-    private: Table, public: Table | None, labelled: list[bool], target: str, unit: str | None, schema: Schema
+    private: Table,
+    public: Table | None,
+    test: Table | None,
+    labelled: list[bool],
+    target: str,
+    unit: str | None,
+    schema: Schema,
 ) -> Iterator[str]:
     """Say how the files are read; for their owner, as what is said of a unit is a private fact.
 
@@ -136,8 +147,25 @@ def _remarks(
             yield f"{public.path.name}: its labels ({target}) are for measuring alone"
         elif labelled[0]:
             yield f"{public.path.name}: one label ({target}) on all records, taken for a placeholder"
-    if unit is not None and private.frame[unit].nunique() == len(private.frame):
+    if unit is None:
+        return
+    if private.frame[unit].nunique() == len(private.frame):
         yield f"{private.path.name}: each {unit} has one record, so dataset.unit changes nothing"
+    names = _names(private, unit)
+    if public is not None and (shared := names & _names(public, unit)):
+        counted = f"{len(shared):,} {unit} of {private.path.name} are in it too"
+        yield f"{public.path.name}: {counted}; what it says of them is public, and not protected"
+    if test is not None and (shared := names & _names(test, unit)):
+        counted = f"{len(shared):,} {unit} of {private.path.name} are in it too"
+        yield f"{test.path.name}: {counted}, so the accuracy is not one for new persons"
+
+
+def _names(table: Table, unit: str) -> set[str]:
+    """Names of the persons in a table; none where it has no such column."""
+    if unit not in table.frame.columns:
+        return set()
+    found = table.frame[unit]
+    return {str(name).strip() for name in (found.cat.categories if hasattr(found, "cat") else found.unique())}
 
 
 def _idle(table: Table, idle: dict[str, str]) -> Iterator[str]:
@@ -187,6 +215,9 @@ def _schema(
     known = schema.columns if declared is not None or public is not None else there
     for key, names in chosen.items():
         for column in names:
+            if column == unit and key in ("dataset.numeric", "dataset.categories"):
+                accepted = f"columns to learn from: {', '.join(there)}; {unit} is dataset.unit"
+                raise ConfigError(key, column, accepted)
             # what is left out need not be in the public file
             held = there if key == "dataset.drop" else known
             if column not in known and column not in held and column not in (target, unit):
@@ -245,7 +276,7 @@ def _unit(chosen: str | None, table: Table, target: str, schema: Schema | None) 
             if column == target or not looks_like_unit(column):
                 continue
             n, distinct = len(table.frame), int(table.frame[column].nunique())
-            if distinct < n and distinct > max(2, n // 100):
+            if 2 < distinct < n and (names_persons(column) or distinct > n // 100):
                 raise ConfigError(
                     "dataset.unit",
                     AUTO,
@@ -253,8 +284,9 @@ def _unit(chosen: str | None, table: Table, target: str, schema: Schema | None) 
                     " null, to protect each record by itself",
                 )
         return None
-    if chosen is not None and (chosen not in columns or chosen == target):
-        raise ConfigError("dataset.unit", chosen, f"a column of {table.path}: {', '.join(columns)}")
+    others = [column for column in columns if column != target]
+    if chosen is not None and chosen not in others:
+        raise ConfigError("dataset.unit", chosen, f"a column of {table.path}: {', '.join(others)}")
     return chosen
 
 
