@@ -154,8 +154,10 @@ def _describe(options: argparse.Namespace) -> int:
 def _doubts(table: Table, found: schema.Schema, words: list[str]) -> Iterator[str]:
     """Say which columns are not taken for numbers, though half of their cells look like some."""
     for name, column in found.columns.items():
-        doubt = None if column.kind == "numeric" else inference.doubtful(table, name, words)
-        if doubt is not None and not inference.looks_like_unit(name):
+        if column.kind == "numeric" or name in table.unread or inference.looks_like_unit(name):
+            continue
+        doubt = inference.doubtful(table, name, words)
+        if doubt is not None:
             row, among = doubt
             held = str(table.frame[name].iloc[row])
             mend = "plain numbers are read, without units and without separators of thousands"

@@ -114,6 +114,7 @@ def infer(table: Table, *, target: str | None, words: Collection[str], source: s
     """
     names = [str(name) for name in table.frame.columns if name != target]
     columns = {name: _inferred(name, table.frame[name], words, name in table.dates) for name in names}
+    columns |= {name: Column("ignored", why=f"holds {what}") for name, what in table.unread.items()}
     return Schema(columns, source, target)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,8 @@ class Table:
         What the index counts: "line" or "row".
     dates : frozenset of str
         Columns that the format itself says hold dates.
+    unread : mapping of str to str
+        Columns that hold nothing that can be a cell, as lists, and are not in the frame; and what they hold.
     """
 
     frame: pd.DataFrame
@@ -82,6 +84,7 @@ class Table:
     checksum: str
     word: str = "line"
     dates: frozenset[str] = frozenset()
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, row: int) -> str:
         """Name the place of a record, for messages."""
@@ -266,7 +269,7 @@ def check_target(target: str, table: Table) -> None:
     """Refuse a target that is not a column."""
     columns = [str(column) for column in table.frame.columns]
     if target in columns:
-        if len(columns) == 1:
+        if len(columns) == 1 and not table.unread:
             raise DataError(f"{table.path}: no column but the target {target!r}")
         return
     shown = ", ".join(columns)

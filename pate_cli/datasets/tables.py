@@ -219,7 +219,7 @@ def _schema(
                 accepted = f"columns to learn from: {', '.join(there)}; {unit} is dataset.unit"
                 raise ConfigError(key, column, accepted)
             # what is left out need not be in the public file
-            held = there if key == "dataset.drop" else known
+            held = [*there, *private.unread] if key == "dataset.drop" else known
             if column not in known and column not in held and column not in (target, unit):
                 raise ConfigError(key, column, f"columns of {private.path}: {', '.join(there)}")
     both = [column for column in chosen["dataset.numeric"] if column in chosen["dataset.categories"]]
@@ -231,6 +231,11 @@ def _schema(
     numeric = [column for column in chosen["dataset.numeric"] if column not in drop]
     categories = [column for column in chosen["dataset.categories"] if column not in drop]
     settled = {*numeric, *categories, *drop}
+    for column, what in private.unread.items():
+        chosen_out = column in drop or (options.columns and column not in options.columns)
+        if declared is None and not chosen_out:
+            accepted = f"numbers, texts, dates, true and false; {typed('drop', column)} does without"
+            raise DataError(f"{private.path}: column {column!r} holds {what}; accepted: {accepted}")
     if declared is None and public is not None:
         for column, kind in schema.columns.items():
             if kind.kind != "numeric" and column not in settled and not looks_like_unit(column):

@@ -654,7 +654,17 @@ def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"a": [[1, 2], [3]], "y": [0, 1]}).to_parquet("n.parquet")
     given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=y"]
-    refused(capsys, *given, said=["n.parquet: column 'a' holds list<", "accepted: numbers, texts, dates"])
+    said = ["n.parquet: column 'a' holds list<", "accepted: numbers, texts, dates", "dataset.drop=[a]"]
+    refused(capsys, *given, said=said)
+    table = people(200, patient_id="x").assign(scan=[[1, 2]] * 200)
+    table.to_parquet("n.parquet")
+    table.drop(columns="outcome").assign(patient_id="y").to_parquet("pub.parquet")
+    given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=outcome", "teacher.size=20"]
+    for more in ([], ["dataset.public=pub.parquet"]):
+        refused(capsys, *given, *more, said=["n.parquet: column 'scan' holds list<"])
+        assert main(["plan", *given, *more, "dataset.drop=[scan]"]) == 0
+    assert main(["data", "describe", "pub.parquet", "--output", "s.yaml"]) == 0
+    assert main(["plan", *given, "dataset.schema=s.yaml"]) == 0
     Path("x.parquet").write_bytes(b"PAR1")
     refused(capsys, *given, "dataset.path=x.parquet", said=["x.parquet: not a Parquet file"])
 
