@@ -98,7 +98,7 @@ class Options:
     """Options of `mechanism=score_boosting`."""
 
     rounds: int | None = option("auto", Or("auto", Whole(1, 100)))
-    calibration: float = option(0.15, Real(0, 1, open_above=True))
+    calibration: float | None = option("auto", Or("auto", Real(0, 1, open_above=True)))
     """Share of mu^2 for the private intercepts and slopes."""
 
 
@@ -143,8 +143,20 @@ def auto_count(
 
 def plan(options: Options, setting: Setting) -> Plan:
     """Share out the budget; the rounds come with the run."""
-    rounds = options.rounds or (8 if setting.n_classes == 2 else 4)
-    return ScoreBoostingPlan(setting, rounds, options.calibration)
+    share = options.calibration or (0.15 if setting.n_classes == 2 else 0.05)
+    return ScoreBoostingPlan(setting, options.rounds or _auto_rounds(setting), share)
+
+
+def _auto_rounds(setting: Setting) -> int:
+    """Choose the number of rounds from public numbers: fewer of several classes where noise is large.
+
+    Shares of classes, unlike vectors in directions, are no better known for being asked again: a round is
+    as much as votes, and four of them at half the signal each are less than one where noise drowns them.
+    """
+    if setting.n_classes == 2:
+        return 8
+    mu = _LARGEST_MU if math.isinf(setting.eps) else mu_of(setting.eps, setting.delta)
+    return min(4, max(1, round(mu * setting.n_teachers / (4 * setting.n_classes))))
 
 
 @dataclass(frozen=True)

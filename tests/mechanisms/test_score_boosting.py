@@ -251,9 +251,11 @@ def _without_noise(right):
     return lambda self, start, public, private, y, noise: right(self, start, public, private, y, Silent())
 
 
-@pytest.mark.parametrize(("n_classes", "rounds"), [(2, 8), (3, 4)])
-def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds):
-    assert plan(setting(n_classes=n_classes)).rounds == rounds
+@pytest.mark.parametrize(("n_classes", "rounds", "share"), [(2, [8, 8, 8], 0.15), (3, [1, 2, 4], 0.05)])
+def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds, share):
+    made = [plan(setting(eps, n_classes)) for eps in (0.1, 2.0, math.inf)]
+    assert [p.rounds for p in made] == rounds
+    assert {p.calibration for p in made} == {share}
     count = score_boosting.auto_count
     assert count(1437, 36, 64, n_classes, 1.0, 1e-4) == 119  # 12 records each
     assert count(1437, 36, 64, 26, 1.0, 1e-4) == 55  # one a class
@@ -403,7 +405,7 @@ def test_points_that_are_all_alike_leave_the_intercept():
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("rounds", 0), ("rounds", True), ("calibration", 0), ("calibration", 1.0), ("calibration", "auto")],
+    [("rounds", 0), ("rounds", True), ("calibration", 0), ("calibration", 1.0), ("calibration", "some")],
 )
 def test_options_are_refused_by_name(option, value):
     with pytest.raises(ConfigError, match=rf"^mechanism\.{option}: got "):
