@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pate_cli.datasets.reading import Table
 
-__all__ = ["infer", "labels_of", "looks_like_unit", "remarks_on"]
+__all__ = ["infer", "labels_of", "looks_like_unit", "names_persons", "remarks_on"]
 
 _FEWEST = 20
 """Records from which on it is told whether values are all different."""
@@ -25,7 +25,12 @@ _LONG, _WORDS = 40, 4
 
 _ID = re.compile(
     r"(^|_)(id|ids|uid|uuid|guid|ssn|mrn|identifier|key|patient|person|customer|client|subject|member|user"
-    r"|account|household)(_?(id|no|nr|num|number|key|code))?$"
+    r"|account|household|email|e_mail)(_?(id|no|nr|num|number|key|code))?$"
+)
+
+_PERSON = re.compile(
+    r"(^|_)((patient|person|customer|client|subject|member|user|household)_?(id|no|nr|num|number|key|code)"
+    r"|patient|ssn|mrn|email|e_mail)$"
 )
 
 _DATE = re.compile(
@@ -75,8 +80,18 @@ def infer(table: Table, *, target: str | None, words: Collection[str], source: s
 
 def looks_like_unit(name: str) -> bool:
     """Whether a column is named as one that says whose a record is."""
+    return bool(_ID.search(_spaced(name)))
+
+
+def names_persons(name: str) -> bool:
+    """Whether a column is named as one of persons, not as any key: few of them are no categories."""
+    return bool(_PERSON.search(_spaced(name)))
+
+
+def _spaced(name: str) -> str:
+    """Name of a column in small letters, words apart by an underscore."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower()
-    return bool(_ID.search(re.sub(r"[\s.\-]+", "_", spaced)))
+    return re.sub(r"[\s.\-]+", "_", spaced)
 
 
 def _inferred(name: str, cells: pd.Series, words: Collection[str], date: bool) -> Column:

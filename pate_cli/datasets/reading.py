@@ -143,7 +143,7 @@ def read_csv(
         column = frame[name]
         numeric = column.dtype.kind in "iuf" and not column.isna().all()
         columns[name] = column.to_numpy(dtype=np.float64) if numeric else as_text(column)
-    return pd.DataFrame(columns, index=index)
+    return pd.DataFrame(columns, index=index, copy=False)
 
 
 def as_text(column: pd.Series) -> Any:

@@ -276,7 +276,7 @@ def numbers(cells: pd.Series, words: Collection[str]) -> tuple[Any, Found]:
         values = cells.to_numpy(dtype=np.float64)
         if sentinels:
             values = np.where(np.isin(values, sentinels), np.nan, values)
-        n_missing = int(np.isnan(values).sum())
+        n_missing = int(np.count_nonzero(np.isnan(values)))
         return values, Found(len(values) - n_missing, n_missing, 0, None)
     # each text is looked at once, however often it occurs
     texts = pd.Series(cells.cat.categories, dtype=object).map(str)
@@ -289,7 +289,7 @@ def numbers(cells: pd.Series, words: Collection[str]) -> tuple[Any, Found]:
     at = cells.cat.codes.to_numpy()
     others = (np.isnan(each) & ~missing)[at]
     first = int(np.argmax(others)) if others.any() else None
-    n_absent, n_others = int(missing[at].sum()), int(others.sum())
+    n_absent, n_others = int(np.count_nonzero(missing[at])), int(np.count_nonzero(others))
     return each[at], Found(len(at) - n_absent - n_others, n_absent, n_others, first)
 
 

@@ -168,7 +168,8 @@ def sizes_of(
     else:
         n_private = math.floor(_PRIVATE * n) if measured else left
     if n_private < 1 or n_private > left - measured:
-        accepted = f"1 to {left - measured} of the {n} in the private file"
+        whose = "" if dataset.unit is None else f" {dataset.unit}"
+        accepted = f"1 to {left - measured} of the {n}{whose} in the private file"
         raise ConfigError("split.private", private, accepted + (", less a test share" if measured else ""))
     n_test = left - n_private if measured else 0 if dataset.test is None else dataset.test.n_records
     return SplitSizes(n_private, n_public, n_test, _budget(budget, n_public))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets.inference import infer, looks_like_unit, remarks_on
+from pate_cli.datasets.inference import infer, looks_like_unit, names_persons, remarks_on
 from pate_cli.datasets.labels import encode_parts
 from pate_cli.datasets.options import AUTO, TableOptions
 from pate_cli.datasets.reading import Table, check_target
@@ -99,14 +99,20 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         unit=unit,
         classes_from_private=from_private,
         remarks=(
-            *_remarks(private, public, codes[1] is not None, target, unit, schema),
+            *_remarks(*tables, codes[1] is not None, target, unit, schema),
             *(text for table in tables if table is not None for text in remarks_on(table, schema, words)),
         ),
     )
 
 
 def _remarks(
-    private: Table, public: Table | None, labelled: bool, target: str, unit: str | None, schema: Schema
+    private: Table,
+    public: Table | None,
+    test: Table | None,
+    labelled: bool,
+    target: str,
+    unit: str | None,
+    schema: Schema,
 ) -> Iterator[str]:
     """Say how the files are read; for their owner, as what is said of a unit is a private fact."""
     yield f"{private.path.name}: {schema.brief()}"
@@ -116,8 +122,25 @@ def _remarks(
             yield f"{public.path.name}: not used, as the private file does not have them: {', '.join(more)}"
         if labelled:
             yield f"{public.path.name}: its labels ({target}) are for measuring alone"
-    if unit is not None and private.frame[unit].nunique() == len(private.frame):
+    if unit is None:
+        return
+    if private.frame[unit].nunique() == len(private.frame):
         yield f"{private.path.name}: each {unit} has one record, so dataset.unit changes nothing"
+    names = _names(private, unit)
+    if public is not None and (shared := names & _names(public, unit)):
+        counted = f"{len(shared):,} {unit} of {private.path.name} are in it too"
+        yield f"{public.path.name}: {counted}; what it says of them is public, and not protected"
+    if test is not None and (shared := names & _names(test, unit)):
+        counted = f"{len(shared):,} {unit} of {private.path.name} are in it too"
+        yield f"{test.path.name}: {counted}, so the accuracy is not one for new persons"
+
+
+def _names(table: Table, unit: str) -> set[str]:
+    """Names of the persons in a table; none where it has no such column."""
+    if unit not in table.frame.columns:
+        return set()
+    found = table.frame[unit]
+    return {str(name).strip() for name in (found.cat.categories if hasattr(found, "cat") else found.unique())}
 
 
 def _place(table: Table | None, row: int) -> str:
@@ -157,6 +180,9 @@ def _schema(
     known = schema.columns if declared is not None or public is not None else there
     for key, names in chosen.items():
         for column in names:
+            if column == unit and key in ("dataset.numeric", "dataset.categories"):
+                accepted = f"columns to learn from: {', '.join(there)}; {unit} is dataset.unit"
+                raise ConfigError(key, column, accepted)
             if column not in known and column not in (target, unit):
                 raise ConfigError(key, column, f"columns of {private.path}: {', '.join(there)}")
     drop = {*chosen["dataset.drop"], *([unit] if unit in schema.columns else [])}
@@ -198,7 +224,7 @@ def _unit(chosen: str | None, table: Table, target: str, schema: Schema | None) 
             if column == target or not looks_like_unit(column):
                 continue
             n, distinct = len(table.frame), int(table.frame[column].nunique())
-            if distinct < n and distinct > max(2, n // 100):
+            if 2 < distinct < n and (names_persons(column) or distinct > n // 100):
                 raise ConfigError(
                     "dataset.unit",
                     AUTO,
@@ -206,8 +232,9 @@ def _unit(chosen: str | None, table: Table, target: str, schema: Schema | None) 
                     " null, to protect each record by itself",
                 )
         return None
-    if chosen is not None and (chosen not in columns or chosen == target):
-        raise ConfigError("dataset.unit", chosen, f"a column of {table.path}: {', '.join(columns)}")
+    others = [column for column in columns if column != target]
+    if chosen is not None and chosen not in others:
+        raise ConfigError("dataset.unit", chosen, f"a column of {table.path}: {', '.join(others)}")
     return chosen
 
 

@@ -12,11 +12,12 @@ from typing import Any
 
 from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.protocol import UNITS, LabellingPlan, Plan, SampledAttack
+from pate_cli.mechanisms.protocol import SINGLE, UNITS, LabellingPlan, Plan, SampledAttack
 from pate_cli.types import Setting
 
 __all__ = [
     "GROUP",
+    "SINGLE",
     "UNITS",
     "LabellingPlan",
     "Plan",

@@ -37,6 +37,7 @@ from pate_cli.types import (
 
 __all__ = [
     "EXACT",
+    "SINGLE",
     "UNITS",
     "LabellingPlan",
     "Mechanism",
@@ -55,10 +56,16 @@ EXACT = (
 """What a release accepts."""
 
 UNITS = (
-    "best (public_kernel), output_perturbation, or a mechanism on votes: gaussian, svt, confident_svt, gnmax,"
-    " confident_gnmax, active"
+    "best (public_kernel), noisy_gd, output_perturbation, objective_perturbation, or a mechanism on votes:"
+    " gaussian, svt, confident_svt, gnmax, confident_gnmax, active"
 )
 """What protects persons with several records."""
+
+SINGLE = (
+    *("agprivcl", "boosting", "dp_ebm", "private_prediction", "realizable_to_agnostic", "score_boosting"),
+    *("soft", "sspp", "universal"),
+)
+"""What protects single records alone, whatever its options: refused with a unit before it is calibrated."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
 """``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""

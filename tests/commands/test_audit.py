@@ -262,6 +262,6 @@ def test_teachers_that_share_a_person_are_caught(capsys, monkeypatch):
 
 
 def test_persons_are_for_what_protects_them(capsys):
-    said = refused(capsys, "mechanism=objective_perturbation", "--persons")
-    assert said.startswith("--persons: got True; accepted: nothing with mechanism=objective_perturbation")
+    said = refused(capsys, "mechanism=score_boosting", "--persons")
+    assert said.startswith("--persons: got True; accepted: nothing with mechanism=score_boosting")
     assert "here it is --persons" in refused(capsys, "dataset.unit=patient_id")

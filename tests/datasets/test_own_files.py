@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pate_cli import mechanisms
 from pate_cli.cli import main
 from pate_cli.datasets import load, sizes_of, split
 from pate_cli.errors import ConfigError, DataError
@@ -202,12 +203,55 @@ def test_without_a_unit_a_table_with_persons_in_it_asks(place, capsys):
     refused(capsys, *THREE, said=said, command="plan")
 
 
-@pytest.mark.parametrize("mechanism", ["noisy_gd", "objective_perturbation", "soft", "boosting"])
-def test_a_learner_of_single_records_is_refused_with_a_unit(place, capsys, mechanism):
+@pytest.mark.parametrize(
+    ("column", "distinct", "asks"),
+    [
+        ("patient_id", 5, True),  # few persons with many records each
+        ("PatientNo", 5, True),
+        ("e-mail", 5, True),
+        ("patient_id", 2, False),
+        ("patient_id", N, False),
+        ("key", 5, False),  # a category, it may be
+        ("key", 20, True),
+        ("ward", 300, False),
+    ],
+)
+def test_a_column_named_after_persons_asks_where_it_repeats(tmp_path, column, distinct, asks):
+    table = people().drop(columns=["patient_id", "ward"])
+    table[column] = [f"P{i % distinct}" for i in range(N)]
+    table.to_csv(tmp_path / "t.csv", index=False)
+    given = {"path": tmp_path / "t.csv", "target": "outcome"}
+    if asks:
+        with pytest.raises(ConfigError, match=rf"accepted: {column}, .* \(900 records name {distinct}\)"):
+            load("csv", **given)
+    else:
+        assert load("csv", **given).unit is None
+
+
+def test_persons_who_are_in_two_files_are_told(place, capsys):
+    people(200, 1).drop(columns="outcome").to_csv("pub.csv", index=False)
+    people(150, 2, patient_id=[f"P{i:04d} " for i in range(200, 350)]).to_csv("test.csv", index=False)
+    assert run(*THREE, "dataset.unit=patient_id", "eps=8")[0] == 0
+    shown = capsys.readouterr().err
+    assert "pub.csv: 200 patient_id of priv.csv are in it too; what it says of them is public" in shown
+    assert "test.csv: 100 patient_id of priv.csv are in it too, so the accuracy is not one for new" in shown
+
+
+@pytest.mark.parametrize("mechanism", mechanisms.SINGLE)
+def test_a_mechanism_for_single_records_is_refused_with_a_unit(place, capsys, mechanism):
     given = [*THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8"]
-    refused(
-        capsys, *given, said=["dataset.unit: got 'patient_id'; accepted: null with mechanism=", "gaussian"]
-    )
+    accepted = f"null with mechanism={mechanism}, whose proof is for single records; with a unit: best"
+    refused(capsys, *given, said=[f"dataset.unit: got 'patient_id'; accepted: {accepted}", "gaussian"])
+
+
+@pytest.mark.parametrize("mechanism", ["noisy_gd", "objective_perturbation", "output_perturbation"])
+def test_learners_of_linear_models_protect_persons_with_a_unit(place, capsys, mechanism):
+    given = [*THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8"]
+    code, record = run(*given)
+    assert code == 0
+    assert record["sizes"]["n_private"] == 300
+    assert record["plan"]["protects"] == "one patient_id, all of its records; replaced by any others"
+    assert record["accuracy"]["mean"] > 0.8
 
 
 def test_the_best_mechanism_protects_persons_with_a_unit(place):
@@ -395,6 +439,22 @@ BAD = {
         lambda: None,
         ["dataset.unit: got 'patient'; accepted: a column of priv.csv: patient_id"],
     ),
+    "unit that is the target": (
+        lambda: None,
+        ["dataset.unit: got 'outcome'; accepted: a column of priv.csv: patient_id, admitted, age, lab, ward"],
+    ),
+    "unit among the columns of numbers": (
+        lambda: None,
+        ["dataset.numeric: got 'patient_id'; accepted: columns to learn from: admitted, age, lab, ward; "],
+    ),
+    "unit among the categories": (
+        lambda: None,
+        ["dataset.categories: got 'patient_id'; accepted: columns to learn from: admitted, age, lab, ward; "],
+    ),
+    "more private persons than there are": (
+        lambda: None,
+        ["split.private: got 301; accepted: 1 to 300 of the 300 patient_id in the private file"],
+    ),
     "a private cell that the public column does not take": (
         lambda: changed("priv.csv", lab=["1", "2", "3", "n.d."] * 25),
         ["priv.csv, line 5: column 'lab' holds numbers and 'n.d.'; accepted: "],
@@ -430,6 +490,10 @@ MORE = {
     "schema of a kind there is not": ["dataset.schema=s.yaml"],
     "schema that is no YAML": ["dataset.schema=s.yaml"],
     "unit that is no column": ["dataset.unit=patient"],
+    "unit that is the target": ["dataset.unit=outcome"],
+    "unit among the columns of numbers": ["dataset.numeric=[patient_id]"],
+    "unit among the categories": ["dataset.categories=[patient_id]"],
+    "more private persons than there are": ["split.private=301"],
     "test file that is the private one": ["dataset.test=priv.csv"],
     "columns that are not there": ["dataset.drop=[wart]"],
 }
@@ -482,6 +546,31 @@ def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
     refused(capsys, *given, said=["n.parquet: column 'a' holds list<", "accepted: numbers, texts, dates"])
     Path("x.parquet").write_bytes(b"PAR1")
     refused(capsys, *given, "dataset.path=x.parquet", said=["x.parquet: not a Parquet file"])
+
+
+def test_texts_of_a_parquet_file_are_its_cells_whatever_counts_them(tmp_path):
+    """Each group of rows has a list of texts of its own; a list may be counted in unsigned bytes."""
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    from pate_cli.datasets.parquet import read_parquet
+
+    cells = {
+        "a.b": [*"xyxzx", None, *"zzyw"],
+        "bytes": [None, *(str(i % 3) for i in range(9))],
+        "many": [f"v{i}" for i in range(247, 257)],
+    }
+    lists = [[str(i) for i in range(200)], [f"v{i}" for i in range(257)]]
+    columns = [pa.array(cells["a.b"])]
+    for (name, kind), texts in zip((("bytes", pa.uint8()), ("many", pa.int16())), lists, strict=True):
+        at = pa.array([None if cell is None else texts.index(cell) for cell in cells[name]], kind)
+        columns.append(pa.DictionaryArray.from_arrays(at, texts))
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(columns, names=list(cells)), path, row_group_size=3)
+    frame = read_parquet(path).frame
+    for name, expected in cells.items():
+        wanted = pd.Series(["" if cell is None else cell for cell in expected], index=frame.index)
+        assert (frame[name].astype(object) == wanted).all(), name
+        assert list(frame[name].cat.categories) == sorted(set(wanted)), name
 
 
 def test_text_that_is_not_utf8_says_how_to_read_it():

@@ -8,6 +8,7 @@ import functools
 import json
 import math
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ NOISY = (
     "universal",
 )
 """Of two classes only; and those that have nothing to calibrate at eps = inf."""
+LEARNERS = ("noisy_gd", "objective_perturbation", "output_perturbation", "public_kernel")
 QUICK = {"noisy_gd": {"steps": 5}, "dp_ebm": {"rounds": 20}, "boosting": {"rounds": 2}}
 
 
@@ -132,6 +134,37 @@ def test_it_promises_what_was_asked_and_shows_public_numbers(name):
         assert plan.asks_votes
         assert plan.on_votes.guarantee == plan.guarantee
         assert plan.on_votes.attacks(K, 2)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_persons_are_protected_or_it_is_named_among_those_that_do_not(name):
+    plan = made(name)
+    assert plan.protects_units is (name not in mechanisms.SINGLE)
+    assert plan.protects_units is (name in re.findall(r"\w+", mechanisms.UNITS))
+    if name in LEARNERS:
+        assert "one person" in type(plan).__doc__
+        assert all(isinstance(attack, SampledAttack) for attack in plan.attacks_on_persons())
+    elif plan.protects_units:
+        assert plan.on_votes is not None  # the audit trains teachers of persons, and attacks their votes
+    else:
+        with pytest.raises(
+            ConfigError, match=rf"^mechanism\.name: got '{name}'; accepted: one that protects"
+        ):
+            plan.attacks_on_persons()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_that_protects_persons_looks_whose_the_records_are(name):
+    plan, (records, public) = made(name, eps=math.inf), data()
+    found = []
+    for units in (None, np.arange(N), np.arange(N) // 2):
+        private = Private(PrivateRecords(records.X, records.y, units))
+        noise = SeededNoise(np.random.SeedSequence(5))
+        model = plan.release(private, public, noise, np.random.default_rng(7)).model
+        found.append(model.decision_function(public.X))
+    largest = np.abs(found[0]).max()
+    assert np.abs(found[1] - found[0]).max() < 1e-3 * largest
+    assert np.abs(found[2] - found[0]).max() > 1e-2 * largest
 
 
 @pytest.mark.parametrize("name", OURS)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pate_cli.types import FloatArray
 
-__all__ = ["RADIUS", "Scaling", "clip_rows", "linear_model", "row_norms"]
+__all__ = ["RADIUS", "Scaling", "clip_rows", "linear_model", "row_norms", "row_peaks"]
 
 RADIUS = 10.0
 """Norm of the weights that the rules for steps and regularisation have in mind, for records of norm 1."""
@@ -54,7 +54,7 @@ class Scaling:
         import scipy.sparse as sp
 
         ones = np.full((X.shape[0], 1), _CONSTANT / _NORM)
-        scaled = _divided(X, np.maximum(self.bound * _NORM, _peaks(X) / _LARGEST))
+        scaled = _divided(X, np.maximum(self.bound * _NORM, row_peaks(X) / _LARGEST))
         if sp.issparse(X):
             return sp.hstack([scaled, sp.csr_matrix(ones)], format="csr")
         return np.hstack([scaled, ones])
@@ -64,7 +64,7 @@ def row_norms(X: Any) -> FloatArray:
     """L2 norm of each row of an array or a sparse matrix; inf only where it passes all floats."""
     import scipy.sparse as sp
 
-    peaks = _peaks(X)
+    peaks = row_peaks(X)
     shares = _divided(X, np.where(peaks > 0, peaks, 1.0))  # squares of the entries may not be representable
     squares = shares.multiply(shares).sum(axis=1) if sp.issparse(X) else np.sum(shares * shares, axis=1)
     with np.errstate(over="ignore"):
@@ -78,7 +78,7 @@ def shorten(Z: Any) -> Any:
     Each by itself, whatever the others are. Norms of what comes back are finite; a record so far out of
     bounds is clipped to the same length with or without it.
     """
-    return _divided(Z, np.maximum(1.0, _peaks(Z) / _LARGEST))
+    return _divided(Z, np.maximum(1.0, row_peaks(Z) / _LARGEST))
 
 
 def clip_rows(Z: Any) -> Any:
@@ -90,7 +90,7 @@ def clip_rows(Z: Any) -> Any:
     return (sp.diags(factor) @ Z).tocsr() if sp.issparse(Z) else Z * factor[:, None]
 
 
-def _peaks(X: Any) -> FloatArray:
+def row_peaks(X: Any) -> FloatArray:
     """Find the largest magnitude in each row, 0 where there is none; shape (n,)."""
     import scipy.sparse as sp
 

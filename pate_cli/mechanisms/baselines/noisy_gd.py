@@ -11,14 +11,17 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, linear_model, row_norms, shorten
-from pate_cli.mechanisms.baselines.neighbours import attacks_on
+from pate_cli.mechanisms.baselines.gradients import PersonGradients, Persons, grain_for, whole_features
+from pate_cli.mechanisms.baselines.neighbours import attacks_on, attacks_on_persons
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import Noise
@@ -52,19 +55,28 @@ class NoisyGradientPlan(Plan):
     post-processing. Nothing is assumed of the records; the scale of the features, `steps`, `step_size` and
     `clip` come from public points and public numbers.
 
+    *Persons.* Where records have units (`PrivateRecords.units`), the guarantee is for neighbours that differ
+    in one person: all records, replaced by any others, as many or not; n, public, is then the number of
+    persons. A step releases one term a person: the sum of the gradients of that person's records, not
+    clipped one by one, shrunk to norm `clip` and truncated towards 0 to whole multiples of `grain`. It is a
+    function of that person's records and of the weights alone, to the bit (`PersonGradients`, of features
+    rounded by `whole_features`), and the sum of all terms is exact, so replacing a person takes one such term
+    out and puts another in: it moves by at most ``2 * clip``, and all else is as above. How many records
+    there are in all is used nowhere.
+
     Attributes
     ----------
     eps, delta : float
     n : int
-        Private records.
+        Private records, or persons.
     n_classes : int
     steps : int
     step_size : float
         Of the mean gradient, on records of norm about 1. The loss has curvature 1/2 at most there.
     clip : float
-        Largest norm of a record's gradient; sqrt(2) is the largest a record of norm 1 can have. Half of it,
-        the default, is what an undecided record of two classes has: half the noise, and only records that
-        are classified wrongly are shortened.
+        Largest norm of a record's gradient, or of the sum of a person's; sqrt(2) is the largest a record of
+        norm 1 can have. Half of it, the default, is what an undecided record of two classes has: half the
+        noise, and only records that are classified wrongly are shortened.
     sigma : float
         Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf.
     """
@@ -90,6 +102,16 @@ class NoisyGradientPlan(Plan):
         """None."""
         return 0
 
+    @property
+    def protects_units(self) -> bool:
+        """It does: a person's records are one term of a sum."""
+        return True
+
+    @property
+    def grain(self) -> float:
+        """Unit of the sums over persons, a power of two."""
+        return grain_for(self.n * self.clip)
+
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
         return {**asdict(self), "sensitivity": 2 * self.clip}
@@ -100,12 +122,16 @@ class NoisyGradientPlan(Plan):
         """Descend on the private records; see `Plan`."""
         records = private.records
         scaling = Scaling.of(public.X)
-        weights = descend(self, scaling.apply(records.X), records.y, noise)
+        weights = descend(self, scaling.apply(records.X), records.y, noise, units=records.units)
         return Released(linear_model(weights[0], scaling), no_answers(), self.guarantee)
 
     def attacks(self) -> list[SampledAttack]:
         """Put worst-case records to `descend` itself; see `Plan`."""
         return attacks_on(lambda Z, y, noise, runs: descend(self, Z, y, noise, runs), 60_000)
+
+    def attacks_on_persons(self) -> list[SampledAttack]:
+        """All records of one person in place of others; see `Plan`."""
+        return attacks_on_persons(partial(descend, self), 20_000)
 
 
 @dataclass(frozen=True)
@@ -148,41 +174,64 @@ def plan_noisy_gd(setting: Setting, *, steps: int | None, step_size: float, clip
     return NoisyGradientPlan(s.eps, s.delta, n, s.n_classes, steps, step_size, clip, sigma)
 
 
-def descend(plan: NoisyGradientPlan, Z: Any, y: IntArray, noise: Noise, runs: int = 1) -> FloatArray:
+def descend(
+    plan: NoisyGradientPlan, Z: Any, y: IntArray, noise: Noise, runs: int = 1, units: IntArray | None = None
+) -> FloatArray:
     """Descend from 0; the weights are those of the second half of the steps, averaged.
 
     Parameters
     ----------
     plan : NoisyGradientPlan
     Z : ndarray or csr_matrix of shape (rows, d)
-        Scaled records, of any finite norm; where rows < `plan.n`, the others are zeros and have no gradient.
+        Scaled records, of any finite norm; where there are fewer than `plan.n`, or fewer persons, the others
+        are zeros and have no gradient.
     y : ndarray of int64, shape (rows,)
     noise : Noise
     runs : int
         Independent runs side by side, for auditing.
+    units : ndarray of int64, shape (rows,), optional
+        Whose each record is, as in `PrivateRecords`.
 
     Returns
     -------
     ndarray of shape (runs, C, d)
     """
-    rows, d = Z.shape
-    Z = shorten(Z)
-    norms = row_norms(Z)[:, None]
-    truth = np.eye(plan.n_classes)[y][:, None, :]
-    weights = np.zeros((runs * plan.n_classes, d))
+    gradient_at = _of_records(plan, Z, y) if units is None else _of_persons(plan, Z, y, units)
+    weights = np.zeros((runs, plan.n_classes, Z.shape[1]))
     total = np.zeros_like(weights)
     averaged = (plan.steps + 1) // 2
     for step in range(plan.steps):
-        miss = _softmax(np.asarray(Z @ weights.T).reshape(rows, runs, plan.n_classes))
-        miss -= truth  # a record's gradient is the outer product of this and the record
-        size = np.sqrt(np.einsum("irc,irc->ir", miss, miss)) * norms
-        miss *= (plan.clip / np.maximum(size, plan.clip))[:, :, None]
-        gradient = np.asarray(Z.T @ miss.reshape(rows, -1)).T
+        gradient = gradient_at(weights)
         gradient = gradient + noise.gaussian(plan.sigma, weights.size).reshape(weights.shape)
         weights = weights - (plan.step_size / plan.n) * gradient
         if step >= plan.steps - averaged:
             total += weights
-    return (total / averaged).reshape(runs, plan.n_classes, d)
+    return total / averaged
+
+
+def _of_records(plan: NoisyGradientPlan, Z: Any, y: IntArray) -> Callable[[FloatArray], FloatArray]:
+    """Give what adds up the records' clipped gradients, at weights of shape (runs, C, d)."""
+    Z = shorten(Z)
+    norms = row_norms(Z)[:, None]
+    truth = np.eye(plan.n_classes)[y][:, None, :]
+
+    def gradient(weights: FloatArray) -> FloatArray:
+        runs, n_classes, d = weights.shape
+        miss = _softmax(np.asarray(Z @ weights.reshape(-1, d).T).reshape(-1, runs, n_classes))
+        miss -= truth  # a record's gradient is the outer product of this and the record
+        size = np.sqrt(np.einsum("irc,irc->ir", miss, miss)) * norms
+        miss *= (plan.clip / np.maximum(size, plan.clip))[:, :, None]
+        return np.asarray(Z.T @ miss.reshape(-1, runs * n_classes)).T.reshape(weights.shape)
+
+    return gradient
+
+
+def _of_persons(
+    plan: NoisyGradientPlan, Z: Any, y: IntArray, units: IntArray
+) -> Callable[[FloatArray], FloatArray]:
+    """Give what adds up the clipped sums of persons' gradients, at weights of shape (runs, C, d)."""
+    seen = PersonGradients(whole_features(Z), y, Persons(units), clip=plan.clip, grain=plan.grain)
+    return lambda weights: plan.grain * seen.gradient(weights.transpose(0, 2, 1)).transpose(0, 2, 1)
 
 
 def _softmax(scores: FloatArray) -> FloatArray:

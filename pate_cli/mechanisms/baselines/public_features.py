@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.mechanisms.baselines import exact
 from pate_cli.mechanisms.baselines.public_columns import PublicColumns
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray
 
 __all__ = [
     "CONSTANT",
@@ -160,24 +161,29 @@ class PublicFeatures:
         """Number of features, the constant one included."""
         return int(self.back.shape[1]) + 1
 
-    def apply(self, X: Any, starts: IntArray | None = None) -> np.ndarray[Any, np.dtype[np.float32]]:
+    def apply(self, X: Any, *, anywhere: bool = False) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Features of records in multiples of `UNIT`, whole numbers below 2^24, of shape (n, p).
 
         Parameters
         ----------
         X : ndarray or csr_matrix of shape (n, d)
             Finite numbers.
-        starts : ndarray of int64, shape (k + 1,), optional
-            First rows of k groups, and n. The features of a group then are those of its rows by themselves,
-            to the bit: a product of matrices may round a row by where it stands among the others.
+        anywhere : bool
+            Whether the features of a row have to be the same to the bit wherever it stands, and among which
+            others: a product of matrices may round a row by its place. Then sums are exact (`exact.dot`), of
+            rows rounded to 2^-26 of their norm, and a feature may be some units more or less than without.
         """
-        if starts is None:
-            starts = np.append(np.arange(0, X.shape[0], _BLOCK), X.shape[0])
         out = np.empty((X.shape[0], self.dimension), dtype=np.float32)
         out[:, -1] = CONSTANT / UNIT
-        for rows in map(slice, starts[:-1].tolist(), starts[1:].tolist()):
-            found = self._directions(self.columns.apply(X[rows]))
-            norms = np.sqrt(_squares(found))
+        for first in range(0, X.shape[0], _BLOCK):
+            rows = slice(first, first + _BLOCK)
+            points = self.columns.apply(X[rows])
+            if anywhere:
+                found = self._directions_anywhere(points)
+                norms = exact.norms(found)
+            else:
+                found = self._directions(points)
+                norms = np.sqrt(_squares(found))
             found *= (LONGEST / UNIT / np.maximum(norms, LONGEST))[:, None]
             out[rows, :-1] = np.rint(found)
         return out
@@ -191,9 +197,20 @@ class PublicFeatures:
     def _kernel(self, points: Any) -> FloatArray:
         """Kernel of points, bounded already, with the landmarks."""
         inner = _dense(points @ self.landmarks.T)
-        smooth = np.maximum(_squares(points)[:, None] + self.squares - 2 * inner, 0.0)
+        return self._kernel_of(inner, _squares(points), np.asarray(points @ self.centre))
+
+    def _directions_anywhere(self, points: Any) -> FloatArray:
+        """As `_directions`, all sums over a row exact."""
+        inner, along = exact.dot(points, self.landmarks), exact.dot(points, self.centre[None])[:, 0]
+        kernel = self._kernel_of(inner, exact.norms(points) ** 2, along)
+        kernel -= self.means  # and not a row's own mean: directions are orthogonal to constants
+        return exact.dot(kernel, self.back.T)
+
+    def _kernel_of(self, inner: FloatArray, squares: FloatArray, along: FloatArray) -> FloatArray:
+        """Kernel from products with the landmarks, which are overwritten, squared norms, and the centre."""
+        smooth = np.maximum(squares[:, None] + self.squares - 2 * inner, 0.0)
         smooth = self.smooth * np.exp(smooth / (-2 * self.spread))
-        inner -= np.asarray(points @ self.centre)[:, None]
+        inner -= along[:, None]
         inner += self.centre @ self.centre - np.asarray(self.landmarks @ self.centre)
         smooth += inner / self.size
         return smooth

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, Whole, option
-from pate_cli.mechanisms.baselines.gradients import RESIDUAL_BITS, PersonGradients, Persons, RecordGradients
+from pate_cli.mechanisms.baselines.gradients import PersonGradients, Persons, RecordGradients, grain_for
 from pate_cli.mechanisms.baselines.public_features import (
     CONSTANT,
     FEW,
@@ -58,8 +58,7 @@ _TIME = 0.5  # of steps with momentum, in the rule for their number
 _NEWTON_STEPS = 5
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
-_BITS = 52  # that a sum over all records may use: whole numbers of so many are exact
-_REACH = 64.0  # standard deviations of the noise that are below 2^_BITS units, too
+_REACH = 64.0  # standard deviations of the noise that are whole numbers of 52 bits, too
 
 
 @dataclass(frozen=True)
@@ -106,12 +105,13 @@ class PublicKernelPlan(Plan):
     towards 0 and of each record by itself. *Persons.* Of a person with several records the term is the sum
     of their gradients, not shrunk one by one: the sum is shrunk to ``(1 - 1e-9) clip`` and truncated towards
     0 to whole multiples of `grain`. It is a function of that person's records alone, to the bit
-    (`PersonGradients`, which says how; it assumes that the linear algebra library gives the same bits for
-    the same numbers in the same shape), so replacing all of them takes one such term out and puts another
-    in: the same ``2 clip``. How many records there are in all is used nowhere. *All steps.* `steps` adaptive
-    Gaussian mechanisms of that sensitivity are mu-GDP with ``mu = 2 clip sqrt(steps) / sigma`` ([3],
-    Corollary 2), and (eps, delta)-DP by the exact profile (Balle and Wang 2018). The model is
-    post-processing. The noise itself is a continuous draw in floating point here, as in every experiment.
+    (`PersonGradients`, which says how, and `PublicFeatures.apply`; assumed is that exp, square root and
+    interpolation give the same bits for the same number wherever it stands in an array), so replacing all of
+    them takes one such term out and puts another in: the same ``2 clip``. How many records there are in all
+    is used nowhere. *All steps.* `steps` adaptive Gaussian mechanisms of that sensitivity are mu-GDP with
+    ``mu = 2 clip sqrt(steps) / sigma`` ([3], Corollary 2), and (eps, delta)-DP by the exact profile (Balle
+    and Wang 2018). The model is post-processing. The noise itself is a continuous draw in floating point
+    here, as in every experiment.
 
     Attributes
     ----------
@@ -260,8 +260,7 @@ class PublicKernelPlan(Plan):
     def grain(self) -> float:
         """Unit of the sums over records, a power of two: they and their noise are whole, or small, in it."""
         most = calibrate_sigma(self.eps, self.delta, self.steps or _STEPS[1], 2 * self.clip)
-        largest = max(self.n * self.clip, _REACH * most)
-        return UNIT * float(2.0 ** -min(RESIDUAL_BITS, _BITS - 16 - math.ceil(math.log2(largest + 1))))
+        return grain_for(max(self.n * self.clip, _REACH * most))
 
     def for_release(self, setting: Setting) -> Plan:
         """Calibrate for integer noise; see `IntegerPublicKernelPlan`."""
@@ -334,8 +333,8 @@ class PublicKernelPlan(Plan):
         given = {"clip": self.clip, "grain": self.grain}
         if private.units is None:
             return RecordGradients(features.apply(private.X), private.y, **given)
-        persons = Persons(private.units)
-        return PersonGradients(features.apply(private.X, persons.starts), private.y, persons, **given)
+        seen = features.apply(private.X, anywhere=True)
+        return PersonGradients(seen, private.y, Persons(private.units), **given)
 
     def _descend(self, known: FloatArray) -> Any:
         curvature = float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])

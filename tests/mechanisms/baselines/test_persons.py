@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.stats import beta, multivariate_normal, norm
 
 from pate_cli import mechanisms
-from pate_cli.mechanisms.baselines import gradients
+from pate_cli.mechanisms.baselines import gradients, noisy_gd
 from pate_cli.mechanisms.baselines.gradients import PersonGradients, Persons
 from pate_cli.mechanisms.baselines.public_features import PublicFeatures
 from pate_cli.privacy.gaussian import eps_of_mu
@@ -83,7 +83,7 @@ def test_features_and_scores_are_the_same_to_the_bit_before_they_are_rounded(n_c
         right = getattr(place, name)
 
         def heard(*given):
-            seen.append(right(*given) if name == "_directions" else given[0].copy())
+            seen.append(right(*given) if name == "_directions_anywhere" else given[0].copy())
             return right(*given)
 
         monkeypatch.setattr(place, name, heard)
@@ -91,7 +91,7 @@ def test_features_and_scores_are_the_same_to_the_bit_before_they_are_rounded(n_c
     p, before = made(n_classes=n_classes), people(n_classes)[4:40]
     features = PublicFeatures.of(rng.normal(size=(80, 6)), np.random.default_rng(0))
     theta = rng.normal(0, 3, (1, features.dimension, p.columns))
-    listen(PublicFeatures, "_directions")
+    listen(PublicFeatures, "_directions_anywhere")
     listen(gradients, "probabilities")
 
     def rows(persons):
@@ -106,14 +106,71 @@ def test_features_and_scores_are_the_same_to_the_bit_before_they_are_rounded(n_c
     assert together == [set().union(*each) for each in zip(*alone, strict=True)]
 
 
-def test_one_record_each_is_what_records_by_themselves_are():
+@pytest.mark.parametrize(("n_classes", "form"), [(2, np.asarray), (3, sp.csr_matrix)])
+def test_noisy_gradient_descent_clips_a_persons_sum_to_the_bit(n_classes, form):
+    rng = np.random.default_rng(2)
+    learner = ("logistic", {})
+    setting = Setting(EPS, DELTA, N, 80, 30, 5, n_classes, 10, False, learner, learner, "drop")
+    p, before = mechanisms.plan("noisy_gd", {"steps": 5}, setting), people(n_classes)[:40]
+    before = [(X / 3, y) for X, y in before]
+    weights = rng.normal(0, 2, (2, n_classes, 6))
+
+    def step(persons):
+        records = records_of(persons, form)
+        return noisy_gd._of_persons(p, records.X, records.y, records.units)(weights)
+
+    terms = np.array([step([person]) for person in before])
+    largest = np.linalg.norm(terms.reshape(len(terms), 2, -1), axis=2).max()
+    assert 0.99 * p.clip < largest <= p.clip
+    assert np.array_equal(terms / p.grain, (terms / p.grain).round())
+    together = step(before)
+    assert np.array_equal(together, terms.sum(axis=0))
+    assert np.array_equal(step([before[i] for i in rng.permutation(len(before))]), together)
+    for number in (0, 3):
+        for name, X, y in changes(n_classes):
+            theirs = X, np.asarray(y)
+            own = step([theirs])
+            after = step([*before[:number], theirs, *before[number + 1 :]])
+            assert np.array_equal(after - together, own - terms[number]), name
+            assert np.linalg.norm(own.reshape(2, -1), axis=1).max() <= p.clip, name
+    # and it is the sum of the gradients, where that is short
+    X, y = 1e-3 * rng.normal(size=(7, 6)), rng.integers(0, n_classes, 7)
+    shares = np.exp(X @ weights[0].T)
+    plain = (shares / shares.sum(axis=1, keepdims=True) - np.eye(n_classes)[y]).T @ X
+    assert step([(X, y)])[0] == pytest.approx(plain, abs=7 * 2.0**-16)
+
+
+def test_noisy_gradient_descent_is_the_same_of_one_record_each():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(N, 6)), rng.integers(0, 3, N)
+    learner = ("logistic", {})
+    p = mechanisms.plan(
+        "noisy_gd", {}, Setting(math.inf, DELTA, N, 80, 30, 5, 3, 10, False, learner, learner, "drop")
+    )
+    none = SeededNoise(np.random.SeedSequence(0))
+    one, other = (noisy_gd.descend(p, X / 3, y, none, units=units) for units in (None, np.arange(N)))
+    assert np.abs(one - other).max() < 1e-4 * np.abs(one).max()
+
+
+def test_one_record_each_is_what_records_by_themselves_are(monkeypatch):
     rng = np.random.default_rng(0)
     X, y, P = rng.normal(size=(N, 6)), rng.integers(0, 2, N), PublicPoints(rng.normal(size=(80, 6)))
+    right, found = PublicFeatures.apply, []
+
+    def same(self, X, *, anywhere=False):
+        found.append([right(self, X, anywhere=flag) for flag in (False, True)])
+        return found[-1][1]
+
+    monkeypatch.setattr(PublicFeatures, "apply", same)
     weights = [
         made(eps=math.inf).fit(PrivateRecords(X, y, units), P, None, np.random.default_rng(0))[1]
         for units in (None, np.arange(N))
     ]
     assert np.abs(weights[0] - weights[1]).max() < 1e-4 * np.abs(weights[0]).max()
+    plain, anywhere = found[-1]
+    # 2^-26 of a row of the kernel, times as much as whitening makes of it
+    assert np.abs(plain - anywhere).max() < 16
+    assert np.abs(plain - anywhere).mean() < 0.5
 
 
 def test_more_records_of_each_person_teach_more():
@@ -192,7 +249,7 @@ def test_blocks_hold_whole_persons_of_as_many_records():
     seen = []
     for size in (1, 2**16):
         rows_seen = []
-        for rows, count in persons.blocks(size):
+        for rows, count in persons.blocks(size, 1):
             block = units[persons.order[rows]].reshape(-1, count)
             assert (block == block[:, :1]).all()
             assert (counts[block[:, 0]] == count).all()
@@ -200,4 +257,5 @@ def test_blocks_hold_whole_persons_of_as_many_records():
         seen.append(rows_seen)
         assert sorted(rows_seen) == list(range(len(units)))
     assert seen[0] == seen[1]
-    assert len(list(persons.blocks(2**16))) > 5
+    assert len(list(persons.blocks(2**16, 1))) > 5
+    assert len(list(persons.blocks(1, 2**14))) > 5

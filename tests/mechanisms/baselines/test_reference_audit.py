@@ -102,25 +102,51 @@ def test_attacks_run_the_learners_own_records():
     assert 0.7 * p.sensitivity < moved <= p.sensitivity
 
 
-def persons_of_several(**options):
-    p = made("output_perturbation", **options)
-    return max(bound(sample, 40_000, p.guarantee.delta) for _, sample, _ in p.attacks_on_persons())
+def persons_of_several(name, runs, **options):
+    p = made(name, **options)
+    return max(bound(sample, runs, p.guarantee.delta) for _, sample, _ in p.attacks_on_persons())
 
 
-def test_the_claim_of_output_perturbation_stands_for_persons():
-    assert 0.5 < persons_of_several() <= EPS
+@pytest.mark.parametrize(
+    ("name", "runs", "options", "least"),
+    [
+        ("noisy_gd", 4000, GD, 0.7),
+        ("output_perturbation", 40_000, {}, 0.5),
+        ("objective_perturbation", 2000, {}, 0.7),
+    ],
+)
+def test_the_claim_stands_for_persons(name, runs, options, least):
+    assert least < persons_of_several(name, runs, **options) <= EPS
 
 
-def test_a_sum_in_place_of_a_persons_mean_is_caught(monkeypatch):
+def a_sum_for_a_mean(patch):
     right = perturbation.minimise
-    monkeypatch.setattr(perturbation, "minimise", lambda *given, shares, **more: right(*given, **more))
-    assert persons_of_several() > EPS
+    patch.setattr(perturbation, "minimise", lambda *given, shares, **more: right(*given, **more))
 
 
-def test_a_person_of_many_equal_records_is_one_of_one():
-    p = made("output_perturbation")
+def records_by_themselves(patch):
+    right = noisy_gd._of_records
+    patch.setattr(noisy_gd, "_of_persons", lambda plan, Z, y, units: right(plan, Z, y))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "bug"),
+    [
+        ("noisy_gd", GD, records_by_themselves),
+        ("output_perturbation", {}, a_sum_for_a_mean),
+        ("objective_perturbation", {}, a_sum_for_a_mean),
+    ],
+)
+def test_a_bug_is_caught_by_persons(name, options, bug, monkeypatch):
+    bug(monkeypatch)
+    assert persons_of_several(name, 1000, **options) > EPS
+
+
+@pytest.mark.parametrize("name", ["output_perturbation", "objective_perturbation"])
+def test_a_person_of_many_equal_records_is_one_of_one(name):
+    p = made(name)
     Z, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
     noise = SeededNoise(np.random.SeedSequence(0)), SeededNoise(np.random.SeedSequence(0))
     units = np.repeat(np.arange(40), np.arange(40) % 5 + 1)
-    one, several = p.weights(Z, y, noise[0]), p.weights(Z[units], y[units], noise[1], units=units)
+    one, several = p.weights(Z, y, noise[0], 2), p.weights(Z[units], y[units], noise[1], 2, units)
     assert np.abs(one - several).max() < 1e-6 * np.abs(one).max()

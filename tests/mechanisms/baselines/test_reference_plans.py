@@ -83,6 +83,61 @@ def test_objective_perturbation_with_and_without_extra_regularisation():
     assert three.eps_noise == pytest.approx(1 - 0.0493852, abs=1e-7)
 
 
+def log_density(p, persons, w):
+    """ln of the density of weights that objective perturbation releases, but for a constant; see [1]."""
+    weight = p.n * (p.regularisation + p.extra)
+    b, matrix = weight * w, weight * np.eye(len(w))
+    for Z, sign in persons:
+        miss = 1 / (1 + np.exp(sign * (Z @ w)))
+        b = b - (sign * miss) @ Z / len(Z)
+        matrix += (Z.T * (miss * (1 - miss))) @ Z / len(Z)
+    return -p.eps_noise / 2 * np.linalg.norm(b) + np.linalg.slogdet(matrix)[1], -b
+
+
+@pytest.mark.parametrize("eps", [0.5, 2.0, 8.0])
+def test_densities_of_objective_perturbation_on_persons_differ_by_eps_at_most(eps):
+    """Worked out, with no noise in it: persons of several records, at weights far and near."""
+    rng, d = np.random.default_rng(0), 4
+    p = plan("objective_perturbation", {"regularisation": 0.01}, setting(eps, n=6, n_features=d - 1))
+
+    def person():
+        k, length = rng.integers(1, 9), rng.choice([0.3, 1.0])
+        Z = rng.normal(size=(k, d)) + rng.choice([0.0, 3.0]) * rng.normal(size=d)
+        return length * Z / np.linalg.norm(Z, axis=1)[:, None], rng.choice([-1.0, 1.0]) * np.ones(k)
+
+    found = []
+    for _ in range(400):
+        rest, w = [person() for _ in range(rng.integers(0, 6))], rng.normal(size=d) * 10 ** rng.uniform(-2, 1)
+        found.append(log_density(p, [*rest, person()], w)[0] - log_density(p, [*rest, person()], w)[0])
+    assert 0.4 * eps < np.abs(found).max() <= eps
+
+
+def test_a_persons_curvature_of_full_rank_is_paid_for():
+    """As many records as columns, all across each other: by the bound for single records it were too much."""
+    d, paid = 200, []
+    for eps in (0.5, 2.0, 8.0):
+        p = plan("objective_perturbation", {"regularisation": 1e-9}, setting(eps, n=50, n_features=d - 1))
+        persons, w = [(np.eye(d), np.ones(d))], np.zeros(d)
+        moved = (log_density(p, persons, w)[0] - log_density(p, [], w)[0]) + p.eps_noise / 2 / math.sqrt(
+            d
+        ) / 2
+        paid.append(moved / (eps - p.eps_noise))
+    assert max(paid) <= 1
+    assert paid[2] > 0.95
+    share = math.expm1(8.0 / 4)  # of the published bound at eps = 8, half of which is for curvature
+    assert d * math.log1p(share / d) > 8.0 / 2
+
+
+def test_weights_of_persons_are_those_of_the_density():
+    X, y = records(rows=12, d=3)
+    units = np.repeat(np.arange(5), [1, 4, 2, 3, 2])
+    p = plan("objective_perturbation", {}, setting(2.0, n=5, n_features=2))
+    w = p.weights(X, y, noise(), 1, units)[0, 0]
+    Z, sign = clip_rows(X), signs(y, 2)[0]
+    b = log_density(p, [(Z[units == j], sign[units == j]) for j in range(5)], w)[1]
+    assert b == pytest.approx(gamma_noise(noise(), 2 / p.eps_noise, 1, 3)[0], abs=1e-6)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_without_privacy_there_is_no_noise(name):
     p = plan(name, {}, setting(math.inf))
