@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +44,10 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
     InputError
         If pyarrow is not installed.
     DataError
-        If the file is missing or no Parquet file, has no records, or a column of lists or structures.
+        If the file is missing or no Parquet file, or has no records.
     """
     try:
+        import pyarrow as pa
         import pyarrow.parquet as pq
         from pyarrow import ArrowException, types
     except ImportError:
@@ -58,26 +58,26 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
     with open_bytes(path, digest) as stream:
         raw = stream.read()
     try:
-        held = pq.read_table(io.BytesIO(raw))
+        schema = pq.read_schema(pa.BufferReader(raw))
+        names = schema.names
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise DataError(f"{path}: the column {twice[0]!r} occurs twice")
+        texts = [field.name for field in schema if _is_text(field.type)]  # each text is then made but once
+        held = pq.ParquetFile(pa.BufferReader(raw), read_dictionary=texts).read()
     except ArrowException as error:
         raise DataError(f"{path}: not a Parquet file ({error})") from None
-    names = held.column_names
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise DataError(f"{path}: the column {twice[0]!r} occurs twice")
+    del raw
     if not held.num_rows:
         raise DataError(f"{path}: no records in it")
     columns: dict[str, Any] = {}
-    dates = set()
+    dates, unread = set(), {}
     for field in held.schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
         if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
-            raise DataError(
-                f"{path}: column {field.name!r} holds {field.type}; accepted: numbers, texts, dates,"
-                " true and false"
-            )
-        texts = types.is_string(kind) or types.is_large_string(kind)
-        if texts or (types.is_integer(kind) and field.name in text):
+            unread[field.name] = str(field.type)
+            continue
+        if _is_text(kind) or (types.is_integer(kind) and field.name in text):
             columns[field.name] = _categories(held.column(field.name))
             continue
         if types.is_floating(kind) and field.name not in text and field.type == kind:
@@ -95,8 +95,14 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
         else:
             dates.add(field.name)
             columns[field.name] = as_text(column.astype(str).where(column.notna(), ""))
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1))
-    return Table(frame, path, digest.hexdigest(), "row", frozenset(dates))
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1), copy=False)
+    return Table(frame, path, digest.hexdigest(), "row", frozenset(dates), unread)
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def _categories(column: Any) -> Any:
@@ -107,12 +113,13 @@ def _categories(column: Any) -> Any:
     coded = column if types.is_dictionary(column.type) else column.dictionary_encode()
     coded = coded.combine_chunks()
     coded = coded.chunk(0) if hasattr(coded, "chunk") else coded
-    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    texts = ["" if value is None else str(value) for value in coded.dictionary.to_pylist()]
-    found = np.array([*texts, ""], dtype=object)
-    used = np.unique(codes)  # a dictionary may list texts that no record has, or one twice
+    texts = ("" if value is None else str(value) for value in coded.dictionary.to_pylist())
+    found = np.array(["", *texts], dtype=object)
+    codes = coded.indices.cast("int32").fill_null(-1).to_numpy() + 1  # some writers count in bytes
+    # a dictionary may list texts that no record has, or one twice
+    used = np.flatnonzero(np.bincount(codes, minlength=len(found)))
     names, where = np.unique(found[used], return_inverse=True)
-    position = np.zeros(len(found), dtype=np.int64)
+    position = np.zeros(len(found), dtype=np.int32)
     position[used] = where
     return pd.Categorical.from_codes(position[codes], pd.Index(names, dtype=object))
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
-from pate_cli.report.interval import Interval
-from pate_cli.report.verdict import VerdictWord
+from pate_cli.report.interval import Interval, simultaneous
+from pate_cli.report.verdict import FEWEST, VerdictWord
 from pate_cli.types import FloatArray
 
-__all__ = ["AGREES", "fit_slope", "judged", "slope_weights"]
+__all__ = ["AGREES", "fit_slope", "judged", "rarely", "slope_weights"]
 
 AGREES = 0.01
 """A simulated error rate closer than this to the exact one agrees with it."""
@@ -41,6 +42,22 @@ def judged(
         )
     ]
     return [judge(row, margin, len(rows)) for row in rows]
+
+
+def rarely(failed: int, runs: int, share: float, rows: int = 1) -> VerdictWord:
+    """Judge the claim that runs fail with probability at most `share`, by the Clopper-Pearson interval.
+
+    Parameters
+    ----------
+    failed, runs : int
+    share : float
+    rows : int
+        Judged together, at least 1: either end is wrong with probability at most 2.5% / rows.
+    """
+    if runs < FEWEST:
+        return "no verdict"
+    ends = binomtest(failed, runs).proportion_ci(simultaneous(rows), method="exact")
+    return "reproduces" if ends.high <= share else "differs (above)" if ends.low > share else "undecided"
 
 
 def slope_weights(x: Any, means: Any, half_widths: Any) -> FloatArray:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from math import log, sqrt
 
+from pate_cli.privacy.svt import high_margin_sizes
 from pate_cli.studies import rates
 from pate_cli.theory.btt18 import BTT18
 from pate_cli.theory.problem import TheoryProblem
@@ -198,23 +199,7 @@ def _lzcw_10(p: TheoryProblem) -> list[Quantity]:
 
 
 def _high_margin(p: TheoryProblem) -> tuple[float, float, float]:
-    """T and K of Proposition 18: K as printed, and as its proof needs it for the distance of Algorithm 2.
-
-    The proof compares the margin ``n1 - n2``, at least ``2 K xi - sqrt(2 K ln(3m/gamma))``, to the
-    threshold; Algorithm 2 compares ``ceil((n1 - n2)/2) - 1``, which may be half of that less one. With
-    the noise that the proof allows, ``x = sqrt(K)`` solves ``xi x^2 - sqrt(ln(3m/gamma)/2) x = need``.
-    """
-    rare = log(3 / p.beta)
-    cutoff = p.nu * p.m + sqrt(2 * p.nu * p.m * rare) + 2 / 3 * rare
-    inverse = log(2 / p.delta)
-    scale = (sqrt(2 * cutoff * (p.eps + inverse)) + sqrt(2 * cutoff * inverse)) / p.eps
-    union = log(3 * p.m / p.beta)
-    printed = max(2 * union / p.xi**2, 3 * scale * (log(4 * p.m / p.delta) + union) / p.xi)
-    draws = p.m + cutoff
-    need = 1 + 3 * scale * (log(2 * draws / p.delta) + log(3 * draws / (2 * p.beta)))
-    spread = sqrt(union / 2)
-    root = (spread + sqrt(spread**2 + 4 * p.xi * need)) / (2 * p.xi)
-    return cutoff, printed, root**2
+    return high_margin_sizes(p.eps, p.delta, p.m, p.beta, nu=p.nu, xi=p.xi)
 
 
 def _lzcw_19(p: TheoryProblem) -> list[Quantity]:

@@ -50,13 +50,11 @@ number, the interval and the verdict. LZCW21's lemmas on learning in general (35
 
 STEPS = {  # numbered in the papers, with no configuration, evaluation or recipe that says their number
     "BTT18": "Theorem 2.4, Theorem 2.5, Theorem 3.1",
-    "BTT18 long": "Theorem 3.2, Theorem 3.5, Theorem 5.14, Lemma 2.6, Lemma 3.3, Lemma 3.4, Lemma 3.7, "
-    "Lemma 3.8, Lemma 4.2, Lemma 5.13, Corollary 5.10, Definition 5.5, Definition 5.9, Definition 5.11, "
-    "Definition 5.12",
+    "BTT18 long": "Theorem 3.2, Theorem 3.5, Lemma 2.6, Lemma 3.3, Lemma 3.4, Lemma 3.7, Lemma 3.8, "
+    "Lemma 4.2, Definition 5.9",
     "NB20": "Algorithm 1, Algorithm 5, Algorithm 6, Lemma 6",
-    "LZCW21": "Algorithm 7, Theorem 2, Proposition 18, Lemma 3, Lemma 4, Lemma 9, Lemma 14, Lemma 15, "
-    "Lemma 33, Remark 6, Remark 11, Remark 12, Remark 16, Remark 21, Remark 24, Remark 29, Table 2, "
-    "Definition 17",
+    "LZCW21": "Algorithm 7, Theorem 2, Lemma 3, Lemma 4, Lemma 9, Lemma 14, Lemma 15, Lemma 33, Remark 6, "
+    "Remark 11, Remark 12, Remark 16, Remark 21, Remark 24, Remark 29, Table 2",
     "LWY25": "Theorem 1.1, Theorem 1.2, Lemma 2.5, Lemma 2.6, Lemma 2.9, Lemma 3.3",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import itertools
 import math
 from pathlib import Path
 
@@ -12,17 +13,26 @@ import pandas as pd
 import pytest
 import yaml
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.special import expit
-from scipy.stats import binom, norm
+from scipy.stats import binom, binomtest, norm
 
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.gaussian import GaussianPlan
-from pate_cli.studies import active_rates, fresh_queries, queries_answered, thresholds
+from pate_cli.privacy import svt
+from pate_cli.studies import (
+    active_rates,
+    expected_scores,
+    fresh_queries,
+    high_margin,
+    queries_answered,
+    thresholds,
+)
 from pate_cli.studies.thresholds import Family
 from pate_cli.studies.tnc_design import Privacy
 
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
-NAMES = ("queries-answered", "fresh-queries", "active-rates")
+NAMES = ("queries-answered", "fresh-queries", "active-rates", "high-margin", "expected-scores")
 
 
 def quick(name, **over):
@@ -160,3 +170,83 @@ def test_sizes_of_theorem_22(tau):
     assert wanted <= ell < wanted + 1
     assert at.points == math.ceil(8.0 / goal)
     assert at.plan.rule == "liu2021"
+
+
+# -- teachers of one mind -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", high_margin.INSTANCES)
+def test_how_far_a_step_is_from_the_vote_in_the_limit(name):
+    """Where the vote turns is found by roots, and the shares between by the normal law."""
+    instance = high_margin.Instance(name, 100)
+    turns = {"one step": [0.0], "three steps": [-1.0, 0.0, 1.0]}[name]
+    near = [brentq(lambda x: float(instance.p(np.array([x]))[0]) - 0.5, t - 0.4, t + 0.4) for t in turns]
+    ends = [-np.inf, *near, np.inf]
+    for sign, t in ((1, -0.7), (1, 0.4), (-1, 0.1), (-1, 1.3)):
+        off = 0.0
+        for i, (low, high) in enumerate(itertools.pairwise(ends)):
+            ones = (min(low, t), min(high, t)) if sign < 0 else (max(low, t), max(high, t))
+            said = norm.cdf(ones[1]) - norm.cdf(ones[0])
+            off += norm.cdf(high) - norm.cdf(low) - said if i % 2 else said
+        assert instance.disagreement(sign, t) == pytest.approx(off, abs=2e-5)
+    steps = [instance.disagreement(sign, t) for sign in (1, -1) for t in np.linspace(-2, 2, 4001)]
+    assert instance.least == pytest.approx(min(steps), abs=1e-3)
+    assert instance.least <= min(steps)
+
+
+def test_votes_have_the_law_that_the_margin_is_of():
+    rng, runs, x = np.random.default_rng(0), 20_000, np.array([-1.05, 0.03, 0.9])
+    for name in high_margin.INSTANCES:
+        instance = high_margin.Instance(name, 100)
+        for ones, p in zip(instance.counts(runs, x, rng), instance.p(x), strict=True):
+            assert binomtest(int(ones), runs, float(p)).pvalue > 1e-8  # six of them
+
+
+def test_the_best_step_by_trying_all():
+    rng = np.random.default_rng(1)
+    for m in (1, 2, 7, 7, 7, 20):
+        x, labels = rng.standard_normal(m), rng.integers(2, size=m)
+        sign, t = high_margin.best_step(x, labels)
+        tried = [np.sum((s * x > s * c) != labels) for s in (1, -1) for c in [-9.0, *x, *(x - 1e-9), 9.0]]
+        assert np.sum((sign * x > sign * t) != labels) == min(tried)
+
+
+def test_too_few_teachers_fail():
+    """As many as Proposition 18 asks for hold in every run, a tenth of them in none."""
+    p = {"eps": 1.0, "delta": 1e-6, "beta": 0.05}
+    case = high_margin._Case.of(high_margin.Instance("one step", 100), 200, 0.25, p)
+    plan = high_margin.SvtPlan(svt.calibrate("liu2021", 1.0, 1e-6, 200, case.cutoff))
+    seeds = np.random.SeedSequence(2).spawn(10)
+    assert all(high_margin._once(case, plan, case.printed, seed).held for seed in seeds)
+    assert not any(high_margin._once(case, plan, case.printed // 10, seed).held for seed in seeds)
+
+
+# -- expected scores ------------------------------------------------------------------------
+
+
+def test_share_of_unsure_points_by_simulation():
+    points, rng = 1_000_000, np.random.default_rng(3)
+    p = norm.cdf(rng.standard_normal(points) / 0.25)
+    exact = expected_scores.unsure_share(0.25, 0.15)
+    found = int(np.sum(np.minimum(p, 1 - p) > 0.15))
+    assert binomtest(found, points, exact).pvalue > 1e-7
+
+
+@pytest.mark.parametrize(
+    ("scores", "failures"),
+    [
+        ([0.1, 0.5, 0.9], (0, 0, 0)),
+        ([0.1, 0.5, math.nan], (0, 1, 1)),  # unanswered
+        ([0.3, 0.5, 0.9], (0, 1, 1)),  # of weak quality, and from an inner bin, more than w off
+        ([0.1, 0.72, 0.9], (0, 0, 1)),
+    ],
+)
+def test_what_fails_which_statement(scores, failures):
+    """Queries with E h(x) = 0.05, 0.5 and 0.95, bins of 0.2; all teachers near."""
+    expected, steady = np.array([0.05, 0.5, 0.95]), np.zeros(3)
+    found = expected_scores._Run(expected, expected, steady, np.ones(3), np.array(scores))
+    assert expected_scores._failures([found], 0.2) == failures
+    far = expected_scores._Run(expected, expected, steady, np.full(3, 0.6), np.array(scores))
+    assert expected_scores._failures([far], 0.2) == (1, *failures[1:])
+    unsteady = expected_scores._Run(expected, expected, np.ones(3), np.full(3, 0.6), np.array(scores))
+    assert expected_scores._failures([unsteady], 0.2) == failures
