@@ -51,7 +51,7 @@ __all__ = [
 
 EXACT = (
     "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active, public_kernel,"
-    " score_boosting"
+    " boosting, score_boosting"
 )
 """What a release accepts."""
 

@@ -1,9 +1,10 @@
-"""Orthogonal directions over public points, and how much of the noise each of them gets."""
+"""Orthogonal directions over public points, what teachers say along them, how much of the noise each gets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,18 +12,25 @@ from pate_cli import learners, teachers
 from pate_cli.mechanisms.baselines.public_features import CONSTANT, UNIT, PublicFeatures
 from pate_cli.types import FloatArray, PrivateRecords, Setting
 
-__all__ = ["PublicDirections", "direction_weights", "enough_points"]
+__all__ = ["PublicDirections", "Response", "direction_weights", "enough_points", "response_of"]
 
 _POWER = 2  # of variances that are half whitened, which makes them those of the kernel itself
 _CUT = 1e-3  # of the largest singular value: directions below it are left out
 _FEW = 60  # public points below which columns are shuffled for more
 _SHUFFLED = 300
 _DENSE = 2**25  # most numbers of shuffled points
-_FUNCTIONS = 8  # drawn from the prior, to see what teachers make of them
-_TEACHERS = 4  # on each
+_FUNCTIONS = 16  # drawn from the prior, to see what teachers make of them
+_TEACHERS = 16  # on each
 _MOST_RECORDS = 2000  # of a teacher on them
+_FLATTER = 0.75  # power of the prior's variances that they are drawn with, so that small ones are seen
 _STEEPNESS = 2.0  # standard deviation of the log-odds of their labels
 _LEAST = 1e-6  # of the largest energy
+_LEAST_GAIN = 0.02  # of the largest
+_BINS = 9  # of directions whose gains are one number, beyond the first four
+_HOPE = 2.0  # signal against that of the first round on a function of the prior
+_UNDONE = 0.25  # power of what teachers lose along a direction that is put back
+_LEAST_WEIGHT = 1e-3  # of the largest
+_SWEEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +95,40 @@ def enough_points(points: Any, rng: np.random.Generator) -> Any:
     return sp.csr_matrix(more) if sp.issparse(points) else more
 
 
-def direction_weights(
-    directions: PublicDirections, points: Any, setting: Setting, rng: np.random.Generator
-) -> FloatArray:
-    """Weigh directions by what teachers say along them and by what is there to be said. PUBLIC.
+class Response(NamedTuple):
+    """What teachers say, along each direction, of functions of the prior. PUBLIC.
 
-    Weight ``(e_j v_j)^(-1/4)``: v_j is the prior variance along direction j, and e_j the mean share, along
-    it, of what teachers say that were trained on as many public points as a real one has records, with
-    labels drawn from the prior. Nothing private is looked at. For two classes.
+    Attributes
+    ----------
+    gain : ndarray of shape (r,), positive, not increasing
+        How much of a function's coefficient is in the mean of their vectors of norm 1.
+    energy : ndarray of shape (r,), positive
+        Mean square of such a vector along each.
+    """
+
+    gain: FloatArray
+    energy: FloatArray
+
+    @property
+    def lost(self) -> FloatArray:
+        """What a mean along each direction is to be divided by, 1 for the first: the gain to the power 1/4.
+
+        All of the loss put back would put back chance along directions that public points hardly know.
+        """
+        found: FloatArray = (
+            (self.gain / self.gain.max(initial=0.0)) ** _UNDONE if self.gain.size else self.gain
+        )
+        return found
+
+
+def response_of(
+    directions: PublicDirections, points: Any, setting: Setting, rng: np.random.Generator
+) -> Response:
+    """See what teachers make of functions of the prior. PUBLIC: nothing private is looked at.
+
+    For two classes. Teachers are trained on as many public points as a real one has records, with labels
+    drawn from functions of the prior, and their vectors compared with the functions. Gains are one number
+    for directions of like variances, and do not increase along them: single ones would be mostly chance.
 
     Parameters
     ----------
@@ -106,18 +140,20 @@ def direction_weights(
 
     Returns
     -------
-    ndarray of shape (r,), positive
+    Response
     """
     s = setting
     size = min(s.n_private // s.n_teachers, _MOST_RECORDS)
     m, r = directions.values.shape
     learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
-    energy = np.zeros(r)
+    deviations = directions.variances ** (_FLATTER / 2)
+    told, asked, energy = np.zeros(r), np.zeros(r), np.zeros(r)
     for _ in range(_FUNCTIONS):
-        drawn = directions.values @ (np.sqrt(directions.variances)[:, None] * rng.normal(size=(r, 1)))
-        drawn *= _STEEPNESS / max(float(drawn.std()), 1e-12)
+        wanted = deviations * rng.normal(size=r)
+        drawn = directions.values @ wanted
+        steepness = _STEEPNESS / max(float(drawn.std()), 1e-12)
         rows = rng.integers(0, m, size * _TEACHERS)
-        labels = (drawn[rows, 0] + rng.logistic(size=len(rows)) > 0).astype(np.int64)
+        labels = (steepness * drawn[rows] + rng.logistic(size=len(rows)) > 0).astype(np.int64)
         ensemble = teachers.train(
             PrivateRecords(points[rows], labels),
             n_teachers=_TEACHERS,
@@ -127,11 +163,67 @@ def direction_weights(
             strict=False,
         )
         for _, vectors in teachers.score_vectors(ensemble, points, directions.values):
-            squares = vectors**2
-            totals = squares.sum(axis=1, keepdims=True)
-            energy += (squares / np.where(totals > 0, totals, 1.0)).sum(axis=0)
+            norms = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
+            units = vectors / np.where(norms > 0, norms, 1.0)
+            told += units.mean(axis=0) * wanted * steepness
+            asked += (wanted * steepness) ** 2
+            energy += (units**2).mean(axis=0)
     if not (np.isfinite(energy).all() and energy.max(initial=0.0) > 0):  # a learner that learns nothing here
-        energy = directions.variances
-    energy = np.maximum(energy / max(energy.max(initial=0.0), 1e-300), _LEAST)
-    weights: FloatArray = (energy * directions.variances) ** -0.25
+        energy = directions.variances / max(directions.variances.sum(), 1e-300)
+    energy = np.maximum(energy / _FUNCTIONS, _LEAST * energy.max(initial=0.0))
+    return Response(_gains(told, asked), energy)
+
+
+def _gains(told: FloatArray, asked: FloatArray) -> FloatArray:
+    """Ratios by bins of directions, made not to increase; all alike where teachers learned nothing."""
+    from sklearn.isotonic import isotonic_regression
+
+    r = len(told)
+    if not r:
+        return told
+    edges = np.unique(np.minimum(np.r_[:4, np.geomspace(4, max(r, 5), _BINS).astype(int), r], r))
+    ratios = np.empty(r)
+    for first, end in pairwise(edges):
+        ratios[first:end] = told[first:end].sum() / max(asked[first:end].sum(), 1e-300)
+    gains = isotonic_regression(ratios, sample_weight=asked + 1e-300, increasing=False)
+    if not (np.isfinite(gains).all() and gains[0] > 0):
+        return np.ones(r)
+    found: FloatArray = np.maximum(gains, _LEAST_GAIN * gains[0])
+    return found
+
+
+def direction_weights(response: Response, variances: FloatArray, noise: float) -> FloatArray:
+    r"""Weigh directions so that what is believed of the noisy mean is least in error. PUBLIC.
+
+    Of vectors that are weighted and scaled to norm 1, the mean along direction j has noise of variance
+    ``n_j = noise^2 sum_i w_i^2 e_i / w_j^2`` in units of the vectors unweighted, e the energies. Where
+    the signal has variance S_j, in proportion to the prior's, ``S_j n_j / (S_j + n_j)`` is the error that
+    is left; divided by the square of what is put back (`Response.lost`), the sum of these is least where
+    ``w_j^4`` is in proportion to ``(S_j / (S_j + n_j) / lost_j)^2 / e_j``. So directions that drown in any
+    case get next to nothing, and the norm of a teacher's vector is left to the others.
+
+    Parameters
+    ----------
+    response : Response
+    variances : ndarray of shape (r,)
+        Of the prior.
+    noise : float
+        Standard deviation of the noise on each coordinate of the mean.
+
+    Returns
+    -------
+    ndarray of shape (r,), in (0, 1]
+    """
+    gain, energy = response
+    if not gain.size:
+        return energy
+    total = _HOPE * _STEEPNESS**2 * float(gain**2 @ variances) / float(variances.sum())
+    signal = total * variances * len(variances) / float(variances.sum())
+    noise = max(noise, 1e-5)
+    weights: FloatArray = energy**-0.25
+    for _ in range(_SWEEPS):
+        left = noise**2 * float(weights**2 @ energy) / weights**2
+        wanted = (signal / (signal + left) / response.lost) ** 2 / energy
+        weights = np.sqrt(weights) * np.maximum(wanted, 1e-300) ** 0.125
+        weights = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
     return weights

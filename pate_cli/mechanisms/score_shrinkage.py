@@ -11,7 +11,13 @@ __all__ = ["shrunk", "shrunk_constant"]
 _AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 
 
-def shrunk(means: FloatArray, noise: float, weights: FloatArray, variances: FloatArray) -> FloatArray:
+def shrunk(
+    means: FloatArray,
+    noise: float,
+    weights: FloatArray,
+    variances: FloatArray,
+    chance: FloatArray | float = 0.0,
+) -> FloatArray:
     """Turn noisy means of unit vectors into coefficients: the posterior mean of a Gaussian process.
 
     A coefficient of the function is a mean divided by its direction's weight, with noise of a variance
@@ -24,6 +30,8 @@ def shrunk(means: FloatArray, noise: float, weights: FloatArray, variances: Floa
     noise : float
         Standard deviation of the noise on each of them.
     weights, variances : ndarray of shape (r,)
+    chance : ndarray of shape (r,), optional
+        Variance of a mean divided by its weight that exact ones have: teachers are not all alike.
 
     Returns
     -------
@@ -33,7 +41,7 @@ def shrunk(means: FloatArray, noise: float, weights: FloatArray, variances: Floa
     if q > 1:
         means = means - means.mean(axis=1, keepdims=True)
     seen = means / weights[:, None]
-    known = ((noise / weights) ** 2 * (1.0 if q == 1 else 1 - 1 / q))[:, None]
+    known = ((noise / weights) ** 2 * (1.0 if q == 1 else 1 - 1 / q) + chance)[:, None]
     prior = variances[:, None]
     total = _AMPLITUDES[:, None, None] * prior + known
     evidence = -0.5 * (seen**2 / total + np.log(total)).sum(axis=(1, 2))

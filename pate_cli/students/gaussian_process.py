@@ -8,9 +8,10 @@ import numpy as np
 
 from pate_cli.types import FloatArray
 
-__all__ = ["KERNELS", "Landmarks", "Regression", "Span", "learn_shares", "regress"]
+__all__ = ["KERNELS", "MOST_LANDMARKS", "Landmarks", "Regression", "Span", "learn_shares", "regress"]
 
-_MOST_LANDMARKS = 1500
+MOST_LANDMARKS = 1500
+"""Points that span functions, at most."""
 
 KERNELS = ("linear", "rbf 2", "rbf 1", "rbf 0.5")
 """Kernels, the simplest first; rbf with its length scale in units of the median distance."""
@@ -38,8 +39,8 @@ class Landmarks:
         from sklearn.metrics.pairwise import euclidean_distances
 
         m = X.shape[0]
-        few = m <= _MOST_LANDMARKS
-        self.points = X if few else X[np.random.default_rng(seed).permutation(m)[:_MOST_LANDMARKS]]
+        few = m <= MOST_LANDMARKS
+        self.points = X if few else X[np.random.default_rng(seed).permutation(m)[:MOST_LANDMARKS]]
         squares = euclidean_distances(self.points[:500], squared=True)
         apart = squares[squares > 1e-12]
         self.distance = float(np.sqrt(np.median(apart))) if apart.size else 1.0

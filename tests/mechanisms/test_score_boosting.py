@@ -211,8 +211,8 @@ def test_noise_for_several_classes_is_for_shares():
 
 
 def test_seeded_bug_norm_forgotten(monkeypatch):
-    """Vectors as they are: a teacher's largest number is 1, its norm is more with more directions."""
-    p = plan(setting(1.0, 2, 1, 4, "logistic", C=1e6))
+    """Vectors whose largest number is 1: the norm is more with more directions, which little noise leaves."""
+    p = plan(setting(1e4, 2, 1, 4, "logistic", C=1e6))
     X = np.eye(4) - 0.5
     y = np.array([0, 1, 0, 1])
     private, neighbour = PrivateRecords(X, y), PrivateRecords(-X, y)
@@ -221,7 +221,8 @@ def test_seeded_bug_norm_forgotten(monkeypatch):
         assert spent_by(p, private, neighbour, public, patch) <= p.mu * (1 + 1e-9)
 
     def plain(ensemble, points, found):
-        return sum(vectors.sum(axis=0) for _, vectors in teachers.score_vectors(ensemble, points, found))
+        vectors = np.vstack([some for _, some in teachers.score_vectors(ensemble, points, found)])
+        return (vectors / np.abs(vectors).max(axis=1, keepdims=True)).sum(axis=0)
 
     monkeypatch.setattr(teachers, "sum_of_unit_vectors", plain)
     assert spent_by(p, private, neighbour, public, monkeypatch) > 1.5 * p.mu
@@ -250,12 +251,16 @@ def _without_noise(right):
     return lambda self, start, public, private, y, noise: right(self, start, public, private, y, Silent())
 
 
-@pytest.mark.parametrize(("n_classes", "rounds"), [(2, 8), (3, 4)])
-def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds):
-    assert plan(setting(n_classes=n_classes)).rounds == rounds
-    assert score_boosting.auto_count(6499, 163, 112, n_classes, 1.0, 1e-4) == 541
-    assert score_boosting.auto_count(16_000, 400, 16, 26, 1.0, 1e-4) == 615
-    assert score_boosting.auto_count(5, 2, 3, n_classes, 1.0, 1e-4) == 1
+@pytest.mark.parametrize(("n_classes", "rounds", "share"), [(2, [8, 8, 8], 0.15), (3, [1, 2, 4], 0.05)])
+def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds, share):
+    made = [plan(setting(eps, n_classes)) for eps in (0.1, 2.0, math.inf)]
+    assert [p.rounds for p in made] == rounds
+    assert {p.calibration for p in made} == {share}
+    count = score_boosting.auto_count
+    assert count(1437, 36, 64, n_classes, 1.0, 1e-4) == 119  # 12 records each
+    assert count(1437, 36, 64, 26, 1.0, 1e-4) == 55  # one a class
+    assert [count(6499, 163, 112, n_classes, eps, 1e-4) for eps in (1.0, 4.0, math.inf)] == [411, 225, 94]
+    assert count(5, 2, 3, n_classes, 1.0, 1e-4) == 1
 
 
 def test_shares_of_the_budget_add_up():
@@ -400,7 +405,7 @@ def test_points_that_are_all_alike_leave_the_intercept():
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("rounds", 0), ("rounds", True), ("calibration", 0), ("calibration", 1.0), ("calibration", "auto")],
+    [("rounds", 0), ("rounds", True), ("calibration", 0), ("calibration", 1.0), ("calibration", "some")],
 )
 def test_options_are_refused_by_name(option, value):
     with pytest.raises(ConfigError, match=rf"^mechanism\.{option}: got "):
