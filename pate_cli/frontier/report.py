@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,8 @@ from pate_cli.frontier.methods import EXACT
 from pate_cli.frontier.statements import statements
 from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
 from pate_cli.report.findings import Findings
-from pate_cli.report.interval import T_NOTE
+from pate_cli.report.interval import T_NOTE, Interval
+from pate_cli.report.runs_table import METRICS
 from pate_cli.report.table import Column, Table, number
 from pate_cli.reproduce.assemble import sources
 from pate_cli.reproduce.rows import DoneRow, apart, done_rows
@@ -74,7 +76,7 @@ def report(
         recipe=recipe,
         command=list(command),
         table=_table(rows, held, delta),
-        more={"rows": _runs(rows), **_against_best(rows, held)},
+        more={"rows": _runs(rows), "metrics": _metrics(rows, held), **_against_best(rows, held)},
         figures={"figure": functools.partial(draw, f"{title}, {repeats} splits", rows, held)},
         absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
         notes=[
@@ -130,7 +132,7 @@ def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | No
             blank
             | {"kind": "yardstick", "method": one.name, "guarantee": NOT_PRIVATE, "eps": float("inf")}
             | {"n": len(one.units), "status": "ok" if one.units else "failed"}
-            | {"accuracy": found and found.mean, "accuracy_ci95": found and found.half_width}
+            | _measured({name: one.over(name) for name in ("accuracy", *METRICS)})
         )
     return Table(columns, cells, records, f"{_NOTE} delta = {number(delta, '.3g')}.")
 
@@ -163,10 +165,34 @@ def _record(row: DoneRow) -> dict[str, Any]:
         "n_teachers": row.n_teachers,
         "cutoff": row.cutoff,
     }
-    for name in ("accuracy", "answered", "asked", "eps_ex_post", "label_accuracy", "ceiling"):
-        found = row.over(name)
-        record |= {name: found and found.mean, f"{name}_ci95": found and found.half_width}
-    return record | {"reason": row.message or None}
+    names = ("accuracy", "answered", "asked", "eps_ex_post", "label_accuracy", "ceiling", *METRICS)
+    return record | _measured({name: row.over(name) for name in names}) | {"reason": row.message or None}
+
+
+def _measured(found: dict[str, Interval | None]) -> dict[str, float | None]:
+    record: dict[str, float | None] = {}
+    for name, one in found.items():
+        mean, half = (None, None) if one is None else (one.mean, one.half_width)
+        record |= {name: mean, f"{name}_ci95": half}
+    return record
+
+
+def _metrics(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> Table:
+    """The other figures of each row and yardstick: they are in each finished repeat, and cost no run."""
+    columns = [Column("method", numeric=False), Column("eps"), Column("accuracy")]
+    columns += [Column(name.replace("_", " ")) for name in METRICS]
+    several: list[tuple[str, float, DoneRow | Yardstick]] = [
+        *((row.planned.method, row.eps, row) for row in rows),
+        *((one.name, math.inf, one) for one in held),
+    ]
+    cells, records = [], []
+    for name, eps, one in several:
+        found = {metric: one.over(metric) for metric in ("accuracy", *METRICS)}
+        cells.append([name, f"{eps:g}", *(number(each) for each in found.values())])
+        records.append({"method": name, "eps": eps} | _measured(found))
+    meanings = "; ".join(f"{name.replace('_', ' ')}: {meaning}" for name, meaning in METRICS.items())
+    note = f"On held-out records, {NOT_PRIVATE}. {meanings[0].upper()}{meanings[1:]}. {T_NOTE}."
+    return Table(columns, cells, records, note)
 
 
 def _runs(rows: Sequence[DoneRow]) -> Table:

@@ -34,7 +34,7 @@ def test_tables_figure_and_report(outside, capsys):
     assert cli.main(argv) == 0
     out, err = capsys.readouterr()
     there = outside / "outputs" / "frontier" / "synthetic"
-    for stem in ("table", "rows", "paired"):
+    for stem in ("table", "rows", "metrics", "paired"):
         assert all((there / f"{stem}.{suffix}").is_file() for suffix in ("csv", "md", "tex"))
     assert (there / "figure.png").read_bytes().startswith(b"\x89PNG")
 
@@ -49,6 +49,12 @@ def test_tables_figure_and_report(outside, capsys):
     assert len(held) == 5
     assert {row["guarantee"] for row in held.values()} == {"not differentially private"}
     assert float(held["all private records"]["accuracy"]) > 0.9 > float(held["majority class"]["accuracy"])
+
+    figures = {(row["method"], float(row["eps"])): row for row in records(there / "metrics.csv")}
+    majority = figures["majority class", float("inf")]
+    assert {float(majority[name]) for name in ("balanced_accuracy", "roc_auc")} == {0.5}
+    assert figures["trees", 4.0]["log_loss"] == methods["trees", "4.0"]["log_loss"] != ""
+    assert 0.9 < float(figures["noisy_gd", 4.0]["roc_auc"]) < 1
 
     page = (there / "report.html").read_text()
     for shown in (out, page):
