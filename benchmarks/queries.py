@@ -45,7 +45,34 @@ def measure(rounds: int, *, quick: bool) -> list[Row]:
     name = f"noise-aware student, {m:,} public points"
     rows.append(Row("queries", f"{name}, whole run", took, "s", most=SECONDS, details=details))
     rows.append(Row("queries", f"{name}, peak memory", peak, "MB", most=MEGABYTES))
+    rows.append(_landmarks(400 if quick else 2_500))
     return rows
+
+
+def _landmarks(m: int) -> Row:
+    """Accuracy that a noise-aware student loses by landmarks, where it can be fitted without them."""
+    import numpy as np
+
+    from pate_cli.students import gaussian_process
+    from pate_cli.students.noise_aware import NoisyCountsClassifier
+
+    rng = np.random.default_rng(0)
+    most = gaussian_process._MOST_LANDMARKS
+    X = rng.normal(size=(m + 10_000, 5))
+    margin = X[:, 0] + np.sin(3 * X[:, 1]) + X[:, 2] * X[:, 3]
+    ones = 600 / (1 + np.exp(-2 * margin[:m])) + 60 * rng.normal(size=m)
+    counts = np.column_stack([600 - ones, ones])
+    found = {}
+    for few in (m * 3 // 5, m):
+        gaussian_process._MOST_LANDMARKS = few
+        try:
+            student = NoisyCountsClassifier(60.0, 600, random_state=0).fit(X[:m], counts)
+        finally:
+            gaussian_process._MOST_LANDMARKS = most
+        found[few] = float(np.mean(student.predict(X[m:]) == (margin[m:] > 0)))
+    details = {f"accuracy_{few}_landmarks": round(value, 4) for few, value in found.items()}
+    name = f"accuracy lost by {m * 3 // 5:,} landmarks of {m:,} points"
+    return Row("queries", name, found[m] - found[m * 3 // 5], "share", details=details)
 
 
 def _active(name: str, rounds: int) -> Row:

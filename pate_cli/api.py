@@ -159,8 +159,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X_public : array-like or sparse matrix of shape (m, d), optional
             Public points, without labels; needed unless `public_share` is given.
         groups : array-like of shape (n,), optional
-            Whose each record is; all records of one are protected together. Needs a mechanism on votes;
-            `best` is one then.
+            Whose each record is; all records of one are protected together. Needs `best` or a mechanism
+            on votes.
 
         Returns
         -------

@@ -188,8 +188,8 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         student=(s.estimator, s.params),
         unanswered=s.unanswered,
     )
-    if dataset.unit is not None and config.mechanism.name in mechanisms.SINGLE:
-        raise _single(dataset, config.mechanism.name)  # before it says what else it lacks
+    if dataset.unit is not None and config.mechanism.name in mechanisms.SINGLE:  # whatever else it lacks
+        raise mechanisms.single_records(dataset.unit, config.mechanism.name)
     plan: mechanisms.Plan = mechanisms.find(config.mechanism.name).plan(config.mechanism.options, setting)
     if config.release:
         plan = plan.for_release(setting) if exact else plan
@@ -204,14 +204,8 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         accepted = f"at least {len(shards)} with so many files (a file of records has a teacher of its own)"
         raise ConfigError("teacher.count", plan.n_teachers, accepted)
     if dataset.unit is not None and not plan.protects_units:  # one of another package
-        raise _single(dataset, plan.name)
+        raise mechanisms.single_records(dataset.unit, plan.name)
     return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan)
-
-
-def _single(dataset: Dataset, mechanism: str) -> ConfigError:
-    """Say that a mechanism protects no persons, and what does."""
-    accepted = f"null with mechanism={mechanism}, whose proof is for single records"
-    return ConfigError("dataset.unit", dataset.unit, f"{accepted}; with a unit: {mechanisms.UNITS}")
 
 
 def _count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 from dataclasses import fields
 from functools import cache
@@ -18,6 +19,15 @@ PACKAGE = REPO / "pate_cli"
 
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)]*)?\)")
 _KEY = re.compile(r"^(\s*)([\w-]+):(?:\s+(.*?))?(?:\s+# (.*))?$")
+# pages of the repository that stand elsewhere, and what they are on the site
+_ELSEWHERE = {"outputs/README.md": "files.md", "data/README.md": "datasets.md"}
+_ABOUT = {
+    "teacher": "`teacher.estimator` is one of the names below, or the import path of a classifier;"
+    " `teacher.params` are its parameters. `teacher.size`: records a teacher (persons, with `dataset.unit`),"
+    " at least 1; `teacher.count`: how many teachers instead, or `auto`, from public numbers.",
+    "student": "`student.estimator` and `student.params` as of a teacher. `student.unanswered`: what becomes"
+    " of points without an answer, `drop`, or `random` labels.",
+}
 _ROOMS_LAST = ("commands", "studies")  # read by who works on them
 
 
@@ -52,6 +62,8 @@ def unlinked(text: str, page: str) -> str:
         if "://" in target:
             return link[0]
         found = (REPO / "docs" / page).parent.joinpath(target).resolve()
+        if found.is_relative_to(REPO) and (there := _ELSEWHERE.get(found.relative_to(REPO).as_posix())):
+            return f"[{link[1]}]({os.path.relpath(there, Path(page).parent)})"
         name = found.relative_to(REPO / "docs").as_posix() if found.is_relative_to(REPO / "docs") else ""
         inside = bool(name) and not name.startswith(("example/", "site/"))
         if name in made or (inside and found.is_file()):
@@ -66,7 +78,8 @@ def pages() -> dict[str, str]:
     """Give the pages that are made: path below docs/, and Markdown."""
     front = (REPO / "README.md").read_text(encoding="utf-8")
     return {
-        "index.md": front.replace("](docs/", "]("),
+        "index.md": front.replace("](docs/", "](").replace("](data/", "](../data/"),
+        **{page: (REPO / name).read_text(encoding="utf-8") for name, page in _ELSEWHERE.items()},
         "notebook.md": notebook(REPO / "docs/notebook.ipynb"),
         "reference/keys.md": keys(),
         **classes(),
@@ -93,7 +106,7 @@ def keys() -> str:
     ]
     out += ["## Of every run", "", *_table(REPO / "conf/config.yaml", "", {}), ""]
     for group in ("dataset", "mechanism", "teacher", "student", "compute"):
-        out += [f"## `{group}`", ""]
+        out += [f"## `{group}`", "", *([_ABOUT[group], ""] if group in _ABOUT else [])]
         for file in sorted((REPO / "conf" / group).glob("*.yaml")):
             out += [f"### `{group}={file.stem}`", "", _said(file), ""]
             out += [*_table(file, f"{group}.", _accepted(group, file)), ""]

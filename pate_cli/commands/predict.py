@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,7 +81,9 @@ def main(argv: list[str]) -> int:
     # Where no label is one the model knows, they are placeholders: there is nothing to compare.
     if records.labels is not None and not known.isdisjoint(records.labels):
         right = sum(_plain(ours) == theirs for ours, theirs in zip(labels, records.labels, strict=True))
-        text = f"accuracy {right / len(labels):.4f} ({right} of {len(labels)} records)"
+        most = max(Counter(records.labels).values())
+        text = f"accuracy {right / len(labels):.4f} ({right} of {len(labels)} records); the commonest class"
+        text += f" alone has {most / len(labels):.4f}"
         err().print(text, soft_wrap=True, markup=False)
     return 0
 

@@ -23,7 +23,9 @@ _MOST_JOBS = 10_000
 def unreadable(text: str, error: Exception) -> InputError:
     """What is wrong with an override that Hydra's grammar does not have."""
     key, _, value = text.partition("=")
-    if any(part.strip() == "" for part in value.split(",")) and "," in value:
+    if value == ",":  # a separator or a decimal comma: the grammar takes it for one between two values
+        why, hint = "nothing next to a comma", in_quotes(text)
+    elif any(part.strip() == "" for part in value.split(",")) and "," in value:
         why, hint = "nothing next to a comma", f"{key}={','.join(part for part in value.split(',') if part)}"
     else:
         why = first_line(error)

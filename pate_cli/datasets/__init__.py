@@ -30,6 +30,9 @@ GROUP = "pate.datasets"
 FILES = ("path", "private", "public", "test", "schema")
 """Options that name a file of the user's."""
 
+_FEW = 10
+"""Records of a class below which a run is warned, where no teachers are counted."""
+
 _MANY = 50
 """Classes above which a run is warned."""
 
@@ -142,12 +145,14 @@ def warnings_of(dataset: Dataset, n_teachers: int) -> tuple[str, ...]:
             " classes that are put together ask for less"
         )
     rare = int(counts.argmin())
+    held = f"class {dataset.classes[rare]!r} has {counts[rare]:,} of {dataset.n_records:,} records"
     if n_teachers and 2 * counts[rare] < n_teachers:
         said.append(
-            f"class {dataset.classes[rare]!r} has {counts[rare]:,} of {dataset.n_records:,} records, so most"
-            f" of the {n_teachers:,} teachers never see it: its points will get other labels (teacher.count=,"
-            " teacher.size= set how many there are)"
+            f"{held}, so most of the {n_teachers:,} teachers never see it: its points will get other labels"
+            " (teacher.count=, teacher.size= set how many there are)"
         )
+    elif counts[rare] < _FEW:
+        said.append(f"{held}: too few to be told from noise, so its points will get other labels")
     return tuple(said)
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pate_cli.datasets.reading import Table
 
-__all__ = ["infer", "labels_of", "looks_like_unit", "names_persons", "remarks_on"]
+__all__ = ["doubtful", "infer", "labels_of", "looks_like_unit", "names_persons", "nothing_to_learn"]
+__all__ += ["remarks_on"]
 
 _FEWEST = 20
 """Records from which on it is told whether values are all different."""
@@ -36,6 +37,14 @@ _PERSON = re.compile(
 _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([ T].*)?|\d{4}/\d\d?/\d\d?.*"
 )
+
+_MANY_NUMBERS = 20
+"""Different values from which on cells that look like numbers are hardly categories."""
+
+_LIKE_NUMBER = re.compile(
+    r"[<>=~(\u2264\u2265+\-\s]*[$\u20ac\u00a3]?[+\-\s]*\d[\d.,'\s]*[A-Za-z\u00b5\u00b0/%$\u20ac\u00a3)]{0,6}\s*"
+)
+"""A number, perhaps with a sign before it, separators in it and a unit behind it."""
 
 
 def labels_of(table: Table, target: str) -> list[str]:
@@ -61,6 +70,36 @@ def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> list[str
     return told
 
 
+def nothing_to_learn(table: Table, schema: Schema, words: Collection[str]) -> dict[str, str]:
+    """Which columns of texts a public file would not have had used, and why; for the table's owner."""
+    texts = schema.of_kind("category")
+    found = {name: _inferred(name, table.frame[name], words, name in table.dates) for name in texts}
+    return {name: str(column.why) for name, column in found.items() if column.kind == "ignored"}
+
+
+def doubtful(table: Table, name: str, words: Collection[str]) -> tuple[int, bool] | None:
+    """Find out whether a column of texts may be one of numbers: half of its cells look so, many different.
+
+    Returns
+    -------
+    tuple of (int, bool) or None
+        The row of the first cell that is no number, and whether half of them are numbers as they stand.
+    """
+    cells = table.frame[name]
+    _, found = numbers(cells, words)
+    if found.first is None:
+        return None
+    texts = [str(text).strip() for text in cells.cat.categories]
+    counts = np.bincount(cells.cat.codes, minlength=len(texts))
+    there = np.array([said(text, words, numeric=True) for text in texts], dtype=bool)
+    like = there & np.array(
+        [bool(_LIKE_NUMBER.fullmatch(text) and not _DATE.fullmatch(text)) for text in texts]
+    )
+    if like.sum() <= _MANY_NUMBERS or 2 * counts[like].sum() < counts[there].sum():
+        return None
+    return found.first, 2 * found.n_numbers >= found.n_numbers + found.n_others
+
+
 def infer(table: Table, *, target: str | None, words: Collection[str], source: str) -> Schema:
     """Propose a schema for a table, from all of its records: only for public ones.
 
@@ -75,6 +114,7 @@ def infer(table: Table, *, target: str | None, words: Collection[str], source: s
     """
     names = [str(name) for name in table.frame.columns if name != target]
     columns = {name: _inferred(name, table.frame[name], words, name in table.dates) for name in names}
+    columns |= {name: Column("ignored", why=f"holds {what}") for name, what in table.unread.items()}
     return Schema(columns, source, target)
 
 

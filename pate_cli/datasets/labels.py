@@ -64,7 +64,7 @@ def encode_parts(
     """Class codes of the private, the public and the test file, by one list of classes.
 
     The list is the one declared; without it that of the public file, where it has labels; else it is read
-    from the private file.
+    from the private file. One label on all public points is a placeholder: they are taken as unlabelled.
 
     Parameters
     ----------
@@ -88,7 +88,9 @@ def encode_parts(
     DataError
         Naming the first label that is not in the list; or as `encode_labels`.
     """
-    private, public, _ = values
+    private, public, test = values
+    if public is not None and (public == public[0]).all():
+        public = None
     if declared is not None:
         classes: tuple[str, ...] = tuple(map(_plain, declared))
         if len(set(classes)) < len(classes):
@@ -97,7 +99,7 @@ def encode_parts(
         classes = encode_labels(public, str(names[1]))[1]
     else:
         classes = encode_labels(private, str(names[0]))[1]  # type: ignore[arg-type]
-    codes = [_codes(held, classes, partial(place, part)) for part, held in enumerate(values)]
+    codes = [_codes(held, classes, partial(place, part)) for part, held in enumerate((private, public, test))]
     return codes, classes, declared is None and public is None
 
 

@@ -111,6 +111,7 @@ def _unzipped(path: Path, digest: Any) -> IO[bytes]:
         digest.update(data)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [member for member in archive.namelist() if not member.endswith("/")]
+        members = [member for member in members if not member.startswith("__MACOSX/")]  # macOS adds these
         if len(members) != 1:
             raise DataError(f"{path}: holds {len(members)} files; accepted: an archive of one")
         return io.BytesIO(archive.read(members[0]))

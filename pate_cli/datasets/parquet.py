@@ -44,7 +44,7 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
     InputError
         If pyarrow is not installed.
     DataError
-        If the file is missing or no Parquet file, has no records, or a column of lists or structures.
+        If the file is missing or no Parquet file, or has no records.
     """
     try:
         import pyarrow as pa
@@ -71,14 +71,12 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
     if not held.num_rows:
         raise DataError(f"{path}: no records in it")
     columns: dict[str, Any] = {}
-    dates = set()
+    dates, unread = set(), {}
     for field in held.schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
         if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
-            raise DataError(
-                f"{path}: column {field.name!r} holds {field.type}; accepted: numbers, texts, dates,"
-                " true and false"
-            )
+            unread[field.name] = str(field.type)
+            continue
         if _is_text(kind) or (types.is_integer(kind) and field.name in text):
             columns[field.name] = _categories(held.column(field.name))
             continue
@@ -98,7 +96,7 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
             dates.add(field.name)
             columns[field.name] = as_text(column.astype(str).where(column.notna(), ""))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1), copy=False)
-    return Table(frame, path, digest.hexdigest(), "row", frozenset(dates))
+    return Table(frame, path, digest.hexdigest(), "row", frozenset(dates), unread)
 
 
 def _is_text(kind: Any) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,11 @@ __all__ = ["CsvFormat", "Table", "as_text", "check_target", "read_csv"]
 
 _SEPARATORS = ",;\t|"
 _SIGNS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+_NO_TEXT = {
+    b"PK\x03\x04": "a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip)",
+    b"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
+    b"\x1f\x8b": "compressed (then its name ends in .gz)",
+}
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,8 @@ class Table:
         What the index counts: "line" or "row".
     dates : frozenset of str
         Columns that the format itself says hold dates.
+    unread : mapping of str to str
+        Columns that hold nothing that can be a cell, as lists, and are not in the frame; and what they hold.
     """
 
     frame: pd.DataFrame
@@ -77,6 +84,7 @@ class Table:
     checksum: str
     word: str = "line"
     dates: frozenset[str] = frozenset()
+    unread: Mapping[str, str] = field(default_factory=dict)
 
     def place(self, row: int) -> str:
         """Name the place of a record, for messages."""
@@ -168,6 +176,7 @@ def _is_mixed(column: pd.Series) -> bool:
 
 def _as_utf8(raw: bytes, form: CsvFormat, path: Path) -> bytes:
     """Text in UTF-8, without a byte order mark."""
+    _check_text(raw, form, path)
     known = next((name for sign, name in _SIGNS.items() if raw.startswith(sign)), None)
     encoding = form.encoding or known or "utf-8"
     if encoding == "utf-8" and raw.isascii():
@@ -181,6 +190,18 @@ def _as_utf8(raw: bytes, form: CsvFormat, path: Path) -> bytes:
         hint = f"; {option} says what it is, as cp1252" if name == "UTF-8" else ""
         raise DataError(f"{path}, line {line}: not {name} text{hint}") from None
     return raw if encoding == "utf-8" and not known else content.encode("utf-8", "surrogatepass")
+
+
+def _check_text(raw: bytes, form: CsvFormat, path: Path) -> None:
+    """Refuse what is no text, by its first bytes; text would be read from it, and a line of it blamed."""
+    what = next((words for sign, words in _NO_TEXT.items() if raw.startswith(sign)), None)
+    if what is not None:
+        raise DataError(f"{path}: {what}; accepted: a CSV file")
+    begin = raw[:1000]
+    if form.encoding is None and begin.count(0) > len(begin) // 3 and not raw.startswith(tuple(_SIGNS)):
+        name = "utf-16-be" if begin[0] == 0 else "utf-16-le"
+        option = form.option.format("encoding")
+        raise DataError(f"{path}: every other byte is 0; accepted: text in UTF-8, or {option}={name}")
 
 
 def _found_separator(raw: bytes, wanted: str | None) -> str:
@@ -248,13 +269,15 @@ def check_target(target: str, table: Table) -> None:
     """Refuse a target that is not a column."""
     columns = [str(column) for column in table.frame.columns]
     if target in columns:
-        if len(columns) == 1:
+        if len(columns) == 1 and not table.unread:
             raise DataError(f"{table.path}: no column but the target {target!r}")
         return
     shown = ", ".join(columns)
     accepted = f"a column of {table.path}: {shown}"
     if len(columns) == 1:
         accepted += " (dataset.sep says what stands between two cells)"
+    elif columns == [str(number) for number in range(1, len(columns) + 1)]:
+        accepted += " (a number, from 1, as the first line is a record)"
     elif any(_is_number(column) for column in columns):
         accepted += (
             "; where the first line is a record: dataset.header=false, and the column's number, from 1"

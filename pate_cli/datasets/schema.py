@@ -7,6 +7,8 @@ which are not used; whatever is made of private records is made by it alone.
 from __future__ import annotations
 
 import math
+import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,11 +33,13 @@ __all__ = [
     "Column",
     "Schema",
     "as_yaml",
+    "has_decimal_comma",
     "listed",
     "not_a_number",
     "numbers",
     "read_schema",
     "said",
+    "typed",
 ]
 
 MISSING = ("", "na", "n/a", "nan", "null", "?")
@@ -44,7 +48,7 @@ MISSING = ("", "na", "n/a", "nan", "null", "?")
 NEARLY_ALL = 0.9
 """Share of the cells of a column: as many numbers, and the others are taken for slips."""
 
-
+_PLAIN = re.compile(r"[A-Za-z_][\w-]*")
 _KINDS = ("numeric", "category", "ignored")
 
 
@@ -168,9 +172,11 @@ class Schema:
     def brief(self) -> str:
         """Say in one line what there is."""
         parts = []
-        for kind, word in (("numeric", "numbers"), ("category", "categories")):
+        words = {"numeric": ("number", "numbers"), "category": ("category", "categories")}
+        for kind, (one, several) in words.items():
             names = self.of_kind(kind)
             if names:
+                word = one if len(names) == 1 else several
                 parts.append(f"{len(names)} {word} ({listed([self._shown(name) for name in names])})")
         whys = {name: self.columns[name].why for name in self.of_kind("ignored")}
         ignored = [f"{name}: {why}" if why else name for name, why in whys.items()]
@@ -311,16 +317,14 @@ def _typed(table: Table, name: str, column: Column, words: Collection[str]) -> A
     if column.kind == "category":
         return _category(cells, column, words)
     values, found = numbers(cells, words)
-    if found.first is not None and not column.missing:
-        raise DataError(not_a_number(table, name, found.first))
+    if found.first is not None and not (column.missing and found.n_numbers):
+        raise DataError(not_a_number(table, name, found.first, among=found.n_numbers > 0))
     finite = np.isfinite(values) | (np.isnan(values) & column.missing)
     if not finite.all():
         row = int(np.argmax(~finite))
         held = cells.iloc[row]
         held = "" if isinstance(held, float) and math.isnan(held) else str(held)
-        code = (
-            f"; dataset.missing=[{held!r}] gives such cells a code of their own (missing: true in a schema)"
-        )
+        code = f"; {typed('missing', held)} gives such cells a code of their own (missing: true in a schema)"
         code = "" if np.isinf(values[row]) else code
         raise DataError(
             f"{table.place(row)}: numeric column {name!r} has {held!r}; a finite number is needed{code}"
@@ -344,17 +348,34 @@ def _category(cells: pd.Series, column: Column, words: Collection[str]) -> Any:
     return pd.Categorical.from_codes(codes[cells.cat.codes.to_numpy()], pd.Index(found, dtype=object))
 
 
-def not_a_number(table: Table, name: str, row: int) -> str:
-    """Say what to do with a cell of a column of numbers that is none."""
+def has_decimal_comma(text: str) -> bool:
+    """Whether a text is a number once its comma is taken for a decimal point."""
+    return text.count(",") == 1 and _number(text.strip().replace(",", ".")) is not None
+
+
+def not_a_number(table: Table, name: str, row: int, *, among: bool = True) -> str:
+    """Say what to do with a cell of a column of numbers that is none; `among` others that are numbers."""
     held = str(table.frame[name].iloc[row])
     more = ""
-    if _number(held.strip().replace(".", "").replace(",", ".")) is not None and "," in held:
-        more = "dataset.decimal=',' if the comma stands before decimals, "
+    if has_decimal_comma(held):
+        more = "'dataset.decimal=\",\"' if the comma stands before decimals, "
+    what = f"numbers and {held!r}" if among else f"texts that look like numbers, as {held!r}"
+    if among:
+        more += f"{typed('numeric', name)} (such cells are missing), {typed('missing', held)}, "
+    elif not more:
+        more = "plain numbers, without units and without separators of thousands, "
     return (
-        f"{table.place(row)}: column {name!r} holds numbers and {held!r}; accepted: {more}"
-        f"dataset.numeric=[{name}] (such cells are missing), dataset.missing=[{held!r}],"
-        f" dataset.categories=[{name}] or dataset.drop=[{name}]"
+        f"{table.place(row)}: column {name!r} holds {what}; accepted: {more}{typed('categories', name)} or"
+        f" {typed('drop', name)}"
     )
+
+
+def typed(key: str, *values: str) -> str:
+    """Write a list for the command line: in quotes, of the shell and within, where one is no plain word."""
+    if all(_PLAIN.fullmatch(value) for value in values):
+        return f"dataset.{key}=[{','.join(values)}]"
+    words = ['"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values]
+    return shlex.quote(f"dataset.{key}=[{','.join(words)}]")
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

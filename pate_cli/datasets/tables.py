@@ -9,11 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets.inference import infer, looks_like_unit, names_persons, remarks_on
+from pate_cli.datasets.inference import (
+    doubtful,
+    infer,
+    looks_like_unit,
+    names_persons,
+    nothing_to_learn,
+    remarks_on,
+)
 from pate_cli.datasets.labels import encode_parts
 from pate_cli.datasets.options import AUTO, TableOptions
 from pate_cli.datasets.reading import Table, check_target
-from pate_cli.datasets.schema import MISSING, NEARLY_ALL, Column, Schema, not_a_number, numbers, read_schema
+from pate_cli.datasets.schema import (
+    MISSING,
+    NEARLY_ALL,
+    Column,
+    Schema,
+    listed,
+    not_a_number,
+    numbers,
+    read_schema,
+    typed,
+)
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.types import Dataset, IntArray, Part
 
@@ -71,6 +88,8 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     labels = [_labels(private, target, words), _public_labels(public, target, words)]
     labels.append(None if test is None else _labels(test, target, words))
     tables = (private, public, test)
+    alone = options.schema is None and public is None
+    idle = nothing_to_learn(private, schema, words) if alone else {}
     codes, classes, from_private = encode_parts(
         labels,
         [f"{table.path}, column {target!r}" if table else None for table in tables],
@@ -99,7 +118,8 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         unit=unit,
         classes_from_private=from_private,
         remarks=(
-            *_remarks(*tables, codes[1] is not None, target, unit, schema),
+            *_remarks(*tables, [held is not None for held in (labels[1], codes[1])], target, unit, schema),
+            *_idle(private, {name: why for name, why in idle.items() if name not in (options.columns or [])}),
             *(text for table in tables if table is not None for text in remarks_on(table, schema, words)),
         ),
     )
@@ -109,19 +129,24 @@ def _remarks(
     private: Table,
     public: Table | None,
     test: Table | None,
-    labelled: bool,
+    labelled: list[bool],
     target: str,
     unit: str | None,
     schema: Schema,
 ) -> Iterator[str]:
-    """Say how the files are read; for their owner, as what is said of a unit is a private fact."""
+    """Say how the files are read; for their owner, as what is said of a unit is a private fact.
+
+    `labelled` says whether the public file has labels, and whether they are used.
+    """
     yield f"{private.path.name}: {schema.brief()}"
     if public is not None:
         more = [str(c) for c in public.frame.columns if c not in schema.columns and c not in (target, unit)]
         if more:
             yield f"{public.path.name}: not used, as the private file does not have them: {', '.join(more)}"
-        if labelled:
+        if labelled[1]:
             yield f"{public.path.name}: its labels ({target}) are for measuring alone"
+        elif labelled[0]:
+            yield f"{public.path.name}: one label ({target}) on all records, taken for a placeholder"
     if unit is None:
         return
     if private.frame[unit].nunique() == len(private.frame):
@@ -141,6 +166,16 @@ def _names(table: Table, unit: str) -> set[str]:
         return set()
     found = table.frame[unit]
     return {str(name).strip() for name in (found.cat.categories if hasattr(found, "cat") else found.unique())}
+
+
+def _idle(table: Table, idle: dict[str, str]) -> Iterator[str]:
+    """Say which columns hold nothing to learn from; what is in the one file may not decide it."""
+    if idle:
+        shown = listed([f"{name}: {why}" for name, why in idle.items()])
+        yield (
+            f"{table.path.name}: used, though there is hardly anything to learn from them ({shown});"
+            f" {typed('drop', *idle)} leaves them out"
+        )
 
 
 def _place(table: Table | None, row: int) -> str:
@@ -183,15 +218,29 @@ def _schema(
             if column == unit and key in ("dataset.numeric", "dataset.categories"):
                 accepted = f"columns to learn from: {', '.join(there)}; {unit} is dataset.unit"
                 raise ConfigError(key, column, accepted)
-            if column not in known and column not in (target, unit):
+            # what is left out need not be in the public file
+            held = [*there, *private.unread] if key == "dataset.drop" else known
+            if column not in known and column not in held and column not in (target, unit):
                 raise ConfigError(key, column, f"columns of {private.path}: {', '.join(there)}")
+    both = [column for column in chosen["dataset.numeric"] if column in chosen["dataset.categories"]]
+    if both:
+        raise ConfigError("dataset.categories", both[0], "columns that are not in dataset.numeric")
     drop = {*chosen["dataset.drop"], *([unit] if unit in schema.columns else [])}
     if options.columns:
         drop |= {column for column in known if column not in options.columns}
     numeric = [column for column in chosen["dataset.numeric"] if column not in drop]
     categories = [column for column in chosen["dataset.categories"] if column not in drop]
+    settled = {*numeric, *categories, *drop}
+    for column, what in private.unread.items():
+        chosen_out = column in drop or (options.columns and column not in options.columns)
+        if declared is None and not chosen_out:
+            accepted = f"numbers, texts, dates, true and false; {typed('drop', column)} does without"
+            raise DataError(f"{private.path}: column {column!r} holds {what}; accepted: {accepted}")
+    if declared is None and public is not None:
+        for column, kind in schema.columns.items():
+            if kind.kind != "numeric" and column not in settled and not looks_like_unit(column):
+                _refuse_doubtful(public, column, words)
     if declared is None and public is None:
-        settled = {*numeric, *categories, *drop}
         columns = {}
         for column in there:
             columns[column] = Column() if column in settled else _kind(private, column, words)
@@ -213,7 +262,15 @@ def _kind(table: Table, name: str, words: Collection[str]) -> Column:
         return Column("numeric")
     if found.first is not None and found.n_numbers >= NEARLY_ALL * (found.n_numbers + found.n_others):
         raise DataError(not_a_number(table, name, found.first))
+    _refuse_doubtful(table, name, words)
     return Column("category")
+
+
+def _refuse_doubtful(table: Table, name: str, words: Collection[str]) -> None:
+    """Refuse to take for categories what may be numbers, each a category of its own: it has to be said."""
+    found = doubtful(table, name, words)
+    if found is not None:
+        raise DataError(not_a_number(table, name, found[0], among=found[1]))
 
 
 def _unit(chosen: str | None, table: Table, target: str, schema: Schema | None) -> str | None:

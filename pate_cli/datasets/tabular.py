@@ -16,13 +16,21 @@ from pate_cli.types import Dataset
 __all__ = ["Options", "load"]
 
 
+class _Decimal(OneOf):
+    """What stands before decimals."""
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return """., or a comma: 'dataset.decimal=","'"""
+
+
 @dataclass(frozen=True)
 class Options(TableOptions):
     """Options of `dataset=csv`; see `TableOptions` and `reading.CsvFormat`."""
 
     sep: str | None = option(None, Or("null", Separator()))
     encoding: str | None = option(None, Or("null", Encoding()))
-    decimal: str = option(".", OneOf((".", ",")))
+    decimal: str = option(".", _Decimal((".", ",")))
     header: bool = option(True, Flag())
 
 

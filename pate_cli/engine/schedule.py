@@ -44,8 +44,14 @@ _START = 2.0
 _LOOK = 0.5
 """Seconds of training teachers that tell how long the others will take."""
 
-_SLICES = 16
+_IMPORTS = 5.0
+"""Seconds that the first teachers may take by what they import."""
+
+_SLICES = 64
 """That teachers are cut into while nothing is known of how long they take."""
+
+_CUTS = 8
+"""That a worker gets the teachers in: none is to wait long for the last one."""
 
 _TICK = 0.1
 """Least seconds between two words on how far the teachers of a repeat are."""
@@ -189,6 +195,7 @@ class _Work:
         self._found, self._total = found, total
         self._done = found
         self._told = 0.0
+        self._begun: dict[Task, tuple[int, list[Part]]] = {}  # how many teachers are trained, and say what
 
     def do(self, tasks: Sequence[Task]) -> Generator[Done, None, None]:
         """Do all tasks where `compute` says."""
@@ -206,7 +213,10 @@ class _Work:
             by_teachers = yield from self._here(left, workers)
         if left:
             spread = partial(local.spread, workers=workers)
-            yield from self._elsewhere(self._shared, left, spread, workers, by_teachers=by_teachers)
+            helped = partial(spread, helping=True)
+            yield from self._elsewhere(
+                self._shared, left, spread, workers, by_teachers=by_teachers, helped=helped
+            )
 
     def _here(self, left: list[Task], workers: int) -> Generator[Done, None, bool]:
         """Do tasks in this process, taking them off `left`, until several processes are sooner done.
@@ -223,8 +233,8 @@ class _Work:
             with watched(self._ticked), single_threaded():
                 if workers > 1 and task.rows not in timed:
                     timed.add(task.rows)
-                    train, long = self._first_teachers(task, len(left), workers)
-                    if long:
+                    train = self._first_teachers(task, len(left), workers)
+                    if task in self._begun:
                         return len(left) < workers
                 yield from self._received(task, do_task(self._shared, task, train, started))
             left.pop(0)
@@ -237,21 +247,20 @@ class _Work:
                 break
         return False
 
-    def _first_teachers(
-        self, task: Task, n_left: int, workers: int
-    ) -> tuple[Callable[[], Trained] | None, bool]:
+    def _first_teachers(self, task: Task, n_left: int, workers: int) -> Callable[[], Trained] | None:
         """Train teachers of a task slice by slice: all, unless the clock says that it would take long.
+
+        Where workers would save more time with the teachers of all tasks than it takes to start them, what
+        is trained is left in `_begun`.
 
         Returns
         -------
         callable or None
             Gives what they left; None if they are not all trained.
-        bool
-            Whether workers would save more time with the teachers of all tasks than it takes to start them.
         """
         asking = self._shared.asking(task)
         if task.votes is not None or not asking:
-            return None, False
+            return None
         run, parts, done, spent = asking[0], list[Part](), 0, 0.0
         with contextlib.suppress(Exception):  # `do_task` meets it again, and says it
             split = split_of_task(run, task)
@@ -267,36 +276,50 @@ class _Work:
                 here, there = each * (n * n_left - done), each * n * n_left / workers
                 if here <= there + _START:
                     size = n  # the rest at once
-                elif spent > _LOOK:
-                    return None, True
-            return partial(pipeline.join, run, split, parts), False
-        return None, False
+                elif spent > (_LOOK if len(parts) > 1 else _IMPORTS):
+                    self._begun[task] = (done, parts)
+                    return None
+            return partial(pipeline.join, run, split, parts)
+        return None
 
     def _elsewhere(
-        self, shared: Shared, left: Sequence[Task], spread: _Spread, workers: int, *, by_teachers: bool
+        self,
+        shared: Shared,
+        left: Sequence[Task],
+        spread: _Spread,
+        workers: int,
+        *,
+        by_teachers: bool,
+        helped: _Spread | None = None,
     ) -> Generator[Done, None, None]:
         """Spread tasks over workers, or the teachers of each task that is made of votes nobody has."""
-        parted = [task for task in left if by_teachers and task.votes is None and shared.asking(task)]
+        parted = [
+            task
+            for task in left
+            if task in self._begun or (by_teachers and task.votes is None and shared.asking(task))
+        ]
         whole = [task for task in left if task not in parted]
         for task, results in spread(do_whole, shared, whole) if whole else ():
             yield from self._received(task, results, written=shared.store is not None)
         if parted:
-            yield from self._by_teachers(shared, parted, spread, workers)
+            yield from self._by_teachers(shared, parted, helped or spread, workers)
 
     def _by_teachers(
         self, shared: Shared, tasks: Sequence[Task], spread: _Spread, workers: int
     ) -> Generator[Done, None, None]:
         """Spread the teachers of each task; its rows are done here once all have voted."""
         started = time.perf_counter()
-        cuts = {
-            task: _cuts(shared.asking(task)[0].n_teachers, 2 * -(-workers // len(tasks))) for task in tasks
-        }
-        items = [(task, *cut) for task in tasks for cut in cuts[task]]
-        gathered: dict[Task, list[Part]] = {task: [] for task in tasks}
+        gathered: dict[Task, list[Part]] = {}
+        wanted, items = {}, []
+        for task in tasks:
+            first, gathered[task] = self._begun.pop(task, (0, []))
+            cuts = _cuts(first, shared.asking(task)[0].n_teachers, -(-_CUTS * workers // len(tasks)))
+            wanted[task] = len(gathered[task]) + len(cuts)
+            items += [(task, *cut) for cut in cuts]
         for (task, *_), part in spread(do_some, shared, items):
             gathered[task].append(part)
-            self._tell(sum(len(parts) / len(cuts[task]) for task, parts in gathered.items()))
-            if len(gathered[task]) == len(cuts[task]):
+            self._tell(sum(len(parts) / wanted[task] for task, parts in gathered.items()))
+            if len(gathered[task]) == wanted[task]:
                 run = shared.asking(task)[0]
                 train = partial(pipeline.join, run, split_of_task(run, task), gathered.pop(task))
                 with single_threaded():
@@ -327,7 +350,7 @@ class _Work:
         self._advance(self._done + more, self._found, self._total)
 
 
-def _cuts(n: int, parts: int) -> list[tuple[int, int]]:
-    """Cut 0 .. n-1 into nearly equal runs, as (first, last + 1)."""
-    parts = min(n, parts)
-    return list(pairwise(n * k // parts for k in range(parts + 1)))
+def _cuts(first: int, n: int, parts: int) -> list[tuple[int, int]]:
+    """Cut first .. n-1 into nearly equal runs, as (first, last + 1)."""
+    parts = min(n - first, parts)
+    return list(pairwise(first + (n - first) * k // parts for k in range(parts + 1)))

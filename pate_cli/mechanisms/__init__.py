@@ -12,7 +12,7 @@ from typing import Any
 
 from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.protocol import SINGLE, UNITS, LabellingPlan, Plan, SampledAttack
+from pate_cli.mechanisms.protocol import SINGLE, UNITS, LabellingPlan, Plan, SampledAttack, single_records
 from pate_cli.types import Setting
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "names",
     "plan",
     "read",
+    "single_records",
 ]
 
 GROUP = "pate.mechanisms"

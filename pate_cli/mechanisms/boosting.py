@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pate_cli.mechanisms.gaussian import plan_gaussian
 from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
 from pate_cli.privacy.noise import Noise
 from pate_cli.students.boosted import BoostedClassifier
-from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares
+from pate_cli.students.gaussian_process import KERNELS, MOST_LANDMARKS, Landmarks, learn_shares
 from pate_cli.types import (
     Answer,
     Answers,
@@ -66,7 +66,10 @@ class BoostingPlan(Plan):
     out independently of the records and are disjoint, and a record's weight depends on that record and on
     the student so far, which is post-processing of earlier counts: one changed record changes
     at most one teacher of a round, so at most one vote a query. The ``rounds * m`` queries are adaptive
-    queries to one `mechanisms.GaussianService` calibrated for that many, which states the rest.
+    queries to one `mechanisms.GaussianService` calibrated for that many, which states the rest. A release
+    puts them to one `IntegerGaussianService`: votes are whole numbers in every round, so nothing is rounded,
+    and its bound, too, is of adaptive queries. A teacher that cannot be fitted is a constant one there, so
+    whether a release is made does not depend on the records.
 
     Attributes
     ----------
@@ -80,6 +83,8 @@ class BoostingPlan(Plan):
     fit : callable
         What turns the noisy counts of a round into the student's step, as `learn_shares` does:
         post-processing, whatever it is. An audit takes a quicker one.
+    whole : bool
+        Whether it is calibrated for a release, with integer noise.
 
     References
     ----------
@@ -93,6 +98,7 @@ class BoostingPlan(Plan):
     kernel: str
     labelling: LabellingPlan
     fit: Callable[..., dict[str, FloatArray]] = field(default=learn_shares, repr=False)
+    whole: bool = False
 
     @classmethod
     def of(cls, setting: Setting, *, rounds: int, step: float, kernel: str) -> BoostingPlan:
@@ -140,6 +146,7 @@ class BoostingPlan(Plan):
                 rng=rng,
                 n_classes=s.n_classes,
                 sample_weight=weights,
+                strict=not self.whole,
             )
             votes = ensemble.votes(public.X)
             told = _told(service.answer_all(votes), votes if math.isinf(s.eps) else None)
@@ -152,6 +159,23 @@ class BoostingPlan(Plan):
         everything = np.arange(public.n_points, dtype=np.int64)
         answered = Answers(everything, model.predict(public.X), n_teachers=s.n_teachers)
         return Released(model, answered, service.spent())
+
+    def model_bytes(self, n_features: int) -> int:
+        """Room for the model: its landmarks, and what stands at them; see `Plan`."""
+        s = self.setting
+        width = 1 if s.n_classes == 2 else s.n_classes
+        return 8 * min(s.n_public, MOST_LANDMARKS) * (n_features + width * len(KERNELS))
+
+    def for_release(self, setting: Setting) -> Plan:
+        """Calibrate anew for integer noise on the votes of all rounds.
+
+        Raises
+        ------
+        ConfigError
+            If eps asks for less noise than the integer Gaussian's bounds are for, or for none.
+        """
+        exact = self.labelling.with_integer_noise(n_classes=setting.n_classes, n_teachers=self.n_teachers)
+        return replace(self, labelling=exact, whole=True)
 
     def attacks(self) -> list[SampledAttack]:
         """Two private sets that differ in one record, for an audit, put to `release` itself."""

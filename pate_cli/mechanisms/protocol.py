@@ -47,11 +47,12 @@ __all__ = [
     "SampledAttack",
     "described",
     "no_answers",
+    "single_records",
 ]
 
 EXACT = (
     "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active, public_kernel,"
-    " score_boosting"
+    " boosting, score_boosting"
 )
 """What a release accepts."""
 
@@ -251,6 +252,12 @@ class LabellingPlan(Protocol):
 
     def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
         """Calibrate it anew for integer noise; raises InputError where that cannot work."""
+
+
+def single_records(unit: str, mechanism: str) -> ConfigError:
+    """Say that a mechanism protects no persons, and which do."""
+    accepted = f"null with mechanism={mechanism}, whose proof is for single records"
+    return ConfigError("dataset.unit", unit, f"{accepted}; with a unit: {UNITS}")
 
 
 def no_answers() -> Answers:

@@ -89,6 +89,9 @@ def facts(content: ReleaseContent) -> dict[str, Any]:
         "data": {
             "dataset": content.dataset,
             "columns": None if content.columns is None else list(content.columns),
+            "schema": None
+            if content.schema is None
+            else {name: dict(held) for name, held in content.schema.items()},
             "n_features": sizes["n_features"],
             "classes": list(content.classes),
         },
@@ -152,6 +155,7 @@ def model_card(certified: Mapping[str, Any]) -> str:
     columns = f"{data['n_features']} columns"
     if data["columns"] is not None:
         columns += ": " + ", ".join(map(_code, data["columns"]))
+    records = "records" if guarantee["unit"] == "one record" else f"units ({_text(guarantee['unit'])})"
     versions = ", ".join(f"{name} {version}" for name, version in certified["versions"].items() if version)
     lines = [
         f"# Student of {_code(data['dataset'])}, release {certified['release']}",
@@ -170,12 +174,13 @@ def model_card(certified: Mapping[str, Any]) -> str:
         "## How it was made",
         "",
         f"Mechanism {_code(certified['mechanism'])}, {certified['n_teachers']} teachers, "
-        f"{sizes['n_private']} private records; {certified['n_answered']} of {certified['n_asked']} queries "
-        f"on {sizes['n_public']} public points answered. Configuration {certified['config_hash']}, in full"
-        " in result.json.",
+        f"{sizes['n_private']} private {records}; {certified['n_answered']} of {certified['n_asked']} "
+        f"queries on {sizes['n_public']} public points answered. Configuration {certified['config_hash']}, in"
+        " full in result.json.",
         "",
         f"Data: {columns}. Classes: {', '.join(map(_code, data['classes']))}.",
         "",
+        *_columns(data.get("schema")),
         "## What is public",
         "",
         *_list(certified["public"]),
@@ -192,6 +197,21 @@ def model_card(certified: Mapping[str, Any]) -> str:
         f"Versions: {versions}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _columns(schema: Mapping[str, Mapping[str, Any]] | None) -> list[str]:
+    """What each column holds, a line each; releases of before it was certified have none."""
+    lines = []
+    for name, column in (schema or {}).items():
+        if column["kind"] == "numeric":
+            low, high = column["low"], column["high"]
+            held = "numbers" if low is None else f"numbers from {_number(low)} to {_number(high)}, clipped"
+        elif column["values"] is None:
+            held = "categories, those of the public points"
+        else:
+            held = "categories: " + ", ".join(map(_code, column["values"]))
+        lines.append(f"- {_code(name)}: {held}" + ("; may be missing" if column["missing"] else "") + ".")
+    return [*lines, ""] if lines else []
 
 
 def _list(items: Sequence[str]) -> list[str]:

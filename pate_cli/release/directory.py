@@ -29,7 +29,9 @@ from pate_cli.writing import write_file
 
 __all__ = ["LedgerDirectory", "open_ledgers"]
 
-_HOW_TO_START = "start one with: pate ledger init dataset=NAME --eps E --delta D"
+_HOW_TO_START = (
+    "start one with: pate ledger init dataset=NAME (and all of the run's dataset.KEY=...) --eps E --delta D"
+)
 
 
 class LedgerDirectory:

@@ -90,6 +90,8 @@ class ReleaseContent:
         What neighbouring data sets differ in, and the protected unit.
     columns : sequence of str or None
         Names of the columns; None where they are numbered.
+    schema : mapping of str to mapping, or None
+        What each of them holds, where a schema says so: kind, bounds or categories, code for a missing value.
     public_file : bool
         Whether the public points have a file of their own: no record of the private file is among them.
     """
@@ -112,6 +114,7 @@ class ReleaseContent:
     charge: Charge
     protects: tuple[str, str]
     columns: Sequence[str] | None
+    schema: Mapping[str, Mapping[str, Any]] | None
     public_file: bool
 
     def __post_init__(self) -> None:

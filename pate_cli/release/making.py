@@ -205,12 +205,21 @@ def _content(
         charge=charge,
         protects=(run.protects, run.protects.partition(";")[0]),
         columns=None if columns is None else [str(name) for name in columns],
+        schema=_schema(run),
         public_file=run.dataset.public is not None,
     )
     if released.student is None:
         return content
     student = _saved(run, released, facts(content), work)
     return replace(content, student=student, problem=None if student else "no directory has room to write it")
+
+
+def _schema(run: Prepared) -> dict[str, Any] | None:
+    """What the columns that are used hold, as a YAML file of a schema says it; None without a schema."""
+    schema = getattr(run.dataset.encoder, "schema", None)
+    if schema is None:
+        return None
+    return {name: column.plain() for name, column in schema.columns.items() if column.kind != "ignored"}
 
 
 def _saved(

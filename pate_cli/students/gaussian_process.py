@@ -8,9 +8,10 @@ import numpy as np
 
 from pate_cli.types import FloatArray
 
-__all__ = ["KERNELS", "Landmarks", "Regression", "Span", "learn_shares", "regress"]
+__all__ = ["KERNELS", "MOST_LANDMARKS", "Landmarks", "Regression", "Span", "learn_shares", "regress"]
 
-_MOST_LANDMARKS = 1500
+MOST_LANDMARKS = 1500
+"""Points that span functions, at most."""
 
 KERNELS = ("linear", "rbf 2", "rbf 1", "rbf 0.5")
 """Kernels, the simplest first; rbf with its length scale in units of the median distance."""
@@ -38,8 +39,8 @@ class Landmarks:
         from sklearn.metrics.pairwise import euclidean_distances
 
         m = X.shape[0]
-        few = m <= _MOST_LANDMARKS
-        self.points = X if few else X[np.random.default_rng(seed).permutation(m)[:_MOST_LANDMARKS]]
+        few = m <= MOST_LANDMARKS
+        self.points = X if few else X[np.random.default_rng(seed).permutation(m)[:MOST_LANDMARKS]]
         squares = euclidean_distances(self.points[:500], squared=True)
         apart = squares[squares > 1e-12]
         self.distance = float(np.sqrt(np.median(apart))) if apart.size else 1.0
@@ -95,8 +96,6 @@ class Span:
 
     Attributes
     ----------
-    directions : ndarray of shape (m, r)
-        Orthonormal, and orthogonal to the constant.
     variances : ndarray of shape (r,)
         Prior variance along each, descending; their sum is m.
     back : ndarray of shape (n_landmarks, r)
@@ -113,21 +112,38 @@ class Span:
             values, vectors = np.linalg.eigh(centred)
             values, vectors = values[::-1], vectors[:, ::-1]
             keep = values > 1e-9 * max(values[0], 1e-12)
-            self.directions, self.variances = vectors[:, keep], values[keep]
-            self.back = self.directions / np.sqrt(self.variances)
+            self._functions, self.variances = vectors[:, keep], values[keep]
+            self._turned = np.eye(len(self.variances))
+            self.back = self._functions / np.sqrt(self.variances)
         else:
             values, vectors = np.linalg.eigh(landmarks)
             keep = values > 1e-9 * values[-1]
             root = vectors[:, keep] / np.sqrt(values[keep])
-            directions, singular, turned = np.linalg.svd((points - means) @ root, full_matrices=False)
-            some = singular > 1e-5 * max(singular[0], 1e-6)
-            self.directions, self.variances = directions[:, some], singular[some] ** 2
-            self.back = root @ turned[some].T
+            # the right singular vectors are all that is needed, of many more points than functions
+            self._functions = points @ root
+            self._functions -= means @ root
+            squares, turned = np.linalg.eigh(self._functions.T @ self._functions)
+            squares, turned = squares[::-1], turned[:, ::-1]
+            some = squares > 1e-10 * max(squares[0], 1e-12)
+            self.variances = squares[some]
+            self._turned = turned[:, some] / np.sqrt(self.variances)
+            self.back = root @ turned[:, some]
         if len(self.variances):
             scale = m / float(self.variances.sum())
             self.variances = self.variances * scale
             self.back = self.back * np.sqrt(scale)
         self.means: FloatArray = means @ self.back
+
+    @property
+    def directions(self) -> FloatArray:
+        """Values of the functions at the points, orthonormal and orthogonal to the constant; (m, r)."""
+        directions: FloatArray = self._functions @ self._turned
+        return directions
+
+    def along(self, targets: FloatArray) -> FloatArray:
+        """Components of targets, of shape (m, number of functions), along the directions."""
+        components: FloatArray = self._turned.T @ (self._functions.T @ targets)
+        return components
 
 
 class Regression(NamedTuple):
@@ -198,7 +214,7 @@ def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Reg
         _, amplitude, own = scales[name]
         span = spans[name]
         shrink = amplitude * np.sqrt(span.variances) / (amplitude * span.variances + variance + own)
-        weights = share * shrink[:, None] * (span.directions.T @ targets)
+        weights = share * shrink[:, None] * span.along(targets)
         coefficients[name] = span.back @ weights
         coefficients["intercept"] = coefficients["intercept"] - span.means @ weights
     return Regression(kernels, coefficients)
@@ -209,7 +225,7 @@ def _best_scales(span: Span, targets: FloatArray, variance: float) -> tuple[floa
     from scipy.optimize import minimize
 
     m, n_functions = targets.shape
-    inside = span.directions.T @ targets
+    inside = span.along(targets)
     squares = (inside**2).sum(axis=1)
     outside = max(0.0, float((targets**2).sum() - squares.sum()))
     left = max(0, m - 1 - len(squares))  # one went to the mean

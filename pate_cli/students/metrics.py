@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import log_loss, roc_auc_score
+from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from pate_cli.types import FloatArray, IntArray
 
@@ -34,6 +35,11 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
         balanced_accuracy, roc_auc (of each class against the rest, averaged), log_loss (nats),
         calibration_error, brier and recall.CLASS; without those a student has no scores or probabilities
         for, and those of classes that are absent.
+
+    Raises
+    ------
+    ValueError
+        If a probability is NaN.
     """
     said = np.asarray(student.predict(X))
     right = said == y
@@ -42,11 +48,13 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
     there = np.flatnonzero(n)
     found = {"balanced_accuracy": float(np.mean(hits[there] / n[there]))}
     probabilities = by_class(student, "predict_proba", X, len(classes))
+    if probabilities is not None and np.isnan(probabilities).any():
+        raise ValueError(f"predict_proba of {type(student).__name__} gives NaN")
     scores = probabilities if probabilities is not None else _scores(student, X, len(classes))
     if scores is not None and len(there) > 1:
-        found["roc_auc"] = float(np.mean([roc_auc_score(y == code, scores[:, code]) for code in there]))
+        found["roc_auc"] = float(np.mean([_area(y == code, scores[:, code]) for code in there]))
     if probabilities is not None:
-        found["log_loss"] = float(log_loss(y, _shares(probabilities), labels=range(len(classes))))
+        found["log_loss"] = float(-np.log(_shares(probabilities)[np.arange(len(y)), y]).mean())
         two = len(classes) == 2  # then of class 1, as it is in the literature; else of the class predicted
         sure, true = (probabilities[:, 1], y) if two else (probabilities.max(axis=1), right)
         found["calibration_error"] = calibration_error(sure, true)
@@ -54,6 +62,12 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
         found["brier"] = float(np.mean((wrong**2).sum(axis=1)) / (2 if two else 1))
     found |= {f"recall.{classes[code]}": float(hits[code] / n[code]) for code in there.tolist()}
     return float(np.mean(right)), found
+
+
+def _area(positive: NDArray[np.bool_], scores: FloatArray) -> float:
+    """Area under the ROC curve, from ranks (Mann and Whitney): what scikit-learn gives, ten times sooner."""
+    n, m = int(np.count_nonzero(positive)), len(positive)
+    return float((rankdata(scores)[positive].sum() - n * (n + 1) / 2) / (n * (m - n)))
 
 
 def calibration_error(p: FloatArray, y: Any, n_bins: int = 15) -> float:

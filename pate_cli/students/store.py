@@ -174,9 +174,11 @@ def skops_io() -> ModuleType:
     """Import `skops.io` without what it has no use for.
 
     To know the types of scikit-learn it walks through all its modules, those that import Dask, CuPy and
-    PyTorch among them where these are installed: seconds, in every run that writes a student.
+    PyTorch among them where these are installed, and what scikit-learn is tested with: seconds, in every run
+    that writes a student.
     """
     unused = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
+    unused.append("pytest")
     unused = [name for name in unused if name not in sys.modules]
     for name in unused:
         sys.modules[name] = None  # type: ignore[assignment]  # Python's own sign: not to be imported

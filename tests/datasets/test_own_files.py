@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -314,7 +315,7 @@ def test_a_missing_number_has_a_code_where_that_is_said(place, capsys):
     refused(
         capsys,
         *given,
-        said=["gaps.csv, line 2: numeric column 'lab' has ''; a finite number", "dataset.missing=['']"],
+        said=["gaps.csv, line 2: numeric column 'lab' has ''; a finite number", 'dataset.missing=[""]'],
     )
     data = load("csv", path="gaps.csv", target="outcome", unit=None, missing=["", "-999"])
     assert np.isnan(data.X["age"]).sum() == 18
@@ -324,6 +325,58 @@ def test_a_missing_number_has_a_code_where_that_is_said(place, capsys):
     np.testing.assert_array_equal(encoded[:, 3], data.X["lab"].isna())
     assert (encoded[data.X["age"].isna().to_numpy(), 0] == 0).all()
     assert np.isfinite(encoded).all()
+
+
+DRESSED = {
+    "a decimal comma": ("{:.2f}", str.maketrans(".", ","), "'dataset.decimal=\",\"' if the comma stands"),
+    "separators of thousands": ("{:,.2f}", {}, "plain numbers, without units and without separators"),
+    "a percent sign": ("{:.2f} %", {}, "plain numbers, without units"),
+    "a unit": ("{:.2f} mg/l", {}, "plain numbers, without units"),
+    "a currency": ("\u20ac{:.2f}", {}, "plain numbers, without units"),
+}
+
+
+@pytest.mark.parametrize("dress", DRESSED)
+@pytest.mark.parametrize("public", [False, True])
+def test_numbers_that_are_written_otherwise_are_no_categories(place, capsys, dress, public):
+    """Each was a category of its own, or an identifier, without a word: accuracy fell to the majority's."""
+    form, changed_to, said = DRESSED[dress]
+    for seed, name in enumerate(("priv.csv", "pub.csv")):
+        table = people(200, seed, patient_id=[f"{name}{i}" for i in range(200)])
+        lab = [form.format(1000 * float(cell)).translate(changed_to) for cell in table.lab]
+        table.assign(lab=lab).to_csv(name, index=False, sep=";")
+    given = [*ONE, "split.public=20", *(["dataset.public=pub.csv"] if public else [])]
+    where = "pub.csv" if public else "priv.csv"
+    said = [f"{where}, line 2: column 'lab' holds texts that look like numbers, as '", said]
+    refused(capsys, *given, said=[*said, "dataset.categories=[lab] or dataset.drop=[lab]"])
+    refused(capsys, *given, "dataset.numeric=[lab]", said=[said[0].replace("pub", "priv")])
+    assert main(["data", "describe", where]) == 0
+    hint = "--decimal ," if dress == "a decimal comma" else "plain numbers"
+    assert " and looks like numbers; " + hint in capsys.readouterr().out
+    assert main(["plan", *given, "dataset.categories=[lab]"]) == 0
+
+
+def test_a_column_of_which_a_part_are_numbers_asks_in_words_for_the_shell(place, capsys):
+    """One cell in five `<5` made 600 categories; what the message names can be typed as it stands."""
+    table = people(600, patient_id=[f"Q{i}" for i in range(600)]).rename(columns={"lab": "CRP (mg/l)"})
+    table["CRP (mg/l)"] = table["CRP (mg/l)"].mask(table.index % 5 == 3, "<5")
+    table.to_csv("priv.csv", index=False)
+    refused(capsys, *ONE, said=["priv.csv, line 5: column 'CRP (mg/l)' holds numbers and '<5'; accepted: "])
+    main(["run", *ONE])
+    accepted = capsys.readouterr().err.partition("accepted: ")[2]
+    words = [word for word in shlex.split(accepted.replace("(such cells are missing)", "")) if "=" in word]
+    assert len(words) == 4
+    for word in words:
+        assert main(["plan", *ONE, word.rstrip(",")]) == 0
+    table["CRP (mg/l)"] = [f"{i % 9}+" for i in range(600)]  # few are categories
+    table.to_csv("priv.csv", index=False)
+    assert main(["plan", *ONE]) == 0
+
+
+def test_one_file_with_columns_of_nothing_to_learn_from_says_so(place, capsys):
+    assert run(*ONE, "dataset.unit=patient_id", "split.public=20", "eps=20")[0] == 0
+    said = "hardly anything to learn from them (admitted: dates); dataset.drop=[admitted] leaves them out"
+    assert said in capsys.readouterr().err
 
 
 TABLE = people(120, 5, patient_id="x").drop(columns=["patient_id", "admitted"])
@@ -355,6 +408,7 @@ def test_forms_of_csv(place, form):
     if name.endswith(".zip"):
         with zipfile.ZipFile(name, "w") as archive:
             archive.writestr("inner.csv", content)
+            archive.writestr("__MACOSX/._inner.csv", b"\0")  # which macOS adds
     else:
         Path(name).write_bytes(content)
     Path("plain.csv").write_text(PLAIN)
@@ -461,7 +515,10 @@ BAD = {
     ),
     "a missing number without a code": (
         lambda: changed("priv.csv", lab=["1", "2", "3", ""] * 25),
-        ["priv.csv, line 5: numeric column 'lab' has ''; a finite number is needed; dataset.missing=['']"],
+        [
+            "priv.csv, line 5: numeric column 'lab' has ''; a finite number is needed; ",
+            """'dataset.missing=[""]'""",
+        ],
     ),
     "bounds upside down": (
         lambda: Path("s.yaml").write_text("columns: {lab: {kind: numeric, low: 9, high: 1}}"),
@@ -483,6 +540,30 @@ BAD = {
         lambda: None,
         ["dataset.drop: got 'wart'; accepted: columns of priv.csv: "],
     ),
+    "a column of numbers and of categories": (
+        lambda: None,
+        ["dataset.categories: got 'age'; accepted: columns that are not in dataset.numeric"],
+    ),
+    "a separator that is a comma": (
+        lambda: None,
+        ["dataset.sep=,: cannot be read (nothing next to a comma); accepted: 'dataset.sep=\",\"'"],
+    ),
+    "decimals in words": (
+        lambda: None,
+        ["dataset.decimal: got 'comma'; accepted: ., or a comma: 'dataset.decimal=\",\"'"],
+    ),
+    "a spreadsheet": (
+        lambda: Path("priv.csv").write_bytes(b"PK\x03\x04" + bytes(99)),
+        ["priv.csv: a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip); accepted"],
+    ),
+    "Parquet in a file of CSV": (
+        lambda: Path("priv.csv").write_bytes(b"PAR1" + bytes(99)),
+        ["priv.csv: a Parquet file (dataset=parquet; its name ends in .parquet); accepted: a CSV file"],
+    ),
+    "UTF-16 without a mark": (
+        lambda: Path("priv.csv").write_bytes(Path("priv.csv").read_text().encode("utf-16-le")),
+        ["priv.csv: every other byte is 0; accepted: text in UTF-8, or dataset.encoding=utf-16-le"],
+    ),
 }
 MORE = {
     "bounds upside down": ["dataset.schema=s.yaml"],
@@ -496,6 +577,9 @@ MORE = {
     "more private persons than there are": ["split.private=301"],
     "test file that is the private one": ["dataset.test=priv.csv"],
     "columns that are not there": ["dataset.drop=[wart]"],
+    "a column of numbers and of categories": ["dataset.categories=[ward,age]", "dataset.numeric=[age]"],
+    "a separator that is a comma": ["dataset.sep=,"],
+    "decimals in words": ["dataset.decimal=comma"],
 }
 
 
@@ -512,6 +596,28 @@ def test_a_public_file_with_labels_says_what_they_are_for(place, capsys):
     assert code == 0
     assert "pub.csv: its labels (outcome) are for measuring alone" in capsys.readouterr().err
     assert record["diagnostics"]["label_accuracy"] > 0.8
+
+
+@pytest.mark.parametrize("label", ["unknown", "ill"])
+def test_one_label_on_all_public_points_is_a_placeholder(place, capsys, label):
+    """LIBSVM files cannot do without; it was refused, as one class."""
+    people(200, 1, outcome=label).to_csv("pub.csv", index=False)
+    code, record = run(*THREE, "dataset.unit=patient_id", "eps=8", "teacher.size=10")
+    assert code == 0
+    assert "pub.csv: one label (outcome) on all records, taken for a placeholder" in capsys.readouterr().err
+    assert record["diagnostics"]["label_accuracy"] is None
+    refused(  # the classes are then the private file's
+        capsys, *THREE, "dataset.unit=patient_id", "release=true", said=["dataset.classes"]
+    )
+    for name, labels in {"a": "01", "b": "00"}.items():
+        Path(name).write_text("".join(f"{labels[i % 2]} 1:{i}.5 2:{i % 7}\n" for i in range(ord(name))))
+    given = ["dataset=libsvm", "dataset.path=a", "dataset.public=b", "teacher.size=10"]
+    assert main(["plan", *given]) == 0
+
+
+def test_a_column_that_is_left_out_need_not_be_in_the_public_file(place):
+    people(200, 1).drop(columns=["lab", "outcome"]).to_csv("pub.csv", index=False)
+    assert main(["plan", *THREE, "dataset.unit=patient_id", "dataset.drop=[lab]"]) == 0
 
 
 def test_units_that_are_all_different_are_told(place, capsys):
@@ -537,13 +643,28 @@ def test_many_classes_and_rare_ones_are_told(place, capsys):
     shown = capsys.readouterr().err
     assert "300 classes: votes are spread over them" in shown
     assert "class 'c0' has 4 of 1,200 records, so most of the 10 teachers never see it" in shown
+    people(900, outcome=["rare" if i < 3 else "illwell"[i % 2 * 3 :][:3] for i in range(900)]).to_csv(
+        "priv.csv", index=False
+    )
+    assert run(*given, "mechanism=best", "eps=8", out="best")[0] == 0
+    assert "class 'rare' has 3 of 900 records: too few to be told from noise" in capsys.readouterr().err
 
 
 def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"a": [[1, 2], [3]], "y": [0, 1]}).to_parquet("n.parquet")
     given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=y"]
-    refused(capsys, *given, said=["n.parquet: column 'a' holds list<", "accepted: numbers, texts, dates"])
+    said = ["n.parquet: column 'a' holds list<", "accepted: numbers, texts, dates", "dataset.drop=[a]"]
+    refused(capsys, *given, said=said)
+    table = people(200, patient_id="x").assign(scan=[[1, 2]] * 200)
+    table.to_parquet("n.parquet")
+    table.drop(columns="outcome").assign(patient_id="y").to_parquet("pub.parquet")
+    given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=outcome", "teacher.size=20"]
+    for more in ([], ["dataset.public=pub.parquet"]):
+        refused(capsys, *given, *more, said=["n.parquet: column 'scan' holds list<"])
+        assert main(["plan", *given, *more, "dataset.drop=[scan]"]) == 0
+    assert main(["data", "describe", "pub.parquet", "--output", "s.yaml"]) == 0
+    assert main(["plan", *given, "dataset.schema=s.yaml"]) == 0
     Path("x.parquet").write_bytes(b"PAR1")
     refused(capsys, *given, "dataset.path=x.parquet", said=["x.parquet: not a Parquet file"])
 

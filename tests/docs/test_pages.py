@@ -43,6 +43,8 @@ def folder(tmp_path, monkeypatch, real_data):
     rows = [(i % 7, "uvw"[i % 3], (3 * i) % 11, i % 2) for i in range(900)]
     (tmp_path / "mine.csv").write_text("a,b,c,label\n" + "".join(f"{a},{b},{c},{y}\n" for a, b, c, y in rows))
     (tmp_path / "new.csv").write_text("a,b,c\n1,u,2\n3,v,4\n")
+    bank = [f"{100 * a + c},5;M\u00fcller {b};{'ja' if y else 'nein'}\n" for a, b, c, y in rows]
+    (tmp_path / "bank.csv").write_bytes(("saldo;gruppe;kunde\n" + "".join(bank)).encode("cp1252"))
     lines = "".join(f"{y} 1:{a} 2:{c}\n" for a, _, c, y in rows)
     (tmp_path / "mine.libsvm.xz").write_bytes(lzma.compress(lines.encode()))
     monkeypatch.chdir(tmp_path)

@@ -46,6 +46,25 @@ def test_three_classes_agree_with_scikit_learn():
     assert found["log_loss"] == pytest.approx(log_loss(y[100:], p))
 
 
+def test_equal_scores_share_a_rank_and_a_probability_that_is_none_is_refused():
+    y = np.array([0, 1, 1, 0, 1, 0])
+
+    class Fixed:
+        p = np.array([0.5, 0.5, 0.5, 0.2, 0.8, 0.2])
+
+        def predict(self, X):
+            return (self.p > 0.4).astype(int)
+
+        def predict_proba(self, X):
+            return np.column_stack([1 - self.p, self.p])
+
+    _, found = measure(Fixed(), y, y, ("no", "yes"))
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(y, Fixed.p), abs=1e-15)
+    Fixed.p[2] = np.nan
+    with pytest.raises(ValueError, match="predict_proba of Fixed gives NaN"):
+        measure(Fixed(), y, y, ("no", "yes"))
+
+
 def test_scores_without_probabilities():
     X, y = _data(2)
     model = LinearSVC().fit(X, y)

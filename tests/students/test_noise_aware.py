@@ -61,7 +61,7 @@ def test_regression_is_the_posterior_of_largest_evidence():
 @pytest.mark.parametrize("name", KERNELS)
 def test_many_points_are_spanned_by_fewer(name, monkeypatch):
     X, counts, _ = votes(m=120, sigma=5.0)
-    monkeypatch.setattr("pate_cli.students.gaussian_process._MOST_LANDMARKS", 60)
+    monkeypatch.setattr("pate_cli.students.gaussian_process.MOST_LANDMARKS", 60)
     landmarks = Landmarks(X, 0)
     assert landmarks.points.shape == (60, 6)
     span = landmarks.span(X, name)

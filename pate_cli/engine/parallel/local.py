@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import threading
 import warnings
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pate_cli.engine.parallel import tasks
 from pate_cli.engine.parallel.signals import die_with, interrupts_ignored
@@ -39,8 +41,13 @@ def workers(asked: int | None) -> int:
     return min(cores, int(allotted)) if allotted.isdigit() and int(allotted) else cores
 
 
-def spread(task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: int) -> Iterator[tuple[I, T]]:
+def spread(
+    task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: int, *, helping: bool = False
+) -> Iterator[tuple[I, T]]:
     """Do `task(shared, item)` for each item in worker processes; pairs of item and result as they come.
+
+    With `helping`, this process does items, too, from the last one, until a worker has started and done
+    one: starting them takes as long as some items do.
 
     Large arrays in `shared` are mapped into the workers' memory, not copied. Workers are kept for the
     next call. They do not see Ctrl-C, and end with this process, however that ends.
@@ -55,11 +62,25 @@ def spread(task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: in
     def once(left: dict[int, I]) -> Generator[tasks.Done[T], None, None]:
         from joblib import Parallel, delayed
 
+        n_jobs = max(2, workers)
+        at_first = 2 * n_jobs  # handed over at once; then more, as often as a worker has done what it had
+        todo, handed = deque(left.items()), 0
+
+        def calls() -> Iterator[Any]:
+            nonlocal handed
+            while todo:
+                with contextlib.suppress(IndexError):  # taken meanwhile
+                    number, item = todo.popleft()
+                    handed += 1
+                    yield delayed(_attempt)(task, shared, item, number, os.getpid())
+
         with interrupts_ignored(signal.SIGTERM):  # the new processes inherit it: we alone answer
-            results = Parallel(n_jobs=max(2, workers), return_as="generator_unordered")(
-                delayed(_attempt)(task, shared, item, number, os.getpid()) for number, item in left.items()
-            )
+            results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch=at_first)(calls())
         try:
+            while helping and todo and handed <= at_first:
+                with contextlib.suppress(IndexError):
+                    number, item = todo.pop()
+                    yield tasks.attempt(task, shared, item, number)
             for result in results:  # noqa: UP028 - `yield from` would close it before `finally` does
                 yield result
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,9 @@ class PersonGradients:
 
     def __init__(self, features: Any, y: IntArray, persons: Persons, *, clip: float, grain: float) -> None:
         self._persons, self._longest, self._grain = persons, _MARGIN * clip / grain, grain
-        self._features, self._y = features[persons.order], y[persons.order]
+        self._sparse = None if isinstance(features, np.ndarray) else _SparseSums(features, persons)
+        order = persons.order if self._sparse is None else slice(None)
+        self._features, self._y = features[order], y[order]
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Sum of all persons' terms, shape (runs, p, q), in multiples of `grain`: whole, so exact."""
@@ -142,70 +145,77 @@ class PersonGradients:
         steps = np.ldexp(1.0, np.maximum(exponents, _SMALLEST) - _THETA_BITS)
         whole = np.rint(theta / steps[:, None, None])
         flat = np.ascontiguousarray(whole.transpose(1, 0, 2).reshape(p, runs * q))
-        total = np.zeros((runs, q * p))
-        # a person's sum over sparse records holds a number for each of theirs, not for each column
-        size, add = (p, _dense_terms) if isinstance(self._features, np.ndarray) else (1, _sparse_terms)
-        for rows, count in self._persons.blocks(size * runs * q, size + runs * q):
-            block = self._features[rows].astype(np.float64, copy=False)
+
+        def residuals(block: Any, y: IntArray, bits: Any) -> FloatArray:
             scores = (block @ flat).reshape(-1, runs, q) * (steps * UNIT)[:, None]
-            miss = _residuals(scores, self._y[rows])
-            bits = _RESIDUAL_BITS - max(math.ceil(math.log2(count)) - _MANY, 0)
-            miss = np.trunc(np.ldexp(miss, bits))
-            # as they are, in multiples of the grain, or as short as they may be
+            miss: FloatArray = np.trunc(np.ldexp(_residuals(scores, y), bits))
+            return miss
+
+        if self._sparse is not None:
+            miss = residuals(self._features, self._y, self._sparse.bits[:, None, None])
+            return self._sparse.add(miss, self._longest, UNIT / self._grain)
+        total = np.zeros((runs, q * p))
+        for rows, count in self._persons.blocks(p * runs * q, p + runs * q):
+            block, bits = self._features[rows].astype(np.float64), int(_bits(count))
+            miss = residuals(block, self._y[rows], bits).reshape(-1, count, runs * q)
+            terms = np.matmul(miss.transpose(0, 2, 1), block.reshape(-1, count, p)).reshape(-1, q * p)
             plain = math.ldexp(UNIT / self._grain, -bits)
-            total += add(miss.reshape(-1, count, runs, q), block, self._longest, plain)
+            sizes = np.sqrt(np.einsum("ij,ij->i", terms, terms))
+            terms *= _factor(sizes, self._longest, plain)[:, None]
+            total += np.trunc(terms, out=terms).reshape(-1, runs, q * p).sum(axis=0)
         return total.reshape(runs, q, p).transpose(0, 2, 1)
 
 
-def _dense_terms(miss: FloatArray, block: FloatArray, longest: float, plain: float) -> FloatArray:
-    """Add up the terms of persons who have `count` records each.
+class _SparseSums:
+    """Sums over the records of each person, of a csr_matrix: a number for each column that a person has.
 
-    Parameters
+    Attributes
     ----------
-    miss : ndarray of shape (persons, count, runs, q)
-        Residuals, whole.
-    block : ndarray of shape (persons * count, p)
-        Their records, whole.
-    longest : float
-        Norm of a term at most.
-    plain : float
-        What a term that is no longer is multiplied by.
-
-    Returns
-    -------
-    ndarray of shape (runs, q * p)
+    bits : ndarray of int64, shape (n,)
+        Of the residual of each record.
     """
-    _, count, runs, q = miss.shape
-    p = block.shape[1]
-    flat = miss.reshape(-1, count, runs * q).transpose(0, 2, 1)
-    terms = np.matmul(flat, block.reshape(-1, count, p)).reshape(-1, q * p)
-    terms *= _factor(np.einsum("ij,ij->i", terms, terms), longest, plain)[:, None]
-    total: FloatArray = np.trunc(terms, out=terms).reshape(-1, runs, q * p).sum(axis=0)
-    return total
+
+    def __init__(self, features: Any, persons: Persons) -> None:
+        counts = np.diff(persons.starts)
+        self._p = features.shape[1]
+        self.bits: IntArray = np.repeat(_bits(counts), counts)
+        self._scale = np.ldexp(1.0, -_bits(counts))
+        self._data, self._held = features.data.astype(np.float64), np.diff(features.indptr)
+        owners = np.repeat(np.repeat(np.arange(len(counts)), counts), self._held)
+        cells, self._cell = np.unique(owners * self._p + features.indices, return_inverse=True)
+        self._owner, self._column = np.divmod(cells, self._p)
+        # persons at a time, with about as many numbers as stay in the processor's cache
+        firsts = features.indptr[persons.starts]
+        person = np.unique(np.searchsorted(firsts, np.arange(0, firsts[-1], _TOGETHER)))
+        person = np.append(person[person < len(counts)], len(counts))
+        firsts = (person, persons.starts[person], firsts[person], np.searchsorted(self._owner, person))
+        self._parts = [tuple(map(slice, *pair)) for pair in pairwise(np.transpose(firsts).tolist())]
+
+    def add(self, miss: FloatArray, longest: float, plain: float) -> FloatArray:
+        """Add up all terms, as `PersonGradients.gradient`, from residuals of shape (n, runs, q)."""
+        _, runs, q = miss.shape
+        total = np.zeros((runs, self._p, q))
+        for persons, rows, numbers, cells in self._parts:
+            cell, owner = self._cell[numbers] - cells.start, self._owner[cells] - persons.start
+            held, data, column = self._held[rows], self._data[numbers], self._column[cells]
+            for run in range(runs):
+                weights = [np.repeat(miss[rows, run, code], held) * data for code in range(q)]
+                terms = [np.bincount(cell, each, len(owner)) for each in weights]
+                squares = np.bincount(owner, np.sum(np.square(terms), axis=0), len(self._scale[persons]))
+                factor = _factor(np.sqrt(squares), longest, plain * self._scale[persons])[owner]
+                for code, term in enumerate(terms):
+                    total[run, :, code] += np.bincount(column, np.trunc(term * factor), self._p)
+        return total
 
 
-def _sparse_terms(miss: FloatArray, block: Any, longest: float, plain: float) -> FloatArray:
-    """As `_dense_terms`, of a csr_matrix."""
-    import scipy.sparse as sp
-
-    persons, count, runs, q = miss.shape
-    p = block.shape[1]
-    rows, ends = np.arange(persons * count), count * np.arange(persons + 1)
-    total = np.zeros((runs, q, p))
-    for run in range(runs):
-        weights = np.ascontiguousarray(miss[:, :, run].reshape(-1, q).T)
-        terms = [sp.csr_matrix((each, rows, ends), (persons, persons * count)) @ block for each in weights]
-        squares = np.sum([np.asarray(each.multiply(each).sum(axis=1)).ravel() for each in terms], axis=0)
-        factor = _factor(squares, longest, plain)
-        for code, each in enumerate(terms):
-            cut = np.trunc(each.data * np.repeat(factor, np.diff(each.indptr)))
-            total[run, code] = np.bincount(each.indices, weights=cut, minlength=p)
-    return total.reshape(runs, q * p)
+def _bits(count: Any) -> Any:
+    """Bits of a residual of a person who has so many records: their sum is below 2^29."""
+    return _RESIDUAL_BITS - np.maximum(np.frexp(np.asarray(count) - 1.0)[1] - _MANY, 0)
 
 
-def _factor(squares: FloatArray, longest: float, plain: float) -> FloatArray:
-    """What terms of such squared norms are multiplied by."""
-    found: FloatArray = np.minimum(longest / np.maximum(np.sqrt(squares), 1.0), plain)
+def _factor(sizes: FloatArray, longest: float, plain: Any) -> FloatArray:
+    """What terms of such norms are multiplied by: `plain`, or less, to be as short as they have to be."""
+    found: FloatArray = np.minimum(longest / np.maximum(sizes, 1.0), plain)
     return found
 
 

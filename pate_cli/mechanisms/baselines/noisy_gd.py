@@ -131,7 +131,7 @@ class NoisyGradientPlan(Plan):
 
     def attacks_on_persons(self) -> list[SampledAttack]:
         """All records of one person in place of others; see `Plan`."""
-        return attacks_on_persons(partial(descend, self), 20_000)
+        return attacks_on_persons(partial(descend, self), min(20_000, max(400_000 // self.steps, 500)))
 
 
 @dataclass(frozen=True)
