@@ -17,6 +17,7 @@ from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints
 __all__ = ["Side", "attacks"]
 
 _RUNS = 1000
+_LONGEST = 3  # of a gradient: an intercept and the slopes of two functions
 _PUBLIC = PublicPoints(np.tile([[-1.0], [1.0]], (30, 1)))
 
 
@@ -110,6 +111,7 @@ class _Released:
     def numbers(self, moved: FloatArray) -> FloatArray:
         """Numbers for the audit, at most 8."""
         along = sum(float(np.ravel(total) @ moved) for total in self.sums)
-        longest = max(map(len, self._gradients))
-        gradients = sum(np.r_[one, np.zeros(longest - len(one))] for one in self._gradients)
-        return np.concatenate([[along], np.asarray(gradients)[:3], self._scores])
+        gradients = np.zeros(_LONGEST)
+        for one in self._gradients:  # one of fewer functions is shorter
+            gradients[: len(one)] += one
+        return np.concatenate([[along], gradients, self._scores])

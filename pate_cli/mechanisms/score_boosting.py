@@ -16,6 +16,7 @@ from pate_cli.mechanisms.baselines.public_features import SHUFFLED, UNIT, model_
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.mechanisms.score_calibration import NewtonStep
+from pate_cli.mechanisms.score_counting import auto_count, auto_rounds
 from pate_cli.mechanisms.score_directions import (
     PublicDirections,
     Response,
@@ -52,9 +53,6 @@ _LAST = 3  # steps of the calibration after all rounds
 _FINER = 100.0  # unit of means, so that amplitudes of all sizes can be told from none
 _NOTHING = 1e-12  # standard deviation of a function below which it is none
 _ROWS = 4096  # records at a time: a constant
-_FEWEST_RECORDS = 12  # of a teacher
-_RECORDS = 0.35  # of a teacher, per root of mu n
-_LARGEST_MU = 6.0  # beyond, noise is none
 
 
 class PublicSide(NamedTuple):
@@ -102,61 +100,10 @@ class Options:
     """Share of mu^2 for the private intercepts and slopes."""
 
 
-def auto_count(
-    n_private: int,
-    n_queries: int,
-    n_features: int,
-    n_classes: int,
-    eps: float,
-    delta: float,
-    *,
-    rounds: int = 1,
-) -> int:
-    """Choose the number of teachers of `score_boosting` from public numbers.
-
-    Scores are averaged, not counted, so a teacher need not be right, only lean to what is right: where noise
-    is what costs accuracy, many weak teachers serve better than few good ones, down to 12 records each, or
-    one a class. Where it is not, weak ones agree on something else than the best model does: a teacher then
-    has ``0.35 sqrt(mu n)`` records. Measured on mushroom, a9a and magic, with linear teachers and trees.
-
-    Parameters
-    ----------
-    n_private, n_classes : int
-    eps, delta : float
-        The budget; eps may be inf.
-    n_queries, n_features, rounds
-        As in `mechanisms.auto_count`; the rule does without.
-
-    Returns
-    -------
-    int
-        K in [1, n_private].
-
-    Examples
-    --------
-    >>> [auto_count(6_499, 163, 112, 2, eps, 1 / 6_499) for eps in (0.5, 1, 2)]
-    [541, 418, 303]
-    """
-    mu = _LARGEST_MU if math.isinf(eps) else min(mu_of(eps, delta), _LARGEST_MU)
-    return max(1, int(n_private / max(_FEWEST_RECORDS, n_classes, _RECORDS * math.sqrt(mu * n_private))))
-
-
 def plan(options: Options, setting: Setting) -> Plan:
     """Share out the budget; the rounds come with the run."""
     share = options.calibration or (0.15 if setting.n_classes == 2 else 0.05)
-    return ScoreBoostingPlan(setting, options.rounds or _auto_rounds(setting), share)
-
-
-def _auto_rounds(setting: Setting) -> int:
-    """Choose the number of rounds from public numbers: fewer of several classes where noise is large.
-
-    Shares of classes, unlike vectors in directions, are no better known for being asked again: a round is
-    as much as votes, and four of them at half the signal each are less than one where noise drowns them.
-    """
-    if setting.n_classes == 2:
-        return 8
-    mu = _LARGEST_MU if math.isinf(setting.eps) else mu_of(setting.eps, setting.delta)
-    return min(4, max(1, round(mu * setting.n_teachers / (4 * setting.n_classes))))
+    return ScoreBoostingPlan(setting, options.rounds or auto_rounds(setting), share)
 
 
 @dataclass(frozen=True)
