@@ -17,7 +17,7 @@ from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints
 __all__ = ["Side", "attacks"]
 
 _RUNS = 1000
-_LONGEST = 3  # of a gradient: an intercept and the slopes of two functions
+_LONGEST = 5  # of a gradient: an intercept and the slopes of four functions
 _PUBLIC = PublicPoints(np.tile([[-1.0], [1.0]], (30, 1)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -74,17 +74,22 @@ class PublicSide(NamedTuple):
     weights: FloatArray
     response: Response | None = None
 
-    def function_of(self, total: FloatArray, sigma: float, n_teachers: int) -> Function:
-        """Make a function of a noisy sum: of vectors along directions, or of shares at points."""
+    def functions_of(self, total: FloatArray, sigma: float, n_teachers: int) -> list[Function]:
+        """Make functions of a noisy sum: of vectors along directions, or of shares at points.
+
+        Of vectors two: what teachers say with a part of what they lose put back, and a correction, the
+        same as they say it less this: private records tell how much of it is better taken away again.
+        """
         means, noise = total / n_teachers, sigma / n_teachers
         variances = self.space.variances
         if self.response is None:
             constant = shrunk_constant(means, noise)
-            return Function(shrunk(self.space.values.T @ means, noise, self.weights, variances), constant)
+            return [Function(shrunk(self.space.values.T @ means, noise, self.weights, variances), constant)]
         energy = self.response.energy
         chance = energy / max(float(self.weights**2 @ energy), 1e-300) / n_teachers
         found = shrunk(means[:, None] * _FINER, noise * _FINER, self.weights, variances, chance * _FINER**2)
-        return Function(found / self.response.lost[:, None], np.zeros(1))
+        restored = found / self.response.lost[:, None]
+        return [Function(one, np.zeros(1)) for one in (restored, found - restored)]
 
 
 def _unheard(released: FloatArray) -> None:
@@ -114,13 +119,15 @@ class ScoreBoostingPlan(Plan):
     wrong the student is on them, are dealt out to K teachers, and each scores the public points. Of its
     scores one vector is kept: their mean over the points taken out, projected on orthogonal directions that
     the public points span in a kernel, weighted by direction, scaled to norm 1. The noisy sum of these
-    vectors is released. Their mean, shrunk by a Gaussian process that knows the noise, is a function h,
-    and the student's scores F become ``b + alpha F + beta h``: intercept and slopes fitted to the private
-    records by a `NewtonStep` of its own, and by three more after the last round.
+    vectors is released. Their mean, shrunk by a Gaussian process that knows the noise, is a function h, what
+    teachers lose (`Response.lost`) put back, and g is h without that, less h. The student's scores are
+    ``b + H + G``, and become ``b + alpha H + beta h + gamma G + delta g``: intercept and slopes fitted to
+    the private records by a `NewtonStep` of its own, and by three more after the last round.
 
     For more than two classes, where a teacher's scores are its probabilities (or its votes) of all classes,
     these are scaled to norm 1 as they are, so that none is negative and sqrt(2) is the sensitivity, not 2;
-    the mean over points, a function's constant, then comes with them, and slopes alone are fitted.
+    the mean over points, a function's constant, then comes with them, and slopes alone are fitted, of H
+    and h: nothing is put back.
 
     Why so: many weak teachers agree on a direction long before their votes do, and an intercept that most
     of them share swallows votes but not centred scores. A vector of norm 1 has the sensitivity of one vote
@@ -260,9 +267,9 @@ class ScoreBoostingPlan(Plan):
                 total = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
             total = total + self.noise_on(total, noise)
             self.told(total)
-            student.step(side.function_of(total, self.sigma, s.n_teachers))
+            student.step(side.functions_of(total, self.sigma, s.n_teachers))
         for _ in range(_LAST):
-            student.step(None)
+            student.step([])
         return PublicKernelClassifier(space.features, space.weights(*student.function))
 
     def noise_on(self, total: FloatArray, noise: Noise) -> FloatArray:
@@ -339,27 +346,47 @@ class Function(NamedTuple):
     coefficients: FloatArray
     constant: FloatArray
 
+    def plus(self, other: Function, slope: float) -> Function:
+        """Add a multiple of another."""
+        return Function(
+            self.coefficients + slope * other.coefficients, self.constant + slope * other.constant
+        )
+
 
 class _Student:
     """The student on its way: what is public of it, and its values at the records. PRIVATE.
 
+    Its scores are an intercept, of two classes, and a sum of functions, each with a slope of its own.
+
     Attributes
     ----------
-    function : Function
-        Its scores. PUBLIC.
+    intercept : ndarray of shape (1,), or (0,) for several classes
+        PUBLIC.
+    functions : list of Function
+        PUBLIC. Those of one kind added up over the rounds: what is told, and corrections.
     """
 
     def __init__(
         self, space: PublicDirections, private: PrivateRecords, newton: NewtonStep, noise: Noise
     ) -> None:
-        self.function = Function(np.zeros((len(space.variances), newton.width)), np.zeros(newton.width))
         self._space, self._newton, self._noise, self._y = space, newton, noise, private.y
         self._features = space.features.apply(private.X)
-        self._values = np.zeros((private.n_records, newton.width))
+        self._scores = np.zeros((private.n_records, newton.width))
+        self._values: list[FloatArray] = []
+        self.intercept = np.zeros(newton.intercepts)
+        self.functions: list[Function] = []
+
+    @property
+    def function(self) -> Function:
+        """Its scores, as one function. PUBLIC."""
+        total = self._nothing()
+        for one in self.functions:
+            total = total.plus(one, 1.0)
+        return Function(total.coefficients, total.constant + self.intercept.sum())
 
     def wrong(self) -> FloatArray:
         """How wrong it is on each record: 1 for one that guesses; never 0, a teacher needs weight."""
-        shares = probabilities(self._values)
+        shares = probabilities(self._scores)
         if shares.shape[1] == 1:
             shares = np.hstack([1 - shares, shares])
         n_classes = shares.shape[1]
@@ -367,42 +394,45 @@ class _Student:
         weights: FloatArray = np.maximum(missed, 1e-6)
         return weights
 
-    def step(self, found: Function | None) -> None:
-        """Add a function, if any, and fit intercept and slopes by one step."""
-        fitted = self._newton.intercepts
-        start, parts, known, private = [0.0] * fitted, [], [], []
-        if fitted:  # it has a number of its own
-            start = self.function.constant.tolist()
-            old = Function(self.function.coefficients, np.zeros(1))
-            at_records = self._values - self.function.constant
-        else:
-            old, at_records = self.function, self._values
-        for function, values, slope in ((old, at_records, 1.0), (found, None, 0.0)):
-            if function is None:
-                continue
-            there = self._space.values @ function.coefficients + function.constant
-            spread = float(np.sqrt(np.mean(there**2)))
-            if spread > _NOTHING:
-                parts.append(Function(*(part / spread for part in function)))
-                known.append(there / spread)
-                private.append(self._at_records(function) / spread if values is None else values / spread)
-                start.append(slope * spread)
-        at = self._newton.take(np.array(start), known, private, self._y, self._noise)
-        constant = np.concatenate([at[:fitted], np.zeros(self._newton.width - fitted)])
-        coefficients = np.zeros_like(self.function.coefficients)
-        self._values = np.tile(constant, (len(self._y), 1))
-        for slope, part, values in zip(at[fitted:], parts, private, strict=True):
-            coefficients, constant = (
-                coefficients + slope * part.coefficients,
-                constant + slope * part.constant,
-            )
-            self._values += slope * values
-        self.function = Function(coefficients, constant)
+    def step(self, found: Sequence[Function]) -> None:
+        """Add functions, if any, and fit intercept and slopes by one step."""
+        while len(self.functions) < len(found):
+            self.functions.append(self._nothing())
+            self._values.append(np.zeros_like(self._scores))
+        parts = [(one, values, 1.0) for one, values in zip(self.functions, self._values, strict=True)]
+        parts += [(one, self._at_records(one), 0.0) for one in found]
+        known = [self._space.values @ one.coefficients + one.constant for one, *_ in parts]
+        together = len(self.functions)
+        # a correction in units of what it corrects: the damping then keeps small ones to what they were
+        firsts = [known[i - i % together] for i in range(len(parts))]
+        spreads = [float(np.sqrt(np.mean(there**2))) for there in firsts]
+        heard = [i for i, spread in enumerate(spreads) if spread > _NOTHING]
+        at = self._newton.take(
+            np.concatenate([self.intercept, [parts[i][2] * spreads[i] for i in heard]]),
+            [known[i] / spreads[i] for i in heard],
+            [parts[i][1] / spreads[i] for i in heard],
+            self._y,
+            self._noise,
+        )
+        slopes = np.zeros(len(parts))
+        slopes[heard] = at[len(self.intercept) :] / np.array(spreads)[heard]
+        self.intercept = at[: len(self.intercept)]
+        self.functions = [self._nothing() for _ in self.functions]
+        self._values = [np.zeros_like(self._scores) for _ in self.functions]
+        for i, (one, values, _) in enumerate(parts):
+            place = i % together
+            self.functions[place] = self.functions[place].plus(one, slopes[i])
+            self._values[place] += slopes[i] * values
+        self._scores = sum(self._values, np.full_like(self._scores, self.intercept.sum()))
+
+    def _nothing(self) -> Function:
+        width = self._newton.width
+        return Function(np.zeros((len(self._space.variances), width)), np.zeros(width))
 
     def _at_records(self, function: Function) -> FloatArray:
         """Values of a function at the records, shape (n, q)."""
         weights = self._space.weights(*function) * UNIT
-        values = np.empty_like(self._values)
+        values = np.empty_like(self._scores)
         for first in range(0, len(values), _ROWS):
             rows = slice(first, first + _ROWS)
             values[rows] = self._features[rows] @ weights

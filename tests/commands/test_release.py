@@ -236,7 +236,7 @@ def test_a_model_that_a_mechanism_learns_is_released_and_reopened(place, capsys,
     path = _write(place, "data", _records())
     _open(path, "9", "1e-4")
     overrides = f"mechanism={mechanism}".split()
-    # noise is drawn anew each time, by no seed: 0.7987 was seen once; the wrong way round is below 0.5
+    # noise is drawn anew each time: at eps=1.5 one run in ten was below 0.8, at 8 none of 25 below 0.86
     assert _release(path, place / "out", "eps=8", *overrides) == 0
     written = _bytes(place / "out")
     assert set(written) == set(files.FILES)
@@ -249,7 +249,7 @@ def test_a_model_that_a_mechanism_learns_is_released_and_reopened(place, capsys,
     assert (ledger.entries[1].eps, len(ledger.public.rows)) == (8, 40)
     capsys.readouterr()
     assert predict([str(place / "out" / "student.skops"), str(path), "--target", "class"]) == 0
-    assert float(capsys.readouterr().err.partition("accuracy ")[2].split()[0]) > 0.6
+    assert float(capsys.readouterr().err.partition("accuracy ")[2].split()[0]) > 0.8
     assert cli.main(["verify", str(place / "out")]) == 0
     # drawn anew by the system: no two releases are alike
     assert _release(path, place / "again", "eps=0.5", *overrides) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -363,6 +364,30 @@ def test_it_learns_and_is_kept(n_classes, teacher, least, tmp_path):
     path = tmp_path / "student.skops"
     save_student(path, learnt.model, classes=list("abc")[:n_classes], n_features=4, encoder=None, meta={})
     np.testing.assert_array_equal(load_student(path).student.predict(X), learnt.model.predict(X))
+
+
+def easy(n, seed):
+    """Draw two clusters and a column that says nothing; a tenth of the labels are wrong."""
+    rng = np.random.default_rng(seed)
+    true = rng.integers(2, size=n)
+    x = rng.normal(size=(n, 2)) + 2.5 * (2 * true[:, None] - 1)
+    colour = np.eye(2)[rng.integers(2, size=n)]
+    return np.hstack([x / 2.7, colour]), np.where(rng.random(n) < 0.1, 1 - true, true), true
+
+
+@pytest.mark.parametrize("eps", [8.0, math.inf])
+def test_teachers_that_cannot_say_it_leave_no_bends(eps):
+    """Linear teachers: what only looks lost, and put back, bent the model more as noise fell."""
+    s = replace(setting(eps, n_teachers=50, n=1500), n_public=40)
+    X, _, true = easy(2000, 99)
+    found = []
+    for seed in range(4):
+        Z, y, _ = easy(s.n_private + s.n_public, seed)
+        private, public = PrivateRecords(Z[:-40], y[:-40]), PublicPoints(Z[-40:])
+        source = SeededNoise(np.random.SeedSequence(seed))
+        learnt = plan(s, rounds=1).release(Private(private), public, source, np.random.default_rng(seed))
+        found.append(np.mean(learnt.model.predict(X) == true))
+    assert min(found) > 0.97
 
 
 def test_without_noise_it_is_exact_and_streams_are_apart():
