@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pate_cli.types import FloatArray
 
-__all__ = ["KERNELS", "MOST_LANDMARKS", "Landmarks", "Regression", "Span", "learn_shares", "regress"]
+__all__ = [
+    "KERNELS",
+    "MOST_LANDMARKS",
+    "Landmarks",
+    "Regression",
+    "Span",
+    "learn_shares",
+    "plausible_kernels",
+    "regress",
+]
 
 MOST_LANDMARKS = 1500
 """Points that span functions, at most."""
@@ -18,6 +28,8 @@ KERNELS = ("linear", "rbf 2", "rbf 1", "rbf 0.5")
 
 _HARDER = 0.7  # log prior odds of a kernel against the next simpler one
 _NEGLIGIBLE = 0.03  # weight of a kernel that is left out
+_FEW = 1000  # points that say which kernels are out of the question
+_HOPELESS = 12.0  # log of the evidence that such a kernel is short of
 _AMPLITUDE = (0.05, 2.0)  # prior of the variance of f over the points: median, and spread of its log
 _SCATTER = (0.01, 2.0)
 
@@ -33,14 +45,21 @@ class Landmarks:
         Public.
     seed : int or None
         Picks the landmarks, where there are more points.
+
+    Attributes
+    ----------
+    chosen : ndarray of int64 or None
+        Rows of the landmarks; None where all are.
     """
 
     def __init__(self, X: Any, seed: int | None) -> None:
         from sklearn.metrics.pairwise import euclidean_distances
 
         m = X.shape[0]
-        few = m <= MOST_LANDMARKS
-        self.points = X if few else X[np.random.default_rng(seed).permutation(m)[:MOST_LANDMARKS]]
+        self.chosen = (
+            None if m <= MOST_LANDMARKS else np.random.default_rng(seed).permutation(m)[:MOST_LANDMARKS]
+        )
+        self.points = X if self.chosen is None else X[self.chosen]
         squares = euclidean_distances(self.points[:500], squared=True)
         apart = squares[squares > 1e-12]
         self.distance = float(np.sqrt(np.median(apart))) if apart.size else 1.0
@@ -171,13 +190,46 @@ def learn_shares(
     sigma : float
         Standard deviation of the noise on a count, in votes.
     """
-    n_classes = counts.shape[1]
-    targets, variance = counts / n_teachers - 1 / n_classes, (sigma / n_teachers) ** 2
-    if n_classes == 2:
-        return regress(spans, targets[:, 1:], variance).coefficients
-    contrasts = np.linalg.qr(np.column_stack([np.ones(n_classes), np.eye(n_classes)[:, 1:]]))[0][:, 1:]
-    found = regress(spans, targets @ contrasts, variance).coefficients
+    targets, contrasts = _targets(counts, n_teachers)
+    found = regress(spans, targets, (sigma / n_teachers) ** 2).coefficients
     return {name: values @ contrasts.T for name, values in found.items()}
+
+
+def plausible_kernels(
+    landmarks: Landmarks, names: Sequence[str], counts: FloatArray, n_teachers: int, sigma: float
+) -> list[str]:
+    """Leave out kernels that a thousand of many points show to be out of the question.
+
+    Their evidence there is below that of another kernel by a factor of more than exp(12), and the more
+    points the further below: what `learn_shares` would give them is nothing, after most of the work.
+
+    Parameters
+    ----------
+    landmarks : Landmarks
+        Of the points; where all of them are landmarks, all kernels are plausible.
+    names : sequence of str
+    counts, n_teachers, sigma
+        As in `learn_shares`.
+    """
+    if landmarks.chosen is None:
+        return list(names)
+    targets, _ = _targets(counts[landmarks.chosen[:_FEW]], n_teachers)
+    evidences = {}
+    for name in names:
+        gram = landmarks.gram(landmarks.points[:_FEW], name)[:, :_FEW]
+        found = _best_scales(Span(gram, gram), targets - targets.mean(axis=0), (sigma / n_teachers) ** 2)
+        evidences[name] = found[0] - _HARDER * KERNELS.index(name)
+    return [name for name in names if evidences[name] > max(evidences.values()) - _HOPELESS]
+
+
+def _targets(counts: FloatArray, n_teachers: int) -> tuple[FloatArray, FloatArray]:
+    """Shares less 1/C as functions that are learned, a column each, and the way back to all classes."""
+    n_classes = counts.shape[1]
+    targets = counts / n_teachers - 1 / n_classes
+    if n_classes == 2:
+        return targets[:, 1:], np.ones((1, 1))
+    contrasts = np.linalg.qr(np.column_stack([np.ones(n_classes), np.eye(n_classes)[:, 1:]]))[0][:, 1:]
+    return targets @ contrasts, contrasts
 
 
 def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Regression:
@@ -200,7 +252,7 @@ def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Reg
     m = len(targets)
     means = targets.mean(axis=0)
     scales = {name: _best_scales(span, targets - means, variance) for name, span in spans.items()}
-    evidences = np.array([scale[0] - _HARDER * i for i, scale in enumerate(scales.values())])
+    evidences = np.array([scale[0] - _HARDER * KERNELS.index(name) for name, scale in scales.items()])
     shares = np.exp(evidences - evidences.max())
     shares /= shares.sum()
     shares[shares < _NEGLIGIBLE] = 0

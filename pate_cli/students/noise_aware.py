@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares
+from pate_cli.students.gaussian_process import KERNELS, Landmarks, learn_shares, plausible_kernels
 from pate_cli.types import FloatArray
 
 __all__ = ["NoisyCountsClassifier"]
@@ -99,6 +99,7 @@ class NoisyCountsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.classes_ = np.arange(n_classes)
         self.landmarks_ = Landmarks(X, self.random_state)
         names = [name for name in KERNELS if self.kernel in ("auto", name.partition(" ")[0])]
+        names = plausible_kernels(self.landmarks_, names, y, int(self.n_teachers), self.sigma)
         spans = {name: self.landmarks_.span(X, name) for name in names}
         self.coefficients_ = learn_shares(spans, y, int(self.n_teachers), self.sigma)
         self.slope_ = _best_slope(self._scores(X), y / self.n_teachers)

@@ -10,7 +10,14 @@ from sklearn.linear_model import LogisticRegression
 
 from pate_cli.errors import ConfigError
 from pate_cli.students import check_student, fit_student
-from pate_cli.students.gaussian_process import KERNELS, Landmarks, _best_scales, regress
+from pate_cli.students.gaussian_process import (
+    KERNELS,
+    Landmarks,
+    _best_scales,
+    learn_shares,
+    plausible_kernels,
+    regress,
+)
 from pate_cli.students.noise_aware import NoisyCountsClassifier
 from pate_cli.students.soft_targets import SoftTargets
 from pate_cli.types import UNANSWERED, Answers, PublicPoints
@@ -70,6 +77,26 @@ def test_many_points_are_spanned_by_fewer(name, monkeypatch):
     np.testing.assert_allclose(landmarks.gram(X, name) @ span.back - span.means, functions, atol=1e-6)
     np.testing.assert_allclose(span.directions.sum(axis=0), 0, atol=1e-8)
     assert regress({name: span}, counts[:, 1:] / K - 0.5, 0.0025).coefficients[name].shape == (60, 1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_kernels_out_of_the_question_are_those_that_all_points_give_nothing(n_classes, monkeypatch):
+    """Without them the coefficients are the same, to the last bit; here the others go, and not all do."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    scores = np.column_stack([np.zeros(2000), 3 * np.sin(2 * X[:, 0]) + X[:, 1], X[:, 2]][:n_classes])
+    exact = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    counts = K * exact + 20 * rng.normal(size=exact.shape)
+    monkeypatch.setattr("pate_cli.students.gaussian_process.MOST_LANDMARKS", 1200)
+    landmarks = Landmarks(X, 0)
+    kept = plausible_kernels(landmarks, KERNELS, counts, K, 20.0)
+    assert 0 < len(kept) < len(KERNELS)
+    every = learn_shares({name: landmarks.span(X, name) for name in KERNELS}, counts, K, 20.0)
+    some = learn_shares({name: landmarks.span(X, name) for name in kept}, counts, K, 20.0)
+    assert every.keys() == some.keys()
+    for name, coefficients in every.items():
+        np.testing.assert_array_equal(coefficients, some[name])
+    assert plausible_kernels(Landmarks(X[:1200], 0), KERNELS, counts, K, 20.0) == list(KERNELS)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
