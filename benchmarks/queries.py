@@ -57,18 +57,18 @@ def _landmarks(m: int) -> Row:
     from pate_cli.students.noise_aware import NoisyCountsClassifier
 
     rng = np.random.default_rng(0)
-    most = gaussian_process._MOST_LANDMARKS
+    most = gaussian_process.MOST_LANDMARKS
     X = rng.normal(size=(m + 10_000, 5))
     margin = X[:, 0] + np.sin(3 * X[:, 1]) + X[:, 2] * X[:, 3]
     ones = 600 / (1 + np.exp(-2 * margin[:m])) + 60 * rng.normal(size=m)
     counts = np.column_stack([600 - ones, ones])
     found = {}
     for few in (m * 3 // 5, m):
-        gaussian_process._MOST_LANDMARKS = few
+        gaussian_process.MOST_LANDMARKS = few
         try:
             student = NoisyCountsClassifier(60.0, 600, random_state=0).fit(X[:m], counts)
         finally:
-            gaussian_process._MOST_LANDMARKS = most
+            gaussian_process.MOST_LANDMARKS = most
         found[few] = float(np.mean(student.predict(X[m:]) == (margin[m:] > 0)))
     details = {f"accuracy_{few}_landmarks": round(value, 4) for few, value in found.items()}
     name = f"accuracy lost by {m * 3 // 5:,} landmarks of {m:,} points"

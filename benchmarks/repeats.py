@@ -23,6 +23,20 @@ MOST = 1.1
 MOST_OF_ANY = 1.05
 """Largest exponent that is wanted of any mechanism, in processor time."""
 
+ON_THRESHOLDS = ("sspp", "agprivcl", "universal", "realizable_to_agnostic", "private_prediction")
+"""Mechanisms that learn a hypothesis class, on a line."""
+
+STARTS = {"private records": 12_500, "queries": 500, "teachers": 100, "columns": 8}
+"""Smallest of three sizes; the others are 4 and 16 times it."""
+
+_WITHOUT = {
+    "private records": (),
+    "queries": (),
+    "teachers": ("best", "noisy_gd", "output_perturbation", "objective_perturbation", *ON_THRESHOLDS),
+    "columns": ON_THRESHOLDS,
+}
+"""Those that have no such size."""
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -106,29 +120,41 @@ def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
 
 
 def growth_of_mechanisms(rounds: int, skipped: list[str], *, quick: bool) -> Iterator[Curve]:
-    """Time a repeat of each mechanism in processor-seconds, records and queries growing by a factor of 16.
+    """Time a repeat of each mechanism in processor-seconds, each size growing by a factor of 16.
 
     What cannot work at these sizes goes to `skipped`.
     """
     from threadpoolctl import threadpool_limits
 
-    names = PLAIN[:2] if quick else PLAIN
     scale = 10 if quick else 1
+    names = PLAIN[:2] if quick else (*PLAIN, "score_boosting", *ON_THRESHOLDS)
     for name in names:
-        for key, start in (("private records", 12_500 // scale), ("queries", 500 // scale)):
-            sizes, medians = [start, 4 * start, 16 * start], []
+        for axis, start in STARTS.items():
+            if name in _WITHOUT[axis]:
+                continue
+            sizes, medians = [start // scale * factor for factor in (1, 4, 16)], []
             for size in sizes:
-                n, m = (size, 500 // scale) if key == "private records" else (50_000 // scale, size)
-                given = [f"dataset.n_records={n + m + 5_000}", f"split.private={n}", f"split.public={m}"]
                 try:
-                    one = repeat_of([*given, "teacher.size=50", f"mechanism={name}", "eps=8"])
+                    one = repeat_of([*_given(name, axis, size, scale), f"mechanism={name}", "eps=8"])
                 except InputError as error:
-                    skipped.append(f"growth of {name} in {key}: {error}")
+                    skipped.append(f"growth of {name} in {axis}: {error}")
                     break
                 with threadpool_limits(limits=1):
                     medians.append(statistics.median(_busy(one) for _ in range(rounds)))
             if len(medians) == len(sizes):
-                yield Curve(f"{key}: {name}", sizes, medians, MOST_OF_ANY)
+                yield Curve(f"{axis}: {name}", sizes, medians, MOST_OF_ANY)
+
+
+def _given(name: str, axis: str, size: int, scale: int) -> list[str]:
+    """Overrides for a size; what does not grow is small, so that it does not hide what does."""
+    n = size if axis == "private records" else 50_000 // scale
+    m = size if axis == "queries" else 500 // scale
+    given = [f"dataset.n_records={n + m + 5_000}", f"split.private={n}", f"split.public={m}"]
+    if name in ON_THRESHOLDS:
+        return ["dataset=thresholds", *given]
+    if axis == "columns":
+        given.append(f"dataset.n_features={size}")
+    return [*given, f"teacher.count={size}" if axis == "teachers" else "teacher.size=50"]
 
 
 def _busy(work: Callable[[], object]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import tempfile
@@ -19,22 +20,36 @@ METHODS = (
 )
 JOB, FRONTIER, ESTIMATE = 50.0, 120.0, 0.3
 """Milliseconds a job, seconds of the frontier, and how far off the time left may be said to be."""
+EXPONENT = 1.05
 
 
 def measure(*, quick: bool) -> list[Row]:
     """Time a sweep of 300 jobs, and ten methods at three eps, ten repeats each, on 40,000 x 40 generated."""
     with tempfile.TemporaryDirectory() as folder:
-        return [_sweep(folder, quick=quick), *_frontier(folder, quick=quick)]
+        return [*_sweep(folder, quick=quick), *_frontier(folder, quick=quick)]
 
 
-def _sweep(folder: str, *, quick: bool) -> Row:
-    seeds = 3 if quick else 30
+def _sweep(folder: str, *, quick: bool) -> list[Row]:
+    """Time a sweep, and one of a sixteenth of its jobs; start-up is in both."""
+    seeds = 3 if quick else 32
+    few, _, n_few = _jobs(Path(folder, "few"), seeds // 16 or 1)
+    took, busy, n = _jobs(Path(folder, "many"), seeds)
+    details = {"s": round(took, 2), "processor_s": round(busy, 2), "jobs": n}
+    exponent = math.log(took / few) / math.log(n / n_few)
+    of = f"{n_few} to {n}"
+    return [
+        Row("sweeps", f"a job of {n}, start-up included", 1000 * took / n, "ms", most=JOB, details=details),
+        Row("sweeps", "growth in jobs", exponent, "exponent", of, EXPONENT, details={"few_s": round(few, 2)}),
+    ]
+
+
+def _jobs(folder: Path, seeds: int) -> tuple[float, float, int]:
+    """Sweep over ten eps and some seeds: wall time, processor time, jobs."""
+    folder.mkdir()
     given = ["dataset.n_records=3000", "split.public=50", "teacher.count=20", "mechanism=gaussian"]
     swept = [f"seed=range({seeds})", "eps=1,2,3,4,5,6,7,8,9,10"]
-    took, busy, _ = _watched(["run", "-m", *given, *swept], folder)
-    n = 10 * seeds
-    details = {"s": round(took, 2), "processor_s": round(busy, 2), "jobs": n}
-    return Row("sweeps", f"a job of {n}, start-up included", 1000 * took / n, "ms", most=JOB, details=details)
+    took, busy, _ = _watched(["run", "-m", *given, *swept], str(folder))
+    return took, busy, 10 * seeds
 
 
 def _frontier(folder: str, *, quick: bool) -> list[Row]:
