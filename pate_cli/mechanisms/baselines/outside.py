@@ -34,7 +34,22 @@ _PATIENCE = 300.0
 
 
 class Failed(InputError):
-    """A child process that ended without an answer; the message says how."""
+    """A child process that ended without an answer.
+
+    Parameters
+    ----------
+    python : str
+        Its interpreter.
+    how : str
+        What it did instead, a sentence about the interpreter without its subject.
+    """
+
+    def __init__(self, python: str, how: str) -> None:
+        self.python, self.how = python, how
+        super().__init__(f"{KEY}: {shortened(python)} {how}")
+
+    def __reduce__(self) -> Any:  # from a worker process: `args` are not what `__init__` takes
+        return Failed, (self.python, self.how)
 
 
 def interpreter(
@@ -71,9 +86,9 @@ def interpreter(
     try:
         there = str(_tried(python, script, tuple(trial.items())).get("versions", ["another"])[0])
         if there != version:
-            raise Failed(f"has version {shortened(there)}")
+            raise Failed(python, f"has version {shortened(there)}")
     except Failed as failed:
-        raise ConfigError(KEY, python, f"{accepted}; this one: {failed}") from None
+        raise ConfigError(KEY, python, f"{accepted}; this one {failed.how}") from None
     return python
 
 
@@ -102,7 +117,7 @@ def answer(python: str, script: ModuleType, job: Mapping[str, Any], seconds: flo
     """
     found = shutil.which(os.path.expanduser(python))
     if found is None or script.__file__ is None:
-        raise Failed("no program of that name")
+        raise Failed(python, "is no program")
     sent = io.BytesIO()
     np.savez(sent, **job)
     with tempfile.TemporaryDirectory(prefix="pate-outside-") as scratch:  # mode 700
@@ -120,22 +135,22 @@ def answer(python: str, script: ModuleType, job: Mapping[str, Any], seconds: flo
                 check=False,
             )
         except OSError as error:
-            raise Failed(f"cannot be run ({error.strerror})") from None
+            raise Failed(python, f"cannot be run ({error.strerror})") from None
         except subprocess.TimeoutExpired:
-            raise Failed(f"no answer in {seconds:g} seconds") from None
+            raise Failed(python, f"gave no answer in {seconds:g} seconds") from None
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-        raise Failed(f"ended with exit code {done.returncode}: {shortened(lines[-1])}")
+        raise Failed(python, f"ended with exit code {done.returncode}: {shortened(lines[-1])}")
     try:
         with np.load(io.BytesIO(done.stdout), allow_pickle=False) as answered:
             return {name: answered[name] for name in answered.files}
     except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile):
-        raise Failed("its answer cannot be read") from None
+        raise Failed(python, "answered what cannot be read") from None
 
 
-def checked(arrays: Arrays, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Take finite floats of a shape from an answer; raises Failed where it has no such thing."""
+def checked(python: str, arrays: Arrays, name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Take finite floats of a shape from an interpreter's answer; raises Failed if there are none."""
     found = arrays.get(name)
     if found is None or found.shape != shape or found.dtype != np.float64 or not np.isfinite(found).all():
-        raise Failed(f"its answer has no {name} of {shape} finite numbers")
+        raise Failed(python, f"answered without {name} of {shape} finite numbers")
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import pickle
 import sys
 
 import numpy as np
@@ -15,6 +16,7 @@ from outside import PYTHONS, needs
 from pate_cli import cli, mechanisms
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.mechanisms.baselines import diffprivlib as diffprivlib_mechanism
+from pate_cli.mechanisms.baselines import outside
 from pate_cli.mechanisms.baselines.features import Scaling
 from pate_cli.mechanisms.baselines.perturbation import ObjectivePlan
 from pate_cli.privacy.noise import SeededNoise
@@ -100,7 +102,9 @@ def test_nothing_is_left_where_it_worked(stand_in, tmp_path):
         made = plan(python)
         (tmp_path / "sent0").touch()  # a trial that went well is not run again
         if code:
-            with pytest.raises(InputError, match=r"^ended with exit code 3: it said nothing$"):
+            with pytest.raises(
+                InputError, match=r"^mechanism\.python: /\S+ ended with exit code 3: it said nothing$"
+            ):
                 release(made, np.eye(2)[[0, 0, 1, 1, 1]], [0, 1, 0, 1, 1])
         else:
             release(made, np.eye(2)[[0, 0, 1, 1, 1]], [0, 1, 0, 1, 1])
@@ -111,13 +115,19 @@ def test_nothing_is_left_where_it_worked(stand_in, tmp_path):
 
 
 BAD = {
-    "rubbish": (b"\x00rubbish", "its answer cannot be read"),
-    "nothing": (b"", "its answer cannot be read"),
-    "half an archive": (b"PK\x03\x04", "its answer cannot be read"),
-    "no weights": ({"gap": 0.0}, r"no weights of \(1, 1, 3\) finite numbers"),
-    "no gap": ({"weights": GOOD["weights"]}, r"no gap of \(\) finite numbers"),
-    "another shape": ({**GOOD, "weights": np.ones((1, 2, 3))}, r"no weights of \(1, 1, 3\) finite"),
-    "no numbers": ({**GOOD, "weights": np.full((1, 1, 3), np.nan)}, r"no weights of \(1, 1, 3\) finite"),
+    "rubbish": (b"\x00rubbish", "answered what cannot be read$"),
+    "nothing": (b"", "answered what cannot be read$"),
+    "half an archive": (b"PK\x03\x04", "answered what cannot be read$"),
+    "no weights": ({"gap": 0.0}, r"answered without weights of \(1, 1, 3\) finite numbers"),
+    "no gap": ({"weights": GOOD["weights"]}, r"answered without gap of \(\) finite numbers"),
+    "another shape": (
+        {**GOOD, "weights": np.ones((1, 2, 3))},
+        r"answered without weights of \(1, 1, 3\) finite",
+    ),
+    "no numbers": (
+        {**GOOD, "weights": np.full((1, 1, 3), np.nan)},
+        r"answered without weights of \(1, 1, 3\) finite",
+    ),
 }
 
 
@@ -136,7 +146,7 @@ def test_weights_that_are_not_the_minimiser_are_not_released(stand_in):
 
 
 def test_another_version_is_refused(stand_in):
-    with pytest.raises(ConfigError, match=r"^mechanism\.python: .*this one: has version 0\.6\.5$"):
+    with pytest.raises(ConfigError, match=r"^mechanism\.python: .*this one has version 0\.6\.5$"):
         plan(stand_in({**GOOD, "versions": ["0.6.5", "1.5.2"]}))
 
 
@@ -146,19 +156,25 @@ def test_no_interpreter_with_the_library_is_one_line(monkeypatch, capsys, tmp_pa
     program.write_text("#!/no/interpreter\n")
     program.chmod(0o755)
     bad = {
-        "null": "mechanism.python: got None; accepted: ",
-        "/nowhere/python": "this one: no program of that name",
-        str(program): "this one: cannot be run (No such file or directory)",
-        sys.executable: "this one: ended with exit code 1: ModuleNotFoundError: No module named",
+        None: "mechanism.python: got None; accepted: ",
+        "/nowhere/python": "this one is no program",
+        str(program): "this one cannot be run (No such file or directory)",
+        sys.executable: "this one ended with exit code 1: ModuleNotFoundError: No module named",
     }
     for python, said in bad.items():
-        argv = ["run", "mechanism=diffprivlib", f"mechanism.python={python}", "dataset.n_records=9000"]
-        assert cli.main(argv) == 2
-        shown = capsys.readouterr().err
-        assert said in shown
-        assert "DIR/bin/pip install diffprivlib==0.6.6" in shown
-        assert len(shown.strip().splitlines()) == 1
+        with pytest.raises(ConfigError) as caught:
+            plan(python)
+        assert said in str(caught.value)
+        assert "DIR/bin/pip install diffprivlib==0.6.6" in str(caught.value)
+    argv = ["run", "mechanism=diffprivlib", f"mechanism.python={sys.executable}", "dataset.n_records=9000"]
+    assert cli.main(argv) == 2
+    assert capsys.readouterr().err == f"pate: {caught.value}\n"
     assert list(tmp_path.iterdir()) == [program]
+
+
+def test_what_is_said_of_it_comes_back_from_a_worker():
+    said = outside.Failed("/x/python", "is no program")
+    assert str(pickle.loads(pickle.dumps(said))) == str(said) == "mechanism.python: /x/python is no program"
 
 
 def test_more_than_it_takes_is_infeasible():
