@@ -34,10 +34,12 @@ _RECIPE = (
     f"python -m venv DIR && DIR/bin/pip install diffprivlib=={_VERSION} 'scikit-learn<1.8' 'scipy<1.18',"
     " and then mechanism.python=DIR/bin/python"
 )
-_PRECISION = {"tolerance": 1e-12, "steps": 10_000}
-"""Gradient at which the library may stop, and most steps; it stops where the objective no longer falls."""
+_SLOPE = 1e-6
+"""Of the sum of losses and noise, at which the library may stop; it does too where that no longer falls."""
 
+_STEPS = 10_000
 _TRIAL = {"X": ((1.0,), (0.5,)), "y": (0, 1), "eps": 1.0, "C": 1.0, "n_classes": 2, "seeds": (0,)}
+_TRIAL |= {"tolerance": 1e-6, "steps": 100}
 """A job of two made-up records, for the trial of an interpreter."""
 
 _GAP = 1e-2
@@ -151,7 +153,8 @@ class DiffprivlibPlan(Plan):
             "eps": self.eps,
             "C": self.C,
             "n_classes": self.n_classes,
-            **_PRECISION,
+            "tolerance": _SLOPE / (len(y) + self.n_classes),
+            "steps": _STEPS,
         }
         found = outside.answer(self.python, diffprivlib_child, job)
         gap = float(outside.checked(self.python, found, "gap", ()))
@@ -193,7 +196,5 @@ def plan(options: Options, setting: Setting) -> Plan:
             f"{setting.n_features:,} is more than {_MOST:,} numbers; what would do: fewer columns"
         )
     C = options.C or 1 / (rows * plan_objective(setting, None).regularisation)
-    python = outside.interpreter(
-        options.python, diffprivlib_child, {**_TRIAL, **_PRECISION}, _VERSION, _RECIPE
-    )
+    python = outside.interpreter(options.python, diffprivlib_child, _TRIAL, _VERSION, _RECIPE)
     return DiffprivlibPlan(setting.eps, setting.n_private, setting.n_classes, C, python)

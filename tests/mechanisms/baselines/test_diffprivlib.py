@@ -238,7 +238,7 @@ def test_a_class_without_records_is_not_missed(classes):
 
 @needs("diffprivlib")
 def test_more_is_not_taken_for_the_minimiser(monkeypatch):
-    monkeypatch.setitem(diffprivlib_mechanism._PRECISION, "tolerance", 0.1)
+    monkeypatch.setattr(diffprivlib_mechanism, "_SLOPE", 200.0)
     Z, y = data(2, n=2_000)
     with pytest.raises(RuntimeError, match="not released"):
         plan(PYTHONS["diffprivlib"], n=2_000, C=50.0, eps=5.0).weights(Z, y, noise())
