@@ -15,7 +15,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.baselines.public_features import SHUFFLED, UNIT, model_bytes
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
-from pate_cli.mechanisms.score_calibration import NewtonStep
+from pate_cli.mechanisms.score_calibration import FINEST, NewtonStep
 from pate_cli.mechanisms.score_counting import auto_count, auto_rounds
 from pate_cli.mechanisms.score_directions import (
     PublicDirections,
@@ -50,6 +50,7 @@ _SENSITIVITY_OF_SHARES = math.sqrt(2.0)
 _MOST = 2.0**53  # integers below it are exact in floating point
 _REACH = 64.0  # standard deviations of the noise that stay below it
 _LAST = 3  # steps of the calibration after all rounds
+_LONGEST = 5  # numbers of a gradient at most: an intercept, slopes of two sums and of a round's two functions
 _FINER = 100.0  # unit of means, so that amplitudes of all sizes can be told from none
 _NOTHING = 1e-12  # standard deviation of a function below which it is none
 _ROWS = 4096  # records at a time: a constant
@@ -291,6 +292,9 @@ class ScoreBoostingPlan(Plan):
         exact = IntegerScoreBoostingPlan(self.setting, self.rounds, self.calibration)
         if _REACH * exact.sigma / teachers.unit_of(self.n_teachers) >= _MOST:
             raise ConfigError("eps", self.setting.eps, "more with release=true: its noise is too large")
+        if _REACH * vector_sigma(FINEST, exact.mu_step) >= _MOST:
+            accepted = "more with release=true: the noise of its steps is too large"
+            raise ConfigError("mechanism.calibration", self.calibration, accepted)
         return exact
 
     def attacks(self) -> list[SampledAttack]:
@@ -327,7 +331,7 @@ class IntegerScoreBoostingPlan(ScoreBoostingPlan):
         """GDP parameter that all noise together is for."""
         s = self.setting
         of_sums = max(s.n_public, SHUFFLED) * self.width
-        return vector_mu(s.eps, s.delta, (self.rounds + _LAST) * (of_sums + self.width + 2))
+        return vector_mu(s.eps, s.delta, self.rounds * of_sums + (self.rounds + _LAST) * _LONGEST)
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
