@@ -177,8 +177,10 @@ def _sorted_out(rows: Sequence[Row], store: Finished) -> tuple[list[Done], list[
         for row in rows:
             if repeat < row.repeats:
                 done = row.found(store, repeat)
-                if done is None:
-                    groups[pipeline.teaching_key(row.prepared.config)].append(row.name)
+                if done is None:  # a row without teachers shares nothing: a task by itself
+                    votes = row.prepared.plan.asks_votes
+                    key = pipeline.teaching_key(row.prepared.config) if votes else row.name
+                    groups[key].append(row.name)
                 else:
                     found.append(done)
         tasks += [Task(repeat, tuple(names)) for names in groups.values()]

@@ -10,14 +10,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli.mechanisms.protocol import SampledAttack
-from pate_cli.mechanisms.score_boosting import PublicSide, ScoreBoostingPlan
+from pate_cli.mechanisms.score_boosting import LONGEST, PublicSide, ScoreBoostingPlan
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints
 
 __all__ = ["Side", "attacks"]
 
 _RUNS = 1000
-_LONGEST = 5  # of a gradient: an intercept and the slopes of four functions
 _PUBLIC = PublicPoints(np.tile([[-1.0], [1.0]], (30, 1)))
 
 
@@ -111,7 +110,7 @@ class _Released:
     def numbers(self, moved: FloatArray) -> FloatArray:
         """Numbers for the audit, at most 8."""
         along = sum(float(np.ravel(total) @ moved) for total in self.sums)
-        gradients = np.zeros(_LONGEST)
+        gradients = np.zeros(LONGEST)
         for one in self._gradients:  # one of fewer functions is shorter
             gradients[: len(one)] += one
         return np.concatenate([[along], gradients, self._scores])

@@ -39,7 +39,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["IntegerScoreBoostingPlan", "Options", "ScoreBoostingPlan", "auto_count", "plan"]
+__all__ = ["LONGEST", "IntegerScoreBoostingPlan", "Options", "ScoreBoostingPlan", "auto_count", "plan"]
 
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
@@ -50,7 +50,10 @@ _SENSITIVITY_OF_SHARES = math.sqrt(2.0)
 _MOST = 2.0**53  # integers below it are exact in floating point
 _REACH = 64.0  # standard deviations of the noise that stay below it
 _LAST = 3  # steps of the calibration after all rounds
-_LONGEST = 5  # numbers of a gradient at most: an intercept, slopes of two sums and of a round's two functions
+
+LONGEST = 5
+"""Most numbers of a gradient: an intercept, and slopes of two functions of before and of two of a round."""
+
 _FINER = 100.0  # unit of means, so that amplitudes of all sizes can be told from none
 _NOTHING = 1e-12  # standard deviation of a function below which it is none
 _ROWS = 4096  # records at a time: a constant
@@ -331,7 +334,7 @@ class IntegerScoreBoostingPlan(ScoreBoostingPlan):
         """GDP parameter that all noise together is for."""
         s = self.setting
         of_sums = max(s.n_public, SHUFFLED) * self.width
-        return vector_mu(s.eps, s.delta, self.rounds * of_sums + (self.rounds + _LAST) * _LONGEST)
+        return vector_mu(s.eps, s.delta, (self.rounds + _LAST) * (of_sums + LONGEST))
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""

@@ -28,7 +28,7 @@ KERNELS = ("linear", "rbf 2", "rbf 1", "rbf 0.5")
 
 _HARDER = 0.7  # log prior odds of a kernel against the next simpler one
 _NEGLIGIBLE = 0.03  # weight of a kernel that is left out
-_FEW = 1000  # points that say which kernels are out of the question
+_FEW = 500  # points that say which kernels are out of the question
 _HOPELESS = 12.0  # log of the evidence that such a kernel is short of
 _AMPLITUDE = (0.05, 2.0)  # prior of the variance of f over the points: median, and spread of its log
 _SCATTER = (0.01, 2.0)
@@ -198,7 +198,7 @@ def learn_shares(
 def plausible_kernels(
     landmarks: Landmarks, names: Sequence[str], counts: FloatArray, n_teachers: int, sigma: float
 ) -> list[str]:
-    """Leave out kernels that a thousand of many points show to be out of the question.
+    """Leave out kernels that 500 of many points show to be out of the question.
 
     Their evidence there is below that of another kernel by a factor of more than exp(12), and the more
     points the further below: what `learn_shares` would give them is nothing, after most of the work.

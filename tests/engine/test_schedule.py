@@ -219,6 +219,19 @@ def test_teachers_trained_in_parts_are_those_trained_together(teacher):
     np.testing.assert_array_equal(together.split.public.X, whole.split.public.X)
 
 
+def test_rows_with_votes_share_a_task_and_the_others_have_one_each(tmp_path):
+    """A repeat of a frontier is many tasks then: private learners take long, and workers get one each."""
+    given = {"votes": "gaussian", "more": "gnmax", "learner": "noisy_gd", "other": "output_perturbation"}
+    rows = [
+        dataclasses.replace(checked(f"mechanism={name}", "repeats=2").row, name=row)
+        for row, name in given.items()
+    ]
+    _, tasks = schedule._sorted_out(rows, Finished(tmp_path))
+    assert [(task.repeat, task.rows) for task in tasks] == [
+        (repeat, names) for repeat in (0, 1) for names in (("votes", "more"), ("learner",), ("other",))
+    ]
+
+
 def test_what_is_found_is_not_done_again_and_the_student_belongs_to_it(tmp_path, units):
     row, store = checked("repeats=3").row, Finished(tmp_path / "store")
 

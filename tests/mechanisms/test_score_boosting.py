@@ -185,6 +185,8 @@ def test_a_release_adds_up_whole_numbers_and_their_noise_is_for_what_one_record_
     for whole in (*sums["teachers"], *(found for found, _ in sums["steps"])):
         assert np.array_equal(whole, whole.round())
         assert np.abs(whole).max() < 2**52
+    longest = max(len(found) for found, _ in sums["steps"])  # the calibration counts them
+    assert longest == (score_boosting.LONGEST if n_classes == 2 else 2)
     of_sums = [right.sigma / teachers.unit_of(40)] * 2
     of_steps = [2 * clip / right.mu_step / calibration.grain_of(clip, 480) for _, clip in sums["steps"]]
     asked, needed = sorted(noise.scales), sorted(of_sums + of_steps)

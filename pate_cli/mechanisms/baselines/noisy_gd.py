@@ -28,6 +28,7 @@ from pate_cli.mechanisms.baselines.gradients import (
     whole_features,
 )
 from pate_cli.mechanisms.baselines.neighbours import attacks_on, attacks_on_persons
+from pate_cli.mechanisms.baselines.public_model import probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.privacy.noise import Noise
@@ -221,6 +222,15 @@ def _of_records(plan: NoisyGradientPlan, Z: Any, y: IntArray) -> Callable[[Float
     norms = row_norms(Z)[:, None]
     truth = np.eye(plan.n_classes)[y][:, None, :]
 
+    def of_two(weights: FloatArray) -> FloatArray:
+        """With half of the work: what is missed of one class is there too much of the other."""
+        scores = np.asarray(Z @ (weights[:, 1] - weights[:, 0]).T)
+        miss = probabilities(scores[:, :, None])[:, :, 0] - truth[:, :, 1]
+        size = math.sqrt(2) * np.abs(miss) * norms
+        miss *= plan.clip / np.maximum(size, plan.clip)
+        of_second = np.asarray(Z.T @ miss).T
+        return np.stack([-of_second, of_second], axis=1)
+
     def gradient(weights: FloatArray) -> FloatArray:
         runs, n_classes, d = weights.shape
         miss = _softmax(np.asarray(Z @ weights.reshape(-1, d).T).reshape(-1, runs, n_classes))
@@ -229,7 +239,7 @@ def _of_records(plan: NoisyGradientPlan, Z: Any, y: IntArray) -> Callable[[Float
         miss *= (plan.clip / np.maximum(size, plan.clip))[:, :, None]
         return np.asarray(Z.T @ miss.reshape(-1, runs * n_classes)).T.reshape(weights.shape)
 
-    return gradient
+    return of_two if plan.n_classes == 2 else gradient
 
 
 def _of_persons(

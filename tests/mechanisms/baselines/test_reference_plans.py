@@ -244,6 +244,25 @@ def test_descent_without_noise_is_gradient_descent():
     assert descend(p, sp.csr_matrix(X), y, noise())[0] == pytest.approx(found)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_step_of_descent_is_the_sum_of_each_records_clipped_gradient(n_classes):
+    X, y = records(rows=30, d=3, n_classes=n_classes)
+    s = setting(n=30, n_classes=n_classes)
+    p = replace(plan("noisy_gd", {"steps": 3, "clip": 1.0, "step_size": 0.5}, s), sigma=0.0)
+    w, kept, clipped = np.zeros((n_classes, 3)), [], 0
+    for _ in range(3):
+        total = np.zeros_like(w)
+        for x, label in zip(X, y, strict=True):
+            shares = np.exp(w @ x) / np.exp(w @ x).sum()
+            gradient = np.outer(shares - np.eye(n_classes)[label], x)
+            clipped += np.linalg.norm(gradient) > 1
+            total += gradient * min(1, 1 / np.linalg.norm(gradient))
+        w = w - 0.5 * total / 30
+        kept.append(w)
+    assert 10 < clipped < 80
+    assert descend(p, X, y, noise())[0] == pytest.approx(np.mean(kept[1:], axis=0), abs=1e-12)
+
+
 @pytest.mark.parametrize("weight", [0.3, 1e-3])
 def test_minimiser_against_scikit_learn(weight):
     X, y = records(rows=200, d=5)
