@@ -50,4 +50,4 @@ def read_table(
     sep = None if options.sep is None else take("--sep", options.sep, Separator())
     encoding = None if options.encoding is None else take("--encoding", options.encoding, Encoding())
     form = CsvFormat(sep, encoding, options.decimal, not options.no_header, "--{}")
-    return Table(read_csv(path, form, text, wanted=wanted), path, "")
+    return Table(read_csv(path, form, text, wanted=wanted), path, "", decimal=options.decimal)

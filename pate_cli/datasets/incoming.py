@@ -172,7 +172,7 @@ def _column(kind: str, part: Any, at: int) -> Column:
 
 def _check_numbers(table: Table, name: str, column: Column, words: Collection[str]) -> None:
     """Refuse a column that holds other things than numbers, or a cell that has no code."""
-    values, found = numbers(table.frame[name], words)
+    values, found = numbers(table.frame[name], words, table.decimal)
     some = found.n_numbers + found.n_others
     first = found.first
     if first is not None and found.n_numbers < NEARLY_ALL * some:

@@ -12,8 +12,6 @@ from pate_cli.datasets.labels import texts_of
 from pate_cli.datasets.schema import MISSING, NEARLY_ALL, Column, Schema, numbers, said
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pate_cli.datasets.reading import Table
 
 __all__ = ["doubtful", "infer", "labels_of", "looks_like_unit", "names_persons", "nothing_to_learn"]
@@ -60,7 +58,7 @@ def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> list[str
     """Say which cells are no numbers, in columns that are taken for numbers; quotes one, for its owner."""
     told = []
     for name in schema.of_kind("numeric"):
-        _, found = numbers(table.frame[name], words)
+        _, found = numbers(table.frame[name], words, table.decimal)
         if found.first is not None:
             held = str(table.frame[name].iloc[found.first])
             told.append(
@@ -73,7 +71,7 @@ def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> list[str
 def nothing_to_learn(table: Table, schema: Schema, words: Collection[str]) -> dict[str, str]:
     """Which columns of texts a public file would not have had used, and why; for the table's owner."""
     texts = schema.of_kind("category")
-    found = {name: _inferred(name, table.frame[name], words, name in table.dates) for name in texts}
+    found = {name: _inferred(table, name, words) for name in texts}
     return {name: str(column.why) for name, column in found.items() if column.kind == "ignored"}
 
 
@@ -86,7 +84,7 @@ def doubtful(table: Table, name: str, words: Collection[str]) -> tuple[int, bool
         The row of the first cell that is no number, and whether half of them are numbers as they stand.
     """
     cells = table.frame[name]
-    _, found = numbers(cells, words)
+    _, found = numbers(cells, words, table.decimal)
     if found.first is None:
         return None
     texts = [str(text).strip() for text in cells.cat.categories]
@@ -113,7 +111,7 @@ def infer(table: Table, *, target: str | None, words: Collection[str], source: s
         Where it is from, for people.
     """
     names = [str(name) for name in table.frame.columns if name != target]
-    columns = {name: _inferred(name, table.frame[name], words, name in table.dates) for name in names}
+    columns = {name: _inferred(table, name, words) for name in names}
     columns |= {name: Column("ignored", why=f"holds {what}") for name, what in table.unread.items()}
     return Schema(columns, source, target)
 
@@ -134,8 +132,9 @@ def _spaced(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", spaced)
 
 
-def _inferred(name: str, cells: pd.Series, words: Collection[str], date: bool) -> Column:
-    values, found = numbers(cells, words)
+def _inferred(table: Table, name: str, words: Collection[str]) -> Column:
+    cells = table.frame[name]
+    values, found = numbers(cells, words, table.decimal)
     there = ~np.isnan(values)
     n, distinct = len(cells), int(cells.nunique())
     if distinct <= 1:
@@ -153,7 +152,7 @@ def _inferred(name: str, cells: pd.Series, words: Collection[str], date: bool) -
         return Column("numeric", low, high, missing=found.n_numbers < n)
     texts = [str(text) for text in cells.cat.categories if said(text, words)]
     like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in texts)
-    if date or (texts and like_dates >= NEARLY_ALL * len(texts)):
+    if name in table.dates or (texts and like_dates >= NEARLY_ALL * len(texts)):
         return Column("ignored", why="dates")
     length = float(np.mean([len(text) for text in texts])) if texts else 0.0
     spaces = float(np.mean([text.count(" ") for text in texts])) if texts else 0.0

@@ -239,9 +239,18 @@ def _read(path: str | Path, n_features: int | None, *, keep: bool) -> _File:
 
 
 def parse(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray, str]:
-    """Read as `read_libsvm` does; gives the SHA-256 (hex) of the file's bytes, too."""
+    """Read as `read_libsvm` does; gives the SHA-256 (hex) of the file's bytes, too.
+
+    Raises
+    ------
+    DataError
+        As `read_libsvm`; if a single record uses index 0, which would decide what all indices mean.
+    """
     digest = hashlib.sha256()
     X, y = read_libsvm(path, n_features, digest)
+    if np.count_nonzero(X.indices == 0) == 1 and (line := _first_with_0(path)):
+        accepted = "index 0 in no record, or in two (0:0 is one), as where indices are counted from 0"
+        raise DataError(f"{path}, line {line}: the only index 0; accepted: {accepted}")
     return X, y, digest.hexdigest()
 
 
@@ -280,6 +289,16 @@ def _label_place(file: _File | None, row: int) -> str:
     with open_bytes(file.path) as stream:
         lines = (number for number, raw in enumerate(stream, start=1) if raw.split(b"#", 1)[0].strip())
         return f"{file.path}, line {next(islice(lines, row, None), 0)}"
+
+
+def _first_with_0(path: Path) -> int:
+    """Number of the first line whose indices begin with 0; 0 if there is none."""
+    with open_bytes(path) as stream:
+        for number, raw in enumerate(stream, start=1):
+            pairs = [field for field in raw.split(b"#", 1)[0].split()[1:] if not field.startswith(b"qid:")]
+            if pairs and int(pairs[0].partition(b":")[0]) == 0:
+                return number
+    return 0
 
 
 def _explain(path: Path, n_features: int | None) -> str:

@@ -125,7 +125,8 @@ def _categories(column: Any) -> Any:
 
 
 def _whole(column: Any) -> Any:
-    """Whole numbers as such, where a missing one has made them floats: 7.0 is a name 7."""
-    if column.dtype.kind == "f" and (column.dropna() == column.dropna().round()).all():
-        return column.astype("Int64")
-    return column
+    """Whole numbers as such, where a missing one has made them floats: 7.0 is a name 7, next to 7.5, too."""
+    if column.dtype.kind != "f":
+        return column
+    held = [int(value) if value.is_integer() else value for value in column.tolist()]
+    return type(column)(held, index=column.index, dtype=object)

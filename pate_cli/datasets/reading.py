@@ -77,6 +77,8 @@ class Table:
         Columns that the format itself says hold dates.
     unread : mapping of str to str
         Columns that hold nothing that can be a cell, as lists, and are not in the frame; and what they hold.
+    decimal : {".", ","}
+        What stands before the decimals of a number in a text.
     """
 
     frame: pd.DataFrame
@@ -85,6 +87,7 @@ class Table:
     word: str = "line"
     dates: frozenset[str] = frozenset()
     unread: Mapping[str, str] = field(default_factory=dict)
+    decimal: str = "."
 
     def place(self, row: int) -> str:
         """Name the place of a record, for messages."""

@@ -266,8 +266,17 @@ class Found:
     first: int | None
 
 
-def numbers(cells: pd.Series, words: Collection[str]) -> tuple[Any, Found]:
-    """Read a column as numbers.
+def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tuple[Any, Found]:
+    """Read a column as numbers, each cell by itself: what it is does not depend on the other cells.
+
+    Parameters
+    ----------
+    cells : Series
+        A column of a `Table`.
+    words : collection of str
+        Cells that stand for a missing value.
+    decimal : {".", ","}
+        As of the `Table`.
 
     Returns
     -------
@@ -277,7 +286,7 @@ def numbers(cells: pd.Series, words: Collection[str]) -> tuple[Any, Found]:
     """
     import pandas as pd
 
-    sentinels = [number for number in map(_number, words) if number is not None]
+    sentinels = [number for word in words if (number := _number(_pointed(word, decimal))) is not None]
     if not hasattr(cells, "cat"):
         values = cells.to_numpy(dtype=np.float64)
         if sentinels:
@@ -287,9 +296,8 @@ def numbers(cells: pd.Series, words: Collection[str]) -> tuple[Any, Found]:
     # each text is looked at once, however often it occurs
     texts = pd.Series(cells.cat.categories, dtype=object).map(str)
     missing = np.array([not said(text, words, numeric=True) for text in texts], dtype=bool)
-    each: Any = pd.to_numeric(texts.str.strip().mask(missing, ""), errors="coerce").to_numpy(
-        dtype=np.float64, copy=True
-    )
+    plain = texts.str.strip().mask(missing, "").map(lambda text: _pointed(text, decimal))
+    each: Any = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, copy=True)
     missing |= np.isin(each, sentinels)
     each[missing] = np.nan
     at = cells.cat.codes.to_numpy()
@@ -297,6 +305,11 @@ def numbers(cells: pd.Series, words: Collection[str]) -> tuple[Any, Found]:
     first = int(np.argmax(others)) if others.any() else None
     n_absent, n_others = int(np.count_nonzero(missing[at])), int(np.count_nonzero(others))
     return each[at], Found(len(at) - n_absent - n_others, n_absent, n_others, first)
+
+
+def _pointed(text: str, decimal: str) -> str:
+    """A number with a point before its decimals; where a comma stands there, a point is none of a number."""
+    return text if decimal == "." else text.replace(".", "?").replace(decimal, ".")
 
 
 def _number(text: str) -> float | None:
@@ -316,7 +329,7 @@ def _typed(table: Table, name: str, column: Column, words: Collection[str]) -> A
     cells = table.frame[name]
     if column.kind == "category":
         return _category(cells, column, words)
-    values, found = numbers(cells, words)
+    values, found = numbers(cells, words, table.decimal)
     if found.first is not None and not (column.missing and found.n_numbers):
         raise DataError(not_a_number(table, name, found.first, among=found.n_numbers > 0))
     finite = np.isfinite(values) | (np.isnan(values) & column.missing)

@@ -85,6 +85,11 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     words = [word.strip() for word in options.missing or []]
     units = None if unit is None else _units(private, unit, words)
     schema = _schema(schema, private, public, target, unit, options)
+    if options.schema is None and public is not None:
+        # as it is written, whatever the other cells are: where all of them look like numbers, 01 would be 1
+        text |= set(schema.of_kind("category"))
+        private = _as_written(private, text, target, read)
+        test = None if test is None else _as_written(test, text, None, read)
     labels = [_labels(private, target, words), _public_labels(public, target, words)]
     labels.append(None if test is None else _labels(test, target, words))
     tables = (private, public, test)
@@ -251,16 +256,31 @@ def _schema(
     return replace(schema, columns={c: v for c, v in schema.columns.items() if c != target})
 
 
+def _as_written(table: Table, text: Collection[str], wanted: str | None, read: Reader) -> Table:
+    """Read a file again where columns that are to be texts were taken for numbers."""
+    frame = table.frame
+    numeric = [name for name in text if name in frame.columns and not hasattr(frame[name], "cat")]
+    return read(table.path, text, wanted) if numeric else table
+
+
 def _kind(table: Table, name: str, words: Collection[str]) -> Column:
-    """Kind of a column of the one file: no single record decides it, but by stopping the run."""
+    """Kind of a column of the one file: no single record decides it, but by stopping the run.
+
+    Numbers are two at least, and of categories two are none, or all: between the two the run stops.
+    """
     if name in table.dates:
         return Column("ignored", why="dates")
     if looks_like_unit(name):
         return Column("ignored", why="identifiers")
-    _, found = numbers(table.frame[name], words)
+    values, found = numbers(table.frame[name], words, table.decimal)
     if found.n_numbers and found.first is None:
+        if found.n_numbers == 1 and (words or not found.n_missing):
+            row = int(np.argmax(~np.isnan(values)))
+            accepted = " or ".join(typed(key, name) for key in ("numeric", "categories", "drop"))
+            raise DataError(f"{table.place(row)}: column {name!r} holds one number; accepted: {accepted}")
         return Column("numeric")
-    if found.first is not None and found.n_numbers >= NEARLY_ALL * (found.n_numbers + found.n_others):
+    slips = found.n_others <= 1 or found.n_numbers >= NEARLY_ALL * (found.n_numbers + found.n_others)
+    if found.first is not None and found.n_numbers and slips:
         raise DataError(not_a_number(table, name, found.first))
     _refuse_doubtful(table, name, words)
     return Column("category")

@@ -49,6 +49,6 @@ def load(name: str, options: Options) -> Dataset:
     def read(path: Path, text: Collection[str], wanted: str | None) -> Table:
         digest = hashlib.sha256()
         frame = read_csv(path, form, text, digest, wanted)
-        return Table(frame, path, digest.hexdigest())
+        return Table(frame, path, digest.hexdigest(), decimal=options.decimal)
 
     return make_dataset(name, options, read, "a CSV file")

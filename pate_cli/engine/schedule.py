@@ -278,7 +278,7 @@ class _Work:
                 here, there = each * (n * n_left - done), each * n * n_left / workers
                 if here <= there + _START:
                     size = n  # the rest at once
-                elif spent > (_LOOK if len(parts) > 1 else _IMPORTS):
+                elif done < n and spent > (_LOOK if len(parts) > 1 else _IMPORTS):
                     self._begun[task] = (done, parts)
                     return None
             return partial(pipeline.join, run, split, parts)

@@ -15,7 +15,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.baselines.public_features import SHUFFLED, UNIT, model_bytes
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
-from pate_cli.mechanisms.score_calibration import NewtonStep
+from pate_cli.mechanisms.score_calibration import FINEST, NewtonStep
 from pate_cli.mechanisms.score_counting import auto_count, auto_rounds
 from pate_cli.mechanisms.score_directions import (
     PublicDirections,
@@ -295,6 +295,9 @@ class ScoreBoostingPlan(Plan):
         exact = IntegerScoreBoostingPlan(self.setting, self.rounds, self.calibration)
         if _REACH * exact.sigma / teachers.unit_of(self.n_teachers) >= _MOST:
             raise ConfigError("eps", self.setting.eps, "more with release=true: its noise is too large")
+        if _REACH * vector_sigma(FINEST, exact.mu_step) >= _MOST:
+            accepted = "more with release=true: the noise of its steps is too large"
+            raise ConfigError("mechanism.calibration", self.calibration, accepted)
         return exact
 
     def attacks(self) -> list[SampledAttack]:

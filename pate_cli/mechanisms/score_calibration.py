@@ -13,7 +13,7 @@ from pate_cli.privacy.discrete import vector_sigma
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["NewtonStep", "clipped_sum", "grain_of"]
+__all__ = ["FINEST", "NewtonStep", "clipped_sum", "grain_of"]
 
 _CLIP = 0.5  # of the size that most gradients have before anything is learnt
 _MOST = 0.9  # as many of the public points as are taken for most
@@ -22,6 +22,9 @@ _FARTHEST = 2.0  # most that a number moves in a step
 _NOTHING = 1e-9
 _BITS = 52
 _FINE = 30
+
+FINEST = 2.0 ** (_FINE + 1)
+"""Most that one record moves a sum of gradients by, in the unit that they are rounded to."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,8 @@ def config_hash(config: Mapping[str, Any]) -> str:
 
     SHA-256 of the canonical JSON of the resolved configuration without its
     `hydra`, `compute`, `cache`, `purpose` and `tracking` keys: order, workers and `1` for `1.0` make no
-    difference.
+    difference; but in a learner's `params` they are two values, as scikit-learn takes `max_features=1` for
+    one column, and `1.0` for all.
     """
     kept = {key: value for key, value in config.items() if key not in _NO_NUMBERS}
     canonical = json.dumps(
@@ -108,9 +109,9 @@ def plain(value: Any, where: str = "record") -> Any:
 
 
 def _whole(value: Any) -> Any:
-    """Write whole floats as integers, so that `eps=1` and `eps=1.0` hash alike."""
+    """Write whole floats as integers, so that `eps=1` and `eps=1.0` hash alike; not in `params`."""
     if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
+        return {key: item if key == "params" else _whole(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_whole(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -400,6 +400,15 @@ def test_runs_without_a_directory_of_their_own_share_what_is_done(pate):
     assert result(second)["accuracy"]["n"] == 3
 
 
+def test_a_learner_s_1_and_its_1_0_are_two_runs(pate):
+    """Of scikit-learn's trees `max_features=1` is one column, and `1.0` all of them."""
+    learner = ["teacher=tree", "eps=inf", "repeats=1"]
+    sweep = [*learner, "teacher.params.max_features=1.0,1", "-m", "hydra.sweep.dir=all"]
+    assert pate(*sweep)[2] == "written to all\n"
+    assert pate(*learner, "teacher.params.max_features=1", "hydra.run.dir=one")[0] == 0
+    assert numbers("all/1")[1] == numbers("one")[1] != numbers("all/0")[1]
+
+
 def test_what_is_spoilt_is_done_again(pate):
     assert pate("repeats=3", "hydra.run.dir=out")[0] == 0
     before = numbers("out")

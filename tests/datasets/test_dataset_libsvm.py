@@ -91,6 +91,17 @@ def test_bad_lines_are_named(write, line, message):
     assert "\n" not in str(caught.value)
 
 
+def test_no_single_record_decides_what_indices_mean(write):
+    """An index 0 in one record made columns of the indices of all others another."""
+    rest = b"1 1:1 2:5\n0 1:2\n"
+    plain = load("libsvm", path=write(rest + b"1 2:1\n"), n_features=3)
+    assert plain.X.toarray().tolist() == [[1, 5, 0], [2, 0, 0], [0, 1, 0]]
+    with pytest.raises(DataError, match=r", line 3: the only index 0; accepted: index 0 in no record, or"):
+        load("libsvm", path=write(rest + b"1 0:1 2:1\n"), n_features=3)
+    from_0 = load("libsvm", path=write(rest + b"1 0:1 2:1\n0 0:0\n"), n_features=3)
+    assert from_0.X[:2].toarray().tolist() == [[0, 1, 5], [0, 2, 0]]
+
+
 def test_index_beyond_n_features_is_named(write):
     with pytest.raises(DataError, match=r"line 1: index '3' is more than the 2 features accepted"):
         load("libsvm", path=write(GOOD), n_features=2)

@@ -305,6 +305,60 @@ def test_one_cell_that_is_no_number(place, capsys):
     assert "line 1719: 'lab' has '<5', the first of 1 cells that are no numbers" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("case", ["codes like numbers", "a decimal comma", "codes in a Parquet file"])
+def test_a_cell_is_what_it_is_whatever_the_others_hold(tmp_path, monkeypatch, case):
+    """All cells of a column said whether it was read as numbers: one record changed those of all others."""
+    monkeypatch.chdir(tmp_path)
+    given = {"target": "y", "classes": ["no", "yes"]}
+    cells, another = ["01", "02", "1.0"] * 20, "x"
+    if case == "codes like numbers":
+        rows = [f"{i % 7},{cell},?\n" for i, cell in enumerate([*cells, *["x"] * 20])]
+        Path("pub.csv").write_text("a,c,y\n" + "".join(rows))
+        given["public"] = "pub.csv"
+    elif case == "a decimal comma":
+        cells, another = ["0,5", "1", "2,25"] * 20, "<5"
+        given |= {"decimal": ",", "sep": ";", "numeric": ["c"]}
+    else:
+        pytest.importorskip("pyarrow")
+        cells, another = [0.0, 1.0, 2.0] * 20, 0.5
+        Path("s.yaml").write_text('columns: {a: {}, c: {kind: category, values: ["0", "1", "2"]}}')
+        given["schema"] = "s.yaml"
+    seen = []
+    for last in (cells[-1], another):
+        table = pd.DataFrame({"a": np.arange(60) % 7, "c": [*cells[:-1], last], "y": ["no", "yes"] * 30})
+        if "schema" in given:
+            table.to_parquet("p.parquet")
+            data = load("parquet", path="p.parquet", **given)
+        else:
+            table.to_csv("p.csv", index=False, sep=given.get("sep", ","))
+            data = load("csv", path="p.csv", **given)
+        seen.append(data.X["c"][:-1].tolist())
+    expected = {"codes like numbers": cells[:3], "a decimal comma": [0.5, 1.0, 2.25]}.get(case, list("012"))
+    assert seen[0] == seen[1] == (expected * 20)[:-1]
+
+
+def test_no_single_record_decides_between_numbers_and_categories(tmp_path):
+    """Of few cells that are not missing one text among numbers once did, and a release said which it was."""
+
+    def kind(n_numbers, n_texts):
+        held = [*range(1, n_numbers + 1), *"xyz"[:n_texts], *["NA"] * (40 - n_numbers - n_texts)]
+        lines = [f"{i},{cell},{['no', 'yes'][i % 2]}" for i, cell in enumerate(held)]
+        (tmp_path / "f.csv").write_text("\n".join(["a,dose,y", *lines]))
+        try:
+            data = load("csv", path=str(tmp_path / "f.csv"), target="y", missing=["NA"])
+        except DataError:
+            return "stopped"
+        return data.encoder.schema.columns["dose"].kind
+
+    found = {(n, t): kind(n, t) for n in range(4) for t in range(4)}
+    assert found[3, 0] == "numeric"
+    assert found[1, 2] == found[0, 0] == found[0, 1] == "category"
+    for (n, t), one in found.items():
+        for step in ((1, 0), (0, 1), (1, -1)):
+            other = found.get((n + step[0], t + step[1]), one)
+            assert {one, other} != {"numeric", "category"}, (n, t, step)
+
+
 def test_a_missing_number_has_a_code_where_that_is_said(place, capsys):
     table = people(unit := 900)
     assert unit == len(table)

@@ -148,6 +148,15 @@ def test_a_slow_first_teacher_alone_decides_nothing(monkeypatch, spread, clock, 
     assert spread == []
 
 
+def test_the_last_slice_of_teachers_is_no_reason_to_spread_none(monkeypatch, spread, clock, units):
+    """Few teachers that take long: workers were handed the rest of them, which was nothing."""
+    few = ["teacher.count=2", "repeats=5", "eps=inf"]
+    expected = numbers(units(*few, "compute.workers=1"))
+    slow(monkeypatch, clock, repeat=0, teacher=1.5)
+    assert numbers(units(*few)) == expected
+    assert sent(spread) == [("do_whole", [1, 2, 3, 4])]
+
+
 @pytest.mark.parametrize("mechanism", ["gaussian", "active"])
 def test_teachers_are_spread_where_repeats_are_few(monkeypatch, spread, clock, mechanism, units):
     overrides = ["repeats=2", f"mechanism={mechanism}"]

@@ -200,6 +200,36 @@ def test_a_release_whose_noise_passes_exact_integers_is_refused():
         plan(s).for_release(s)
 
 
+def test_a_release_whose_steps_would_pass_exact_integers_is_refused_before_it_is_charged():
+    s = setting(1.0)
+    with pytest.raises(
+        ConfigError, match=r"^mechanism\.calibration: got 1e-12; accepted: more with release="
+    ):
+        plan(s, calibration=1e-12).for_release(s)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_integer_noise_is_accounted_for_as_many_numbers_as_get_it(n_classes, monkeypatch):
+    """Sums of one number are the least there are: a gradient, of later rounds, has five."""
+    s = setting(1.0, n_classes)
+    p, counts, told = plan(s, rounds=4).for_release(s), [], []
+    side = p.look_at(PublicPoints(data(n=M, seed=1)[0]), np.random.default_rng(0))
+    records = PrivateRecords(*data(n_classes))
+    replace(p, told=told.append).fit(records, side, _Scales(), np.random.default_rng(3))
+    sizes = [found.size for found in told]
+    steps = [*sizes[1:8:2], *sizes[8:]]
+    assert len(steps) == 4 + 3
+    assert max(steps) == (5 if n_classes == 2 else 2)
+    monkeypatch.setattr(
+        score_boosting, "vector_mu", lambda eps, delta, numbers: counts.append(numbers) or 1.0
+    )
+    assert p.mu == 1.0
+    monkeypatch.setattr(score_boosting, "SHUFFLED", 1)
+    assert replace(p, setting=replace(s, n_public=1)).mu == 1.0
+    assert counts[0] >= sum(sizes)
+    assert counts[1] >= 4 * p.width + sum(steps)
+
+
 def test_seeded_bug_sensitivity_1_instead_of_2(monkeypatch):
     """Noise for vectors that only leave, where one leaves and another comes."""
     p = tiny()

@@ -14,7 +14,10 @@ from pate_cli.mechanisms.baselines.public_features import LONGEST, UNIT
 from pate_cli.mechanisms.baselines.public_model import probabilities
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["PersonGradients", "Persons", "RecordGradients", "grain_for", "whole_features"]
+__all__ = ["CLIPS", "PersonGradients", "Persons", "RecordGradients", "grain_for", "whole_features"]
+
+CLIPS = (1e-100, 1e100)
+"""Between which a clip is accepted: products with it are not infinite, nor rounded as the smallest floats."""
 
 _RESIDUAL_BITS = 20  # most of a residual
 _BITS = 52  # that a sum over all records may use: whole numbers of so many are exact

@@ -20,7 +20,13 @@ import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, linear_model, row_norms, shorten
-from pate_cli.mechanisms.baselines.gradients import PersonGradients, Persons, grain_for, whole_features
+from pate_cli.mechanisms.baselines.gradients import (
+    CLIPS,
+    PersonGradients,
+    Persons,
+    grain_for,
+    whole_features,
+)
 from pate_cli.mechanisms.baselines.neighbours import attacks_on, attacks_on_persons
 from pate_cli.mechanisms.baselines.public_model import probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
@@ -141,7 +147,7 @@ class Options:
 
     steps: int | None = option("auto", Or("auto", Whole(1)))
     step_size: float = option(4.0, Real(0))
-    clip: float = option(math.sqrt(0.5), Real(0))
+    clip: float = option(math.sqrt(0.5), Real(*CLIPS))
 
 
 def plan(options: Options, setting: Setting) -> Plan:

@@ -18,7 +18,13 @@ from typing import Any, Literal
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, Whole, option
-from pate_cli.mechanisms.baselines.gradients import PersonGradients, Persons, RecordGradients, grain_for
+from pate_cli.mechanisms.baselines.gradients import (
+    CLIPS,
+    PersonGradients,
+    Persons,
+    RecordGradients,
+    grain_for,
+)
 from pate_cli.mechanisms.baselines.public_features import (
     CONSTANT,
     FEW,
@@ -68,7 +74,7 @@ class Options:
 
     solver: Literal["gd", "newton"] = option("gd", OneOf(SOLVERS))
     steps: int | None = option("auto", Or("auto", Whole(1)))
-    clip: float = option(0.5, Real(0))
+    clip: float = option(0.5, Real(*CLIPS))
 
 
 def plan(options: Options, setting: Setting) -> Plan:

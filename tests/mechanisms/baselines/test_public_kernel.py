@@ -321,7 +321,8 @@ def test_scale_of_the_noise():
     [
         ({"solver": "sgd"}, "mechanism.solver: got 'sgd'; accepted: gd, newton"),
         ({"steps": 0}, "mechanism.steps: got 0; accepted: auto, or a whole number >= 1"),
-        ({"clip": 0}, "mechanism.clip: got 0; accepted: a number > 0"),
+        ({"clip": 0}, "mechanism.clip: got 0; accepted: a number in"),
+        ({"clip": 1e308}, "mechanism.clip: got 1e.308; accepted: a number in"),
     ],
 )
 def test_options_that_cannot_be(options, message):
