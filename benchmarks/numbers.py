@@ -40,6 +40,9 @@ PLAIN = (
 )
 """Mechanisms tried with the options they have."""
 
+ON_THRESHOLDS = ("sspp", "agprivcl", "universal", "realizable_to_agnostic", "private_prediction")
+"""Mechanisms that learn a hypothesis class, on a line."""
+
 AGNOSTIC = ["dataset=thresholds", "dataset.n_records=20000", "split.public=200", "repeats=2"]
 
 
@@ -58,7 +61,7 @@ def runs() -> dict[str, list[str]]:
     }
     few = [*SMALL, "eps=2", "teacher.size=20"]
     found = {f"run {name}": ["run", *few, *given] for name, given in mechanisms.items()}
-    for name in ("sspp", "agprivcl", "universal", "realizable_to_agnostic", "private_prediction"):
+    for name in ON_THRESHOLDS:
         found[f"run {name}"] = ["run", *AGNOSTIC, f"mechanism={name}", "eps=8"]
     for name in ("mushroom", "a9a", "adult", "digits"):
         found[f"run dataset {name}"] = ["run", f"dataset={name}", "mechanism=gaussian", "eps=2", "repeats=2"]

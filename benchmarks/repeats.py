@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.numbers import PLAIN
+from benchmarks.numbers import ON_THRESHOLDS, PLAIN
 from benchmarks.parts import bare_fits, private_records, sliced
 from benchmarks.timing import Result, Target, alternate, seconds
 from pate_cli.errors import InputError
@@ -22,9 +22,6 @@ TARGET = Target(1.3, is_ratio=True)
 MOST = 1.1
 MOST_OF_ANY = 1.05
 """Largest exponent that is wanted of any mechanism, in processor time."""
-
-ON_THRESHOLDS = ("sspp", "agprivcl", "universal", "realizable_to_agnostic", "private_prediction")
-"""Mechanisms that learn a hypothesis class, on a line."""
 
 STARTS = {"private records": 12_500, "queries": 500, "teachers": 100, "columns": 8}
 """Smallest of three sizes; the others are 4 and 16 times it."""

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from benchmarks.commands import PATE
+from benchmarks.repeats import MOST_OF_ANY
 from benchmarks.rows import Row
 
 __all__ = ["estimate_error", "measure", "write_census"]
@@ -20,11 +21,10 @@ METHODS = (
 )
 JOB, FRONTIER, ESTIMATE = 50.0, 120.0, 0.3
 """Milliseconds a job, seconds of the frontier, and how far off the time left may be said to be."""
-EXPONENT = 1.05
 
 
 def measure(*, quick: bool) -> list[Row]:
-    """Time a sweep of 300 jobs, and ten methods at three eps, ten repeats each, on 40,000 x 40 generated."""
+    """Time a sweep of 320 jobs, and ten methods at three eps, ten repeats each, on 40,000 x 40 generated."""
     with tempfile.TemporaryDirectory() as folder:
         return [*_sweep(folder, quick=quick), *_frontier(folder, quick=quick)]
 
@@ -39,7 +39,15 @@ def _sweep(folder: str, *, quick: bool) -> list[Row]:
     of = f"{n_few} to {n}"
     return [
         Row("sweeps", f"a job of {n}, start-up included", 1000 * took / n, "ms", most=JOB, details=details),
-        Row("sweeps", "growth in jobs", exponent, "exponent", of, EXPONENT, details={"few_s": round(few, 2)}),
+        Row(
+            "sweeps",
+            "growth in jobs",
+            exponent,
+            "exponent",
+            of,
+            MOST_OF_ANY,
+            details={"few_s": round(few, 2)},
+        ),
     ]
 
 

@@ -218,7 +218,7 @@ def plausible_kernels(
     for name in names:
         gram = landmarks.gram(landmarks.points[:_FEW], name)[:, :_FEW]
         found = _best_scales(Span(gram, gram), targets - targets.mean(axis=0), (sigma / n_teachers) ** 2)
-        evidences[name] = found[0] - _HARDER * KERNELS.index(name)
+        evidences[name] = _weighed(name, found)
     return [name for name in names if evidences[name] > max(evidences.values()) - _HOPELESS]
 
 
@@ -252,7 +252,7 @@ def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Reg
     m = len(targets)
     means = targets.mean(axis=0)
     scales = {name: _best_scales(span, targets - means, variance) for name, span in spans.items()}
-    evidences = np.array([scale[0] - _HARDER * KERNELS.index(name) for name, scale in scales.items()])
+    evidences = np.array([_weighed(name, found) for name, found in scales.items()])
     shares = np.exp(evidences - evidences.max())
     shares /= shares.sum()
     shares[shares < _NEGLIGIBLE] = 0
@@ -270,6 +270,11 @@ def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Reg
         coefficients[name] = span.back @ weights
         coefficients["intercept"] = coefficients["intercept"] - span.means @ weights
     return Regression(kernels, coefficients)
+
+
+def _weighed(name: str, found: tuple[float, float, float]) -> float:
+    """Log of a kernel's evidence, as `_best_scales` finds it, times its prior: simpler ones are likelier."""
+    return found[0] - _HARDER * KERNELS.index(name)
 
 
 def _best_scales(span: Span, targets: FloatArray, variance: float) -> tuple[float, float, float]:
