@@ -129,7 +129,8 @@ def growth_of_mechanisms(rounds: int, skipped: list[str], *, quick: bool) -> Ite
         for axis, start in STARTS.items():
             if name in _WITHOUT[axis]:
                 continue
-            sizes, medians = [start // scale * factor for factor in (1, 4, 16)], []
+            least = start if axis == "columns" else start // scale
+            sizes, medians = [least * factor for factor in (1, 4, 16)], []
             for size in sizes:
                 try:
                     one = repeat_of([*_given(name, axis, size, scale), f"mechanism={name}", "eps=8"])
