@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -295,8 +296,9 @@ def release(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # made from private records
             if run.plan.asks_votes:
-                split, ensemble = _train(run, streams, strict=False)
-                votes = ensemble.votes(split.public.X)
+                split = split_of(run, streams)
+                said = [group.votes(split.public.X).counts for group in _teachers(run, streams, split)]
+                votes = Votes(np.sum(said, axis=0), run.n_teachers)
                 private = Private(split.private, lambda: votes)
             else:
                 split = split_of(run, streams)
@@ -333,16 +335,22 @@ def train(run: Prepared, repeat: int, kept: KeptVotes | None = None) -> Trained:
     if kept is not None:  # private features are not even put together
         votes = Votes(kept.counts, run.n_teachers)
         return Trained(split_of(run, streams), votes, kept.teacher_accuracy, kept.ceilings)
-    split, ensemble = _train(run, streams)
-    return Trained(split, ensemble.votes(split.public.X), ensemble.accuracy(split.test.X, split.test.y))
+    split = split_of(run, streams)
+    return join(run, split, [train_part(run, repeat, range(run.n_teachers), split)])
 
 
 def train_part(run: Prepared, repeat: int, only: range, split: Split | None = None) -> Part:
     """Train some of the teachers of a repeat, who are what they would be among all; `join` joins parts."""
-    split, ensemble = _train(run, Streams.of(run.config.seed, repeat), split, only, strict=False)
-    on_test, y = ensemble.votes(split.test.X).counts, split.test.y
-    votes, failures = ensemble.votes_and_failures(split.public.X)
-    return Part(votes.counts, int(on_test[np.arange(len(y)), y].sum()), failures)
+    streams = Streams.of(run.config.seed, repeat)
+    split = split_of(run, streams) if split is None else split
+    rows, y = np.arange(len(split.test.y)), split.test.y
+    counts, right, failures = [], 0, teachers.Failures(0, 0, None)
+    for group in _teachers(run, streams, split, only):
+        votes, failed = group.votes_and_failures(split.public.X)
+        counts.append(votes.counts)
+        right += int(group.votes(split.test.X).counts[rows, y].sum())
+        failures += failed
+    return Part(np.sum(counts, axis=0), right, failures)
 
 
 def join(run: Prepared, split: Split, parts: Sequence[Part]) -> Trained:
@@ -359,29 +367,22 @@ def join(run: Prepared, split: Split, parts: Sequence[Part]) -> Trained:
     return Trained(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)
 
 
-def _train(
-    run: Prepared,
-    streams: Streams,
-    split: Split | None = None,
-    only: range | None = None,
-    *,
-    strict: bool = True,
-) -> tuple[Split, teachers.Ensemble]:
-    config, n_classes = run.config, run.dataset.n_classes
-    split = split_of(run, streams) if split is None else split
-    learner = learners.make_learner(
-        config.teacher.estimator, config.teacher.params, seed=None, n_classes=n_classes
-    )
-    ensemble = teachers.train(
-        split.private,
-        n_teachers=run.n_teachers,
-        learner=learner,
-        rng=streams.teachers,
-        n_classes=n_classes,
-        only=only,
-        strict=strict,
-    )
-    return split, ensemble
+def _teachers(
+    run: Prepared, streams: Streams, split: Split, only: range | None = None
+) -> Iterator[teachers.Ensemble]:
+    """Train teachers, so many at a time as memory does not grow with them; all if not told which."""
+    asked, n_classes = run.config.teacher, run.dataset.n_classes
+    learner = learners.make_learner(asked.estimator, asked.params, seed=None, n_classes=n_classes)
+    for group in teachers.kept_at_once(learner, range(run.n_teachers) if only is None else only):
+        yield teachers.train(
+            split.private,
+            n_teachers=run.n_teachers,
+            learner=learner,
+            rng=deepcopy(streams.teachers),
+            n_classes=n_classes,
+            only=group,
+            strict=False,
+        )
 
 
 def split_of(run: Prepared, streams: Streams) -> Split:

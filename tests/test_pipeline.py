@@ -76,6 +76,26 @@ def test_splits_share_no_record():
     assert sorted(np.concatenate(parts)) == list(range(run.dataset.n_records))
 
 
+@pytest.mark.parametrize("estimator", ["sklearn.tree.DecisionTreeClassifier", "logistic"])
+def test_teachers_kept_a_few_at_a_time_say_the_same(monkeypatch, estimator):
+    """Memory does not grow with trees: no more of them than `_KEPT` are there together."""
+    run = _prepare(f"teacher.estimator={estimator}")
+    together, asked = pipeline.train(run, 0), []
+    train = teachers.train
+
+    def spy(*args, only, **options):
+        asked.append(len(only))
+        return train(*args, only=only, **options)
+
+    monkeypatch.setattr(pipeline.teachers, "train", spy)
+    monkeypatch.setattr("pate_cli.teachers.ensemble._KEPT", 30)
+    apart = pipeline.train(run, 0)
+    np.testing.assert_array_equal(together.votes.counts, apart.votes.counts)
+    assert together.teacher_accuracy == apart.teacher_accuracy
+    assert sum(asked) == run.n_teachers == 160
+    assert max(asked) == (160 if estimator == "logistic" else 30)
+
+
 def test_changing_one_private_record_moves_at_most_one_vote_a_query():
     """The one fact every guarantee rests on, through the real split and training."""
     run = _prepare("teacher.count=300")

@@ -18,9 +18,12 @@ from pate_cli.teachers.progress import tick
 from pate_cli.teachers.voting import Ensemble, Failures, Teacher, apart, quick, what_failed
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
-__all__ = ["Ensemble", "Failures", "Teacher", "fit_part", "train"]
+__all__ = ["Ensemble", "Failures", "Teacher", "fit_part", "kept_at_once", "train"]
 
 _FEWEST = 8  # teachers worth fitting at once
+
+_KEPT = 256
+"""Most teachers kept at once that are not a row of numbers, as forests; few enough to be small."""
 
 _RECORDS = 2**23
 """Most numbers of records copied at once: 64 MB (more where sparse records are fuller than most)."""
@@ -145,6 +148,27 @@ def train(
         failures.check()
     group_of = Together(alone, np.concatenate(numbers), together, make)
     return Ensemble(group_of, n_classes, failures.failed, failures.problem, strict)
+
+
+def kept_at_once(learner: Any, only: range) -> Iterator[range]:
+    """Cut numbers of teachers into runs that may be kept in memory together; `train` makes one of them.
+
+    Parameters
+    ----------
+    learner : unfitted scikit-learn classifier
+    only : range
+        Numbers of the teachers wanted, consecutive.
+
+    Yields
+    ------
+    range
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    # dealing out the records again for each run would take longer than thousands of linear fits
+    most = len(only) if type(learner) in (LogisticRegression, LinearSVC) else _KEPT
+    yield from (only[first : first + most] for first in range(0, len(only), max(1, most)))
 
 
 def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:
