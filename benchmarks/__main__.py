@@ -1,11 +1,11 @@
-"""`python -m benchmarks`: measure, print, and write outputs/bench/DATE-TIME/*.csv and growth.png."""
+"""`python -m benchmarks`: measure, print, and write outputs/bench/DATE-TIME/results.json and growth.png."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -29,74 +29,40 @@ from benchmarks.rows import Row
 from pate_cli.errors import InputError
 
 
-def _commands(found: report.Findings, rounds: int, quick: bool) -> None:
-    found.results += [*commands.measure_help(rounds), *commands.measure_run(rounds)]
-    found.results += accounting.measure(max(rounds, 5))
-    found.rows += imports.measure()
+def _commands(rounds: int, quick: bool, skipped: list[str]) -> Iterator[Row]:
+    yield from commands.measure_help(rounds)
+    yield from commands.measure_run(rounds)
+    yield from accounting.measure(max(rounds, 5))
+    yield from imports.measure()
 
 
-def _reading(found: report.Findings, rounds: int, quick: bool) -> None:
-    results, peaks, rows = reading.measure(rounds, quick=quick)
-    found.results += results
-    found.peaks += peaks
-    found.rows += rows
-
-
-def _fits(found: report.Findings, rounds: int, quick: bool) -> None:
+def _fits(rounds: int, quick: bool, skipped: list[str]) -> Iterator[Row]:
     for name in ("synthetic", "mushroom", "a9a"):
         try:
-            found.results += [ensembles.measure(name, rounds), repeats.measure(name, rounds)]
+            yield ensembles.measure(name, rounds)
+            yield repeats.measure(name, rounds)
         except InputError as error:  # no data and no network
-            found.skipped.append(f"fits on {name}: {error}")
+            skipped.append(f"fits on {name}: {error}")
 
 
-def _ensembles(found: report.Findings, rounds: int, quick: bool) -> None:
-    found.rows += ensembles.measure_any(rounds, quick=quick)
+def _growth(rounds: int, quick: bool, skipped: list[str]) -> Iterator[Row]:
+    yield from repeats.growth(min(rounds, 3), quick=quick)
+    yield from repeats.growth_of_mechanisms(min(rounds, 3), skipped, quick=quick)
 
 
-def _table4(found: report.Findings, rounds: int, quick: bool) -> None:
-    found.comparison = table4.measure(rounds, quick=quick)
-
-
-def _sweeps(found: report.Findings, rounds: int, quick: bool) -> None:
-    found.rows += sweeps.measure(quick=quick)
-
-
-def _shards(found: report.Findings, rounds: int, quick: bool) -> None:
-    found.rows += shards.measure(quick=quick)
-
-
-def _queries(found: report.Findings, rounds: int, quick: bool) -> None:
-    found.rows += queries.measure(rounds, quick=quick)
-
-
-def _growth(found: report.Findings, rounds: int, quick: bool) -> None:
-    found.curves += repeats.growth(min(rounds, 3), quick=quick)
-    of_any = list(repeats.growth_of_mechanisms(min(rounds, 3), found.skipped, quick=quick))
-    worst = max(of_any, key=lambda curve: curve.exponent)
-    found.rows.append(
-        Row("growth", f"worst of all: {worst.name}", worst.exponent, "exponent", most=worst.most)
-    )
-    found.curves += of_any
-
-
-def _memory(found: report.Findings, rounds: int, quick: bool) -> None:
-    found.peaks += memory.measure(quick=quick)
-
-
-PARTS: dict[str, Callable[[report.Findings, int, bool], None]] = {
+PARTS: dict[str, Callable[[int, bool, list[str]], Iterator[Row] | list[Row]]] = {
     "commands": _commands,
-    "reading": _reading,
+    "reading": lambda rounds, quick, skipped: reading.measure(rounds, quick=quick),
     "fits": _fits,
-    "ensembles": _ensembles,
-    "table4": _table4,
-    "sweeps": _sweeps,
-    "shards": _shards,
-    "queries": _queries,
+    "ensembles": lambda rounds, quick, skipped: ensembles.measure_any(rounds, quick=quick),
+    "table4": lambda rounds, quick, skipped: table4.measure(rounds, quick=quick),
+    "sweeps": lambda rounds, quick, skipped: sweeps.measure(quick=quick),
+    "shards": lambda rounds, quick, skipped: shards.measure(quick=quick),
+    "queries": lambda rounds, quick, skipped: queries.measure(rounds, quick=quick),
     "growth": _growth,
-    "memory": _memory,
+    "memory": lambda rounds, quick, skipped: memory.measure(quick=quick),
 }
-"""Parts of the benchmarks in the order they are done: from rounds, and whether sizes are small."""
+"""What measures each part, from rounds, whether sizes are small, and a list for what cannot be measured."""
 
 
 def main() -> int:
@@ -104,29 +70,32 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
     parser.add_argument("--rounds", type=int, help="how often each contestant runs (5, with --quick 1)")
     parser.add_argument(
-        "--quick", action="store_true", help="small sizes, about a minute: to see that it works"
+        "--quick", action="store_true", help="small sizes, about two minutes: to see that it works"
     )
-    parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS), help="parts (all)")
-    parser.add_argument("--output", type=Path, default=Path("outputs", "bench"))
+    parser.add_argument("--only", choices=PARTS, nargs="*", default=list(PARTS), help="parts (all)")
+    parser.add_argument(
+        "--into", type=Path, help="directory of results; parts in it that are not measured again stay"
+    )
     options = parser.parse_args()
-    found = report.Findings(machine.describe())
-    directory = options.output / f"{datetime.now():%Y-%m-%d-%H-%M-%S}"
-    failed = []
-    for name, measure in PARTS.items():
-        if name not in options.only:
-            continue
-        print(f"bench: {name}", file=sys.stderr, flush=True)
+    directory = options.into or Path("outputs", "bench", f"{datetime.now():%Y-%m-%d-%H-%M-%S}")
+    rounds, failed = options.rounds or (1 if options.quick else 5), False
+    found = report.read(directory)
+    for part in [part for part in PARTS if part in options.only]:
+        print(f"bench: {part}", file=sys.stderr, flush=True)
+        described, rows, skipped = machine.describe(), list[Row](), list[str]()
         try:
-            measure(found, options.rounds or (1 if options.quick else 5), options.quick)
+            rows += PARTS[part](rounds, options.quick, skipped)
         except InputError as error:
-            found.skipped.append(f"{name}: {error}")
+            skipped.append(f"{part}: {error}")
         except Exception as error:  # the other parts took long, too
             traceback.print_exc()
-            failed.append(name)
-            found.skipped.append(f"{name}: failed: {type(error).__name__}: {error}")
-        found.machine["load at end"] = machine.load()
+            failed = True
+            skipped.append(f"{part}: failed: {type(error).__name__}: {error}")
+        described["load at end"] = machine.load()
+        found.replace(part, rows, described, skipped)
+        found.rows.sort(key=lambda row: list(PARTS).index(row.part))
         report.write(found, directory)
-        plot.draw(found.curves, found.comparison, directory / "growth.png")
+    plot.draw(found.rows, directory / "growth.png")
     report.show(found)
     print(f"written to {directory}")
     return 1 if failed else 0

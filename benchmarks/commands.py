@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -11,9 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.parts import private_records, sliced
-from benchmarks.timing import Result, Target, alternate
+from benchmarks.rows import Row, beside
+from benchmarks.timing import alternate
 
 __all__ = ["measure_help", "measure_run"]
+
+HELP, RUN, IMPORTS = 0.02, 2.0, 0.7
+"""Seconds that are wanted at most of `pate --help`, of the default run, and of its imports."""
 
 REPO = Path(__file__).resolve().parent.parent
 PATE = [sys.executable, "-m", "pate_cli"]
@@ -26,7 +31,7 @@ bare_fits(list(zip(np.split(data["X"], data["cuts"]), np.split(data["y"], data["
 """
 
 
-def measure_help(rounds: int) -> list[Result]:
+def measure_help(rounds: int) -> list[Row]:
     """`pate --help` next to an interpreter that does nothing."""
     with tempfile.TemporaryDirectory() as folder:
         contestants = {
@@ -34,26 +39,45 @@ def measure_help(rounds: int) -> list[Result]:
             "bare": _command([sys.executable, "-c", "pass"], folder),
         }
         times = alternate(contestants, rounds)
-    return [Result("pate --help", "python -c pass", times["ours"], times["bare"], Target(0.3))]
+    return [beside("commands", "pate --help", times, "python -c pass", seconds=HELP)]
 
 
-def measure_run(rounds: int) -> list[Result]:
-    """`pate run mechanism=svt eps=1.0` next to importing scikit-learn, alone and with the teachers' fits."""
+def measure_run(rounds: int) -> list[Row]:
+    """`pate run mechanism=svt eps=1.0` next to its teachers' fits by scikit-learn; and its imports."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "parts.npz")
         _save_parts(file)
-        imports = "import numpy, scipy, sklearn.linear_model"
         contestants = {
             "ours": _command([*PATE, "run", "mechanism=svt", "eps=1.0"], folder),
-            "import": _command([sys.executable, "-c", imports], folder),
-            "fits": _command([sys.executable, "-c", BARE_FITS, str(file), str(REPO)], folder),
+            "bare": _command([sys.executable, "-c", BARE_FITS, str(file), str(REPO)], folder),
         }
         times = alternate(contestants, rounds)
-    name = "pate run, svt"
+        took = [_imports(folder) for _ in range(rounds)]
+        details = {"rounds": rounds}
     return [
-        Result(name, "sklearn + its fits", times["ours"], times["fits"], Target(6)),
-        Result(name, "import sklearn", times["ours"], times["import"]),
+        beside("commands", "pate run, svt", times, "sklearn + its fits", seconds=RUN),
+        Row(
+            "commands", "pate run, svt: imports", statistics.median(took), "s", most=IMPORTS, details=details
+        ),
     ]
+
+
+def _imports(folder: str) -> float:
+    """Seconds that the imports of a run take by `python -X importtime`, those of the standard library too."""
+    command = [
+        sys.executable,
+        "-X",
+        "importtime",
+        "-m",
+        "pate_cli",
+        "run",
+        "mechanism=svt",
+        "eps=1.0",
+        "--force",
+    ]
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    lines = [line.split("|") for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return sum(int(own.removeprefix("import time:")) for own, *_ in lines[1:]) / 1e6
 
 
 def _save_parts(file: Path) -> None:

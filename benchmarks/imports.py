@@ -47,6 +47,13 @@ def count(command: tuple[str, ...]) -> int:
 def measure() -> list[Row]:
     """Count for each command."""
     return [
-        Row("commands", f"pate {' '.join(command[:2])}", count(command), "modules", most=most)
+        Row(
+            "commands",
+            f"pate {' '.join(command[:2])}",
+            count(command),
+            "modules",
+            most=most,
+            family="modules imported",
+        )
         for command, most in BUDGETS.items()
     ]

@@ -6,12 +6,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.commands import PATE
+from benchmarks.rows import Row
 
-__all__ = ["Peak", "measure", "watch"]
+__all__ = ["measure", "watch"]
 
 REAL_SIM = (72_309, 20_958, 51)  # records, features, non-zeros a record
 WATCHED = """
@@ -25,28 +25,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """Run from a small process, as a child's peak is counted from what its parent had when it was started."""
 
 
-@dataclass(frozen=True)
-class Peak:
-    """What one run took.
-
-    Attributes
-    ----------
-    name : str
-    seconds, megabytes : float
-    most : float
-        Megabytes that are wanted at most.
-    part : str
-        Part of the benchmarks that it belongs to.
-    """
-
-    name: str
-    seconds: float
-    megabytes: float
-    most: float
-    part: str = "memory"
-
-
-def measure(*, quick: bool) -> Iterator[Peak]:
+def measure(*, quick: bool) -> Iterator[Row]:
     """Run at real-sim's shape, and on a million private records with ten thousand teachers."""
     shrink = 10 if quick else 1
     with tempfile.TemporaryDirectory() as folder:
@@ -55,12 +34,17 @@ def measure(*, quick: bool) -> Iterator[Peak]:
         write_sparse(file, n_records, *REAL_SIM[1:])
         given = ["dataset=libsvm", f"dataset.path={file}", "teacher.size=100", "mechanism=gaussian"]
         name = f"sparse, {n_records:,} x {REAL_SIM[1]:,}"
-        yield Peak(name, *watch(["run", *given], folder), 2_000)
+        yield _peak(name, ["run", *given], folder, 2_000)
         n_private, n_teachers = 1_000_000 // shrink, 10_000 // shrink
         given = ["dataset=synthetic", f"dataset.n_records={n_private * 5 // 4}", f"split.private={n_private}"]
         given += [f"teacher.count={n_teachers}", "mechanism=svt"]
         name = f"synthetic, {n_private:,} private, {n_teachers:,} teachers"
-        yield Peak(name, *watch(["run", *given], folder), 8_000)
+        yield _peak(name, ["run", *given], folder, 8_000)
+
+
+def _peak(name: str, arguments: list[str], folder: str, most: float) -> Row:
+    took, megabytes = watch(arguments, folder)
+    return Row("memory", name, megabytes, "MB", most=most, details={"s": round(took, 2)})
 
 
 def watch(arguments: list[str], folder: str) -> tuple[float, float]:

@@ -9,9 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.memory import REAL_SIM, Peak, write_sparse
-from benchmarks.rows import Row
-from benchmarks.timing import Result, Target
+from benchmarks.memory import REAL_SIM, write_sparse
+from benchmarks.rows import Row, beside
 
 __all__ = ["measure"]
 
@@ -19,16 +18,18 @@ ROWS, NUMBERS, TEXTS = 200_000, 40, 9
 TIMES, MEMORY = 3, 4
 """How much more time and memory than pandas is wanted at most."""
 
-_IMPORTS = """
-import pathlib, resource, sys, time
+_IMPORTS = r"""
+import pathlib, re, sys, time
 import pandas, sklearn.preprocessing, pyarrow.parquet, sklearn.datasets
 import pate_cli.datasets.encoding, pate_cli.datasets.tabular, pate_cli.datasets.parquet
 import pate_cli.datasets.libsvm, pooch
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():  # not ru_maxrss, which begins with what the parent had
+    return int(re.search(r"VmHWM:\s*(\d+)", pathlib.Path("/proc/self/status").read_text())[1])
+before = peak()
 start = time.process_time()
 """
 _TELL = """
-print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(time.process_time() - start, peak() - before)
 """
 _READS = {
     "csv": {
@@ -49,12 +50,12 @@ PARSER, RATE = 1.2, 150.0
 """Times scikit-learn's parser, and megabytes a second on one core of what was parsed before."""
 
 
-def measure(rounds: int, *, quick: bool) -> tuple[list[Result], list[Peak], list[Row]]:
+def measure(rounds: int, *, quick: bool) -> list[Row]:
     """Read a table of 200,000 records with 50 columns, and sparse records, in a process of its own each time.
 
     Seconds are of the processor: what others wait for is not ours to mend.
     """
-    results, peaks = [], []
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         n = ROWS // (10 if quick else 1)
         shape = f"{n:,} x {NUMBERS + TEXTS + 1}"
@@ -62,20 +63,19 @@ def measure(rounds: int, *, quick: bool) -> tuple[list[Result], list[Peak], list
             taken = _in_turn(_READS[kind], path, rounds, folder)
             times = {name: [seconds for seconds, _ in values] for name, values in taken.items()}
             peak = {name: min(kilobytes for _, kilobytes in values) / 1e3 for name, values in taken.items()}
-            target, bare = Target(TIMES, is_ratio=True), f"pandas.read_{kind}"
-            results.append(
-                Result(f"read {kind}, {shape}", bare, times["ours"], times["bare"], target, part="reading")
+            rows.append(beside("reading", f"{kind}, {shape}", times, f"pandas.read_{kind}", most=TIMES))
+            details = {"bare_MB": round(peak["bare"], 1)}
+            rows.append(
+                Row(
+                    *("reading", f"{kind}, {shape}: memory beside the imports", peak["ours"], "MB"),
+                    *(f"{MEMORY} x pandas", MEMORY * peak["bare"]),
+                    details=details,
+                )
             )
-            most = MEMORY * peak["bare"]
-            peaks += [
-                Peak(f"read {kind}, {shape}", min(times["ours"]), peak["ours"], most, "reading"),
-                Peak(f"{bare}, {shape}", min(times["bare"]), peak["bare"], most, "reading"),
-            ]
-        found, rows = _sparse(rounds, folder, quick=quick)
-    return [*results, found], peaks, rows
+        return [*rows, *_sparse(rounds, folder, quick=quick)]
 
 
-def _sparse(rounds: int, folder: str, *, quick: bool) -> tuple[Result, list[Row]]:
+def _sparse(rounds: int, folder: str, *, quick: bool) -> list[Row]:
     path = Path(folder, "sparse.libsvm")
     write_sparse(path, REAL_SIM[0] // (10 if quick else 1), *REAL_SIM[1:])
     megabytes = path.stat().st_size / 1e6
@@ -84,14 +84,8 @@ def _sparse(rounds: int, folder: str, *, quick: bool) -> tuple[Result, list[Row]
     times = {name: [seconds for seconds, _ in values] for name, values in taken.items()}
     name = f"parse libsvm, {megabytes:.0f} MB"
     rates = {key: round(megabytes / statistics.median(values), 1) for key, values in times.items()}
-    return Result(
-        name,
-        "load_svmlight_file",
-        times["ours"],
-        times["bare"],
-        Target(PARSER, is_ratio=True),
-        part="reading",
-    ), [
+    return [
+        beside("reading", name, times, "load_svmlight_file", most=PARSER),
         Row("reading", f"{name}, the first time", rates["ours"], "MB/s", details={"by_hand": rates["bare"]}),
         Row("reading", f"{name}, kept before", rates["kept"], "MB/s", least=RATE),
     ]

@@ -6,22 +6,21 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from benchmarks.numbers import ON_THRESHOLDS, PLAIN
 from benchmarks.parts import bare_fits, private_records, sliced
-from benchmarks.timing import Result, Target, alternate, seconds
+from benchmarks.rows import Row, beside
+from benchmarks.rows import growth as growth_row
+from benchmarks.timing import alternate, seconds
 from pate_cli.errors import InputError
 
-__all__ = ["Curve", "growth", "growth_of_mechanisms", "measure", "repeat_of"]
+__all__ = ["growth", "growth_of_mechanisms", "measure", "repeat_of"]
 
-TARGET = Target(1.3, is_ratio=True)
-MOST = 1.1
-MOST_OF_ANY = 1.05
-"""Largest exponent that is wanted of any mechanism, in processor time."""
+BARE, MOST = 1.3, 1.05
+"""Times the fits by hand, and exponent of growth, that are wanted at most."""
 
 STARTS = {"private records": 12_500, "queries": 500, "teachers": 100, "columns": 8}
 """Smallest of three sizes; the others are 4 and 16 times it."""
@@ -35,32 +34,7 @@ _WITHOUT = {
 """Those that have no such size."""
 
 
-@dataclass(frozen=True)
-class Curve:
-    """Seconds of a repeat against one size.
-
-    Attributes
-    ----------
-    name : str
-    sizes : list of int
-    seconds : list of float
-        Medians.
-    most : float or None
-        Largest exponent that is wanted.
-    """
-
-    name: str
-    sizes: list[int]
-    seconds: list[float]
-    most: float | None
-
-    @property
-    def exponent(self) -> float:
-        """Slope of the least-squares line through the logarithms."""
-        return float(np.polyfit(np.log(self.sizes), np.log(self.seconds), 1)[0])
-
-
-def measure(name: str, rounds: int) -> Result:
+def measure(name: str, rounds: int) -> Row:
     """Time a passive repeat on data set `name`: split, teachers, votes, noise, student, diagnostics.
 
     Next to it, the fits of its teachers and its student by hand, on data already cut out.
@@ -73,24 +47,22 @@ def measure(name: str, rounds: int) -> Result:
     public = _public(name)
     with threadpool_limits(limits=1):
         times = alternate({"ours": one, "bare": lambda: bare_fits([*pairs, public])}, rounds)
-    return Result(
-        f"passive repeat, {name}", "its fits by hand", times["ours"], times["bare"], TARGET, part="fits"
-    )
+    return beside("fits", f"passive repeat, {name}", times, "its fits by hand", most=BARE)
 
 
-def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
+def growth(rounds: int, *, quick: bool) -> Iterator[Row]:
     """Time passive repeats on generated data, one size growing at a time."""
     from threadpoolctl import threadpool_limits
 
     scale = 10 if quick else 1
     base = {"n": 200_000 // scale, "K": 2_000 // scale, "m": 1_000, "d": 5}
-    axes: list[tuple[str, str, list[int], float | None]] = [
-        ("n", "private records (100 a teacher)", [50_000, 100_000, 200_000, 400_000, 800_000], MOST),
-        ("K", "teachers (of the same records)", [625, 1_250, 2_500, 5_000, 10_000], MOST),
-        ("m", "queries", [10_000, 20_000, 40_000, 80_000, 160_000], MOST),
-        ("d", "dimension", [4, 8, 16, 32, 64, 128], None),
+    axes: list[tuple[str, str, list[int]]] = [
+        ("n", "private records (100 a teacher)", [50_000, 100_000, 200_000, 400_000, 800_000]),
+        ("K", "teachers (of the same records)", [625, 1_250, 2_500, 5_000, 10_000]),
+        ("m", "queries", [10_000, 20_000, 40_000, 80_000, 160_000]),
+        ("d", "dimension", [4, 8, 16, 32, 64, 128]),
     ]
-    for key, name, sizes, most in axes:
+    for key, name, sizes in axes:
         sizes = [size // (1 if key == "d" else scale) for size in sizes]
         medians = []
         for size in sizes:
@@ -113,10 +85,10 @@ def growth(rounds: int, *, quick: bool) -> Iterator[Curve]:
             with threadpool_limits(limits=1):
                 one()
                 medians.append(statistics.median(seconds(one) for _ in range(rounds)))
-        yield Curve(name, sizes, medians, most)
+        yield growth_row(name, sizes, medians, MOST)
 
 
-def growth_of_mechanisms(rounds: int, skipped: list[str], *, quick: bool) -> Iterator[Curve]:
+def growth_of_mechanisms(rounds: int, skipped: list[str], *, quick: bool) -> Iterator[Row]:
     """Time a repeat of each mechanism in processor-seconds, each size growing by a factor of 16.
 
     What cannot work at these sizes goes to `skipped`.
@@ -140,7 +112,7 @@ def growth_of_mechanisms(rounds: int, skipped: list[str], *, quick: bool) -> Ite
                 with threadpool_limits(limits=1):
                     medians.append(statistics.median(_busy(one) for _ in range(rounds)))
             if len(medians) == len(sizes):
-                yield Curve(f"{axis}: {name}", sizes, medians, MOST_OF_ANY)
+                yield growth_row(f"{axis}: {name}", sizes, medians, MOST, f"{axis}, each mechanism")
 
 
 def _given(name: str, axis: str, size: int, scale: int) -> list[str]:

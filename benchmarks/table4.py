@@ -10,12 +10,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.commands import PATE, REPO
+from benchmarks.rows import Row
 
-__all__ = ["Accuracy", "Comparison", "measure"]
+__all__ = ["Accuracy", "measure", "rows_of"]
 
 REPEATS = 30
 LEAST = 40.0
@@ -50,45 +51,11 @@ class Accuracy:
         return abs(self.same - self.careful) <= self.ours_ci
 
 
-@dataclass
-class Comparison:
-    """What both took.
-
-    Attributes
-    ----------
-    repeats : int
-        Of ours.
-    ours : list of float
-        Seconds of the whole command, start-up and report included, a round each.
-    careful : list of float
-        Seconds of one repeat of all cells, a round each.
-    start : list of float
-        Seconds the script takes besides: imports and loading.
-    busy : list of float
-        Processor seconds of ours, all its processes together.
-    script_busy : list of float
-        Processor seconds of the script, for its one repeat, imports and loading included. Where other
-        programs want the cores too, compare these.
-    accuracies : list of Accuracy
-    """
-
-    repeats: int
-    ours: list[float] = field(default_factory=list)
-    careful: list[float] = field(default_factory=list)
-    start: list[float] = field(default_factory=list)
-    busy: list[float] = field(default_factory=list)
-    script_busy: list[float] = field(default_factory=list)
-    accuracies: list[Accuracy] = field(default_factory=list)
-
-    @property
-    def ratio(self) -> float:
-        """Median over rounds of how many times less wall time ours takes."""
-        rounds = zip(self.ours, self.careful, self.start, strict=True)
-        return statistics.median((self.repeats * careful + start) / ours for ours, careful, start in rounds)
-
-
-def measure(rounds: int, *, quick: bool) -> Comparison:
+def measure(rounds: int, *, quick: bool) -> list[Row]:
     """Run both in turn, a repeat of the script (each round another one) and the whole command of ours.
+
+    Wall time of ours has start-up and report in it; of the script, one repeat of all cells is taken times
+    the repeats, and its imports and loading once. On a busy machine, compare processor time.
 
     Raises
     ------
@@ -104,8 +71,11 @@ def measure(rounds: int, *, quick: bool) -> Comparison:
         datasets.load(name)
     # where the command finds them from another directory
     here = str(files.require(ENTRIES[names[0]])[0].path.resolve().parent)
-    comparison = Comparison(5 if quick else REPEATS)
-    chosen = [f"dataset=[{','.join(names)}]", f"repeats={comparison.repeats}"]
+    repeats = 5 if quick else REPEATS
+    chosen = [f"dataset=[{','.join(names)}]", f"repeats={repeats}"]
+    times: dict[str, list[float]] = {
+        key: [] for key in ("ours", "ours_busy", "script", "start", "script_busy")
+    }
     environment = os.environ | {"PATE_DATA": here, "PYTHONPATH": str(REPO)}
     found: dict[tuple[str, str, float], list[float]] = {}
     for number in range(rounds):
@@ -116,24 +86,37 @@ def measure(rounds: int, *, quick: bool) -> Comparison:
             for dataset, method, eps, accuracy, _ in cells:
                 found.setdefault((dataset, method, float(eps)), []).append(float(accuracy))
             in_cells = sum(float(took) for *_, took in cells)
-            comparison.careful.append(in_cells)
-            comparison.start.append(whole - in_cells)
-            comparison.script_busy.append(script_busy)
+            times["script"].append(in_cells)
+            times["start"].append(whole - in_cells)
+            times["script_busy"].append(script_busy)
             _, took, busy = _run([*PATE, "reproduce", "table4", *chosen], folder, environment)
-            comparison.ours.append(took)
-            comparison.busy.append(busy)
+            times["ours"].append(took)
+            times["ours_busy"].append(busy)
             table = _table(folder)
             if number == rounds - 1:  # all of it is done already: this only reads
                 _run([*PATE, "reproduce", "table4", chosen[0], f"repeats={rounds}"], folder, environment)
                 same = {row["name"]: float(row["accuracy"]) for row in _table(folder)}
+    accuracies = []
     for row in table:
         key = (row["dataset"], row["method"].removesuffix("-NP"), float(row["eps"]))
         mean, ci = _mean_ci(found[key])
         ours_ci = float(row["accuracy_ci95"] or "inf")
-        comparison.accuracies.append(
-            Accuracy(row["name"], float(row["accuracy"]), ours_ci, same[row["name"]], mean, ci)
-        )
-    return comparison
+        accuracies.append(Accuracy(row["name"], float(row["accuracy"]), ours_ci, same[row["name"]], mean, ci))
+    return rows_of(times, accuracies, repeats)
+
+
+def rows_of(times: dict[str, list[float]], accuracies: list[Accuracy], repeats: int) -> list[Row]:
+    """Give the ratio of wall times, by rounds, and the share of the cells whose accuracies agree."""
+    rounds = zip(times["ours"], times["script"], times["start"], strict=True)
+    ratio = statistics.median((repeats * script + start) / ours for ours, script, start in rounds)
+    details = {f"{key}_s": round(statistics.median(values), 3) for key, values in times.items()}
+    beside = f"a careful script, {repeats} repeats"
+    agree = sum(a.agrees for a in accuracies) / max(1, len(accuracies))
+    cells = {a.cell: [round(a.same, 4), round(a.careful, 4)] for a in accuracies}
+    return [
+        Row("table4", "times less than by hand", ratio, "times", beside, least=LEAST, details=details),
+        Row("table4", "cells whose accuracies agree", agree, "share", beside, least=1, details=cells),
+    ]
 
 
 def _table(folder: str) -> list[dict[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from types import SimpleNamespace
 
@@ -11,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks import careful, memory, repeats, report, sweeps, table4, tables
-from benchmarks.timing import Result
+from benchmarks import __main__ as bench
+from benchmarks import careful, memory, report, rows, sweeps, table4, tables
 from pate_cli import datasets
 from pate_cli.config import parse
 from pate_cli.config.rows import Composer
@@ -47,36 +46,58 @@ def test_all_sixteen_cells():
     assert len(set(careful.CELLS)) == 16
 
 
-def test_exponents_and_verdicts():
-    assert repeats.Curve("n", [1, 2, 4, 8], [3.0, 6.0, 12.0, 24.0], 1.1).exponent == pytest.approx(1.0)
-    assert repeats.Curve("n", [1, 2, 4], [1.0, 4.0, 16.0], 1.1).exponent == pytest.approx(2.0)
-    compared = table4.Comparison(30, ours=[10.0, 20.0, 5.0], careful=[10.0] * 3, start=[0.0] * 3)
-    assert compared.ratio == 30
-    assert table4.Accuracy("cell", 0.80, 0.02, 0.82, 0.83, 0.01).agrees
+def test_exponents_and_ratios():
+    assert rows.growth("n", [1, 2, 4, 8], [3.0, 6.0, 12.0, 24.0], 1.1).value == pytest.approx(1.0)
+    assert not rows.growth("n", [1, 2, 4], [1.0, 4.0, 16.0], 1.1).met
+    taken = {"ours": [10.0, 20.0, 5.0], "script": [10.0] * 3, "start": [0.0] * 3}
+    agrees = table4.Accuracy("cell", 0.80, 0.02, 0.82, 0.83, 0.01)
+    assert agrees.agrees
     assert not table4.Accuracy("cell", 0.80, 0.02, 0.80, 0.83, 0.01).agrees
+    less, agree = table4.rows_of(taken, [agrees], 30)
+    assert (less.value, less.met) == (30, False)
+    assert agree.met
+    # the ratio is taken within a round, not between medians
+    assert rows.beside("fits", "x", {"ours": [1.0, 8.0, 3.0], "bare": [1.0, 4.0, 1.0]}, "y", most=2).met
 
 
-def test_report_says_what_was_missed(tmp_path, capsys):
-    found = report.Findings({"cpu": "test"})
-    found.results.append(Result("ours", "bare", [2.0], [1.0], repeats.TARGET))
-    found.curves.append(repeats.Curve("teachers", [1, 2], [1.0, 4.0], 1.1))
-    found.peaks.append(memory.Peak("big", 1.0, 100.0, 2000))
-    found.comparison = table4.Comparison(30, [1.0], [1.0], [0.0], [1.5], [2.5])
-    found.comparison.accuracies.append(table4.Accuracy("mushroom PSQ", 0.9, 0.01, 0.9, 0.9, 0.01))
-    report.show(found)
-    said = capsys.readouterr().out
-    assert said.count("MISSED") == 4  # and the line that names all three
-    assert said.count("met") == 2
-    assert "MISSED commands: ours; growth: growth in teachers; table4: times less than by hand" in said
+def test_report_says_what_was_missed_and_a_part_measured_again_takes_its_place(tmp_path, capsys):
+    found = report.read(tmp_path)
+    of_growth = [
+        rows.growth("teachers", [1, 2], [1.0, 4.0], 1.05),
+        rows.growth("queries: svt", [1, 2], [1.0, 1.5], 1.05, "queries"),
+        rows.growth("queries: gaussian", [1, 2], [1.0, 1.8], 1.05, "queries"),
+    ]
+    of_memory = [
+        rows.Row("memory", "big", 100.0, "MB", most=2000),
+        rows.Row("memory", "for itself", 1.0, "MB"),
+    ]
+    found.replace("growth", of_growth, {"cpu": "test"}, [])
+    found.replace("memory", of_memory, {"cpu": "test"}, ["no such data"])
     report.write(found, tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "accuracies.csv", "growth.csv", "memory.csv", "ratios.csv", "results.json", "table4.csv",
-    ]  # fmt: skip
-    assert "2.000,ours,bare" in (tmp_path / "ratios.csv").read_text()
-    written = (tmp_path / "results.json").read_text()
-    rows = json.loads(written)["rows"]
-    assert {row["name"]: row["met"] for row in rows}["growth in teachers"] is False
-    assert len([line for line in written.splitlines() if line.startswith("  {")]) == len(rows) == 5
+    again = report.read(tmp_path)
+    assert [row.content() for row in again.rows] == [row.content() for row in found.rows]
+    assert len([line for line in (tmp_path / report.FILE).read_text().splitlines() if '"part"' in line]) == 5
+    again.replace("memory", [rows.Row("memory", "big", 3000.0, "MB", most=2000)], {"cpu": "other"}, [])
+    capsys.readouterr()
+    report.show(again)
+    said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert said[2:] == [
+        "growth teachers 2 1 to 2 <= 1.05 MISSED",
+        "growth queries, the worst: queries: gaussian 0.848 1 to 2 <= 1.05 met",
+        "memory big 3,000 MB <= 2000 MISSED",
+    ]
+
+
+def test_a_part_that_fails_does_not_cost_the_others(tmp_path, monkeypatch, capsys):
+    def broken(rounds, quick, skipped):
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setitem(bench.PARTS, "reading", broken)
+    monkeypatch.setitem(bench.PARTS, "memory", lambda *_: [rows.Row("memory", "big", 1.0, "MB", most=2)])
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--only", "reading", "memory", "--into", str(tmp_path)])
+    assert bench.main() == 1
+    assert "skipped: reading: failed: RuntimeError: no such thing" in capsys.readouterr().out
+    assert [row.name for row in report.read(tmp_path).rows] == ["big"]
 
 
 def test_the_time_left_is_judged_by_what_was_left():

@@ -145,9 +145,7 @@ def _one(
             say(f"{label}: kept from before")
             return before
         if not run:
-            return Outcome(
-                recipe.name, "not run", f"not chosen, and not kept: {shlex.join(command)}", command
-            )
+            return Outcome(recipe.name, "not run", "not chosen, and not kept", command)
         if missing := "; ".join(filter(None, map(missing_data, recipe.data))):
             raise DataError(missing)  # as a row of such data says it, without trying a download
         started = time.monotonic()
@@ -226,6 +224,10 @@ def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command:
         shows=f"{len(records)} rows and claims of {len(found)} recipes: {told}.",
         kind=NAME,
     )
+    if others := [name for name, status, _ in absent if status == "not run"]:
+        why = f"not chosen, and not kept: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"
+        absent = [one for one in absent if one[1] != "not run"]
+        absent.append((", ".join(others), "not run", why))
     failures = [f"{name}: {why}" for name, status, why in absent if status in ("failed", "refused")]
     return Findings(
         recipe=recipe,
