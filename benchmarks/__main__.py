@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: measure, print, and write outputs/bench/DATE-TIME/results.json and growth.png."""
+"""`python -m benchmarks`: measure, print, and write results.json, table.svg and growth.png."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def main() -> int:
         found.rows.sort(key=lambda row: list(PARTS).index(row.part))
         report.write(found, directory)
     plot.draw(found.rows, directory / "growth.png")
-    report.show(found)
+    report.show(found, directory / "table.svg")
     print(f"written to {directory}")
     return 1 if failed else 0
 

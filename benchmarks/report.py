@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,14 +65,14 @@ def shown_rows(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.met is not None and (not row.family or worst[row.family] is row)]
 
 
-def show(findings: Findings) -> None:
-    """Print the machine, and a row for each target."""
+def show(findings: Findings, picture: Path | None = None) -> None:
+    """Print the machine, and a row for each target; to an SVG file, too, if one is named."""
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, record=True)
     if not console.is_terminal:
-        console = Console(highlight=False, width=150)
+        console = Console(highlight=False, record=True, width=150)
     machines = list(findings.machine.values())
     said = {key: value for key, value in machines[0].items() if "load" not in key} if machines else {}
     console.print(", ".join(f"{key} {value}" for key, value in said.items()), style="dim", soft_wrap=True)
@@ -86,3 +87,7 @@ def show(findings: Findings) -> None:
     for reasons in findings.skipped.values():
         for reason in reasons:
             console.print(f"skipped: {reason}", markup=False, soft_wrap=True)
+    if picture is not None:
+        drawn = console.export_svg(title="make bench")
+        # fonts of the reader's machine: a picture is not to load any from elsewhere
+        picture.write_text(re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL), encoding="utf-8")
