@@ -75,6 +75,8 @@ def main() -> int:
     for name in args.only or COMMANDS:
         tally = disturbed(name, args.kills, random.Random(args.seed))
         bad += tally.wrong + tally.redone
+        said = f"{name}: {tally.kills} kills, {tally.wrong} wrong tables, {tally.redone} repeats done again"
+        print(said, file=sys.stderr, flush=True)
         table.add_row(name, *map(str, (tally.kills, tally.ends, tally.wrong, tally.found, tally.redone)))
     Console().print(table)
     return 1 if bad else 0
