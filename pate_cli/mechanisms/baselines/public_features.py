@@ -110,7 +110,7 @@ class PublicFeatures:
         public: Any,
         rng: np.random.Generator,
         *,
-        shuffle: bool = True,
+        straight: bool = False,
         directions: int = MOST_DIRECTIONS,
     ) -> PublicFeatures:
         """Make the features that public points span.
@@ -120,18 +120,16 @@ class PublicFeatures:
         public : ndarray or csr_matrix of shape (m, d)
             Finite numbers, m at least 1.
         rng : numpy.random.Generator
-            Draws the landmarks, where there are more than 500 points, and shuffles columns below 60.
-        shuffle : bool
-            Whether fewer than 60 points are made 300 by shuffling each column: functions of more kinds,
-            and more noise in all. Where that is not affordable, what so few points say of bends and of ranks
-            is not either: the features are linear, of columns on their own scale.
+            Draws the landmarks, where there are more than 500 points. Of fewer than 60 it makes 300, each
+            column shuffled: so few points span few directions, and the classes need not differ in those.
+        straight : bool
+            Whether functions are not to bend: a linear kernel, of columns on their own scale.
         directions : int
             Most to keep, at least 1: those of the largest variance.
         """
-        straight = not shuffle and public.shape[0] < FEW
         columns = PublicColumns.of(public, straight=straight)
         points = columns.apply(public)
-        landmarks = _landmarks(points, rng, shuffle=shuffle)
+        landmarks = _landmarks(points, rng)
         centre = np.asarray(landmarks.mean(axis=0)).ravel()
         squares = _squares(landmarks)
         apart = np.maximum(squares[:, None] + squares - 2 * _dense(landmarks @ landmarks.T), 0.0)
@@ -222,7 +220,7 @@ def model_bytes(n_public: int, n_features: int, columns: int) -> int:
     return 8 * (landmarks * (n_features + MOST_DIRECTIONS) + (MOST_DIRECTIONS + 1) * columns)
 
 
-def _landmarks(points: Any, rng: np.random.Generator, *, shuffle: bool) -> Any:
+def _landmarks(points: Any, rng: np.random.Generator) -> Any:
     """Some of the points, or where they are few as many that have each column of its own point."""
     import scipy.sparse as sp
 
@@ -233,7 +231,7 @@ def _landmarks(points: Any, rng: np.random.Generator, *, shuffle: bool) -> Any:
         if max(points.shape[0], SHUFFLED) * d > _DENSE:
             return points
         points = points.toarray()
-    if not (shuffle and 1 < m < FEW):
+    if not 1 < m < FEW:
         return points
     shuffled = points[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]
     return np.vstack([points, shuffled])

@@ -179,16 +179,14 @@ class PublicKernelPlan(Plan):
 
     def choices(self) -> list[tuple[str, str, str]]:
         """Say what is chosen from public numbers, and why: name, value and reason of each."""
-        m, few = self.n_public, 1 < self.n_public < FEW
+        m = self.n_public
         columns = "ranks, or ranges of flags"
         kernel = ("kernel", "Gaussian plus linear", "at the public points' median distance; bends and lines")
-        if m < FEW and not self.shuffles:
+        if not self.bends:
             columns = "scaled by two ranks, or ranges of flags"
             kernel = ("kernel", "linear", f"{m} public points and {self.n} records do not pay for bends")
-        if few and self.shuffles:
+        if 1 < m < FEW:
             drawn, why = SHUFFLED, f"{m} public points are fewer than {FEW}: columns are shuffled for more"
-        elif few:
-            drawn, why = m, f"all public points; {self.n} records at this eps do not pay for more"
         else:
             drawn, why = min(m, MOST_LANDMARKS), f"of {m} public points, at most {MOST_LANDMARKS}"
         p = min(drawn - 1, self.most_directions) + 1 if drawn > 1 else 1
@@ -224,6 +222,8 @@ class PublicKernelPlan(Plan):
         of noise a class, and a class is seen in few records: no more than ``2 t^0.7``, t the steps that the
         rule asks for with one direction. Measured with 10, 26 and 50 classes (docs/frontier.md).
         """
+        if not self.bends:  # all: few public points do not say which lines matter
+            return MOST_DIRECTIONS
         time = self._time(1)
         paid = (time * math.sqrt(self.columns) / _ENOUGH) ** 2
         if self.columns > 1:
@@ -232,9 +232,9 @@ class PublicKernelPlan(Plan):
         return int(min(max(paid, _FEWEST), MOST_DIRECTIONS))
 
     @property
-    def shuffles(self) -> bool:
-        """Whether few public points are made more by shuffling columns: where noise leaves time for it."""
-        return self._time(SHUFFLED) >= _ENOUGH
+    def bends(self) -> bool:
+        """Whether the model may bend: few public points say little of it, unless noise leaves time for it."""
+        return self.n_public >= FEW or self._time(SHUFFLED) >= _ENOUGH
 
     def steps_for(self, dimension: int) -> int:
         """Steps for so many features, from public numbers.
@@ -315,7 +315,7 @@ class PublicKernelPlan(Plan):
         weights : ndarray of shape (runs, p, q)
             Of features as `PublicFeatures.apply` gives them, times `UNIT`; q is `columns`.
         """
-        features = PublicFeatures.of(public.X, rng, shuffle=self.shuffles, directions=self.most_directions)
+        features = PublicFeatures.of(public.X, rng, straight=not self.bends, directions=self.most_directions)
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
         records = self._seen(features, private)
