@@ -21,6 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ def _csv(text: str, *, columns_only: bool) -> list[str]:
     if not rows:
         return []
     kept = [i for i, name in enumerate(rows[0]) if "seconds" not in name and "time" not in name]
-    lines = [",".join(row[i] for i in kept if i < len(row)) for row in rows]
+    lines = [_line(row[i] for i in kept if i < len(row)) for row in rows]
     return lines[:1] if columns_only else lines
 
 
@@ -202,8 +203,17 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 def _shared(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
     """Leave out the columns that only the newer has."""
     (first, *_), (second, *rows) = [list(csv.reader(lines)) for lines in (old, new)]
+    if first == second:
+        return old, new
     kept = [second.index(name) for name in first if name in second]
-    return old, [",".join(row[i] for i in kept) for row in (second, *rows)]
+    return old, [_line(row[i] for i in kept if i < len(row)) for row in (second, *rows)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    """One line of a CSV file: a cell with a comma is quoted."""
+    said = io.StringIO()
+    csv.writer(said, lineterminator="").writerow(cells)
+    return said.getvalue()
 
 
 if __name__ == "__main__":
