@@ -80,7 +80,7 @@ def test_report_says_what_was_missed_and_a_part_measured_again_takes_its_place(t
     again.replace("memory", [rows.Row("memory", "big", 3000.0, "MB", most=2000)], {"cpu": "other"}, [])
     capsys.readouterr()
     report.show(again, tmp_path / "table.svg")
-    assert "url(\"" not in (tmp_path / "table.svg").read_text()
+    assert 'url("' not in (tmp_path / "table.svg").read_text()
     said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert said[2:] == [
         "growth teachers 2 1 to 2 <= 1.05 MISSED",
