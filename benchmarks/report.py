@@ -52,7 +52,7 @@ def write(findings: Findings, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     rows = ",\n".join(f"  {json.dumps(row.content())}" for row in findings.rows)
     rest = json.dumps({"machine": findings.machine, "skipped": findings.skipped}, indent=1)
-    text = rest.rstrip("}\n") + f'}},\n "rows": [\n{rows}\n ]\n}}\n'
+    text = rest.removesuffix("\n}") + f',\n "rows": [\n{rows}\n ]\n}}\n'
     (directory / FILE).write_text(text, encoding="utf-8")
 
 

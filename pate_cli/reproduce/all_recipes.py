@@ -28,6 +28,7 @@ __all__ = ["NAME", "Task", "page_of", "read_typed", "run_all"]
 NAME = "all"
 """What is typed in place of a recipe's name."""
 
+_NOT_RUN = "not chosen, and not kept"
 _PLACES = ("compute", "cache")
 _ACCEPTED = "recipes=[A,B], seed=N or seed=[0,1,2], compute.* and cache.*"
 _SAID = (
@@ -145,7 +146,7 @@ def _one(
             say(f"{label}: kept from before")
             return before
         if not run:
-            return Outcome(recipe.name, "not run", "not chosen, and not kept", command)
+            return Outcome(recipe.name, "not run", _NOT_RUN, command)
         if missing := "; ".join(filter(None, map(missing_data, recipe.data))):
             raise DataError(missing)  # as a row of such data says it, without trying a download
         started = time.monotonic()
@@ -225,7 +226,7 @@ def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command:
         kind=NAME,
     )
     if others := [name for name, status, _ in absent if status == "not run"]:
-        why = f"not chosen, and not kept: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"
+        why = f"{_NOT_RUN}: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"
         absent = [one for one in absent if one[1] != "not run"]
         absent.append((", ".join(others), "not run", why))
     failures = [f"{name}: {why}" for name, status, why in absent if status in ("failed", "refused")]

@@ -15,7 +15,7 @@ from pate_cli.teachers import batched, sparse
 from pate_cli.teachers.linear import Together
 from pate_cli.teachers.parts import check_disjoint, partition, partition_blocks
 from pate_cli.teachers.progress import tick
-from pate_cli.teachers.voting import Ensemble, Failures, Teacher, apart, quick, what_failed
+from pate_cli.teachers.voting import Ensemble, Failures, Teacher, apart, is_row, quick, what_failed
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
 __all__ = ["Ensemble", "Failures", "Teacher", "fit_part", "kept_at_once", "train"]
@@ -163,11 +163,8 @@ def kept_at_once(learner: Any, only: range) -> Iterator[range]:
     ------
     range
     """
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.svm import LinearSVC
-
     # dealing out the records again for each run would take longer than thousands of linear fits
-    most = len(only) if type(learner) in (LogisticRegression, LinearSVC) else _KEPT
+    most = len(only) if is_row(learner) else _KEPT
     yield from (only[first : first + most] for first in range(0, len(only), max(1, most)))
 
 

@@ -15,7 +15,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.teachers.linear import Scores, Together, add_votes, in_order
 from pate_cli.types import FloatArray, IntArray, Votes, _Private
 
-__all__ = ["Ensemble", "Failures", "Teacher", "apart", "quick", "what_failed"]
+__all__ = ["Ensemble", "Failures", "Teacher", "apart", "is_row", "quick", "what_failed"]
 
 
 class Failures(NamedTuple):
@@ -256,9 +256,12 @@ def apart(seed: int) -> Iterator[None]:
 
 def _is_linear(teacher: Teacher) -> bool:
     """Whether `predict` is the sign of one linear function."""
-    if len(teacher.classes) != 2:
-        return False
+    return len(teacher.classes) == 2 and is_row(teacher.estimator)
+
+
+def is_row(estimator: Any) -> bool:
+    """Whether what a classifier learns is a row of coefficients a class: small, and quickly fitted."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
 
-    return type(teacher.estimator) in (LogisticRegression, LinearSVC)
+    return type(estimator) in (LogisticRegression, LinearSVC)
