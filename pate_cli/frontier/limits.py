@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from pate_cli.types import IntArray
+from pate_cli.types import IntArray, dense
 
 __all__ = ["FAMILIES", "best_model"]
 
@@ -109,15 +109,11 @@ def _candidates(X: Any, n_classes: int, seed: int) -> Iterator[_Candidate]:
             n_iter_no_change=8,
             random_state=seed,
         )
-        yield _Candidate(boosting, make_pipeline(FunctionTransformer(_dense, accept_sparse=True), trees))
+        yield _Candidate(boosting, make_pipeline(FunctionTransformer(dense, accept_sparse=True), trees))
     for C in (1.0, 10.0):
         yield _Candidate(kernel, make_pipeline(scale(), SVC(C=C, gamma="scale")))
     for C in (0.05, 1.0):
         yield _Candidate(logistic, make_pipeline(scale(), LogisticRegression(C=C, max_iter=300)))
-
-
-def _dense(X: Any) -> Any:
-    return X.toarray() if sp.issparse(X) else X
 
 
 def _with_probabilities(chosen: _Candidate, y: IntArray) -> Any:

@@ -12,18 +12,12 @@ import numpy as np
 from pate_cli import learners, teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.baselines.public_features import SHUFFLED, UNIT, model_bytes
+from pate_cli.mechanisms.baselines.public_features import SHUFFLED, UNIT, enough_points, model_bytes
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.mechanisms.score_calibration import FINEST, NewtonStep
 from pate_cli.mechanisms.score_counting import auto_count, auto_rounds
-from pate_cli.mechanisms.score_directions import (
-    PublicDirections,
-    Response,
-    direction_weights,
-    enough_points,
-    response_of,
-)
+from pate_cli.mechanisms.score_directions import PublicDirections, Response, direction_weights, response_of
 from pate_cli.mechanisms.score_shrinkage import shrunk, shrunk_constant
 from pate_cli.privacy.discrete import vector_mu, vector_sigma
 from pate_cli.privacy.gaussian import mu_of

@@ -12,13 +12,10 @@ from pate_cli import learners, teachers
 from pate_cli.mechanisms.baselines.public_features import CONSTANT, UNIT, PublicFeatures
 from pate_cli.types import FloatArray, PrivateRecords, Setting
 
-__all__ = ["PublicDirections", "Response", "direction_weights", "enough_points", "response_of"]
+__all__ = ["PublicDirections", "Response", "direction_weights", "response_of"]
 
 _POWER = 2  # of variances that are half whitened, which makes them those of the kernel itself
 _CUT = 1e-3  # of the largest singular value: directions below it are left out
-_FEW = 60  # public points below which columns are shuffled for more
-_SHUFFLED = 300
-_DENSE = 2**25  # most numbers of shuffled points
 _FUNCTIONS = 16  # drawn from the prior, to see what teachers make of them
 _TEACHERS = 16  # on each
 _MOST_RECORDS = 2000  # of a teacher on them
@@ -81,18 +78,6 @@ class PublicDirections:
         """
         slopes = self.back @ coefficients
         return np.vstack([slopes, (intercepts - self.means @ slopes) / CONSTANT])
-
-
-def enough_points(points: Any, rng: np.random.Generator) -> Any:
-    """Add points that have each column of a public point of its own, where there are fewer than 60."""
-    import scipy.sparse as sp
-
-    m, d = points.shape
-    if not 1 < m < _FEW or _SHUFFLED * d > _DENSE:
-        return points
-    dense = points.toarray() if sp.issparse(points) else points
-    more = np.vstack([dense, dense[rng.integers(0, m, (_SHUFFLED - m, d)), np.arange(d)]])
-    return sp.csr_matrix(more) if sp.issparse(points) else more
 
 
 class Response(NamedTuple):

@@ -40,7 +40,7 @@ from scipy.special import expit
 from pate_cli.queries.online import OnlineLearner
 from pate_cli.queries.passive import collect
 from pate_cli.queries.strategy import Oracle
-from pate_cli.types import Answer, Answers, Ask, FloatArray, IntArray, PublicPoints
+from pate_cli.types import Answer, Answers, Ask, FloatArray, IntArray, PublicPoints, dense
 
 __all__ = ["Active", "ActiveLearner", "ask_actively"]
 
@@ -252,7 +252,7 @@ class _Centred:
 
     def __init__(self, X: Any) -> None:
         if not isinstance(X, np.ndarray) and X.shape[0] * X.shape[1] <= _DENSE:
-            X = X.toarray()
+            X = dense(X)
         largest = abs(X).max()
         X = X * (_LARGEST / largest) if largest > _LARGEST else X
         mean = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()

@@ -13,13 +13,18 @@ if TYPE_CHECKING:
 
     Features: TypeAlias = NDArray[np.float64] | sp.csr_matrix | pd.DataFrame
 
-__all__ = ["UNANSWERED", "FloatArray", "IntArray"]
+__all__ = ["UNANSWERED", "FloatArray", "IntArray", "dense"]
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
 UNANSWERED = -1
 """Label code of a query the mechanism did not answer (the papers' bottom)."""
+
+
+def dense(X: Any) -> FloatArray:
+    """Make a dense array of floats of a dense or sparse matrix; what is one already is not copied."""
+    return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
 
 
 class _Private:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray, IntArray, dense
 
 __all__ = ["BinaryClassifier", "Dichotomies", "HypothesisClass"]
 __all__ += ["checked", "column", "consistent", "signed", "weights_of"]
@@ -85,9 +85,7 @@ def signed(y: IntArray, sample_weight: FloatArray | None = None) -> FloatArray:
 
 def column(X: Any, feature: int) -> FloatArray:
     """One column of a dense or sparse matrix as a dense vector, shape (n,)."""
-    if isinstance(X, np.ndarray):
-        return np.asarray(X[:, feature], dtype=float)
-    return np.asarray(X[:, [feature]].toarray()[:, 0], dtype=float)
+    return dense(X[:, [feature]])[:, 0]
 
 
 class BinaryClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, signed, weights_of
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray, IntArray, dense
 
 __all__ = ["MOST_COLUMNS", "PointClassifier", "PointDichotomies", "Points", "equals"]
 
@@ -53,7 +53,7 @@ class PointDichotomies:
     """
 
     def __init__(self, X: Any) -> None:
-        rows = _rows(X)
+        rows = dense(X)
         self._n_features = rows.shape[1]
         self._distinct, number, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
         self._number = number.ravel()
@@ -94,22 +94,18 @@ class PointDichotomies:
     def _gains(self, X: Any, gain: FloatArray) -> tuple[FloatArray, float]:
         """Gain of each point on other records, and the largest of a record outside the sample."""
         known = len(self._distinct)
-        _, number = np.unique(np.vstack([self._distinct, _rows(X)]), axis=0, return_inverse=True)
+        _, number = np.unique(np.vstack([self._distinct, dense(X)]), axis=0, return_inverse=True)
         number = number.ravel()
         sums = np.bincount(number[known:], weights=gain, minlength=number.max(initial=-1) + 1)
         outside = np.delete(sums, number[:known])
         return np.append(0.0, sums[number[:known]]), float(outside.max(initial=0.0))
 
 
-def _rows(X: Any) -> FloatArray:
-    return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=float)
-
-
 def equals(X: Any, point: FloatArray) -> NDArray[np.bool_]:
     """Whether each record is the point, shape (n,); never for the empty point."""
     if not len(point):
         return np.zeros(X.shape[0], dtype=bool)
-    same: NDArray[np.bool_] = (_rows(X) == point).all(axis=1)
+    same: NDArray[np.bool_] = (dense(X) == point).all(axis=1)
     return same
 
 

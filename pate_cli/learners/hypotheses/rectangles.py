@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, column, signed, weights_of
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray, IntArray, dense
 
 __all__ = ["MOST_BOXES", "MOST_STEPS", "RectangleClassifier", "RectangleDichotomies", "Rectangles"]
 
@@ -49,7 +49,7 @@ class Rectangles:
         ValueError
             If there are more than `MOST_BOXES` boxes.
         """
-        return RectangleDichotomies(_dense(X))
+        return RectangleDichotomies(dense(X))
 
     def erm(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> RectangleClassifier:
         """Exact: every interval in all columns but the last, where the best one is a largest sum.
@@ -59,7 +59,7 @@ class Rectangles:
         ValueError
             If it would take more than `MOST_STEPS` steps.
         """
-        X = _dense(X)
+        X = dense(X)
         n, d = X.shape
         if float(n) ** (2 * d - 1) > MOST_STEPS:
             most = int(MOST_STEPS ** (1 / (2 * d - 1)))
@@ -126,7 +126,7 @@ class RectangleDichotomies:
 
     def mistakes(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> FloatArray:
         """By sums over a grid: O(n log k + (2 k)^d)."""
-        X = _dense(X)
+        X = dense(X)
         gain = signed(y, sample_weight)
         shape = tuple(2 * len(v) + 1 for v in self._values)
         # cell 2 i + 1 is value i, the even ones are between values
@@ -195,10 +195,6 @@ def _box(lower: FloatArray, upper: FloatArray) -> RectangleClassifier:
         lower_=np.asarray(lower), upper_=np.asarray(upper), n_features_in_=len(lower)
     )
     return made
-
-
-def _dense(X: Any) -> FloatArray:
-    return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=float)
 
 
 class RectangleClassifier(BinaryClassifier):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, column, signed, weights_of
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray, IntArray, dense
 
 __all__ = ["CutLoss", "ThresholdClassifier", "ThresholdDichotomies", "Thresholds", "between", "count_below"]
 
@@ -132,8 +132,7 @@ def line(X: Any) -> FloatArray:
     """The only column, shape (n,)."""
     if X.shape[1] != 1:
         raise ValueError(f"thresholds need one feature, not {X.shape[1]}")
-    dense = X if isinstance(X, np.ndarray) else X.toarray()
-    return np.ascontiguousarray(dense[:, 0], dtype=float)
+    return np.ascontiguousarray(dense(X)[:, 0])
 
 
 def cuts(values: FloatArray) -> FloatArray:

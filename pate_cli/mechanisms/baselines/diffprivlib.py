@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from pate_cli.checks import Or, Real, Text, option
 from pate_cli.errors import InfeasibleError
@@ -25,7 +24,16 @@ from pate_cli.mechanisms.baselines.neighbours import attacks_on
 from pate_cli.mechanisms.baselines.perturbation import plan_objective, problems
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.noise import Noise
-from pate_cli.types import FloatArray, IntArray, PrivacyLoss, Private, PublicPoints, Released, Setting
+from pate_cli.types import (
+    FloatArray,
+    IntArray,
+    PrivacyLoss,
+    Private,
+    PublicPoints,
+    Released,
+    Setting,
+    dense,
+)
 
 __all__ = ["DiffprivlibPlan", "Options", "plan"]
 
@@ -143,8 +151,7 @@ class DiffprivlibPlan(Plan):
         RuntimeError
             If they are not the minimiser that the proof is about.
         """
-        rows = clip_rows(Z)
-        rows = rows.toarray() if sp.issparse(rows) else rows
+        rows = dense(clip_rows(Z))
         seeds = np.floor(np.exp(-noise.exponential(1.0, runs)) * 2**32)  # uniform
         job = {
             "X": np.vstack([rows, np.zeros((self.n_classes, rows.shape[1]))]),

@@ -27,7 +27,16 @@ from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.gaussian import eps_of_mu, mu_of, profile
 from pate_cli.privacy.noise import Noise
-from pate_cli.types import FloatArray, IntArray, PrivacyLoss, Private, PublicPoints, Released, Setting
+from pate_cli.types import (
+    FloatArray,
+    IntArray,
+    PrivacyLoss,
+    Private,
+    PublicPoints,
+    Released,
+    Setting,
+    dense,
+)
 
 __all__ = ["AdditiveModel", "DpEbmPlan", "Options", "plan"]
 
@@ -105,8 +114,8 @@ class DpEbmPlan(Plan):
         self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
     ) -> Released:
         """Boost on the private records; see `Plan`."""
-        records, points = private.records, _dense(public.X)
-        model = self.learn(_dense(records.X), records.y, points, int(rng.integers(2**31)))
+        records, points = private.records, dense(public.X)
+        model = self.learn(dense(records.X), records.y, points, int(rng.integers(2**31)))
         return Released(model, no_answers(), self.guarantee)
 
     def learn(self, X: FloatArray, y: IntArray, public: FloatArray, seed: int) -> AdditiveModel:
@@ -200,7 +209,7 @@ class AdditiveModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Any) -> FloatArray:
         """Give the log odds of class 1, shape (n,)."""
         total = np.full(X.shape[0], self.intercept)
-        X = _dense(X)
+        X = dense(X)
         for column, (cuts, scores) in enumerate(zip(self.cuts, self.scores, strict=True)):
             total += scores[np.searchsorted(cuts, X[:, column], side="right")]
         return total
@@ -266,7 +275,3 @@ def plan(options: Options, setting: Setting) -> Plan:
         *(eps, delta, mu_bins * margin, mu_rounds * margin, whole, eps_bins / whole, given),
         *(options.max_bins, options.rounds, options.leaves, options.step),
     )
-
-
-def _dense(X: Any) -> FloatArray:
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)

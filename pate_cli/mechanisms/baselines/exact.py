@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.mechanisms.baselines.features import row_peaks
-from pate_cli.types import FloatArray
+from pate_cli.types import FloatArray, dense
 
 __all__ = ["dot", "norms", "whole"]
 
@@ -53,8 +53,7 @@ def dot(A: Any, B: Any) -> FloatArray:
     A row of what comes back is a function of that row of A and of B, to the bit.
     """
     (a, of_a), (b, of_b) = whole(A), whole(B)
-    product = a @ b.T
-    found = np.asarray(product.toarray() if hasattr(product, "toarray") else product)
+    found = dense(a @ b.T)
     found *= of_a[:, None]
     found *= of_b
     return found

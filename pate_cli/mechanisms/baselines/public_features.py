@@ -9,7 +9,7 @@ import numpy as np
 
 from pate_cli.mechanisms.baselines import exact
 from pate_cli.mechanisms.baselines.public_columns import PublicColumns
-from pate_cli.types import FloatArray
+from pate_cli.types import FloatArray, dense
 
 __all__ = [
     "CONSTANT",
@@ -20,6 +20,7 @@ __all__ = [
     "SHUFFLED",
     "UNIT",
     "PublicFeatures",
+    "enough_points",
     "model_bytes",
 ]
 
@@ -132,7 +133,7 @@ class PublicFeatures:
         landmarks = _landmarks(points, rng)
         centre = np.asarray(landmarks.mean(axis=0)).ravel()
         squares = _squares(landmarks)
-        apart = np.maximum(squares[:, None] + squares - 2 * _dense(landmarks @ landmarks.T), 0.0)
+        apart = np.maximum(squares[:, None] + squares - 2 * dense(landmarks @ landmarks.T), 0.0)
         apart = apart[np.triu_indices(len(squares), 1)]
         apart = apart[apart > 1e-9 * max(apart.max(initial=0.0), 1e-300)]
         spread = float(np.median(apart)) if apart.size else 1.0
@@ -194,7 +195,7 @@ class PublicFeatures:
 
     def _kernel(self, points: Any) -> FloatArray:
         """Kernel of points, bounded already, with the landmarks."""
-        inner = _dense(points @ self.landmarks.T)
+        inner = dense(points @ self.landmarks.T)
         return self._kernel_of(inner, _squares(points), np.asarray(points @ self.centre))
 
     def _directions_anywhere(self, points: Any) -> FloatArray:
@@ -230,11 +231,20 @@ def _landmarks(points: Any, rng: np.random.Generator) -> Any:
     if sp.issparse(points):
         if max(points.shape[0], SHUFFLED) * d > _DENSE:
             return points
-        points = points.toarray()
-    if not 1 < m < FEW:
+        points = dense(points)
+    return enough_points(points, rng)
+
+
+def enough_points(points: Any, rng: np.random.Generator) -> Any:
+    """Add points that have each column of a public point of its own, where there are fewer than 60."""
+    import scipy.sparse as sp
+
+    m, d = points.shape
+    if not 1 < m < FEW or SHUFFLED * d > _DENSE:
         return points
-    shuffled = points[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]
-    return np.vstack([points, shuffled])
+    known = dense(points)
+    more = np.vstack([known, known[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]])
+    return sp.csr_matrix(more) if sp.issparse(points) else more
 
 
 def _squares(X: Any) -> FloatArray:
@@ -245,7 +255,3 @@ def _squares(X: Any) -> FloatArray:
         np.asarray(X.multiply(X).sum(axis=1)).ravel() if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
     )
     return found
-
-
-def _dense(X: Any) -> FloatArray:
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
