@@ -4,7 +4,7 @@ Made of what is there: the papers named by docs/constructions.md and by each rec
 statements of `pate plan --theory`, and docs/verdicts.csv, what the recipes came to. So it goes wrong only
 where these do.
 With a directory of `pate reproduce all` (outputs/reproduce), docs/verdicts.csv is first made anew of the
-recipes that are kept there; each has a hash of its recipe and its study, which a test compares.
+recipes on its page; each has a hash of its recipe and its study, which a test compares.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import ast
 import csv
 import functools
 import hashlib
-import json
 import re
 import sys
 from collections import Counter
@@ -27,7 +26,7 @@ REPO = Path(__file__).resolve().parents[2]
 PAGE = REPO / "docs" / "statements.md"
 VERDICTS = REPO / "docs" / "verdicts.csv"
 CONSTRUCTIONS = REPO / "docs" / "constructions.md"
-COLUMNS = ("recipe", "of", "claim", "verdict", "ours_less_claimed", "half_width", "margin")
+COLUMNS = ("recipe", "of", "claim", "verdict", "seeds", "ours_less_claimed", "half_width", "margin")
 PAPERS = ("BTT18", "BTT18 long", "NB20", "LZCW21", "LWY25")
 KINDS = ("Algorithm", "Definition", "Theorem", "Lemma", "Claim", "Corollary", "Proposition", "Remark")
 KINDS += ("Table", "Figure", "Example")
@@ -150,21 +149,15 @@ def kept_verdicts() -> dict[str, list[tuple[str, str]]]:
 
 
 def take(directory: Path) -> None:
-    """Make docs/verdicts.csv anew of the recipes kept in a directory, and of the others as it has them."""
+    """Make docs/verdicts.csv of what `pate reproduce all` wrote, and of the other recipes as it has them."""
     rows = []
     if VERDICTS.exists():
         rows = list(csv.DictReader(VERDICTS.read_text(encoding="utf-8").splitlines()))
-    for path in sorted((REPO / "experiments").glob("*/recipe.yaml")):
-        name, kept = path.parent.name, directory / path.parent.name / "claims.json"
-        if not kept.is_file():
-            continue
-        rows = [row for row in rows if row["recipe"] != name]
-        for one in json.loads(kept.read_bytes())["outcome"]["verdicts"]:
-            gap = one["gap"] or {"mean": "", "half_width": ""}
-            values = (name, fingerprint(name), one["name"], one["verdict"], gap["mean"], gap["half_width"])
-            rows.append(dict(zip(COLUMNS, (*values, one["margin"]), strict=True)))
+    made = list(csv.DictReader((directory / "table.csv").read_text(encoding="utf-8").splitlines()))
+    rows = [row for row in rows if row["recipe"] not in {one["recipe"] for one in made}]
+    rows += [{"of": fingerprint(one["recipe"]), **one} for one in made]
     with VERDICTS.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore", restval="")
         writer.writeheader()
         writer.writerows(sorted(rows, key=lambda row: row["recipe"]))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numbered
 import pytest
 from numbered import PAGE, cited, constructions, evaluated, recipes, render
@@ -20,9 +18,7 @@ def test_the_verdicts_are_those_of_the_recipes_as_they_are(tmp_path, monkeypatch
 
     # a recipe that was edited has no verdict left, and one that was run again has its new one
     monkeypatch.setattr(numbered, "VERDICTS", tmp_path / "verdicts.csv")
-    claim = {"name": "Table 3", "verdict": "undecided", "gap": None, "margin": None}
-    (tmp_path / "table3").mkdir()
-    (tmp_path / "table3" / "claims.json").write_text(json.dumps({"outcome": {"verdicts": [claim]}}))
+    (tmp_path / "table.csv").write_text("recipe,claim,verdict\ntable3,Table 3,undecided\n")
     numbered.take(tmp_path)
     assert "| LZCW21 Table 3 | `table3` | `table3`: 1 undecided |" in numbered.last_table()
     monkeypatch.setattr(numbered, "fingerprint", lambda name: "edited")
