@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray, IntArray, dense
 
-__all__ = ["PublicColumns"]
+__all__ = ["KNOTS", "PublicColumns"]
 
 _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # ranks with a knot
+KNOTS = len(_LEVELS) + 2
+"""Of a column at most, the two outermost counted."""
+
 _FEW_LEVELS = (0.15, 0.5, 0.85)  # of fewer points than this, whose other ranks are chance
 _ENDS = (0.15, 0.85)  # of a straight line
 _FEW = 60
@@ -117,6 +120,29 @@ class PublicColumns:
         for number, j in enumerate(self.numbers):
             out[:, j] = self._ranked(raw[:, j], number)
         return out
+
+    def splines(self, points: Any) -> FloatArray:
+        """How far each number of mapped records has come on the way from each knot to the next.
+
+        Times the root of the way's length: an inner product of two rows then is, in each column, how far both
+        have come, the covariance of a random walk, and a weight on each is a function that turns at knots.
+
+        Parameters
+        ----------
+        points : ndarray or csr_matrix of shape (n, d')
+            As `apply` gives them.
+
+        Returns
+        -------
+        ndarray of shape (n, K)
+            A row by itself.
+        """
+        ways = np.diff(self.scores, append=0.0)
+        ways[self.starts[1:] - 1] = 0.0  # from the last knot of a column
+        there = np.flatnonzero(ways > 0)
+        column = np.repeat(np.arange(len(self.numbers)), np.diff(self.starts))[there]
+        come = dense(points[:, self.numbers])[:, column] - self.scores[there]
+        return np.clip(come / ways[there], 0.0, 1.0) * np.sqrt(ways[there])
 
     def _ranked(self, values: FloatArray, number: int) -> FloatArray:
         knots = slice(self.starts[number], self.starts[number + 1])

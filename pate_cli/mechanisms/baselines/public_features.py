@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.mechanisms.baselines import exact
-from pate_cli.mechanisms.baselines.public_columns import PublicColumns
+from pate_cli.mechanisms.baselines.public_columns import KNOTS, PublicColumns
 from pate_cli.types import FloatArray, dense
 
 __all__ = [
@@ -48,6 +48,8 @@ FEW = 60
 _CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
 _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
+_SPLINES = 0.25  # weight of the splines' kernel at most, a linear one's being 1
+_MOST_SPLINES = 4096  # numbers of a record
 _BLOCK = 4096  # rows at a time: a constant, so nothing depends on the records but their own rows
 _DENSE = 2**25  # numbers in landmarks kept dense
 
@@ -62,7 +64,10 @@ class PublicFeatures:
 
         k(x, z) = smooth exp(-|x - z|^2 / (2 s)) + <x - zbar, z - zbar> / mean |z - zbar|^2
 
-    It is centred at the landmarks (kernel principal components) and each direction is divided by the
+    and, where functions may bend, up to a quarter of the latter on the splines u(x) of the numbers
+    (`PublicColumns.splines`): a column's value may matter by itself, however many others make up the
+    distance. A quarter where all directions are kept, and in proportion where noise leaves fewer.
+    The kernel is centred at the landmarks (kernel principal components) and each direction is divided by the
     fourth root of its variance, half-way to whitened: without, noise drowns what is not in the first few
     directions; all the way, it is as large in directions that hold nothing. What comes out is divided by
     the public median of its norm, and the constant `CONSTANT` is appended.
@@ -87,6 +92,8 @@ class PublicFeatures:
         From the centred kernel to features.
     smooth : float
         Weight of the smooth kernel: 1, or 0 for a linear model.
+    turns : tuple of ndarrays of shapes (K,) and (L, K), or None
+        Mean of the landmarks' splines, and these less it, times their weight in the kernel.
 
     References
     ----------
@@ -104,6 +111,7 @@ class PublicFeatures:
     means: FloatArray
     back: FloatArray
     smooth: float = 1.0
+    turns: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
     def of(
@@ -141,7 +149,8 @@ class PublicFeatures:
         blank = np.zeros(len(squares)), np.zeros((len(squares), 0))
         parts = (columns, landmarks, centre, squares, spread)
         size, smooth = size if size > 1e-12 * max(squares.mean(), 1e-300) else 1.0, float(not straight)
-        found = cls(*parts, size, *blank, smooth)
+        turns = None if straight else _splines(columns, landmarks, _SPLINES * directions / MOST_DIRECTIONS)
+        found = cls(*parts, size, *blank, smooth, turns)
         kernel = found._kernel(landmarks)
         means = kernel.mean(axis=0)
         values, vectors = np.linalg.eigh(kernel - means - means[:, None] + means.mean())
@@ -150,10 +159,10 @@ class PublicFeatures:
         variances = values[kept] / len(squares)
         weights = (variances + _RIDGE * variances.mean()) ** _POWER if kept.any() else variances
         back = vectors[:, kept] * (weights / np.sqrt(values[kept]))
-        found = cls(*parts, size, means, back, smooth)
+        found = cls(*parts, size, means, back, smooth, turns)
         norms = np.sqrt(_squares(found._directions(points)))
         middle = float(np.median(norms)) or float(norms.mean()) or 1.0
-        return cls(*parts, size, means, back / middle, smooth)
+        return cls(*parts, size, means, back / middle, smooth, turns)
 
     @property
     def dimension(self) -> int:
@@ -196,12 +205,19 @@ class PublicFeatures:
     def _kernel(self, points: Any) -> FloatArray:
         """Kernel of points, bounded already, with the landmarks."""
         inner = dense(points @ self.landmarks.T)
-        return self._kernel_of(inner, _squares(points), np.asarray(points @ self.centre))
+        kernel = self._kernel_of(inner, _squares(points), np.asarray(points @ self.centre))
+        if self.turns is not None:
+            middle, splines = self.turns
+            kernel += (self.columns.splines(points) - middle) @ splines.T
+        return kernel
 
     def _directions_anywhere(self, points: Any) -> FloatArray:
         """As `_directions`, all sums over a row exact."""
         inner, along = exact.dot(points, self.landmarks), exact.dot(points, self.centre[None])[:, 0]
         kernel = self._kernel_of(inner, exact.norms(points) ** 2, along)
+        if self.turns is not None:
+            middle, splines = self.turns
+            kernel += exact.dot(self.columns.splines(points) - middle, splines)
         kernel -= self.means  # and not a row's own mean: directions are orthogonal to constants
         return exact.dot(kernel, self.back.T)
 
@@ -218,7 +234,8 @@ class PublicFeatures:
 def model_bytes(n_public: int, n_features: int, columns: int) -> int:
     """Room for a model that is linear in the features, about: landmarks, the way back, and weights."""
     landmarks = min(max(n_public, SHUFFLED), MOST_LANDMARKS)
-    return 8 * (landmarks * (n_features + MOST_DIRECTIONS) + (MOST_DIRECTIONS + 1) * columns)
+    splines = min(KNOTS * n_features, _MOST_SPLINES)
+    return 8 * (landmarks * (n_features + splines + MOST_DIRECTIONS) + (MOST_DIRECTIONS + 1) * columns)
 
 
 def _landmarks(points: Any, rng: np.random.Generator) -> Any:
@@ -245,6 +262,16 @@ def enough_points(points: Any, rng: np.random.Generator) -> Any:
     known = dense(points)
     more = np.vstack([known, known[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]])
     return sp.csr_matrix(more) if sp.issparse(points) else more
+
+
+def _splines(columns: PublicColumns, landmarks: Any, weight: float) -> tuple[FloatArray, FloatArray] | None:
+    """Mean of the landmarks' splines, and what is left, weighted; None of no numbers, or of very many."""
+    if not 0 < len(columns.knots) <= _MOST_SPLINES:
+        return None
+    found = columns.splines(landmarks)
+    middle = found.mean(axis=0)
+    found -= middle
+    return middle, found * (weight / max(float(_squares(found).mean()), 1e-300))
 
 
 def _squares(X: Any) -> FloatArray:

@@ -181,7 +181,11 @@ class PublicKernelPlan(Plan):
         """Say what is chosen from public numbers, and why: name, value and reason of each."""
         m = self.n_public
         columns = "ranks, or ranges of flags"
-        kernel = ("kernel", "Gaussian plus linear", "at the public points' median distance; bends and lines")
+        kernel = (
+            "kernel",
+            "Gaussian, linear and splines",
+            "bends of all columns, lines, and each number by itself",
+        )
         if not self.bends:
             columns = "scaled by two ranks, or ranges of flags"
             kernel = ("kernel", "linear", f"{m} public points and {self.n} records do not pay for bends")
