@@ -249,7 +249,7 @@ def test_seeded_bug_norm_forgotten(monkeypatch):
     X = np.eye(4) - 0.5
     y = np.array([0, 1, 0, 1])
     private, neighbour = PrivateRecords(X, y), PrivateRecords(-X, y)
-    public = PublicPoints(data(n=M, seed=1)[0])
+    public = PublicPoints(np.exp(data(n=M, seed=1)[0]))  # along whose many directions teachers say something
     with monkeypatch.context() as patch:
         assert spent_by(p, private, neighbour, public, patch) <= p.mu * (1 + 1e-9)
 

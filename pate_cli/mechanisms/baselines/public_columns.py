@@ -18,6 +18,7 @@ KNOTS = len(_LEVELS) + 2
 _FEW_LEVELS = (0.15, 0.5, 0.85)  # of fewer points than this, whose other ranks are chance
 _ENDS = (0.15, 0.85)  # of a straight line
 _FEW = 60
+_BY_CHANCE = 2.0  # of what is expected of chance, taken off what bends a column
 _FARTHEST = 3.0  # score beyond which no value goes
 _HUGE = 1e100  # values beyond are taken for it: its square, and differences, are finite
 _SPARSE = 0.05  # density below which a sparse table is like text, and rare numbers keep their scale
@@ -29,8 +30,9 @@ class PublicColumns:
     """A map of each column to a bounded interval, so that any finite record is an ordinary one. PUBLIC.
 
     - *Numbers*, columns of three or more public values: the normal score of the value's rank among the
-      public points, by straight lines between a few ranks, the outer ones continued up to a score of 3. A
-      normal column is hardly changed; heavy tails and unequal scales are gone.
+      public points, by straight lines between a few ranks, the outer ones continued up to a score of 3, and
+      shrunk to one line as far as chance explains what is not straight. A normal column is hardly changed;
+      heavy tails and unequal scales are gone.
     - *Flags*, columns of two public values: clipped to their range, divided by it.
     - Columns that are constant among the public points are left out.
 
@@ -160,8 +162,27 @@ def _scores(values: FloatArray, counts: IntArray, *, straight: bool) -> tuple[Fl
     if len(chosen) < min(3, len(levels)):
         chosen = np.unique(np.linspace(0, len(values) - 1, len(levels)).round().astype(np.int64))
     values, scores = values[chosen], ndtri(ranks[chosen])
+    if not straight and len(values) > 3:
+        scores = _towards_a_line(values, scores, ranks[chosen], int(counts.sum()))
     steps, rises = np.diff(values)[[0, -1]], np.diff(scores)[[0, -1]]
     room = np.maximum([_FARTHEST + scores[0], _FARTHEST - scores[-1]], 0.0) * steps / rises
     knots = np.concatenate([[values[0] - room[0]], values, [values[-1] + room[1]]])
     scores = np.concatenate([[-_FARTHEST], scores, [_FARTHEST]])
     return knots, scores - np.interp(0.0, knots, scores)
+
+
+def _towards_a_line(values: FloatArray, scores: FloatArray, ranks: FloatArray, m: int) -> FloatArray:
+    """Shrink the scores of m points to a line through them, all the way where chance explains what is left.
+
+    By a positive-part James-Stein factor: a normal column keeps its own scale, so that chance in the ranks
+    of few points does not bend what is straight.
+    """
+    density = np.exp(-scores * scores / 2) / np.sqrt(2 * np.pi)
+    weights = m * density**2 / (ranks * (1 - ranks))  # one over the variance of a score, about
+    apart = values / np.abs(values).max() - np.average(values / np.abs(values).max(), weights=weights)
+    middle = np.average(scores, weights=weights)
+    slope = weights @ (apart * (scores - middle)) / max(float(weights @ apart**2), 1e-300)
+    left = scores - middle - slope * apart
+    chance = _BY_CHANCE * (len(values) - 2)
+    shrunk: FloatArray = scores - left * min(1.0, chance / max(float(weights @ left**2), 1e-300))
+    return shrunk

@@ -48,7 +48,8 @@ FEW = 60
 _CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
 _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
-_SPLINES = 0.25  # weight of the splines' kernel at most, a linear one's being 1
+_SMOOTH = 0.5  # weight of the Gaussian kernel, a linear one's being 1
+_SPLINES = 0.125  # of the splines' at most
 _MOST_SPLINES = 4096  # numbers of a record
 _BLOCK = 4096  # rows at a time: a constant, so nothing depends on the records but their own rows
 _DENSE = 2**25  # numbers in landmarks kept dense
@@ -64,9 +65,9 @@ class PublicFeatures:
 
         k(x, z) = smooth exp(-|x - z|^2 / (2 s)) + <x - zbar, z - zbar> / mean |z - zbar|^2
 
-    and, where functions may bend, up to a quarter of the latter on the splines u(x) of the numbers
+    and, where functions may bend, up to an eighth of the latter on the splines u(x) of the numbers
     (`PublicColumns.splines`): a column's value may matter by itself, however many others make up the
-    distance. A quarter where all directions are kept, and in proportion where noise leaves fewer.
+    distance. An eighth where all directions are kept, and in proportion where noise leaves fewer.
     The kernel is centred at the landmarks (kernel principal components) and each direction is divided by the
     fourth root of its variance, half-way to whitened: without, noise drowns what is not in the first few
     directions; all the way, it is as large in directions that hold nothing. What comes out is divided by
@@ -91,7 +92,7 @@ class PublicFeatures:
     back : ndarray of shape (L, p - 1)
         From the centred kernel to features.
     smooth : float
-        Weight of the smooth kernel: 1, or 0 for a linear model.
+        Weight of the Gaussian kernel: a half, or 0 for a linear model.
     turns : tuple of ndarrays of shapes (K,) and (L, K), or None
         Mean of the landmarks' splines, and these less it, times their weight in the kernel.
 
@@ -148,7 +149,10 @@ class PublicFeatures:
         size = float(np.mean(squares) - centre @ centre)
         blank = np.zeros(len(squares)), np.zeros((len(squares), 0))
         parts = (columns, landmarks, centre, squares, spread)
-        size, smooth = size if size > 1e-12 * max(squares.mean(), 1e-300) else 1.0, float(not straight)
+        size, smooth = (
+            size if size > 1e-12 * max(squares.mean(), 1e-300) else 1.0,
+            0.0 if straight else _SMOOTH,
+        )
         turns = None if straight else _splines(columns, landmarks, _SPLINES * directions / MOST_DIRECTIONS)
         found = cls(*parts, size, *blank, smooth, turns)
         kernel = found._kernel(landmarks)

@@ -207,6 +207,16 @@ def test_splines_of_two_records_multiply_to_how_far_both_have_come():
     assert columns.splines(columns.apply([[1e300, 0, -1e300]])).max() < 2  # as far as the outermost knot
 
 
+def test_chance_does_not_bend_a_normal_column():
+    rng = np.random.default_rng(0)
+    P = np.column_stack([rng.normal(size=(200, 20)), np.exp(rng.normal(size=(200, 20)))])
+    columns, x = PublicColumns.of(P), np.linspace(-1.5, 1.5, 31)[:, None]
+    bent = [np.polyfit(x[:, 0], found, 1, full=True)[1][0] for found in columns.apply(x * np.ones(40)).T[:20]]
+    assert np.mean(np.array(bent) < 1e-12) > 0.5  # straight lines
+    normal = columns.apply(np.exp(x) * np.ones(40))[:, 20:]  # of normal logarithms, nearly
+    assert np.corrcoef(np.column_stack([x, normal]).T)[0].min() > 0.98
+
+
 def test_a_number_among_many_flags_bends_by_itself():
     def people(n, rng):
         X = np.column_stack([rng.normal(size=n), rng.integers(0, 2, (n, 60))])
