@@ -225,7 +225,7 @@ def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command:
         shows=f"{len(records)} rows and claims of {len(found)} recipes: {told}.",
         kind=NAME,
     )
-    if others := [name for name, status, _ in absent if status == "not run"]:
+    if others := [n for n, by_seed in found.items() if "not run" in {one.status for one in by_seed.values()}]:
         why = f"{_NOT_RUN}: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"
         absent = [one for one in absent if one[1] != "not run"]
         absent.append((", ".join(others), "not run", why))

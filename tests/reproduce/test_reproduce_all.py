@@ -67,6 +67,12 @@ def test_what_is_done_is_not_done_again_and_a_failure_is_not_the_end(few, monkey
 
 
 def test_in_parts(few, capsys):
+    assert main(["all", "recipes=[table3]", "seed=[0,1]", "--quick"]) == 0
+    # each once, and with a command that can be typed
+    assert (
+        "not run: example2, figure3: not chosen, and not kept: pate reproduce all 'recipes=[example2]'"
+        in (capsys.readouterr().out)
+    )
     assert main(["all", "recipes=[table3]", "--quick"]) == 0
     assert "not run: example2" in capsys.readouterr().out
     assert main(["example2", "--quick"]) == 0
