@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pate_cli.mechanisms.baselines import exact
 from pate_cli.mechanisms.baselines.public_features import LONGEST, UNIT
@@ -54,11 +55,26 @@ class RecordGradients:
         # no row is 0: each ends in the constant
         self._longest = _MARGIN * clip / (UNIT * np.sqrt(np.concatenate([*squares, np.zeros(0)])))
         self._unit = grain / UNIT  # of residuals
+        self._most = math.floor(_MARGIN * clip / grain)
+
+    def right(self, theta: FloatArray) -> NDArray[np.bool_]:
+        """Which records each run classifies as they are labelled, shape (n, runs). PRIVATE."""
+        flat = _flat(theta) * UNIT
+        found = np.empty((len(self._y), len(theta)), dtype=bool)
+        for rows in _blocks(len(self._y)):
+            block = self._features[rows].astype(np.float64, copy=False)
+            found[rows] = _right((block @ flat).reshape(len(block), len(theta), -1), self._y[rows])
+        return found
+
+    def total(self, shares: IntArray) -> FloatArray:
+        """Sum over records of numbers in [-1, 1], shape (n, runs), each worth up to `clip`, as `gradient`."""
+        found: FloatArray = shares.sum(axis=0) * float(self._most)
+        return found
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Sum of the clipped gradients, shape (runs, p, q), in multiples of `grain`: whole, so exact."""
         runs, p, q = theta.shape
-        flat = np.ascontiguousarray(theta.transpose(1, 0, 2).reshape(p, runs * q)) * UNIT
+        flat = _flat(theta) * UNIT
         total = np.zeros((p, runs * q))
         for rows in _blocks(len(self._y)):
             block = self._features[rows].astype(np.float64, copy=False)
@@ -141,13 +157,28 @@ class PersonGradients:
         order = persons.order if self._sparse is None else slice(None)
         self._features, self._y = features[order], y[order]
 
+    def right(self, theta: FloatArray) -> NDArray[np.bool_]:
+        """As `RecordGradients.right`, persons with as many records together; each by itself, to the bit."""
+        flat, steps = _rounded(theta)
+        found = np.empty((len(self._y), len(theta)), dtype=bool)
+        for rows in _blocks(len(self._y)):
+            scores = self._features[rows].astype(np.float64) @ flat
+            found[rows] = _right(scores.reshape(-1, *theta.shape[::2]) * steps[:, None], self._y[rows])
+        return found
+
+    def total(self, shares: IntArray) -> FloatArray:
+        """Sum over persons of the mean over a person's records: as `RecordGradients.total`, of `right`."""
+        most, runs = math.floor(self._longest), shares.shape[1]
+        total = np.zeros(runs)
+        for rows, count in self._persons.blocks(runs, runs):
+            each = shares[rows].reshape(-1, count, runs).sum(axis=1)
+            total += np.trunc(each * (most / count)).sum(axis=0)
+        return total
+
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Sum of all persons' terms, shape (runs, p, q), in multiples of `grain`: whole, so exact."""
         runs, p, q = theta.shape
-        exponents = np.frexp(np.sqrt(np.einsum("rpq,rpq->r", theta, theta)))[1]
-        steps = np.ldexp(1.0, np.maximum(exponents, _SMALLEST) - _THETA_BITS)
-        whole = np.rint(theta / steps[:, None, None])
-        flat = np.ascontiguousarray(whole.transpose(1, 0, 2).reshape(p, runs * q))
+        flat, steps = _rounded(theta)
 
         def residuals(block: Any, y: IntArray, bits: Any) -> FloatArray:
             scores = (block @ flat).reshape(-1, runs, q) * (steps * UNIT)[:, None]
@@ -247,6 +278,25 @@ def whole_features(Z: Any) -> Any:
         return np.rint(Z * factor[:, None])
     data = np.rint(Z.data * np.repeat(factor, np.diff(Z.indptr)))
     return sp.csr_matrix((data, Z.indices, Z.indptr), Z.shape)
+
+
+def _flat(theta: FloatArray) -> FloatArray:
+    """Weights of shape (runs, p, q) side by side: (p, runs q)."""
+    runs, p, q = theta.shape
+    return np.ascontiguousarray(theta.transpose(1, 0, 2).reshape(p, runs * q))
+
+
+def _rounded(theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weights as whole numbers, side by side, whose scores are exact; and the unit of each run."""
+    exponents = np.frexp(np.sqrt(np.einsum("rpq,rpq->r", theta, theta)))[1]
+    steps = np.ldexp(1.0, np.maximum(exponents, _SMALLEST) - _THETA_BITS)
+    return _flat(np.rint(theta / steps[:, None, None])), steps
+
+
+def _right(scores: FloatArray, y: IntArray) -> NDArray[np.bool_]:
+    """Whether the class of the largest score is the label, of scores of shape (rows, runs, q)."""
+    found = scores[..., 0] >= 0 if scores.shape[2] == 1 else scores.argmax(axis=2)
+    return np.asarray(found == y[:, None])
 
 
 def _residuals(scores: FloatArray, y: IntArray) -> FloatArray:

@@ -20,6 +20,7 @@ _ENDS = (0.15, 0.85)  # of a straight line
 _FEW = 60
 _BY_CHANCE = 2.0  # of what is expected of chance, taken off what bends a column
 _FARTHEST = 3.0  # score beyond which no value goes
+_FARTHEST_STRAIGHT = 8.0  # the same on a straight line: what is linear in heavy tails is, out there too
 _HUGE = 1e100  # values beyond are taken for it: its square, and differences, are finite
 _SPARSE = 0.05  # density below which a sparse table is like text, and rare numbers keep their scale
 _MOSTLY = 0.5  # share of the points a column is not 0 at, to be a column of numbers there too
@@ -67,7 +68,7 @@ class PublicColumns:
     def of(cls, public: Any, *, straight: bool = False) -> PublicColumns:
         """Learn the columns of public points, ndarray or csr_matrix of shape (m, d), finite numbers.
 
-        With `straight`, numbers keep their scale: one line through two ranks, as far as a score of 3.
+        With `straight`, numbers keep their scale: one line through two ranks, as far as a score of 8.
         """
         import scipy.sparse as sp
 
@@ -165,9 +166,10 @@ def _scores(values: FloatArray, counts: IntArray, *, straight: bool) -> tuple[Fl
     if not straight and len(values) > 3:
         scores = _towards_a_line(values, scores, ranks[chosen], int(counts.sum()))
     steps, rises = np.diff(values)[[0, -1]], np.diff(scores)[[0, -1]]
-    room = np.maximum([_FARTHEST + scores[0], _FARTHEST - scores[-1]], 0.0) * steps / rises
+    farthest = _FARTHEST_STRAIGHT if straight else _FARTHEST
+    room = np.maximum([farthest + scores[0], farthest - scores[-1]], 0.0) * steps / rises
     knots = np.concatenate([[values[0] - room[0]], values, [values[-1] + room[1]]])
-    scores = np.concatenate([[-_FARTHEST], scores, [_FARTHEST]])
+    scores = np.concatenate([[-farthest], scores, [farthest]])
     return knots, scores - np.interp(0.0, knots, scores)
 
 

@@ -47,6 +47,7 @@ FEW = 60
 
 _CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
 _RIDGE = 0.05  # of the mean variance, where directions are whitened
+_RIDGE_STRAIGHT = 0.5  # the same of a linear kernel, in whose directions no more is hidden than in columns
 _POWER = -0.25  # of the variances: half-way to whitened
 _SMOOTH = 0.5  # weight of the Gaussian kernel, a linear one's being 1
 _SPLINES = 0.125  # of the splines' at most
@@ -161,7 +162,8 @@ class PublicFeatures:
         values, vectors = values[::-1][:directions], vectors[:, ::-1][:, :directions]
         kept = values > max(_CUT * values[0], 1e-12)
         variances = values[kept] / len(squares)
-        weights = (variances + _RIDGE * variances.mean()) ** _POWER if kept.any() else variances
+        ridge = _RIDGE_STRAIGHT if straight else _RIDGE
+        weights = (variances + ridge * variances.mean()) ** _POWER if kept.any() else variances
         back = vectors[:, kept] * (weights / np.sqrt(values[kept]))
         found = cls(*parts, size, means, back, smooth, turns)
         norms = np.sqrt(_squares(found._directions(points)))

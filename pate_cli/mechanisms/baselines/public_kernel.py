@@ -12,33 +12,20 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, Whole, option
-from pate_cli.mechanisms.baselines.gradients import (
-    CLIPS,
-    PersonGradients,
-    Persons,
-    RecordGradients,
-    grain_for,
-)
-from pate_cli.mechanisms.baselines.public_features import (
-    CONSTANT,
-    FEW,
-    MOST_DIRECTIONS,
-    MOST_LANDMARKS,
-    SHUFFLED,
-    UNIT,
-    PublicFeatures,
-    model_bytes,
-)
+from pate_cli.mechanisms.baselines.gradients import CLIPS, PersonGradients, Persons, RecordGradients
+from pate_cli.mechanisms.baselines.public_descent import Descent, Learned, Move, has_more_right
+from pate_cli.mechanisms.baselines.public_features import CONSTANT, UNIT, PublicFeatures, model_bytes
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities, speed_of
-from pate_cli.mechanisms.protocol import NumbersTable, Plan, SampledAttack, no_answers
+from pate_cli.mechanisms.baselines.public_rules import PublicKernelRules
+from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.discrete import calibrate_vector_sigma
-from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
+from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
     FloatArray,
@@ -55,17 +42,8 @@ __all__ = ["SOLVERS", "IntegerPublicKernelPlan", "Options", "PublicKernelPlan", 
 
 SOLVERS = ("gd", "newton")
 
-_STEPS = (20, 100)  # fewest and most steps of gradient descent
-_MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
-_LONGER = 2.0  # times as long, where more steps are asked for than are taken
-_ENOUGH = 10  # steps of the rule that pay for directions, and for landmarks of shuffled columns
-_FEWEST = 3  # directions at least
-_SHARED = (2.0, 0.7)  # of several classes: factor and power of the time, for the directions it pays for
-_TIME = 0.5  # of steps with momentum, in the rule for their number
-_NEWTON_STEPS = 5
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
-_REACH = 64.0  # standard deviations of the noise that are whole numbers of 52 bits, too
 
 
 @dataclass(frozen=True)
@@ -83,7 +61,7 @@ def plan(options: Options, setting: Setting) -> Plan:
 
 
 @dataclass(frozen=True)
-class PublicKernelPlan(Plan):
+class PublicKernelPlan(PublicKernelRules):
     r"""Noisy gradient descent, or a few noisy Newton steps, on features made from public points.
 
     The model is ``argmax_c phi(x) . theta_c`` (for two classes the sign of ``phi(x) . theta``), with phi
@@ -94,6 +72,9 @@ class PublicKernelPlan(Plan):
 
     - ``solver = gd``: theta moves against the noisy mean gradient, with momentum (a sum over what was
       released, as theta is); the average of the second half of the steps is the model.
+      Where columns are numbers, and the noise leaves room for it (`chooses`), lines are tried too: a linear
+      model, on the columns' own scale, is learned beside the other one for a third of the steps, then
+      it is asked which has more private records right, and only that one goes on.
     - ``solver = newton``: theta moves by the noisy mean gradient times the inverse Hessian of the loss at
       theta, averaged over the *public* points: the Hessian has no labels in it.
 
@@ -115,8 +96,12 @@ class PublicKernelPlan(Plan):
     (`PersonGradients`, which says how, and `PublicFeatures.apply`; assumed is that exp, square root and
     interpolation give the same bits for the same number wherever it stands in an array), so replacing all of
     them takes one such term out and puts another in: the same ``2 clip``. How many records there are in all
-    is used nowhere. *All steps.* `steps` adaptive Gaussian mechanisms of that sensitivity are mu-GDP with
-    ``mu = 2 clip sqrt(steps) / sigma`` ([3], Corollary 2), and (eps, delta)-DP by the exact profile (Balle
+    is used nowhere. *The choice.* A record that only one of two models has right adds its clip to a sum, or
+    takes it off; a person the mean of that over its records, a function of them alone, truncated as above:
+    the sum moves by at most ``2 clip``, and is asked for with the noise of a step, some times over. Whether
+    there is a choice follows from public numbers and points. *All steps.* `rounds_for` adaptive Gaussian
+    mechanisms of that sensitivity (steps, those of the model not chosen, and questions) are mu-GDP with
+    ``mu = 2 clip sqrt(rounds) / sigma`` ([3], Corollary 2), and (eps, delta)-DP by the exact profile (Balle
     and Wang 2018). The model is post-processing. The noise itself is a continuous draw in floating point
     here, as in every experiment.
 
@@ -129,17 +114,8 @@ class PublicKernelPlan(Plan):
     clip : float
         Largest norm of a record's gradient, or of the sum of a person's.
     steps : int or None
-        None for `steps_for`, which needs the number of features that the public points span.
+        Of the model; None for `steps_for`, which needs the number of features that the public points span.
     """
-
-    eps: float
-    delta: float
-    n: int
-    n_public: int
-    n_classes: int
-    solver: Literal["gd", "newton"]
-    clip: float
-    steps: int | None
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -159,125 +135,6 @@ class PublicKernelPlan(Plan):
         """It does: a person's records are one term of a sum."""
         return True
 
-    @property
-    def columns(self) -> int:
-        """Columns of theta: 1 for two classes, else one a class."""
-        return 1 if self.n_classes == 2 else self.n_classes
-
-    def describe(self) -> dict[str, Any]:
-        """Its public numbers, and what was chosen by them, in words."""
-        words = {name: f"{value}: {why}" for name, value, why in self.choices()}
-        return {**asdict(self), "steps": self.steps or "auto", "sensitivity": 2 * self.clip, "choices": words}
-
-    def numbers_table(self) -> NumbersTable:
-        """Show what it chose, and why."""
-        rows: list[tuple[Any, ...]] = [("guarantee", self.guarantee.how, ""), *self.choices()]
-        caption = (
-            "Numbers of features are known once the public points are: what depends on them is at most so."
-        )
-        return NumbersTable("What is chosen, from public numbers", ("", "value", "why"), rows, caption)
-
-    def choices(self) -> list[tuple[str, str, str]]:
-        """Say what is chosen from public numbers, and why: name, value and reason of each."""
-        m = self.n_public
-        columns = "ranks, or ranges of flags"
-        kernel = (
-            "kernel",
-            "Gaussian, linear and splines",
-            "bends of all columns, lines, and each number by itself",
-        )
-        if not self.bends:
-            columns = "scaled by two ranks, or ranges of flags"
-            kernel = ("kernel", "linear", f"{m} public points and {self.n} records do not pay for bends")
-        if 1 < m < FEW:
-            drawn, why = SHUFFLED, f"{m} public points are fewer than {FEW}: columns are shuffled for more"
-        else:
-            drawn, why = min(m, MOST_LANDMARKS), f"of {m} public points, at most {MOST_LANDMARKS}"
-        p = min(drawn - 1, self.most_directions) + 1 if drawn > 1 else 1
-        spanned = "directions of the kernel at the landmarks, and a constant"
-        if self.most_directions < min(drawn - 1, MOST_DIRECTIONS):
-            spanned += "; more would drown in the noise"
-        time, steps = self._time(p), self.steps_for(p)
-        gd = self.solver == "gd"
-        if self.steps is not None:
-            counted = "as asked for"
-        elif gd:
-            counted = f"{time:.3g} are where learning and noise balance, between {_STEPS[0]} and {_STEPS[1]}"
-        else:
-            counted = "with the Hessian of the public points, few do"
-        size = f"{8 * speed_of(self.n_classes) * min(1.0, time / steps):.3g} / curvature"
-        length = f"momentum {self.momentum_for(p):.3g}, from the time that the steps have to cover"
-        return [
-            ("columns", columns, f"learned from {m} public points; any record is bounded"),
-            kernel,
-            ("landmarks", str(drawn), why),
-            ("features", f"at most {p}", spanned),
-            ("steps", str(steps), counted),
-            ("step size", size if gd else "Newton's", length if gd else "damped by the noise"),
-            ("clip of a gradient", f"{self.clip:.4g}", "a share of its size before anything is learnt"),
-            ("noise on a sum", f"{self.sigma_for(p):.4g}", "what the guarantee needs at so many steps"),
-        ]
-
-    @property
-    def most_directions(self) -> int:
-        """Directions that the noise leaves time for, those of the largest variance.
-
-        For two classes those for which the rule asks for 10 steps. For several, each direction has a column
-        of noise a class, and a class is seen in few records: no more than ``2 t^0.7``, t the steps that the
-        rule asks for with one direction. Measured with 10, 26 and 50 classes (docs/frontier.md).
-        """
-        if not self.bends:  # all: few public points do not say which lines matter
-            return MOST_DIRECTIONS
-        time = self._time(1)
-        paid = (time * math.sqrt(self.columns) / _ENOUGH) ** 2
-        if self.columns > 1:
-            factor, power = _SHARED
-            paid = min(paid, factor * time**power)
-        return int(min(max(paid, _FEWEST), MOST_DIRECTIONS))
-
-    @property
-    def bends(self) -> bool:
-        """Whether the model may bend: few public points say little of it, unless noise leaves time for it."""
-        return self.n_public >= FEW or self._time(SHUFFLED) >= _ENOUGH
-
-    def steps_for(self, dimension: int) -> int:
-        """Steps for so many features, from public numbers.
-
-        Gradient descent: noise of N(0, sigma^2) in each of T steps is worth a signal of
-        ``kappa = 2 sqrt(p q)/(mu n)`` in the mean gradient's unit, whatever T; a time of about ``2/kappa``
-        in steps of one unit is where what is learnt and what is drowned balance. Momentum goes as far in
-        a quarter of the steps; where these are more than 100, it goes on for longer (`momentum_for`).
-        """
-        if self.steps is not None:
-            return self.steps
-        if self.solver == "newton":
-            return _NEWTON_STEPS
-        fewest, most = _STEPS
-        return math.ceil(min(max(self._time(dimension), fewest), most))
-
-    def _time(self, dimension: int) -> float:
-        """Steps that the rule asks for before it bounds them."""
-        one = calibrate_sigma(self.eps, self.delta, 1, 2.0)
-        drowned = one * math.sqrt(dimension * self.columns) / self.n
-        return _TIME / (speed_of(self.n_classes) * drowned) if drowned else math.inf
-
-    def momentum_for(self, dimension: int) -> float:
-        """Share of a step that the next one repeats: a step goes on as far as the steps left out would."""
-        if self.solver == "newton":
-            return 0.0
-        missed = self._time(dimension) / self.steps_for(dimension)
-        return 1 - (1 - _MOMENTUM) / min(max(missed, 1.0), _LONGER)
-
-    def sigma_for(self, dimension: int) -> float:
-        """Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf."""
-        return calibrate_sigma(self.eps, self.delta, self.steps_for(dimension), 2 * self.clip)
-
-    @property
-    def grain(self) -> float:
-        """Unit of the sums over records, a power of two: they and their noise are whole, or small, in it."""
-        most = calibrate_sigma(self.eps, self.delta, self.steps or _STEPS[1], 2 * self.clip)
-        return grain_for(max(self.n * self.clip, _REACH * most))
-
     def for_release(self, setting: Setting) -> Plan:
         """Calibrate for integer noise; see `IntegerPublicKernelPlan`."""
         return IntegerPublicKernelPlan(**vars(self))
@@ -290,8 +147,11 @@ class PublicKernelPlan(Plan):
         self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
     ) -> Released:
         """Learn from the private records; see `Plan`."""
-        features, weights = self.fit(private.records, public, noise, rng)
-        return Released(PublicKernelClassifier(features, weights[0]), no_answers(), self.guarantee)
+        learned = self.fit(private.records, public, noise, rng)
+        which = int(learned.chosen[0])
+        steps = self.steps_for(learned.features[0].dimension)
+        model = PublicKernelClassifier(learned.features[which], learned.weights[which][0], steps)
+        return Released(model, no_answers(), self.guarantee)
 
     def fit(
         self,
@@ -300,7 +160,7 @@ class PublicKernelPlan(Plan):
         noise: Noise,
         rng: np.random.Generator,
         runs: int = 1,
-    ) -> tuple[PublicFeatures, FloatArray]:
+    ) -> Learned:
         """Fit theta, in one run or in many with noise of their own, side by side, for an audit.
 
         Parameters
@@ -312,38 +172,37 @@ class PublicKernelPlan(Plan):
         rng : numpy.random.Generator
             Draws landmarks, and nothing that privacy rests on.
         runs : int
-
-        Returns
-        -------
-        features : PublicFeatures
-        weights : ndarray of shape (runs, p, q)
-            Of features as `PublicFeatures.apply` gives them, times `UNIT`; q is `columns`.
         """
-        features = PublicFeatures.of(public.X, rng, straight=not self.bends, directions=self.most_directions)
+        bent = PublicFeatures.of(public.X, rng, straight=not self.bends, directions=self.most_directions)
+        if not self.chooses or bent.turns is None:
+            both = [bent]
+        else:
+            both = [bent, PublicFeatures.of(public.X, rng, straight=True)]
+        steps = self.steps_for(bent.dimension)
+        sigma = self.sigma_for(*(features.dimension for features in both)) / self.grain
+        descents = [self._descent(features, private, public, steps, runs) for features in both]
+        chosen, tried = np.zeros(runs, dtype=np.int64), 0
+        if len(both) > 1:
+            tried, asked = self.trial_for(steps)
+            for descent in descents:
+                descent.take_steps(tried, (tried + 1) // 2, sigma, noise)
+            chosen = has_more_right(descents[0], descents[1], asked, sigma, noise)
+        averaged = (steps + 1) // 2 if self.solver == "gd" else 1
+        for which, descent in enumerate(descents):
+            descent.take_steps(steps - tried, averaged, sigma, noise, chosen == which)
+        weights, sums = zip(*((descent.weights, descent.sums) for descent in descents), strict=True)
+        return Learned(tuple(both), weights, chosen, sums)
+
+    def _descent(
+        self, features: PublicFeatures, private: PrivateRecords, public: PublicPoints, steps: int, runs: int
+    ) -> Descent:
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
+        move = self._descend(known, steps) if self.solver == "gd" else self._newton(known)
+        momentum = self.momentum_for(features.dimension, steps)
+        shape = (runs, features.dimension, self.columns)
         records = self._seen(features, private)
-        sigma = self.sigma_for(features.dimension) / self.grain
-        theta = np.zeros((runs, features.dimension, self.columns))
-        total, counted = np.zeros_like(theta), 0
-        steps = self.steps_for(features.dimension)
-        move = self._descend(known) if self.solver == "gd" else self._newton(known)
-        averaged = (steps + 1) // 2 if self.solver == "gd" else 1
-        momentum = self.momentum_for(features.dimension)
-        velocity = np.zeros_like(theta)
-        for step in range(steps):
-            gradient = records.gradient(theta)
-            if sigma > 0:
-                gradient += noise.gaussian(sigma, theta.size).reshape(theta.shape)
-            gradient *= self.grain
-            if self.columns > 1:  # exact gradients sum to 0 over classes
-                gradient -= gradient.mean(axis=2, keepdims=True)
-            velocity = momentum * velocity - move(gradient / self.n, theta)
-            theta = theta + velocity
-            if step >= steps - averaged:
-                total += theta
-                counted += 1
-        return features, total / counted
+        return Descent(records, shape, move=move, momentum=momentum, grain=self.grain, n=self.n)
 
     def _seen(self, features: PublicFeatures, private: PrivateRecords) -> RecordGradients | PersonGradients:
         given = {"clip": self.clip, "grain": self.grain}
@@ -352,14 +211,14 @@ class PublicKernelPlan(Plan):
         seen = features.apply(private.X, anywhere=True)
         return PersonGradients(seen, private.y, Persons(private.units), **given)
 
-    def _descend(self, known: FloatArray) -> Any:
+    def _descend(self, known: FloatArray, steps: int) -> Move:
         curvature = float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])
-        p = known.shape[1]
         # where the rule asks for fewer steps than are taken, they are shorter
-        rate = 8 * speed_of(self.n_classes) / curvature * min(1.0, self._time(p) / self.steps_for(p))
+        shorter = min(1.0, self.time_for(known.shape[1]) / steps)
+        rate = 8 * speed_of(self.n_classes) / curvature * shorter
         return lambda gradient, theta: rate * gradient
 
-    def _newton(self, known: FloatArray) -> Any:
+    def _newton(self, known: FloatArray) -> Move:
         p = known.shape[1]
         sigma = self.sigma_for(p)
         damping = 1e-3 + 0.3 * sigma * math.sqrt(p) / self.n
@@ -387,9 +246,13 @@ class PublicKernelPlan(Plan):
         return [SampledAttack(name, sample, 10_000) for name, sample in attacks_on_persons(self)]
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """How many features and steps it took: public, both."""
-        dimension = model.features.dimension
-        return {"features": float(dimension), "steps": float(self.steps_for(dimension))}
+        """How many features and steps it took, and whether lines alone were chosen: public, all three."""
+        features = model.features
+        return {
+            "features": float(features.dimension),
+            "steps": float(model.steps),
+            "lines": float(features.smooth == 0),
+        }
 
 
 @dataclass(frozen=True)
@@ -413,11 +276,11 @@ class IntegerPublicKernelPlan(PublicKernelPlan):
         """Its public numbers."""
         return super().describe() | {"integer_noise": True}
 
-    def sigma_for(self, dimension: int) -> float:
+    def sigma_for(self, dimension: int, lines: int = 0) -> float:
         """Parameter of the noise on a coordinate, in the unit of the gradients."""
-        steps, size = self.steps_for(dimension), dimension * self.columns
+        rounds, size = self.rounds_for(dimension, chosen=lines > 0), max(dimension, lines) * self.columns
         sensitivity = 2 * self.clip / self.grain
-        return self.grain * calibrate_vector_sigma(self.eps, self.delta, steps, sensitivity, size)
+        return self.grain * calibrate_vector_sigma(self.eps, self.delta, rounds, sensitivity, size)
 
 
 def plan_public_kernel(

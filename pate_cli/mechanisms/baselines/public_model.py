@@ -26,11 +26,16 @@ class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     features : PublicFeatures
     weights : ndarray of shape (p, q)
         q is 1 for two classes, where the score is the log-odds of class 1, else one column a class.
+    steps : int
+        How many it took.
     """
 
-    def __init__(self, features: PublicFeatures | None = None, weights: FloatArray | None = None) -> None:
+    def __init__(
+        self, features: PublicFeatures | None = None, weights: FloatArray | None = None, steps: int = 0
+    ) -> None:
         self.features = features
         self.weights = weights
+        self.steps = steps
 
     @property
     def classes_(self) -> NDArray[np.int64]:

@@ -86,7 +86,11 @@ def _sample(
         units = np.concatenate([np.zeros(len(side)), 1 + np.arange(len(crowd))]).astype(np.int64)
         private = PrivateRecords(X, labels, units if persons else None)
         # what is public is the same in every run, and on D and D'
-        found = plan.fit(private, PUBLIC, noise, np.random.default_rng(0), runs)
-        return found[1].reshape(runs, -1)
+        learned = plan.fit(private, PUBLIC, noise, np.random.default_rng(0), runs)
+        if len(learned.features) == 1:
+            return learned.weights[0].reshape(runs, -1)
+        # more than a release tells: which was chosen, and all that either was told
+        parts = [part.reshape(runs, -1) for part in (*learned.weights, *learned.sums)]
+        return np.hstack([*parts, learned.chosen[:, None]])
 
     return sample

@@ -165,15 +165,41 @@ def test_one_record_each_is_what_records_by_themselves_are(monkeypatch):
         return found[-1][1]
 
     monkeypatch.setattr(PublicFeatures, "apply", same)
-    weights = [
-        made(eps=math.inf).fit(PrivateRecords(X, y, units), P, None, np.random.default_rng(0))[1]
+    learned = [
+        made(eps=math.inf).fit(PrivateRecords(X, y, units), P, None, np.random.default_rng(0))
         for units in (None, np.arange(N))
     ]
-    assert np.abs(weights[0] - weights[1]).max() < 1e-4 * np.abs(weights[0]).max()
-    plain, anywhere = found[-1]
-    # 2^-26 of a row of the kernel, times as much as whitening makes of it
-    assert np.abs(plain - anywhere).max() < 16
-    assert np.abs(plain - anywhere).mean() < 0.5
+    assert learned[0].chosen == learned[1].chosen
+    for one, other in zip(learned[0].weights, learned[1].weights, strict=True):  # of lines alone too
+        assert np.abs(one - other).max() < 1e-4 * np.abs(one).max()
+    for plain, anywhere in found:
+        # 2^-26 of a row of the kernel, times as much as whitening makes of it
+        assert np.abs(plain - anywhere).max() < 16
+        assert np.abs(plain - anywhere).mean() < 0.5
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_person_moves_the_choice_by_twice_the_clip_whatever_the_records_are(n_classes):
+    rng, p, before = np.random.default_rng(2), made(n_classes=n_classes), people(n_classes)
+    both = [
+        PublicFeatures.of(rng.normal(size=(80, 6)), np.random.default_rng(0), straight=straight)
+        for straight in (False, True)
+    ]
+    theta = [rng.normal(0, 3, (2, features.dimension, p.columns)) for features in both]
+
+    def lead(persons):
+        bent, lines = (p._seen(features, records_of(persons)) for features in both)
+        right = [records.right(each) for records, each in zip((bent, lines), theta, strict=True)]
+        return bent.total(right[1].astype(np.int64) - right[0])
+
+    terms = np.array([lead([person]) for person in before])
+    assert np.array_equal(terms, terms.round())
+    assert 0.99 * p.clip < np.abs(terms).max() * p.grain <= p.clip
+    assert np.array_equal(lead(before), terms.sum(axis=0))
+    assert np.array_equal(lead([before[i] for i in rng.permutation(N)]), terms.sum(axis=0))
+    for name, X, y in changes(n_classes):
+        theirs = X, np.asarray(y)
+        assert np.array_equal(lead([theirs, *before[1:]]) - lead(before), lead([theirs]) - terms[0]), name
 
 
 def test_more_records_of_each_person_teach_more():

@@ -70,7 +70,7 @@ def shown(p, runs=6000):
     return eps_of_mu(best, DELTA)
 
 
-@pytest.mark.parametrize("options", [{"steps": 20}, {"solver": "newton"}])
+@pytest.mark.parametrize("options", [{"steps": 20}, {"solver": "newton"}, {"steps": 20, "n": 1500}])
 def test_the_claim_stands_and_half_of_it_is_shown(options):
     assert EPS / 2 < shown(made(**options)) <= EPS
 
@@ -81,8 +81,8 @@ def without_clipping(p, monkeypatch):
 
 
 def half_the_sensitivity(p, monkeypatch):
-    def sigma(self, dimension):
-        return calibrate_sigma(self.eps, self.delta, self.steps_for(dimension), self.clip)
+    def sigma(self, dimension, lines=0):
+        return calibrate_sigma(self.eps, self.delta, self.rounds_for(dimension, chosen=lines > 0), self.clip)
 
     monkeypatch.setattr(PublicKernelPlan, "sigma_for", sigma)
     return p
@@ -250,6 +250,51 @@ def test_it_learns_what_a_linear_model_cannot(n_classes, eps, solver):
     assert np.mean(model.predict(T) == truth) > (0.97 if n_classes == 2 else 0.85)
     assert p.guarantee.eps == eps
     assert p.measure(model, None)["steps"] == p.steps_for(model.features.dimension)
+    assert p.measure(model, None)["lines"] == 0
+
+
+def line_in_heavy_tails(n, rng):
+    X = rng.standard_t(2, (n, 15))
+    return X, (X @ np.tile([1.0, -1.0, 0.5], 5) > 0).astype(np.int64)
+
+
+@pytest.mark.parametrize("eps", [1.0, math.inf])
+@pytest.mark.parametrize(("table", "lines"), [(line_in_heavy_tails, 1), (rings, 0)])
+def test_lines_are_chosen_where_they_have_more_right(table, lines, eps):
+    rng = np.random.default_rng(1)
+    (X, y), (P, _), (T, truth) = table(6000, rng), table(120, rng), table(2000, rng)
+    p = made(n=6000, eps=eps)
+    assert p.chooses
+    model = learn(p, X, y, P)
+    assert p.measure(model, None)["lines"] == lines
+    assert np.mean(model.predict(T) == truth) > 0.94  # bent, the heavy tails: 0.9
+
+
+def test_flags_few_records_and_newtons_steps_leave_no_choice():
+    rng = np.random.default_rng(1)
+    X, y = rng.integers(0, 2, (6000, 9)).astype(float), rng.integers(0, 2, 6000)
+    learned = made(n=6000).fit(PrivateRecords(X, y), PublicPoints(X[:100]), noise(), rng)
+    assert len(learned.features) == 1
+    assert not made(n=600, eps=1.0).chooses
+    assert not made(n=6000, solver="newton").chooses
+
+
+def test_a_choice_is_paid_for_in_every_sum_that_is_asked_for():
+    class Counting:
+        scales, calls = set(), 0
+
+        def gaussian(self, scale, size):
+            self.scales.add(scale)
+            Counting.calls += size if size < 9 else 1  # one step, or so many questions
+            return np.zeros(size)
+
+    rng = np.random.default_rng(0)
+    (X, y), P = line_in_heavy_tails(4000, rng), line_in_heavy_tails(80, rng)[0]
+    p, counting = made(n=4000, steps=45), Counting()
+    features, *_ = p.fit(PrivateRecords(X, y), PublicPoints(P), counting, rng)
+    assert counting.calls == 45 + 15 + 3 == p.rounds_for(features[0].dimension, chosen=True)
+    (scale,) = counting.scales
+    assert scale * p.grain == pytest.approx(calibrate_sigma(EPS, DELTA, 63, 2 * p.clip), rel=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -348,7 +393,7 @@ def test_few_public_points_do_not_hide_the_direction_that_matters():
     setting = Setting(2.0, 1e-3, 1000, 20, 20, 100, 2, 10, False, learner, learner, "drop")
     p = mechanisms.plan("public_kernel", {}, setting)
     private = PrivateRecords(X[:1000], (X[:1000] @ w > 0).astype(np.int64))
-    features, weights = p.fit(private, PublicPoints(P), SeededNoise(1), rng)
+    (features,), (weights,), *_ = p.fit(private, PublicPoints(P), SeededNoise(1), rng)
     right = (features.apply(X[1000:]).astype(float) @ weights[0][:, 0] > 0) == (X[1000:] @ w > 0)
     assert right.mean() > 0.8
     assert PublicFeatures.of(P, rng, straight=True).dimension == 101

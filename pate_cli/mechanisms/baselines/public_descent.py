@@ -1,0 +1,138 @@
+"""Noisy gradient descent as far as it has come, and the noisy question which of two came farther."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pate_cli.mechanisms.baselines.gradients import PersonGradients, RecordGradients
+from pate_cli.mechanisms.baselines.public_features import PublicFeatures
+from pate_cli.privacy.noise import Noise
+from pate_cli.types import FloatArray, IntArray
+
+__all__ = ["Descent", "Learned", "Move", "has_more_right"]
+
+Move: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
+"""From a mean gradient, and where it is of, to a step; both of shape (runs, p, q)."""
+
+
+class Learned(NamedTuple):
+    """What runs side by side have released. PUBLIC.
+
+    Attributes
+    ----------
+    features : tuple of PublicFeatures
+        Those learned in: one, or two of which each run chose one.
+    weights : tuple of ndarray of shape (runs, p, q)
+        Of each, of features as `PublicFeatures.apply` gives them, times `UNIT`; of the one that a run did not
+        choose, as they were when it chose.
+    chosen : ndarray of int64, shape (runs,)
+        Which of them.
+    sums : tuple of ndarray of shape (runs, p, q)
+        All noisy sums of each, added up: the guarantee is of these too, which an audit looks at.
+    """
+
+    features: tuple[PublicFeatures, ...]
+    weights: tuple[FloatArray, ...]
+    chosen: IntArray
+    sums: tuple[FloatArray, ...]
+
+
+class Descent:
+    """Gradient descent with momentum on noisy sums over private records, in runs side by side.
+
+    Where it has come is computed from noisy sums and public numbers alone; the sums are `take_steps`'s.
+
+    Parameters
+    ----------
+    records : RecordGradients or PersonGradients
+        PRIVATE.
+    shape : tuple of int
+        (runs, p, q), of theta.
+    move : Move
+    momentum : float
+        Share of a step that the next one repeats.
+    grain : float
+        Unit of the sums.
+    n : int
+        Records, or persons, that a sum is over.
+    """
+
+    def __init__(
+        self,
+        records: RecordGradients | PersonGradients,
+        shape: tuple[int, int, int],
+        *,
+        move: Move,
+        momentum: float,
+        grain: float,
+        n: int,
+    ) -> None:
+        self.records = records
+        self._move, self._momentum, self._grain, self._n = move, momentum, grain, n
+        self._theta, self._velocity = np.zeros(shape), np.zeros(shape)
+        self.weights: FloatArray = np.zeros(shape)
+        self.sums: FloatArray = np.zeros(shape)
+
+    def take_steps(
+        self, steps: int, averaged: int, sigma: float, noise: Noise, runs: Any = slice(None)
+    ) -> None:
+        """Go on in some of the runs; `weights` then are the mean of theta after each of the last steps.
+
+        Parameters
+        ----------
+        steps, averaged : int
+            How many, and how many of them are averaged over.
+        sigma : float
+            Standard deviation of the noise on each coordinate of a sum, in units of `grain`.
+        noise : Noise
+        runs : slice or ndarray of bool, shape (runs,)
+        """
+        theta, velocity = self._theta[runs], self._velocity[runs]
+        if not len(theta):
+            return
+        total, sums = np.zeros_like(theta), np.zeros_like(theta)
+        for step in range(steps):
+            gradient = self.records.gradient(theta)
+            if sigma > 0:
+                gradient += noise.gaussian(sigma, theta.size).reshape(theta.shape)
+            sums += gradient
+            gradient *= self._grain
+            if theta.shape[2] > 1:  # exact gradients sum to 0 over classes
+                gradient -= gradient.mean(axis=2, keepdims=True)
+            velocity = self._momentum * velocity - self._move(gradient / self._n, theta)
+            theta = theta + velocity
+            if step >= steps - averaged:
+                total += theta
+        self._theta[runs], self._velocity[runs], self.weights[runs] = theta, velocity, total / averaged
+        self.sums[runs] += sums * self._grain
+
+
+def has_more_right(one: Descent, other: Descent, asked: int, sigma: float, noise: Noise) -> IntArray:
+    """Ask in each run which of two has more private records right, `asked` times; 1 if it is `other`.
+
+    Each time a Gaussian mechanism: a record adds its clip, or takes it off, if only one of both has it right,
+    a person the mean of that, so replacing one moves the sum by at most twice the clip, as it moves a
+    sum of gradients; and the noise is the same. Sums are whole numbers below 2^53 in units of the grain.
+
+    Parameters
+    ----------
+    one, other : Descent
+        Of the same records, in the same number of runs.
+    asked : int
+        At least 1.
+    sigma : float
+        Standard deviation of the noise, in units of the grain.
+    noise : Noise
+
+    Returns
+    -------
+    ndarray of int64, shape (runs,)
+    """
+    right = other.records.right(other.weights).astype(np.int64) - one.records.right(one.weights)
+    lead = one.records.total(right) * asked
+    if sigma > 0:
+        lead += noise.gaussian(sigma, asked * len(lead)).reshape(asked, -1).sum(axis=0)
+    return (lead > 0).astype(np.int64)
