@@ -36,8 +36,8 @@ class RecordGradients:
 
     Parameters
     ----------
-    features : array of shape (n, p)
-        Whole multiples of `UNIT`, as `PublicFeatures.apply` gives them.
+    features : ndarray or csr_matrix of shape (n, p)
+        Whole multiples of `UNIT`, as `PublicFeatures.apply` and `PublicLines.apply` give them.
     y : ndarray of int64, shape (n,)
     clip : float
         Norm of a record's gradient at most.
@@ -48,10 +48,7 @@ class RecordGradients:
     def __init__(self, features: Any, y: IntArray, *, clip: float, grain: float) -> None:
         self._y = y
         self._features = features.astype(np.float64) if features.size <= _WIDE else features
-        squares = [
-            np.einsum("ij,ij->i", block, block)
-            for block in (features[rows].astype(np.float64) for rows in _blocks(len(y)))
-        ]
+        squares = [_squares(features[rows].astype(np.float64)) for rows in _blocks(len(y))]
         # no row is 0: each ends in the constant
         self._longest = _MARGIN * clip / (UNIT * np.sqrt(np.concatenate([*squares, np.zeros(0)])))
         self._unit = grain / UNIT  # of residuals
@@ -63,7 +60,7 @@ class RecordGradients:
         found = np.empty((len(self._y), len(theta)), dtype=bool)
         for rows in _blocks(len(self._y)):
             block = self._features[rows].astype(np.float64, copy=False)
-            found[rows] = _right((block @ flat).reshape(len(block), len(theta), -1), self._y[rows])
+            found[rows] = _right((block @ flat).reshape(block.shape[0], len(theta), -1), self._y[rows])
         return found
 
     def total(self, shares: IntArray) -> FloatArray:
@@ -78,8 +75,8 @@ class RecordGradients:
         total = np.zeros((p, runs * q))
         for rows in _blocks(len(self._y)):
             block = self._features[rows].astype(np.float64, copy=False)
-            miss = _residuals((block @ flat).reshape(len(block), runs, q), self._y[rows])
-            total += block.T @ self._clip(miss, self._longest[rows]).reshape(len(block), runs * q)
+            miss = _residuals((block @ flat).reshape(block.shape[0], runs, q), self._y[rows])
+            total += block.T @ self._clip(miss, self._longest[rows]).reshape(block.shape[0], runs * q)
         return total.reshape(p, runs, q).transpose(1, 0, 2)
 
     def _clip(self, miss: FloatArray, longest: FloatArray) -> FloatArray:
@@ -154,16 +151,17 @@ class PersonGradients:
     def __init__(self, features: Any, y: IntArray, persons: Persons, *, clip: float, grain: float) -> None:
         self._persons, self._longest, self._grain = persons, _MARGIN * clip / grain, grain
         self._sparse = None if isinstance(features, np.ndarray) else _SparseSums(features, persons)
-        order = persons.order if self._sparse is None else slice(None)
-        self._features, self._y = features[order], y[order]
+        self._order = persons.order if self._sparse is None else np.arange(len(y))
+        self._features, self._y = features[self._order], y[self._order]
 
     def right(self, theta: FloatArray) -> NDArray[np.bool_]:
-        """As `RecordGradients.right`, persons with as many records together; each by itself, to the bit."""
+        """As `RecordGradients.right`, of each record by itself, to the bit."""
         flat, steps = _rounded(theta)
         found = np.empty((len(self._y), len(theta)), dtype=bool)
         for rows in _blocks(len(self._y)):
             scores = self._features[rows].astype(np.float64) @ flat
-            found[rows] = _right(scores.reshape(-1, *theta.shape[::2]) * steps[:, None], self._y[rows])
+            right = _right(scores.reshape(-1, *theta.shape[::2]) * steps[:, None], self._y[rows])
+            found[self._order[rows]] = right
         return found
 
     def total(self, shares: IntArray) -> FloatArray:
@@ -171,7 +169,7 @@ class PersonGradients:
         most, runs = math.floor(self._longest), shares.shape[1]
         total = np.zeros(runs)
         for rows, count in self._persons.blocks(runs, runs):
-            each = shares[rows].reshape(-1, count, runs).sum(axis=1)
+            each = shares[self._persons.order[rows]].reshape(-1, count, runs).sum(axis=1)
             total += np.trunc(each * (most / count)).sum(axis=0)
         return total
 
@@ -291,6 +289,13 @@ def _rounded(theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     exponents = np.frexp(np.sqrt(np.einsum("rpq,rpq->r", theta, theta)))[1]
     steps = np.ldexp(1.0, np.maximum(exponents, _SMALLEST) - _THETA_BITS)
     return _flat(np.rint(theta / steps[:, None, None])), steps
+
+
+def _squares(block: Any) -> FloatArray:
+    """Squared norm of each row."""
+    plain = isinstance(block, np.ndarray)
+    found: FloatArray = np.einsum("ij,ij->i", block, block) if plain else block.multiply(block).sum(axis=1)
+    return np.asarray(found).ravel()
 
 
 def _right(scores: FloatArray, y: IntArray) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pate_cli.mechanisms.baselines.gradients import PersonGradients, RecordGradients
-from pate_cli.mechanisms.baselines.public_features import PublicFeatures
+from pate_cli.mechanisms.baselines.public_lines import Features
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import FloatArray, IntArray
 
@@ -23,7 +23,7 @@ class Learned(NamedTuple):
 
     Attributes
     ----------
-    features : tuple of PublicFeatures
+    features : tuple of PublicFeatures or PublicLines
         Those learned in: one, or two of which each run chose one.
     weights : tuple of ndarray of shape (runs, p, q)
         Of each, of features as `PublicFeatures.apply` gives them, times `UNIT`; of the one that a run did not
@@ -34,7 +34,7 @@ class Learned(NamedTuple):
         All noisy sums of each, added up: the guarantee is of these too, which an audit looks at.
     """
 
-    features: tuple[PublicFeatures, ...]
+    features: tuple[Features, ...]
     weights: tuple[FloatArray, ...]
     chosen: IntArray
     sums: tuple[FloatArray, ...]

@@ -21,6 +21,7 @@ from pate_cli.checks import OneOf, Or, Real, Whole, option
 from pate_cli.mechanisms.baselines.gradients import CLIPS, PersonGradients, Persons, RecordGradients
 from pate_cli.mechanisms.baselines.public_descent import Descent, Learned, Move, has_more_right
 from pate_cli.mechanisms.baselines.public_features import CONSTANT, UNIT, PublicFeatures, model_bytes
+from pate_cli.mechanisms.baselines.public_lines import Features, PublicLines, lines_beside
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities, speed_of
 from pate_cli.mechanisms.baselines.public_rules import PublicKernelRules
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
@@ -36,6 +37,7 @@ from pate_cli.types import (
     PublicPoints,
     Released,
     Setting,
+    dense,
 )
 
 __all__ = ["SOLVERS", "IntegerPublicKernelPlan", "Options", "PublicKernelPlan", "plan", "plan_public_kernel"]
@@ -43,6 +45,7 @@ __all__ = ["SOLVERS", "IntegerPublicKernelPlan", "Options", "PublicKernelPlan", 
 SOLVERS = ("gd", "newton")
 
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
+_FLATTEST = 1e-3  # of the largest curvature: no direction is taken to be flatter
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
 
 
@@ -72,9 +75,10 @@ class PublicKernelPlan(PublicKernelRules):
 
     - ``solver = gd``: theta moves against the noisy mean gradient, with momentum (a sum over what was
       released, as theta is); the average of the second half of the steps is the model.
-      Where columns are numbers, and the noise leaves room for it (`chooses`), lines are tried too: a linear
-      model, on the columns' own scale, is learned beside the other one for a third of the steps, then
-      it is asked which has more private records right, and only that one goes on.
+      Where columns are numbers, or more than public points span, and the noise leaves room for it
+      (`chooses`), lines are tried too: a linear model, on the columns' own scale (`lines_beside`), is learned
+      beside the other one for a third of the steps, then it is asked which has more private records
+      right, and only that one goes on.
     - ``solver = newton``: theta moves by the noisy mean gradient times the inverse Hessian of the loss at
       theta, averaged over the *public* points: the Hessian has no labels in it.
 
@@ -174,10 +178,8 @@ class PublicKernelPlan(PublicKernelRules):
         runs : int
         """
         bent = PublicFeatures.of(public.X, rng, straight=not self.bends, directions=self.most_directions)
-        if not self.chooses or bent.turns is None:
-            both = [bent]
-        else:
-            both = [bent, PublicFeatures.of(public.X, rng, straight=True)]
+        lines = lines_beside(bent, public.X, rng) if self.chooses else None
+        both = [bent] if lines is None else [bent, lines]
         steps = self.steps_for(bent.dimension)
         sigma = self.sigma_for(*(features.dimension for features in both)) / self.grain
         descents = [self._descent(features, private, public, steps, runs) for features in both]
@@ -194,29 +196,50 @@ class PublicKernelPlan(PublicKernelRules):
         return Learned(tuple(both), weights, chosen, sums)
 
     def _descent(
-        self, features: PublicFeatures, private: PrivateRecords, public: PublicPoints, steps: int, runs: int
+        self, features: Features, private: PrivateRecords, public: PublicPoints, steps: int, runs: int
     ) -> Descent:
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
-        move = self._descend(known, steps) if self.solver == "gd" else self._newton(known)
+        if self.solver == "newton":
+            move = self._newton(known)
+        else:
+            lines = isinstance(features, PublicLines)
+            move = (self._descend_in_columns if lines else self._descend)(known, steps)
         momentum = self.momentum_for(features.dimension, steps)
         shape = (runs, features.dimension, self.columns)
         records = self._seen(features, private)
         return Descent(records, shape, move=move, momentum=momentum, grain=self.grain, n=self.n)
 
-    def _seen(self, features: PublicFeatures, private: PrivateRecords) -> RecordGradients | PersonGradients:
+    def _seen(self, features: Features, private: PrivateRecords) -> RecordGradients | PersonGradients:
         given = {"clip": self.clip, "grain": self.grain}
         if private.units is None:
             return RecordGradients(features.apply(private.X), private.y, **given)
         seen = features.apply(private.X, anywhere=True)
         return PersonGradients(seen, private.y, Persons(private.units), **given)
 
-    def _descend(self, known: FloatArray, steps: int) -> Move:
+    def _descend(self, known: Any, steps: int) -> Move:
         curvature = float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])
-        # where the rule asks for fewer steps than are taken, they are shorter
-        shorter = min(1.0, self.time_for(known.shape[1]) / steps)
-        rate = 8 * speed_of(self.n_classes) / curvature * shorter
+        rate = self._speed(known.shape[1], steps) / curvature
         return lambda gradient, theta: rate * gradient
+
+    def _descend_in_columns(self, known: Any, steps: int) -> Move:
+        """The same where directions are many and about as flat, but for the one that all records share."""
+        values, vectors = np.linalg.eigh(dense(known @ known.T) / known.shape[0])
+        first, rest = values[-1], values[-2:][0]
+        shared = np.asarray(known.T @ vectors[:, -1]) / math.sqrt(known.shape[0] * first)
+        rest = max(rest, _FLATTEST * first)
+        rate = self._speed(known.shape[1], steps) / rest
+
+        def move(gradient: FloatArray, theta: FloatArray) -> FloatArray:
+            along = np.einsum("p,rpq->rq", shared, gradient)[:, None]
+            step: FloatArray = rate * (gradient - (1 - rest / first) * shared[:, None] * along)
+            return step
+
+        return move
+
+    def _speed(self, dimension: int, steps: int) -> float:
+        """Size of a step, of curvature 1: where the rule asks for fewer than are taken, they are shorter."""
+        return 8 * speed_of(self.n_classes) * min(1.0, self.time_for(dimension) / steps)
 
     def _newton(self, known: FloatArray) -> Move:
         p = known.shape[1]
@@ -251,7 +274,7 @@ class PublicKernelPlan(PublicKernelRules):
         return {
             "features": float(features.dimension),
             "steps": float(model.steps),
-            "lines": float(features.smooth == 0),
+            "lines": float(getattr(features, "smooth", 0.0) == 0),
         }
 
 

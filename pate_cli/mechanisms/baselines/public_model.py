@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli.mechanisms.baselines.public_features import UNIT, PublicFeatures
+from pate_cli.mechanisms.baselines.public_features import UNIT
 from pate_cli.types import FloatArray
+
+if TYPE_CHECKING:
+    from pate_cli.mechanisms.baselines.public_lines import Features
 
 __all__ = ["PublicKernelClassifier", "probabilities", "speed_of"]
 
@@ -23,7 +26,7 @@ class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     Parameters
     ----------
-    features : PublicFeatures
+    features : PublicFeatures or PublicLines
     weights : ndarray of shape (p, q)
         q is 1 for two classes, where the score is the log-odds of class 1, else one column a class.
     steps : int
@@ -31,7 +34,7 @@ class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     """
 
     def __init__(
-        self, features: PublicFeatures | None = None, weights: FloatArray | None = None, steps: int = 0
+        self, features: Features | None = None, weights: FloatArray | None = None, steps: int = 0
     ) -> None:
         self.features = features
         self.weights = weights

@@ -13,6 +13,7 @@ from pate_cli import mechanisms
 from pate_cli.mechanisms.baselines import gradients, noisy_gd
 from pate_cli.mechanisms.baselines.gradients import PersonGradients, Persons
 from pate_cli.mechanisms.baselines.public_features import PublicFeatures
+from pate_cli.mechanisms.baselines.public_lines import PublicLines
 from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
@@ -178,17 +179,16 @@ def test_one_record_each_is_what_records_by_themselves_are(monkeypatch):
         assert np.abs(plain - anywhere).mean() < 0.5
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_a_person_moves_the_choice_by_twice_the_clip_whatever_the_records_are(n_classes):
+def test_a_person_moves_the_choice_by_twice_the_clip_whatever_the_records_are(n_classes, form):
     rng, p, before = np.random.default_rng(2), made(n_classes=n_classes), people(n_classes)
-    both = [
-        PublicFeatures.of(rng.normal(size=(80, 6)), np.random.default_rng(0), straight=straight)
-        for straight in (False, True)
-    ]
+    P = form(rng.normal(size=(80, 6)))
+    both = [PublicFeatures.of(P, np.random.default_rng(0)), PublicLines.of(P)]
     theta = [rng.normal(0, 3, (2, features.dimension, p.columns)) for features in both]
 
     def lead(persons):
-        bent, lines = (p._seen(features, records_of(persons)) for features in both)
+        bent, lines = (p._seen(features, records_of(persons, form)) for features in both)
         right = [records.right(each) for records, each in zip((bent, lines), theta, strict=True)]
         return bent.total(right[1].astype(np.int64) - right[0])
 

@@ -18,6 +18,7 @@ from pate_cli.mechanisms.baselines.gradients import RecordGradients
 from pate_cli.mechanisms.baselines.public_columns import PublicColumns
 from pate_cli.mechanisms.baselines.public_features import MOST_DIRECTIONS, UNIT, PublicFeatures
 from pate_cli.mechanisms.baselines.public_kernel import PublicKernelPlan
+from pate_cli.mechanisms.baselines.public_lines import PublicLines
 from pate_cli.privacy.gaussian import calibrate_sigma, eps_of_mu
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students.store import load_student, save_student
@@ -268,6 +269,49 @@ def test_lines_are_chosen_where_they_have_more_right(table, lines, eps):
     model = learn(p, X, y, P)
     assert p.measure(model, None)["lines"] == lines
     assert np.mean(model.predict(T) == truth) > 0.94  # bent, the heavy tails: 0.9
+
+
+def texts(n, rng):
+    """Each of 600 words says a class; none is frequent, and of 100 public points no two share many."""
+    y = rng.integers(0, 2, n)
+    words = 2 * rng.integers(0, 300, (n, 12)) + (y[:, None] ^ (rng.random((n, 12)) < 0.3))
+    X = sp.csr_matrix((np.ones(12 * n), words.ravel(), 12 * np.arange(n + 1)), (n, 600))
+    X.sum_duplicates()
+    return X, y
+
+
+def test_words_that_no_public_point_has_are_learned():
+    rng = np.random.default_rng(1)
+    (X, y), (P, _), (T, truth) = texts(8000, rng), texts(100, rng), texts(2000, rng)
+    model = learn(made(n=8000), X, y, P)
+    assert isinstance(model.features, PublicLines)
+    assert made(n=8000).measure(model, None)["lines"] == 1
+    assert np.mean(model.predict(T) == truth) > 0.85  # in the functions that public points span 0.78
+    far = X.copy()
+    far.data[:12] = [1e300, -1e300] * 6
+    scores = learn(made(n=8000), far, y, P).decision_function(T)
+    assert np.isfinite(scores).all()
+    assert np.corrcoef(scores, model.decision_function(T))[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("form", [sp.csr_matrix, lambda X: X.toarray()])
+def test_a_record_moves_a_sum_over_its_columns_by_its_own_term_alone(form):
+    rng = np.random.default_rng(0)
+    X, y = texts(3000, rng)
+    other, labels = X.toarray(), y.copy()
+    other[1700, 3:9] = [1e300, -1e300, 0.0, 2.0, 1e-300, 5.0]
+    X, other, P, p = form(X), form(sp.csr_matrix(other)), form(texts(100, rng)[0]), made(n=3000)
+    features = PublicLines.of(P)
+    labels[1700] = 1 - y[1700]
+    theta = rng.normal(0, 3, (1, features.dimension, 1))
+
+    def gradient(X, y):
+        return RecordGradients(features.apply(X), y, clip=p.clip, grain=p.grain).gradient(theta)
+
+    own = [gradient(records[[1700]], known[[1700]]) for records, known in ((X, y), (other, labels))]
+    assert np.array_equal(gradient(other, labels) - gradient(X, y), own[1] - own[0])
+    assert max(np.linalg.norm(each) for each in own) * p.grain <= p.clip
+    assert np.array_equal(own[1], own[1].round())
 
 
 def test_flags_few_records_and_newtons_steps_leave_no_choice():
