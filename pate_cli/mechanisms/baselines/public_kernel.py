@@ -46,6 +46,7 @@ SOLVERS = ("gd", "newton")
 
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
 _FLATTEST = 1e-3  # of the largest curvature: no direction is taken to be flatter
+_OF_NUMBERS = 0.1  # of a step in columns that are not rare words: the noise of all is in every record
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
 
 
@@ -203,8 +204,8 @@ class PublicKernelPlan(PublicKernelRules):
         if self.solver == "newton":
             move = self._newton(known)
         else:
-            lines = isinstance(features, PublicLines)
-            move = (self._descend_in_columns if lines else self._descend)(known, steps)
+            in_columns = isinstance(features, PublicLines)
+            move = (self._descend_in_columns if in_columns else self._descend)(known, steps)
         momentum = self.momentum_for(features.dimension, steps)
         shape = (runs, features.dimension, self.columns)
         records = self._seen(features, private)
@@ -228,7 +229,9 @@ class PublicKernelPlan(PublicKernelRules):
         first, rest = values[-1], values[-2:][0]
         shared = np.asarray(known.T @ vectors[:, -1]) / math.sqrt(known.shape[0] * first)
         rest = max(rest, _FLATTEST * first)
-        rate = self._speed(known.shape[1], steps) / rest
+        rate = (
+            self._speed(known.shape[1], steps) / rest * (_OF_NUMBERS if isinstance(known, np.ndarray) else 1)
+        )
 
         def move(gradient: FloatArray, theta: FloatArray) -> FloatArray:
             along = np.einsum("p,rpq->rq", shared, gradient)[:, None]
