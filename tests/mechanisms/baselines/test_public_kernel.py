@@ -339,6 +339,10 @@ def test_a_choice_is_paid_for_in_every_sum_that_is_asked_for():
     assert counting.calls == 45 + 15 + 3 == p.rounds_for(features[0].dimension, chosen=True)
     (scale,) = counting.scales
     assert scale * p.grain == pytest.approx(calibrate_sigma(EPS, DELTA, 63, 2 * p.clip), rel=1e-12)
+    records = records_of(p, X, y, P)[1]
+    (one,) = records.total(np.array([[1]]))  # a record that only one of both has right
+    assert 0.999 * p.clip < one * p.grain <= p.clip
+    assert records.total(np.array([[1, 0], [1, -1], [-1, -1]])).tolist() == [one, -2 * one]
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
