@@ -37,6 +37,7 @@ NOISY = (
     "confident_gnmax",
     "dp_ebm",
     "gnmax",
+    "mst",
     "private_prediction",
     "realizable_to_agnostic",
     "universal",

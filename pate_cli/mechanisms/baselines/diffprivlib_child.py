@@ -1,22 +1,19 @@
 """What the interpreter that has diffprivlib runs: fits of its logistic regression, one for each seed.
 
-It is run as a script, by itself: nothing of ours can be imported here. See `outside.answer`.
+It is run by itself: nothing of ours can be imported here. See `outside.answer`.
 """
 
 from __future__ import annotations
 
-import io
-import os
-import sys
 import warnings
 from typing import Any
 
 import numpy as np
 
-__all__ = ["fit", "main"]
+__all__ = ["answer"]
 
 
-def fit(
+def answer(
     *, X: Any, y: Any, seeds: Any, eps: Any, C: Any, n_classes: Any, tolerance: Any, steps: Any
 ) -> dict[str, Any]:
     """Fit once for each seed.
@@ -79,19 +76,3 @@ def fit(
             gap = max(gap, float(np.linalg.norm(residuals @ X + w / C + n * slope)))
     versions = np.array([diffprivlib.__version__, sklearn.__version__])
     return {"weights": weights, "gap": np.float64(gap), "versions": versions}
-
-
-def main() -> None:
-    """Answer the job on standard input on standard output, where the library may print nothing."""
-    answer = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    with np.load(io.BytesIO(sys.stdin.buffer.read()), allow_pickle=False) as job:
-        found = fit(**job)
-    whole = io.BytesIO()
-    np.savez(whole, **found)
-    with answer:
-        answer.write(whole.getbuffer())
-
-
-if __name__ == "__main__":
-    main()

@@ -105,7 +105,7 @@ def answer(python: str, script: ModuleType, job: Mapping[str, Any], seconds: flo
     python : str
         Its interpreter: a path, or a name on PATH.
     script : module
-        What it runs: reads an `.npz` from standard input, writes one to standard output.
+        What it runs, in `outside_child`: `answer`, from the arrays of the job to those it answers with.
     job : mapping of str to array
     seconds : float, optional
         It may take; no limit unless given.
@@ -122,7 +122,12 @@ def answer(python: str, script: ModuleType, job: Mapping[str, Any], seconds: flo
     np.savez(sent, **job)
     with tempfile.TemporaryDirectory(prefix="pate-outside-") as scratch:  # mode 700
         # isolated: without it the child would look for its library beside the script, where ours has its name
-        command = [os.path.abspath(found), "-I", str(Path(script.__file__).resolve())]
+        child = Path(__file__).with_name("outside_child.py")
+        command = [
+            os.path.abspath(found),
+            "-I",
+            *(str(Path(each).resolve()) for each in (child, script.__file__)),
+        ]
         surroundings = {**os.environ, "TMPDIR": scratch}
         try:
             done = subprocess.run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import pickle
@@ -11,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from outside import PYTHONS, needs
+from outside import PYTHONS, needs, sent
 
 from pate_cli import cli, mechanisms
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
@@ -33,37 +32,6 @@ def plan(python, eps=1.0, n=5, classes=2, C=1.0, d=2):
 
 def noise(seed=0):
     return SeededNoise(np.random.SeedSequence(seed))
-
-
-@pytest.fixture
-def stand_in(tmp_path):
-    """Make an interpreter that is none: it keeps what it is sent, and says what the test wants said."""
-
-    def make(*answers, then="", code=0):
-        """Give `answers` one after the other, bytes or arrays, and run shell commands after the first."""
-        for count, answer in enumerate(answers):
-            path = tmp_path / f"answer{count}"
-            if isinstance(answer, bytes):
-                path.write_bytes(answer)
-            else:
-                with path.open("wb") as file:
-                    np.savez(file, **answer)
-        python = tmp_path / "python"
-        python.write_text(
-            f'#!/bin/sh\ncd "{tmp_path}" && echo "$1" > option\n'
-            "run=0; while [ -e sent$run ]; do run=$((run + 1)); done; cat > sent$run\n"
-            f'[ $run = 0 ] || {{ cd "$OLDPWD"; {then or ":"}; cd "{tmp_path}"; }}\n'
-            f"cat answer$run; [ $run = 0 ] || exit {code}\n"
-        )
-        python.chmod(0o755)
-        return str(python)
-
-    return make
-
-
-def sent(tmp_path, run=1):
-    with np.load(io.BytesIO((tmp_path / f"sent{run}").read_bytes()), allow_pickle=False) as job:
-        return dict(job)
 
 
 def release(made, X, y, public=((1.0, 0.0), (0.0, 1.0))):
