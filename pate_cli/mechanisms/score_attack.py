@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli.mechanisms.protocol import SampledAttack
-from pate_cli.mechanisms.score_boosting import LONGEST, PublicSide, ScoreBoostingPlan
+from pate_cli.mechanisms.score_boosting import PublicSide, ScoreBoostingPlan
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints
 
@@ -102,6 +102,7 @@ class _Released:
     ) -> None:
         told: list[FloatArray] = []
         model = replace(plan, told=told.append).fit(private, side, noise, rng)
+        self._longest = plan.longest
         steps = [2 * t + 1 for t in range(plan.rounds)] + list(range(2 * plan.rounds, len(told)))
         self.sums: Sequence[FloatArray] = [told[2 * t] for t in range(plan.rounds)]
         self._gradients = [told[t] for t in steps]
@@ -110,7 +111,7 @@ class _Released:
     def numbers(self, moved: FloatArray) -> FloatArray:
         """Numbers for the audit, at most 8."""
         along = sum(float(np.ravel(total) @ moved) for total in self.sums)
-        gradients = np.zeros(LONGEST)
+        gradients = np.zeros(self._longest)
         for one in self._gradients:  # one of fewer functions is shorter
             gradients[: len(one)] += one
         return np.concatenate([[along], gradients, self._scores])

@@ -33,7 +33,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["LONGEST", "IntegerScoreBoostingPlan", "Options", "ScoreBoostingPlan", "auto_count", "plan"]
+__all__ = ["IntegerScoreBoostingPlan", "Options", "ScoreBoostingPlan", "auto_count", "plan"]
 
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
@@ -44,9 +44,6 @@ _SENSITIVITY_OF_SHARES = math.sqrt(2.0)
 _MOST = 2.0**53  # integers below it are exact in floating point
 _REACH = 64.0  # standard deviations of the noise that stay below it
 _LAST = 3  # steps of the calibration after all rounds
-
-LONGEST = 5
-"""Most numbers of a gradient: an intercept, and slopes of two functions of before and of two of a round."""
 
 _FINER = 100.0  # unit of means, so that amplitudes of all sizes can be told from none
 _NOTHING = 1e-12  # standard deviation of a function below which it is none
@@ -105,7 +102,7 @@ class Options:
 
 def plan(options: Options, setting: Setting) -> Plan:
     """Share out the budget; the rounds come with the run."""
-    share = options.calibration or (0.15 if setting.n_classes == 2 else 0.05)
+    share = options.calibration or (0.15 if setting.n_classes == 2 else 0.1)
     return ScoreBoostingPlan(setting, options.rounds or auto_rounds(setting), share)
 
 
@@ -124,8 +121,8 @@ class ScoreBoostingPlan(Plan):
 
     For more than two classes, where a teacher's scores are its probabilities (or its votes) of all classes,
     these are scaled to norm 1 as they are, so that none is negative and sqrt(2) is the sensitivity, not 2;
-    the mean over points, a function's constant, then comes with them, and slopes alone are fitted, of H
-    and h: nothing is put back.
+    the mean over points, a function's constant, then comes with them, and an intercept of each class is
+    fitted, and the slopes of H and h: nothing is put back.
 
     Why so: many weak teachers agree on a direction long before their votes do, and an intercept that most
     of them share swallows votes but not centred scores. A vector of norm 1 has the sensitivity of one vote
@@ -204,6 +201,14 @@ class ScoreBoostingPlan(Plan):
     def n_teachers(self) -> int:
         """K, in each round."""
         return self.setting.n_teachers
+
+    @property
+    def longest(self) -> int:
+        """Most numbers of a gradient: intercepts, and slopes of functions of before and of a round.
+
+        Of two classes two of each, of more one.
+        """
+        return self.width + (4 if self.width == 1 else 2)
 
     @property
     def width(self) -> int:
@@ -328,7 +333,7 @@ class IntegerScoreBoostingPlan(ScoreBoostingPlan):
         """GDP parameter that all noise together is for."""
         s = self.setting
         of_sums = max(s.n_public, SHUFFLED) * self.width
-        return vector_mu(s.eps, s.delta, (self.rounds + _LAST) * (of_sums + LONGEST))
+        return vector_mu(s.eps, s.delta, (self.rounds + _LAST) * (of_sums + self.longest))
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -357,11 +362,12 @@ class Function(NamedTuple):
 class _Student:
     """The student on its way: what is public of it, and its values at the records. PRIVATE.
 
-    Its scores are an intercept, of two classes, and a sum of functions, each with a slope of its own.
+    Its scores are an intercept, for more than two classes one of each, and a sum of functions, each with a
+    slope of its own.
 
     Attributes
     ----------
-    intercept : ndarray of shape (1,), or (0,) for several classes
+    intercept : ndarray of shape (q,)
         PUBLIC.
     functions : list of Function
         PUBLIC. Those of one kind added up over the rounds: what is told, and corrections.
@@ -374,7 +380,7 @@ class _Student:
         self._features = space.features.apply(private.X)
         self._scores = np.zeros((private.n_records, newton.width))
         self._values: list[FloatArray] = []
-        self.intercept = np.zeros(newton.intercepts)
+        self.intercept = np.zeros(newton.width)
         self.functions: list[Function] = []
 
     @property
@@ -383,7 +389,7 @@ class _Student:
         total = self._nothing()
         for one in self.functions:
             total = total.plus(one, 1.0)
-        return Function(total.coefficients, total.constant + self.intercept.sum())
+        return Function(total.coefficients, total.constant + self.intercept)
 
     def wrong(self) -> FloatArray:
         """How wrong it is on each record: 1 for one that guesses; never 0, a teacher needs weight."""
@@ -424,7 +430,7 @@ class _Student:
             place = i % together
             self.functions[place] = self.functions[place].plus(one, slopes[i])
             self._values[place] += slopes[i] * values
-        self._scores = sum(self._values, np.full_like(self._scores, self.intercept.sum()))
+        self._scores = sum(self._values, np.tile(self.intercept, (len(self._y), 1)))
 
     def _nothing(self) -> Function:
         width = self._newton.width

@@ -31,7 +31,7 @@ FINEST = 2.0 ** (_FINE + 1)
 class NewtonStep:
     """A damped Newton step on the logistic loss of scores ``b + sum_i a_i f_i(x)``: b and a_i are fitted.
 
-    b and each a_i are one number; for more than two classes there is no b. The gradient is the private
+    b is a number for each column of the scores, each a_i is one number. The gradient is the private
     records', each one's clipped; the Hessian has no labels in it and is the public points'.
 
     **Guarantee.** mu-GDP for neighbours that differ in one private record, replaced by another. The
@@ -59,14 +59,9 @@ class NewtonStep:
     width: int
     whole: bool = False
 
-    @property
-    def intercepts(self) -> int:
-        """How many intercepts are fitted."""
-        return int(self.width == 1)
-
     def clip(self, functions: Sequence[FloatArray]) -> float:
         """Bound on a record's gradient, from the functions' values at public points, each (m, q)."""
-        sizes = np.sqrt(self.intercepts + sum((values**2).sum(axis=1) for values in functions))
+        sizes = np.sqrt(1 + sum((values**2).sum(axis=1) for values in functions))
         residual = 1.0 if self.width == 1 else math.sqrt(1 - 1 / self.width)
         most = float(np.quantile(sizes, _MOST)) if functions else 1.0
         return max(_CLIP * residual * most, _NOTHING)  # functions may be 0 at most points
@@ -83,7 +78,7 @@ class NewtonStep:
 
         Parameters
         ----------
-        start : ndarray of shape (intercepts + number of functions,)
+        start : ndarray of shape (q + number of functions,)
             b, then a.
         public, private : sequences of ndarray
             Values of the functions at public points, of shape (m, q), and at private records, of (n, q).
@@ -114,27 +109,27 @@ class NewtonStep:
         return moved
 
     def _scores(self, at: FloatArray, functions: Sequence[FloatArray], rows: int) -> FloatArray:
-        scores = np.full((rows, self.width), at[: self.intercepts].sum())
-        for slope, values in zip(at[self.intercepts :], functions, strict=True):
+        scores = np.tile(at[: self.width], (rows, 1))
+        for slope, values in zip(at[self.width :], functions, strict=True):
             scores += slope * values
         return scores
 
     def _gradients(self, at: FloatArray, functions: Sequence[FloatArray], y: IntArray) -> FloatArray:
-        """Gradient of each record's log likelihood, shape (n, intercepts + number of functions)."""
+        """Gradient of each record's log likelihood, shape (n, q + number of functions)."""
         residuals = -probabilities(self._scores(at, functions, len(y)))
         if self.width == 1:
             residuals[:, 0] += y
         else:
             residuals[np.arange(len(y)), y] += 1
         slopes = [(residuals * values).sum(axis=1) for values in functions]
-        return np.column_stack([residuals[:, : self.intercepts], *slopes])
+        return np.column_stack([residuals, *slopes])
 
     def _hessian(self, at: FloatArray, functions: Sequence[FloatArray]) -> FloatArray:
         """Mean over public points of the Hessian of the loss; of no functions, at one point."""
         rows = len(functions[0]) if functions else 1
         shares = probabilities(self._scores(at, functions, rows))
-        ones = [np.ones((rows, self.width))] * self.intercepts
-        slopes = np.stack([*ones, *functions], axis=-1) if len(at) else np.zeros((rows, self.width, 0))
+        ones = [np.tile(one, (rows, 1)) for one in np.eye(self.width)]
+        slopes = np.stack([*ones, *functions], axis=-1)
         if self.width == 1:
             shares = shares * (1 - shares)
             return np.asarray(np.einsum("mqi,mq,mqj->ij", slopes, shares, slopes) / rows)
