@@ -75,7 +75,11 @@ def test_wheel_carries_package_configs_and_recipes(wheel):
 
 
 OTHER_NAMES = {"mlflow": "mlflow-skinny"}  # of packages that need not be installed here
-ELSEWHERE = {"diffprivlib"}  # run by an interpreter of their own (mechanism.python): not ours to ask for
+ELSEWHERE = {
+    "diffprivlib",
+    "mbi",
+    "jax",
+}  # run by an interpreter of their own (mechanism.python): not ours to ask for
 
 
 def test_wheel_asks_for_all_that_is_imported(wheel):
