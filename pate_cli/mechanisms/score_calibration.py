@@ -18,6 +18,7 @@ __all__ = ["FINEST", "NewtonStep", "clipped_sum", "grain_of"]
 _CLIP = 0.5  # of the size that most gradients have before anything is learnt
 _MOST = 0.9  # as many of the public points as are taken for most
 _DAMPING = (1e-3, 0.3)  # of the Hessian: at least, and of the noise
+_SPREAD = 0.5  # variance that intercepts of several classes are taken to have
 _FARTHEST = 2.0  # most that a number moves in a step
 _NOTHING = 1e-9
 _BITS = 52
@@ -102,11 +103,23 @@ class NewtonStep:
         gradient = gradient / n
         hessian = self._hessian(start, public)
         damping = _DAMPING[0] + _DAMPING[1] * sigma * math.sqrt(len(start)) / n
-        step = np.linalg.solve(hessian + damping * np.eye(len(start)), gradient)
+        ridge = self._ridge(len(start), sigma / n)
+        step = np.linalg.solve(hessian + np.diag(damping + ridge), gradient - ridge * start)
         moved: FloatArray = start + step * min(
             1.0, _FARTHEST / max(float(np.abs(step).max(initial=0)), 1e-12)
         )
         return moved
+
+    def _ridge(self, numbers: int, noise: float) -> FloatArray:
+        """Weights of squares: intercepts of several classes are shrunk as far as the noise explains them.
+
+        Of q classes of one size the curvature is about 1/q, so with noise s on the mean gradient an intercept
+        is known to q s; to shrink it as one of variance 1/2 is a weight of 2 q s^2.
+        """
+        found = np.zeros(numbers)
+        if self.width > 1:
+            found[: self.width] = self.width * noise**2 / _SPREAD
+        return found
 
     def _scores(self, at: FloatArray, functions: Sequence[FloatArray], rows: int) -> FloatArray:
         scores = np.tile(at[: self.width], (rows, 1))

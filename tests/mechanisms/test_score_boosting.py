@@ -411,6 +411,19 @@ def test_each_of_several_classes_has_an_intercept():
     assert np.mean(model.predict(test) == (test @ weights).argmax(axis=1)) > 0.89
 
 
+@pytest.mark.parametrize(("mu", "least", "most"), [(math.inf, 0.7, 0.9), (0.005, 0.4, 0.55)])
+def test_intercepts_follow_the_classes_and_not_the_noise(mu, least, most):
+    """Classes of .7, .2 and .1: the largest is found, or little said where noise is most; unshrunk .72."""
+    step, y = calibration.NewtonStep(mu, lambda gradient: None, 3), np.repeat([0, 1, 2], [350, 100, 50])
+    noise, largest = SeededNoise(np.random.SeedSequence(4)), []
+    for _ in range(200):
+        at = np.zeros(3)
+        for _ in range(6):
+            at = step.take(at, [], [], y, noise)
+        largest.append(np.exp(at.max()) / np.exp(at).sum())
+    assert least < np.mean(largest) < most
+
+
 def easy(n, seed):
     """Draw two clusters and a column that says nothing; a tenth of the labels are wrong."""
     rng = np.random.default_rng(seed)
