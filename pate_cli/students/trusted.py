@@ -26,6 +26,7 @@ _OURS = (
     "learners.constant.ConstantClassifier",
     "learners.libsvm.LibsvmClassifier",
     "learners.sgd.SgdLogistic",
+    "mechanisms.baselines.public_bins.PublicBins",
     "mechanisms.baselines.public_columns.PublicColumns",
     "mechanisms.baselines.public_features.PublicFeatures",
     "mechanisms.baselines.public_lines.PublicLines",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.mechanisms.baselines import exact
+from pate_cli.mechanisms.baselines.public_bins import MOST_BINS, PublicBins
 from pate_cli.mechanisms.baselines.public_columns import KNOTS, PublicColumns
 from pate_cli.types import FloatArray, dense
 
@@ -72,7 +73,8 @@ class PublicFeatures:
     The kernel is centred at the landmarks (kernel principal components) and each direction is divided by the
     fourth root of its variance, half-way to whitened: without, noise drowns what is not in the first few
     directions; all the way, it is as large in directions that hold nothing. What comes out is divided by
-    the public median of its norm, and the constant `CONSTANT` is appended.
+    the public median of its norm, features for the rare values of zero-inflated columns (`PublicBins`) and
+    the constant `CONSTANT` are appended.
 
     **What a private record can do.** ``phi(x)`` is a function of x and of public points: replacing a record
     changes its own row only. Columns are bounded, so no finite record overflows, and rows longer than
@@ -96,6 +98,7 @@ class PublicFeatures:
         Weight of the Gaussian kernel: a half, or 0 for a linear model.
     turns : tuple of ndarrays of shapes (K,) and (L, K), or None
         Mean of the landmarks' splines, and these less it, times their weight in the kernel.
+    bins : PublicBins or None
 
     References
     ----------
@@ -114,6 +117,7 @@ class PublicFeatures:
     back: FloatArray
     smooth: float = 1.0
     turns: tuple[FloatArray, FloatArray] | None = None
+    bins: PublicBins | None = None
 
     @classmethod
     def of(
@@ -123,6 +127,7 @@ class PublicFeatures:
         *,
         straight: bool = False,
         directions: int = MOST_DIRECTIONS,
+        fewest: float = np.inf,
     ) -> PublicFeatures:
         """Make the features that public points span.
 
@@ -137,6 +142,8 @@ class PublicFeatures:
             Whether functions are not to bend: a linear kernel, of columns on their own scale.
         directions : int
             Most to keep, at least 1: those of the largest variance.
+        fewest : float
+            Public points in a bin of rare values, at least 1; inf for no bins.
         """
         columns = PublicColumns.of(public, straight=straight)
         points = columns.apply(public)
@@ -168,12 +175,13 @@ class PublicFeatures:
         found = cls(*parts, size, means, back, smooth, turns)
         norms = np.sqrt(_squares(found._directions(points)))
         middle = float(np.median(norms)) or float(norms.mean()) or 1.0
-        return cls(*parts, size, means, back / middle, smooth, turns)
+        bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
+        return cls(*parts, size, means, back / middle, smooth, turns, bins if bins.dimension else None)
 
     @property
     def dimension(self) -> int:
         """Number of features, the constant one included."""
-        return int(self.back.shape[1]) + 1
+        return int(self.back.shape[1]) + (self.bins.dimension if self.bins else 0) + 1
 
     def apply(self, X: Any, *, anywhere: bool = False) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Features of records in multiples of `UNIT`, whole numbers below 2^24, of shape (n, p).
@@ -187,8 +195,9 @@ class PublicFeatures:
             others: a product of matrices may round a row by its place. Then sums are exact (`exact.dot`), of
             rows rounded to 2^-26 of their norm, and a feature may be some units more or less than without.
         """
-        out = np.empty((X.shape[0], self.dimension), dtype=np.float32)
+        out = np.zeros((X.shape[0], self.dimension), dtype=np.float32)
         out[:, -1] = CONSTANT / UNIT
+        spanned = self.back.shape[1]
         for first in range(0, X.shape[0], _BLOCK):
             rows = slice(first, first + _BLOCK)
             points = self.columns.apply(X[rows])
@@ -199,7 +208,9 @@ class PublicFeatures:
                 found = self._directions(points)
                 norms = np.sqrt(_squares(found))
             found *= (LONGEST / UNIT / np.maximum(norms, LONGEST))[:, None]
-            out[rows, :-1] = np.rint(found)
+            out[rows, :spanned] = np.rint(found)
+            if self.bins:
+                self.bins.write(X[rows], out[rows, spanned:-1], UNIT)
         return out
 
     def _directions(self, points: Any) -> FloatArray:
@@ -241,7 +252,8 @@ def model_bytes(n_public: int, n_features: int, columns: int) -> int:
     """Room for a model that is linear in the features, about: landmarks, the way back, and weights."""
     landmarks = min(max(n_public, SHUFFLED), MOST_LANDMARKS)
     splines = min(KNOTS * n_features, _MOST_SPLINES)
-    return 8 * (landmarks * (n_features + splines + MOST_DIRECTIONS) + (MOST_DIRECTIONS + 1) * columns)
+    features = MOST_DIRECTIONS + MOST_BINS + 1
+    return 8 * (landmarks * (n_features + splines + MOST_DIRECTIONS) + features * columns)
 
 
 def _landmarks(points: Any, rng: np.random.Generator) -> Any:

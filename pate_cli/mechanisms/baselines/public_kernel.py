@@ -87,16 +87,17 @@ class PublicKernelPlan(PublicKernelRules):
     is public. Where records have units (`PrivateRecords.units`), for neighbours that differ in one person:
     all of a person's records, replaced by any others, as many or not; n, public, is then that of persons,
     and a record below is a person. *One step.* The map phi (columns, bounds, landmarks, width of the kernel,
-    directions and their whitening, scale), the number of steps, their size, the clip and the public Hessian
-    are functions of public points and public numbers, and of theta, which earlier steps released: none of
-    them is another on a neighbour. What a step adds up has one term a record, of norm at most `clip`: phi_i
-    is a vector of whole multiples of a unit, r_i is shrunk to ``|phi_i| |r_i| <= (1 - 1e-9) clip`` and
-    truncated towards 0 to whole multiples of another. Products and their sums then are whole numbers below
-    2^53, exact in floating point in whatever order they are added, so replacing a record takes exactly one
-    such term out and puts another in: the sum moves by at most ``2 clip`` in L2, to the bit, with nothing
-    assumed of the records but finite numbers. Rounding them to whole units costs no sensitivity, as it is
-    towards 0 and of each record by itself. *Persons.* Of a person with several records the term is the sum
-    of their gradients, not shrunk one by one: the sum is shrunk to ``(1 - 1e-9) clip`` and truncated towards
+    directions and their whitening, bins, scale), the number of steps, their size, the clip and the public
+    Hessian are functions of public points and public numbers, and of theta, which earlier steps released:
+    none of them is another on a neighbour. What a step adds up has one term a record, of norm at most
+    `clip`: phi_i is a vector of whole multiples of a unit, r_i is shrunk to
+    ``|phi_i| |r_i| <= (1 - 1e-9) clip`` and truncated towards 0 to whole multiples of another.
+    Products and their sums then are whole numbers below 2^53, exact in floating point in whatever order
+    they are added, so replacing a record takes exactly one such term out and puts another in: the sum moves
+    by at most ``2 clip`` in L2, to the bit, with nothing assumed of the records but finite numbers. Rounding
+    them to whole units costs no sensitivity, as it is towards 0 and of each record by itself. *Persons.* Of a
+    person with several records the term is the sum of their gradients, not shrunk one by one: the sum is
+    shrunk to ``(1 - 1e-9) clip`` and truncated towards
     0 to whole multiples of `grain`. It is a function of that person's records alone, to the bit
     (`PersonGradients`, which says how, and `PublicFeatures.apply`; assumed is that exp, square root and
     interpolation give the same bits for the same number wherever it stands in an array), so replacing all of
@@ -178,8 +179,14 @@ class PublicKernelPlan(PublicKernelRules):
             Draws landmarks, and nothing that privacy rests on.
         runs : int
         """
-        bent = PublicFeatures.of(public.X, rng, straight=not self.bends, directions=self.most_directions)
-        lines = lines_beside(bent, public.X, rng) if self.chooses else None
+        bent = PublicFeatures.of(
+            public.X,
+            rng,
+            straight=not self.bends,
+            directions=self.most_directions,
+            fewest=self.fewest_in_bin,
+        )
+        lines = lines_beside(bent, public.X, rng, self.fewest_in_bin) if self.chooses else None
         both = [bent] if lines is None else [bent, lines]
         steps = self.steps_for(bent.dimension)
         sigma = self.sigma_for(*(features.dimension for features in both)) / self.grain

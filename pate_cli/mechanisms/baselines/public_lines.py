@@ -80,7 +80,9 @@ class PublicLines:
 Features: TypeAlias = PublicFeatures | PublicLines
 
 
-def lines_beside(bent: PublicFeatures, public: Any, rng: np.random.Generator) -> Features | None:
+def lines_beside(
+    bent: PublicFeatures, public: Any, rng: np.random.Generator, fewest: float
+) -> Features | None:
     """Make features of lines alone, to be tried beside functions that bend; None of flags that are spanned.
 
     Parameters
@@ -89,7 +91,11 @@ def lines_beside(bent: PublicFeatures, public: Any, rng: np.random.Generator) ->
     public : ndarray or csr_matrix of shape (m, d)
     rng : numpy.random.Generator
         Draws landmarks.
+    fewest : float
+        Public points in a bin of rare values.
     """
     if public.shape[1] >= bent.landmarks.shape[0]:
         return PublicLines.of(public)
-    return PublicFeatures.of(public, rng, straight=True) if len(bent.columns.numbers) else None
+    if not len(bent.columns.numbers):
+        return None
+    return PublicFeatures.of(public, rng, straight=True, fewest=fewest)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from pate_cli.mechanisms.baselines.gradients import grain_for
+from pate_cli.mechanisms.baselines.public_bins import MOST_BINS
 from pate_cli.mechanisms.baselines.public_features import (
     FEW,
     MOST_DIRECTIONS,
@@ -29,6 +30,9 @@ _TIME = 0.5  # of steps with momentum, in the rule for their number
 _TRIED = 3  # one in so many steps is taken before it is chosen
 _ASKED = 20  # it is asked once for so many steps which has more right
 _TELLS = 1000.0  # mu n from which it is: below, the noise of the answer is more than 1% of the records
+_SEEN = (
+    10.0  # private records of a bin of rare values at least, in noises of a sum that has all of the budget
+)
 _NEWTON_STEPS = 5
 _REACH = 64.0  # standard deviations of the noise that are whole numbers of 52 bits, too
 
@@ -112,6 +116,7 @@ class PublicKernelRules(Plan):
             *([choice] if gd else []),
             ("landmarks", str(drawn), of),
             ("features", f"at most {p}", spanned),
+            *self._bins(),
             ("steps", str(steps), counted + paid),
             ("step size", size if gd else "Newton's", length if gd else "damped by the noise"),
             ("clip of a gradient", f"{self.clip:.4g}", "a share of its size before anything is learnt"),
@@ -121,6 +126,14 @@ class PublicKernelRules(Plan):
                 "what the guarantee needs at so many steps",
             ),
         ]
+
+    def _bins(self) -> list[tuple[str, str, str]]:
+        """What `choices` says of bins."""
+        fewest = self.fewest_in_bin
+        if 2 * fewest > self.n_public / 2:  # two of them are half of the points, as many as are rare at most
+            return []
+        why = f"of the rare values of columns that are mostly one: {math.ceil(fewest)} public points in each"
+        return [("bins", f"at most {MOST_BINS}", why)]
 
     @property
     def most_directions(self) -> int:
@@ -143,6 +156,14 @@ class PublicKernelRules(Plan):
     def bends(self) -> bool:
         """Whether the model may bend: few public points say little of it, unless noise leaves time for it."""
         return self.n_public >= FEW or self.time_for(SHUFFLED) >= _ENOUGH
+
+    @property
+    def fewest_in_bin(self) -> float:
+        """Public points in a bin of rare values at least (`PublicBins`); inf where the model may not bend."""
+        if not self.bends:
+            return math.inf
+        one = calibrate_sigma(self.eps, self.delta, 1, 2.0)
+        return max(_SEEN * one * self.n_public / self.n, 1.0)
 
     @property
     def chooses(self) -> bool:
