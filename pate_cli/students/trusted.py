@@ -28,6 +28,7 @@ _OURS = (
     "learners.sgd.SgdLogistic",
     "mechanisms.baselines.public_bins.PublicBins",
     "mechanisms.baselines.public_columns.PublicColumns",
+    "mechanisms.baselines.public_distances.WeighedDistances",
     "mechanisms.baselines.public_features.PublicFeatures",
     "mechanisms.baselines.public_lines.PublicLines",
     "mechanisms.baselines.public_model.PublicKernelClassifier",

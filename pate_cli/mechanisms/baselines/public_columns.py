@@ -140,12 +140,39 @@ class PublicColumns:
         ndarray of shape (n, K)
             A row by itself.
         """
+        come, ways, _ = self._come(points)
+        return np.clip(come, 0.0, 1.0) * np.sqrt(ways)
+
+    def slopes(self, points: Any, weights: FloatArray) -> FloatArray:
+        """Slope along each number of a function that is linear in the splines.
+
+        Parameters
+        ----------
+        points : ndarray or csr_matrix of shape (n, d')
+            As `apply` gives them.
+        weights : ndarray of shape (K, q)
+            Of the splines.
+
+        Returns
+        -------
+        ndarray of shape (n, J, q)
+        """
+        come, ways, column = self._come(points)
+        found = np.zeros((come.shape[0], len(self.numbers), weights.shape[1]))
+        on = ((come >= 0) & (come < 1)) / np.sqrt(ways)
+        for j in range(len(self.numbers)):
+            of = column == j
+            found[:, j] = on[:, of] @ weights[of]
+        return found
+
+    def _come(self, points: Any) -> tuple[FloatArray, FloatArray, IntArray]:
+        """How far on each way, in ways, not bounded; the length of each, and which number's it is."""
         ways = np.diff(self.scores, append=0.0)
         ways[self.starts[1:] - 1] = 0.0  # from the last knot of a column
         there = np.flatnonzero(ways > 0)
         column = np.repeat(np.arange(len(self.numbers)), np.diff(self.starts))[there]
         come = dense(points[:, self.numbers])[:, column] - self.scores[there]
-        return np.clip(come / ways[there], 0.0, 1.0) * np.sqrt(ways[there])
+        return come / ways[there], ways[there], column
 
     def _ranked(self, values: FloatArray, number: int) -> FloatArray:
         knots = slice(self.starts[number], self.starts[number + 1])

@@ -24,12 +24,12 @@ class Learned(NamedTuple):
     Attributes
     ----------
     features : tuple of PublicFeatures or PublicLines
-        Those learned in: one, or two of which each run chose one.
+        Those learned in: one, or two of which each run chose one, or a third that went on from the first.
     weights : tuple of ndarray of shape (runs, p, q)
-        Of each, of features as `PublicFeatures.apply` gives them, times `UNIT`; of the one that a run did not
-        choose, as they were when it chose.
+        Of each, of features as `PublicFeatures.apply` gives them, times `UNIT`; of one that a run did not
+        choose, or has left, as they were then.
     chosen : ndarray of int64, shape (runs,)
-        Which of them.
+        Which of them each run ended in.
     sums : tuple of ndarray of shape (runs, p, q)
         All noisy sums of each, added up: the guarantee is of these too, which an audit looks at.
     """
@@ -38,6 +38,14 @@ class Learned(NamedTuple):
     weights: tuple[FloatArray, ...]
     chosen: IntArray
     sums: tuple[FloatArray, ...]
+
+
+class _NoRecords:
+    """What a sum over no records is made of."""
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Zeros, of the shape of theta."""
+        return np.zeros_like(theta)
 
 
 class Descent:
@@ -58,23 +66,44 @@ class Descent:
         Unit of the sums.
     n : int
         Records, or persons, that a sum is over.
+    start : tuple of two ndarrays of shape (runs, p, q), or None
+        Theta and the last step, where it goes on from another descent.
     """
 
     def __init__(
         self,
-        records: RecordGradients | PersonGradients,
+        records: RecordGradients | PersonGradients | _NoRecords,
         shape: tuple[int, int, int],
         *,
         move: Move,
         momentum: float,
         grain: float,
         n: int,
+        start: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
-        self.records = records
+        self._records = records
         self._move, self._momentum, self._grain, self._n = move, momentum, grain, n
-        self._theta, self._velocity = np.zeros(shape), np.zeros(shape)
+        self._theta, self._velocity = start or (np.zeros(shape), np.zeros(shape))
         self.weights: FloatArray = np.zeros(shape)
         self.sums: FloatArray = np.zeros(shape)
+
+    @property
+    def records(self) -> RecordGradients | PersonGradients:
+        """PRIVATE."""
+        if isinstance(self._records, _NoRecords):
+            raise ValueError("a descent of noise alone has no records")
+        return self._records
+
+    def of_noise_alone(self, runs: int) -> Descent:
+        """Start where this one did, in so many runs, with no records: what it says is of noise."""
+        shape = (runs, self._theta.shape[1], self._theta.shape[2])
+        move, momentum = self._move, self._momentum
+        return Descent(_NoRecords(), shape, move=move, momentum=momentum, grain=self._grain, n=self._n)
+
+    @property
+    def position(self) -> tuple[FloatArray, FloatArray]:
+        """Theta and the last step, both of shape (runs, p, q)."""
+        return self._theta, self._velocity
 
     def take_steps(
         self, steps: int, averaged: int, sigma: float, noise: Noise, runs: Any = slice(None)
@@ -95,7 +124,7 @@ class Descent:
             return
         total, sums = np.zeros_like(theta), np.zeros_like(theta)
         for step in range(steps):
-            gradient = self.records.gradient(theta)
+            gradient = self._records.gradient(theta)
             if sigma > 0:
                 gradient += noise.gaussian(sigma, theta.size).reshape(theta.shape)
             sums += gradient

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from pate_cli.mechanisms.baselines import exact
 from pate_cli.mechanisms.baselines.public_bins import MOST_BINS, PublicBins
 from pate_cli.mechanisms.baselines.public_columns import KNOTS, PublicColumns
+from pate_cli.mechanisms.baselines.public_distances import WeighedDistances, middle_distance
 from pate_cli.types import FloatArray, dense
 
 __all__ = [
@@ -70,6 +71,7 @@ class PublicFeatures:
     and, where functions may bend, up to an eighth of the latter on the splines u(x) of the numbers
     (`PublicColumns.splines`): a column's value may matter by itself, however many others make up the
     distance. An eighth where all directions are kept, and in proportion where noise leaves fewer.
+    Half of the Gaussian kernel may be of distances in which columns count by weights (`spanned_by`).
     The kernel is centred at the landmarks (kernel principal components) and each direction is divided by the
     fourth root of its variance, half-way to whitened: without, noise drowns what is not in the first few
     directions; all the way, it is as large in directions that hold nothing. What comes out is divided by
@@ -99,6 +101,8 @@ class PublicFeatures:
     turns : tuple of ndarrays of shapes (K,) and (L, K), or None
         Mean of the landmarks' splines, and these less it, times their weight in the kernel.
     bins : PublicBins or None
+    weighed : WeighedDistances or None
+        Half of the Gaussian kernel, where a model that was released has told which columns matter.
 
     References
     ----------
@@ -118,6 +122,7 @@ class PublicFeatures:
     smooth: float = 1.0
     turns: tuple[FloatArray, FloatArray] | None = None
     bins: PublicBins | None = None
+    weighed: WeighedDistances | None = None
 
     @classmethod
     def of(
@@ -150,33 +155,36 @@ class PublicFeatures:
         landmarks = _landmarks(points, rng)
         centre = np.asarray(landmarks.mean(axis=0)).ravel()
         squares = _squares(landmarks)
-        apart = np.maximum(squares[:, None] + squares - 2 * dense(landmarks @ landmarks.T), 0.0)
-        apart = apart[np.triu_indices(len(squares), 1)]
-        apart = apart[apart > 1e-9 * max(apart.max(initial=0.0), 1e-300)]
-        spread = float(np.median(apart)) if apart.size else 1.0
+        spread = middle_distance(squares[:, None] + squares - 2 * dense(landmarks @ landmarks.T))
         size = float(np.mean(squares) - centre @ centre)
-        blank = np.zeros(len(squares)), np.zeros((len(squares), 0))
-        parts = (columns, landmarks, centre, squares, spread)
-        size, smooth = (
-            size if size > 1e-12 * max(squares.mean(), 1e-300) else 1.0,
-            0.0 if straight else _SMOOTH,
-        )
+        size = size if size > 1e-12 * max(squares.mean(), 1e-300) else 1.0
+        smooth = 0.0 if straight else _SMOOTH
         turns = None if straight else _splines(columns, landmarks, _SPLINES * directions / MOST_DIRECTIONS)
-        found = cls(*parts, size, *blank, smooth, turns)
-        kernel = found._kernel(landmarks)
+        bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
+        blank = np.zeros(len(squares)), np.zeros((len(squares), 0))
+        found = cls(columns, landmarks, centre, squares, spread, size, *blank, smooth, turns)
+        return replace(found, bins=bins if bins.dimension else None)._spanning(points, directions)
+
+    def spanned_by(self, weighed: WeighedDistances) -> PublicFeatures:
+        """Make features of the same landmarks, as many at most, half of whose Gaussian kernel is this one."""
+        found = replace(self, weighed=weighed)
+        return found._spanning(self.landmarks, self.back.shape[1])
+
+    def _spanning(self, points: Any, directions: int) -> PublicFeatures:
+        """Find the directions of the kernel between landmarks, in which half of the points are within 1."""
+        kernel = self._kernel(self.landmarks)
         means = kernel.mean(axis=0)
         values, vectors = np.linalg.eigh(kernel - means - means[:, None] + means.mean())
         values, vectors = values[::-1][:directions], vectors[:, ::-1][:, :directions]
         kept = values > max(_CUT * values[0], 1e-12)
-        variances = values[kept] / len(squares)
-        ridge = _RIDGE_STRAIGHT if straight else _RIDGE
+        variances = values[kept] / len(self.squares)
+        ridge = _RIDGE if self.smooth else _RIDGE_STRAIGHT
         weights = (variances + ridge * variances.mean()) ** _POWER if kept.any() else variances
         back = vectors[:, kept] * (weights / np.sqrt(values[kept]))
-        found = cls(*parts, size, means, back, smooth, turns)
-        norms = np.sqrt(_squares(found._directions(points)))
+        found = replace(self, means=means, back=back)
+        norms = np.sqrt(_squares(found.directions_of(points)))
         middle = float(np.median(norms)) or float(norms.mean()) or 1.0
-        bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
-        return cls(*parts, size, means, back / middle, smooth, turns, bins if bins.dimension else None)
+        return replace(found, back=back / middle)
 
     @property
     def dimension(self) -> int:
@@ -205,7 +213,7 @@ class PublicFeatures:
                 found = self._directions_anywhere(points)
                 norms = exact.norms(found)
             else:
-                found = self._directions(points)
+                found = self.directions_of(points)
                 norms = np.sqrt(_squares(found))
             found *= (LONGEST / UNIT / np.maximum(norms, LONGEST))[:, None]
             out[rows, :spanned] = np.rint(found)
@@ -213,7 +221,8 @@ class PublicFeatures:
                 self.bins.write(X[rows], out[rows, spanned:-1], UNIT)
         return out
 
-    def _directions(self, points: Any) -> FloatArray:
+    def directions_of(self, points: Any) -> FloatArray:
+        """Features of points that `columns` has mapped, but for bins and the constant: (n, p')."""
         kernel = self._kernel(points)
         kernel -= kernel.mean(axis=1)[:, None] + self.means - self.means.mean()
         found: FloatArray = kernel @ self.back
@@ -226,22 +235,27 @@ class PublicFeatures:
         if self.turns is not None:
             middle, splines = self.turns
             kernel += (self.columns.splines(points) - middle) @ splines.T
+        if self.weighed is not None:
+            kernel += self.smooth / 2 * self.weighed.kernel(points)
         return kernel
 
     def _directions_anywhere(self, points: Any) -> FloatArray:
-        """As `_directions`, all sums over a row exact."""
+        """As `directions_of`, all sums over a row exact."""
         inner, along = exact.dot(points, self.landmarks), exact.dot(points, self.centre[None])[:, 0]
         kernel = self._kernel_of(inner, exact.norms(points) ** 2, along)
         if self.turns is not None:
             middle, splines = self.turns
             kernel += exact.dot(self.columns.splines(points) - middle, splines)
+        if self.weighed is not None:
+            kernel += self.smooth / 2 * self.weighed.kernel_anywhere(points)
         kernel -= self.means  # and not a row's own mean: directions are orthogonal to constants
         return exact.dot(kernel, self.back.T)
 
     def _kernel_of(self, inner: FloatArray, squares: FloatArray, along: FloatArray) -> FloatArray:
         """Kernel from products with the landmarks, which are overwritten, squared norms, and the centre."""
         smooth = np.maximum(squares[:, None] + self.squares - 2 * inner, 0.0)
-        smooth = self.smooth * np.exp(smooth / (-2 * self.spread))
+        share = self.smooth if self.weighed is None else self.smooth / 2
+        smooth = share * np.exp(smooth / (-2 * self.spread))
         inner -= along[:, None]
         inner += self.centre @ self.centre - np.asarray(self.landmarks @ self.centre)
         smooth += inner / self.size

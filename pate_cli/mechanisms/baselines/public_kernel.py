@@ -20,14 +20,16 @@ import numpy as np
 from pate_cli.checks import OneOf, Or, Real, Whole, option
 from pate_cli.mechanisms.baselines.gradients import CLIPS, PersonGradients, Persons, RecordGradients
 from pate_cli.mechanisms.baselines.public_descent import Descent, Learned, Move, has_more_right
+from pate_cli.mechanisms.baselines.public_distances import WeighedDistances
 from pate_cli.mechanisms.baselines.public_features import CONSTANT, UNIT, PublicFeatures, model_bytes
 from pate_cli.mechanisms.baselines.public_lines import Features, PublicLines, lines_beside
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities, speed_of
+from pate_cli.mechanisms.baselines.public_relevance import carried, column_weights, weighs_columns
 from pate_cli.mechanisms.baselines.public_rules import PublicKernelRules
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.discrete import calibrate_vector_sigma
 from pate_cli.privacy.gaussian import mu_of
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import (
     FloatArray,
     Holdout,
@@ -47,6 +49,7 @@ SOLVERS = ("gd", "newton")
 _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
 _FLATTEST = 1e-3  # of the largest curvature: no direction is taken to be flatter
 _OF_NUMBERS = 0.1  # of a step in columns that are not rare words: the noise of all is in every record
+_OF_NOISE = 8  # models of noise that the weights of columns are held against
 _MOST_PUBLIC = 2000  # public points that the curvature is an average over
 
 
@@ -79,7 +82,9 @@ class PublicKernelPlan(PublicKernelRules):
       Where columns are numbers, or more than public points span, and the noise leaves room for it
       (`chooses`), lines are tried too: a linear model, on the columns' own scale (`lines_beside`), is learned
       beside the other one for a third of the steps, then it is asked which has more private records
-      right, and only that one goes on.
+      right, and only that one goes on. If it is the one that bends, and a dense table has several columns,
+      what it has released says which columns it bends along (`column_weights`), and it goes on with distances
+      weighed by that, from the same function (`carried`).
     - ``solver = newton``: theta moves by the noisy mean gradient times the inverse Hessian of the loss at
       theta, averaged over the *public* points: the Hessian has no labels in it.
 
@@ -88,10 +93,10 @@ class PublicKernelPlan(PublicKernelRules):
     all of a person's records, replaced by any others, as many or not; n, public, is then that of persons,
     and a record below is a person. *One step.* The map phi (columns, bounds, landmarks, width of the kernel,
     directions and their whitening, bins, scale), the number of steps, their size, the clip and the public
-    Hessian are functions of public points and public numbers, and of theta, which earlier steps released:
-    none of them is another on a neighbour. What a step adds up has one term a record, of norm at most
-    `clip`: phi_i is a vector of whole multiples of a unit, r_i is shrunk to
-    ``|phi_i| |r_i| <= (1 - 1e-9) clip`` and truncated towards 0 to whole multiples of another.
+    Hessian, and the weights of columns, are functions of public points and public numbers, of a seed, and of
+    theta, which earlier steps released: given these, none of them is another on a neighbour. What a step
+    adds up has one term a record, of norm at most `clip`: phi_i is a vector of whole multiples of a unit,
+    r_i is shrunk to ``|phi_i| |r_i| <= (1 - 1e-9) clip`` and truncated to whole multiples of another.
     Products and their sums then are whole numbers below 2^53, exact in floating point in whatever order
     they are added, so replacing a record takes exactly one such term out and puts another in: the sum moves
     by at most ``2 clip`` in L2, to the bit, with nothing assumed of the records but finite numbers. Rounding
@@ -198,13 +203,34 @@ class PublicKernelPlan(PublicKernelRules):
                 descent.take_steps(tried, (tried + 1) // 2, sigma, noise)
             chosen = has_more_right(descents[0], descents[1], asked, sigma, noise)
         averaged = (steps + 1) // 2 if self.solver == "gd" else 1
+        if runs == 1 and not chosen[0] and weighs_columns(both):
+            weighed = self._weighed(bent, descents[0], tried, sigma, rng)
+            theta, last = (carried(bent, weighed, each) for each in descents[0].position)
+            descents.append(self._descent(weighed, private, public, steps, runs, (theta, last)))
+            both, chosen[0] = [*both, weighed], 2
         for which, descent in enumerate(descents):
             descent.take_steps(steps - tried, averaged, sigma, noise, chosen == which)
         weights, sums = zip(*((descent.weights, descent.sums) for descent in descents), strict=True)
         return Learned(tuple(both), weights, chosen, sums)
 
+    def _weighed(
+        self, bent: PublicFeatures, released: Descent, steps: int, sigma: float, rng: np.random.Generator
+    ) -> PublicFeatures:
+        """Weigh columns by what so many steps have released; what noise alone would have is simulated."""
+        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))  # simulated: it hides nothing
+        silent = released.of_noise_alone(_OF_NOISE)
+        silent.take_steps(steps, (steps + 1) // 2, sigma, noise)
+        weights = column_weights(bent, released.weights[0], silent.weights)
+        return bent.spanned_by(WeighedDistances.of(bent.landmarks, weights))
+
     def _descent(
-        self, features: Features, private: PrivateRecords, public: PublicPoints, steps: int, runs: int
+        self,
+        features: Features,
+        private: PrivateRecords,
+        public: PublicPoints,
+        steps: int,
+        runs: int,
+        start: tuple[FloatArray, FloatArray] | None = None,
     ) -> Descent:
         few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
         known = features.apply(few).astype(np.float64) * UNIT
@@ -216,7 +242,7 @@ class PublicKernelPlan(PublicKernelRules):
         momentum = self.momentum_for(features.dimension, steps)
         shape = (runs, features.dimension, self.columns)
         records = self._seen(features, private)
-        return Descent(records, shape, move=move, momentum=momentum, grain=self.grain, n=self.n)
+        return Descent(records, shape, move=move, momentum=momentum, grain=self.grain, n=self.n, start=start)
 
     def _seen(self, features: Features, private: PrivateRecords) -> RecordGradients | PersonGradients:
         given = {"clip": self.clip, "grain": self.grain}

@@ -30,9 +30,7 @@ _TIME = 0.5  # of steps with momentum, in the rule for their number
 _TRIED = 3  # one in so many steps is taken before it is chosen
 _ASKED = 20  # it is asked once for so many steps which has more right
 _TELLS = 1000.0  # mu n from which it is: below, the noise of the answer is more than 1% of the records
-_SEEN = (
-    10.0  # private records of a bin of rare values at least, in noises of a sum that has all of the budget
-)
+_SEEN = 10.0  # private records of a bin of rare values at least, in noises of a sum of all of the budget
 _NEWTON_STEPS = 5
 _REACH = 64.0  # standard deviations of the noise that are whole numbers of 52 bits, too
 
@@ -114,6 +112,7 @@ class PublicKernelRules(Plan):
             ("columns", columns, f"learned from {m} public points; any record is bounded"),
             kernel,
             *([choice] if gd else []),
+            *self._weights(),
             ("landmarks", str(drawn), of),
             ("features", f"at most {p}", spanned),
             *self._bins(),
@@ -126,6 +125,13 @@ class PublicKernelRules(Plan):
                 "what the guarantee needs at so many steps",
             ),
         ]
+
+    def _weights(self) -> list[tuple[str, str, str]]:
+        """What `choices` says of weights of columns."""
+        if not self.chooses:
+            return []
+        why = "if bends are chosen, of a dense table: by how far the model then bends along each"
+        return [("weights of columns", "one each, after the choice", why)]
 
     def _bins(self) -> list[tuple[str, str, str]]:
         """What `choices` says of bins."""

@@ -92,7 +92,7 @@ def test_features_and_scores_are_the_same_to_the_bit_before_they_are_rounded(n_c
     p, before = made(n_classes=n_classes), people(n_classes)[4:40]
     features = PublicFeatures.of(rng.normal(size=(80, 6)), np.random.default_rng(0))
     theta = rng.normal(0, 3, (1, features.dimension, p.columns))
-    listen(PublicFeatures, "_directions")
+    listen(PublicFeatures, "directions_of")
     listen(PublicFeatures, "_directions_anywhere")
     listen(gradients, "probabilities")
 
