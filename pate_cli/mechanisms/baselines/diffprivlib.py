@@ -67,7 +67,7 @@ class DiffprivlibPlan(Plan):
     whose gradients are that long at most, so a replaced one moves b by 2 R. Nothing is converted. For C > 2
     classes each of C problems, a class against the rest, gets eps/C. All of that holds as we call it, not
     however it is called. Three things in its source (0.6.6) are against its proof, the first and the last
-    against its guarantee as well, as can be measured (docs/frontier.md); they are kept out of the way:
+    against its guarantee as well, as can be measured (docs/comparing.md); they are kept out of the way:
 
     - For the Jacobian it charges ``2 ln(1 + R/(4 alpha))``, alpha the inverse of the library's C. The Hessian
       of a record of norm R is ``R^2/4``, so that is ``2 ln(1 + R^2/(4 alpha))``: too little for R > 1. Here

@@ -24,7 +24,7 @@ class Learned(NamedTuple):
     Attributes
     ----------
     features : tuple of PublicFeatures or PublicLines
-        Those learned in: one, or two of which each run chose one, or a third that went on from the first.
+        Those learned in: one, or two of which each run chose one, and maybe one that went on from the first.
     weights : tuple of ndarray of shape (runs, p, q)
         Of each, of features as `PublicFeatures.apply` gives them, times `UNIT`; of one that a run did not
         choose, or has left, as they were then.
@@ -91,7 +91,7 @@ class Descent:
     def records(self) -> RecordGradients | PersonGradients:
         """PRIVATE."""
         if isinstance(self._records, _NoRecords):
-            raise ValueError("a descent of noise alone has no records")
+            raise ValueError("this descent has no records")
         return self._records
 
     def of_noise_alone(self, runs: int) -> Descent:
@@ -99,6 +99,10 @@ class Descent:
         shape = (runs, self._theta.shape[1], self._theta.shape[2])
         move, momentum = self._move, self._momentum
         return Descent(_NoRecords(), shape, move=move, momentum=momentum, grain=self._grain, n=self._n)
+
+    def forget_records(self) -> None:
+        """Let go of the records, which may be large, where it goes no further."""
+        self._records = _NoRecords()
 
     @property
     def position(self) -> tuple[FloatArray, FloatArray]:

@@ -82,9 +82,9 @@ class PublicKernelPlan(PublicKernelRules):
       Where columns are numbers, or more than public points span, and the noise leaves room for it
       (`chooses`), lines are tried too: a linear model, on the columns' own scale (`lines_beside`), is learned
       beside the other one for a third of the steps, then it is asked which has more private records
-      right, and only that one goes on. If it is the one that bends, and a dense table has several columns,
-      what it has released says which columns it bends along (`column_weights`), and it goes on with distances
-      weighed by that, from the same function (`carried`).
+      right, and only that one goes on. If it is the one that bends, or flags leave no choice, what it has
+      released after those steps says which columns of a dense table it bends along (`column_weights`), and it
+      goes on with distances weighed by that, from the same function (`carried`).
     - ``solver = newton``: theta moves by the noisy mean gradient times the inverse Hessian of the loss at
       theta, averaged over the *public* points: the Hessian has no labels in it.
 
@@ -192,26 +192,30 @@ class PublicKernelPlan(PublicKernelRules):
             fewest=self.fewest_in_bin,
         )
         lines = lines_beside(bent, public.X, rng, self.fewest_in_bin) if self.chooses else None
-        both = [bent] if lines is None else [bent, lines]
+        features: list[Features] = [bent] if lines is None else [bent, lines]
         steps = self.steps_for(bent.dimension)
-        sigma = self.sigma_for(*(features.dimension for features in both)) / self.grain
-        descents = [self._descent(features, private, public, steps, runs) for features in both]
+        sigma = self.sigma_for(*(each.dimension for each in features)) / self.grain
+        descents = [self._descent(each, private, public, steps, runs) for each in features]
         chosen, tried = np.zeros(runs, dtype=np.int64), 0
-        if len(both) > 1:
+        if self.chooses:
             tried, asked = self.trial_for(steps)
             for descent in descents:
                 descent.take_steps(tried, (tried + 1) // 2, sigma, noise)
-            chosen = has_more_right(descents[0], descents[1], asked, sigma, noise)
+            if lines is not None:
+                chosen = has_more_right(descents[0], descents[1], asked, sigma, noise)
         averaged = (steps + 1) // 2 if self.solver == "gd" else 1
-        if runs == 1 and not chosen[0] and weighs_columns(both):
+        if self.chooses and runs == 1 and not chosen[0] and weighs_columns(bent):
             weighed = self._weighed(bent, descents[0], tried, sigma, rng)
             theta, last = (carried(bent, weighed, each) for each in descents[0].position)
+            chosen[0] = len(descents)
+            for descent in descents:
+                descent.forget_records()
+            features.append(weighed)
             descents.append(self._descent(weighed, private, public, steps, runs, (theta, last)))
-            both, chosen[0] = [*both, weighed], 2
         for which, descent in enumerate(descents):
             descent.take_steps(steps - tried, averaged, sigma, noise, chosen == which)
         weights, sums = zip(*((descent.weights, descent.sums) for descent in descents), strict=True)
-        return Learned(tuple(both), weights, chosen, sums)
+        return Learned(tuple(features), weights, chosen, sums)
 
     def _weighed(
         self, bent: PublicFeatures, released: Descent, steps: int, sigma: float, rng: np.random.Generator

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from pate_cli.mechanisms.baselines.public_features import PublicFeatures
@@ -15,12 +12,10 @@ __all__ = ["carried", "column_weights", "slopes", "weighs_columns"]
 _RIDGE = 1e-5  # of the mean variance, added where a function is fitted in other features
 
 
-def weighs_columns(tried: Sequence[Any]) -> bool:
-    """Whether columns are weighed, of features that were tried: where these are not of very many columns."""
-    if len(tried) < 2 or not all(isinstance(each, PublicFeatures) for each in tried):
-        return False
-    landmarks = tried[0].landmarks
-    return isinstance(landmarks, np.ndarray) and landmarks.shape[1] > 1
+def weighs_columns(features: PublicFeatures) -> bool:
+    """Whether columns can be weighed: several, of dense landmarks that are more than they are."""
+    landmarks = features.landmarks
+    return isinstance(landmarks, np.ndarray) and 1 < landmarks.shape[1] < len(landmarks)
 
 
 def column_weights(features: PublicFeatures, model: FloatArray, of_noise: FloatArray) -> FloatArray:

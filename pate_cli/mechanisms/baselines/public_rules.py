@@ -112,7 +112,7 @@ class PublicKernelRules(Plan):
             ("columns", columns, f"learned from {m} public points; any record is bounded"),
             kernel,
             *([choice] if gd else []),
-            *self._weights(),
+            *self._weights(steps),
             ("landmarks", str(drawn), of),
             ("features", f"at most {p}", spanned),
             *self._bins(),
@@ -126,12 +126,12 @@ class PublicKernelRules(Plan):
             ),
         ]
 
-    def _weights(self) -> list[tuple[str, str, str]]:
+    def _weights(self, steps: int) -> list[tuple[str, str, str]]:
         """What `choices` says of weights of columns."""
         if not self.chooses:
             return []
-        why = "if bends are chosen, of a dense table: by how far the model then bends along each"
-        return [("weights of columns", "one each, after the choice", why)]
+        after = f"one each, after {self.trial_for(steps)[0]} steps"
+        return [("weights of columns", after, "of a dense table: by how far the model then bends along each")]
 
     def _bins(self) -> list[tuple[str, str, str]]:
         """What `choices` says of bins."""
@@ -147,7 +147,7 @@ class PublicKernelRules(Plan):
 
         For two classes those for which the rule asks for 10 steps. For several, each direction has a column
         of noise a class, and a class is seen in few records: no more than ``2 t^0.7``, t the steps that the
-        rule asks for with one direction. Measured with 10, 26 and 50 classes (docs/frontier.md).
+        rule asks for with one direction. Measured with 10, 26 and 50 classes (docs/trials.md).
         """
         if not self.bends:  # all: few public points do not say which lines matter
             return MOST_DIRECTIONS
@@ -173,7 +173,7 @@ class PublicKernelRules(Plan):
 
     @property
     def chooses(self) -> bool:
-        """Whether lines alone are tried too, where columns are numbers, and which is better is asked."""
+        """Whether there is a trial: of lines too, where columns are numbers, and columns weighed after it."""
         if self.solver != "gd" or not self.bends or (self.steps or _STEPS[0]) < _TRIED:
             return False
         return math.isinf(self.eps) or mu_of(self.eps, self.delta) * self.n >= _TELLS

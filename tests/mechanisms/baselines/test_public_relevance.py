@@ -13,7 +13,7 @@ from pate_cli.mechanisms.baselines import public_kernel
 from pate_cli.mechanisms.baselines.gradients import PersonGradients, RecordGradients
 from pate_cli.mechanisms.baselines.public_distances import WeighedDistances
 from pate_cli.mechanisms.baselines.public_features import LONGEST, UNIT, PublicFeatures
-from pate_cli.mechanisms.baselines.public_relevance import carried, column_weights, slopes
+from pate_cli.mechanisms.baselines.public_relevance import carried, column_weights, slopes, weighs_columns
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students.store import load_student, save_student
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
@@ -145,9 +145,34 @@ def test_what_two_of_many_columns_say_together_is_learned(n_classes, monkeypatch
     )
     again = load_student(tmp_path / "m.skops").student
     assert np.array_equal(again.predict_proba(T), model.predict_proba(T))
-    monkeypatch.setattr(public_kernel, "weighs_columns", lambda tried: False)
+    monkeypatch.setattr(public_kernel, "weighs_columns", lambda features: False)
     without = np.mean(learn(p, X, y, P).predict(T) == truth)
     assert with_weights > without + 0.05, (with_weights, without)
+
+
+def test_what_two_of_many_flags_say_together_is_learned():
+    def records(n):
+        X = rng.integers(0, 2, (n, 30)).astype(float)
+        return X, (X[:, 3] != X[:, 11]).astype(np.int64)
+
+    rng = np.random.default_rng(0)
+    (X, y), (P, _), (T, truth) = records(12_000), records(240), records(3000)
+    model = learn(plan(12_000, 240), X, y, P)
+    assert set(np.argsort(model.features.weighed.weights)[-2:].tolist()) == {3, 11}
+    assert np.mean(model.predict(T) == truth) > 0.95  # without weights a half
+
+
+def test_columns_are_weighed_where_a_trial_says_more_than_noise():
+    rng = np.random.default_rng(0)
+    P = rng.normal(size=(100, 60))
+    dense, many, one = (PublicFeatures.of(P[:, :d], rng) for d in (12, 60, 1))
+    assert weighs_columns(dense)
+    assert not weighs_columns(one)
+    assert not weighs_columns(PublicFeatures.of(rng.normal(size=(80, 100)), rng))
+    assert weighs_columns(many)
+    X, y = product(600, rng)
+    assert not plan(600).chooses
+    assert learn(plan(600), X, y, P[:, :12]).features.weighed is None
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
