@@ -21,6 +21,9 @@ _FEW = 60
 _BY_CHANCE = 2.0  # of what is expected of chance, taken off what bends a column
 _FARTHEST = 3.0  # score beyond which no value goes
 _FARTHEST_STRAIGHT = 8.0  # the same on a straight line: what is linear in heavy tails is, out there too
+_UNITS = (0.75, 1.25)  # standard deviation of the logarithms of spreads: of one unit up to, of several from
+_BY_RANK = 12  # columns that go by rank alone, to be weighed against as many as there are
+_CUT_OFF = (0.02, 0.98)  # ranks beyond which values do not count for a spread
 _HUGE = 1e100  # values beyond are taken for it: its square, and differences, are finite
 _SPARSE = 0.05  # density below which a sparse table is like text, and rare numbers keep their scale
 _MOSTLY = 0.5  # share of the points a column is not 0 at, to be a column of numbers there too
@@ -33,7 +36,11 @@ class PublicColumns:
     - *Numbers*, columns of three or more public values: the normal score of the value's rank among the
       public points, by straight lines between a few ranks, the outer ones continued up to a score of 3, and
       shrunk to one line as far as chance explains what is not straight. A normal column is hardly changed;
-      heavy tails and unequal scales are gone.
+      heavy tails and unequal scales are gone. But columns may have one unit, and what varies more then may
+      say more: each of J is multiplied by its spread to the power of J/(J + 12), in units in which the mean
+      square of that is 1, where the logarithms of the spreads have a standard deviation of at most .75; from
+      there to 1.25, where units differ, the power falls to 0. The more columns are so alike, the less it is
+      chance. A spread is the standard deviation of values cut off at ranks of 2% and 98%.
     - *Flags*, columns of two public values: clipped to their range, divided by it.
     - Columns that are constant among the public points are left out.
 
@@ -53,6 +60,8 @@ class PublicColumns:
         Where the knots of each begin.
     knots, scores : ndarray of shape (K,)
         Values in ascending order in each, and the score of each less that of 0.
+    factors : ndarray of shape (d',)
+        What each column is multiplied by for its spread, in `scores`; 1 for flags.
     """
 
     kept: IntArray
@@ -63,6 +72,7 @@ class PublicColumns:
     starts: IntArray
     knots: FloatArray
     scores: FloatArray
+    factors: FloatArray
 
     @classmethod
     def of(cls, public: Any, *, straight: bool = False) -> PublicColumns:
@@ -87,12 +97,13 @@ class PublicColumns:
         low, high = np.clip(low, -_HUGE, _HUGE), np.clip(high, -_HUGE, _HUGE)
         kept = np.flatnonzero(high > low)
         low, high = np.minimum(low[kept], 0.0), np.maximum(high[kept], 0.0)
-        numbers, starts, knots, scores = [], [0], [], []
+        numbers, starts, knots, scores, spreads = [], [0], [], [], []
         for place, j in enumerate(kept):
             if like_text and filled[j] < _MOSTLY * m:
                 continue
             column = columns[:, [j]].toarray().ravel() if columns is not None else public[:, j]
-            values, counts = np.unique(np.clip(column, -_HUGE, _HUGE), return_counts=True)
+            column = np.clip(column, -_HUGE, _HUGE)
+            values, counts = np.unique(column, return_counts=True)
             if len(values) < 3:
                 continue
             found = _scores(values, counts, straight=straight)
@@ -100,9 +111,23 @@ class PublicColumns:
             starts.append(starts[-1] + len(found[0]))
             knots.append(found[0])
             scores.append(found[1])
+            spreads.append(float(np.clip(column, *np.quantile(column, _CUT_OFF)).std()))
+        factors = np.ones(len(kept))
+        if numbers and not like_text:
+            factors[numbers] = _factors(np.array(spreads))
+            scores = [each * factors[j] for each, j in zip(scores, numbers, strict=True)]
         scale = np.ones(len(kept)) if like_text else high - low
-        flat = (np.concatenate(parts) if parts else np.zeros(0) for parts in (knots, scores))
-        return cls(kept, low, high, scale, np.array(numbers, np.int64), np.array(starts, np.int64), *flat)
+        return cls(
+            kept,
+            low,
+            high,
+            scale,
+            numbers=np.array(numbers, np.int64),
+            starts=np.array(starts, np.int64),
+            knots=np.concatenate([np.zeros(0), *knots]),
+            scores=np.concatenate([np.zeros(0), *scores]),
+            factors=factors,
+        )
 
     def apply(self, X: Any) -> Any:
         """Map records: (n, d) to (n, d'), a row by itself; an ndarray, or a csr_matrix for one."""
@@ -198,6 +223,19 @@ def _scores(values: FloatArray, counts: IntArray, *, straight: bool) -> tuple[Fl
     knots = np.concatenate([[values[0] - room[0]], values, [values[-1] + room[1]]])
     scores = np.concatenate([[-farthest], scores, [farthest]])
     return knots, scores - np.interp(0.0, knots, scores)
+
+
+def _factors(spreads: FloatArray) -> FloatArray:
+    """What columns of these spreads are multiplied by, of mean square 1; all by 1 where units differ."""
+    least = spreads[spreads > 0].min(initial=np.inf)
+    if np.isinf(least):
+        return np.ones(len(spreads))
+    logs = np.log(np.maximum(spreads, least))
+    like, unlike = _UNITS
+    alike = np.clip((unlike - logs.std()) / (unlike - like), 0.0, 1.0)
+    factors = np.exp(alike * len(logs) / (len(logs) + _BY_RANK) * (logs - logs.max()))
+    found: FloatArray = factors / np.sqrt(np.mean(factors**2))
+    return found
 
 
 def _towards_a_line(values: FloatArray, scores: FloatArray, ranks: FloatArray, m: int) -> FloatArray:

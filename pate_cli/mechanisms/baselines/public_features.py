@@ -71,7 +71,8 @@ class PublicFeatures:
     and, where functions may bend, up to an eighth of the latter on the splines u(x) of the numbers
     (`PublicColumns.splines`): a column's value may matter by itself, however many others make up the
     distance. An eighth where all directions are kept, and in proportion where noise leaves fewer.
-    Half of the Gaussian kernel may be of distances in which columns count by weights (`spanned_by`).
+    Half of the Gaussian kernel may be of distances in which columns count by weights: those that undo what
+    columns keep of their spread, which may say nothing, and then others (`spanned_by`).
     The kernel is centred at the landmarks (kernel principal components) and each direction is divided by the
     fourth root of its variance, half-way to whitened: without, noise drowns what is not in the first few
     directions; all the way, it is as large in directions that hold nothing. What comes out is divided by
@@ -102,7 +103,8 @@ class PublicFeatures:
         Mean of the landmarks' splines, and these less it, times their weight in the kernel.
     bins : PublicBins or None
     weighed : WeighedDistances or None
-        Half of the Gaussian kernel, where a model that was released has told which columns matter.
+        Half of the Gaussian kernel, where columns keep some of their spread, or where a model that was
+        released has told which matter.
 
     References
     ----------
@@ -163,6 +165,8 @@ class PublicFeatures:
         bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
         blank = np.zeros(len(squares)), np.zeros((len(squares), 0))
         found = cls(columns, landmarks, centre, squares, spread, size, *blank, smooth, turns)
+        if not straight and (columns.factors != 1).any() and isinstance(landmarks, np.ndarray):
+            found = replace(found, weighed=WeighedDistances.of(landmarks, 1 / columns.factors))
         return replace(found, bins=bins if bins.dimension else None)._spanning(points, directions)
 
     def spanned_by(self, weighed: WeighedDistances) -> PublicFeatures:
@@ -267,7 +271,7 @@ def model_bytes(n_public: int, n_features: int, columns: int) -> int:
     landmarks = min(max(n_public, SHUFFLED), MOST_LANDMARKS)
     splines = min(KNOTS * n_features, _MOST_SPLINES)
     features = MOST_DIRECTIONS + MOST_BINS + 1
-    return 8 * (landmarks * (n_features + splines + MOST_DIRECTIONS) + features * columns)
+    return 8 * (landmarks * (2 * n_features + splines + MOST_DIRECTIONS) + features * columns)
 
 
 def _landmarks(points: Any, rng: np.random.Generator) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pate_cli.mechanisms.baselines.public_distances import WeighedDistances
 from pate_cli.mechanisms.baselines.public_features import PublicFeatures
 from pate_cli.types import FloatArray
 
@@ -70,7 +71,7 @@ def slopes(features: PublicFeatures, model: FloatArray) -> tuple[FloatArray, Flo
     Parameters
     ----------
     features : PublicFeatures
-        With dense landmarks, and not weighed.
+        With dense landmarks.
     model : ndarray of shape (p, q)
         Weights of the features.
 
@@ -91,11 +92,16 @@ def slopes(features: PublicFeatures, model: FloatArray) -> tuple[FloatArray, Flo
 
 def _slopes_of_distances(features: PublicFeatures, along: FloatArray) -> FloatArray:
     """Slopes at the landmarks of a sum of the Gaussian kernel's columns, weights (L, q): (L, d', q)."""
-    z, squares = features.landmarks, features.squares
-    apart = np.maximum(squares[:, None] + squares - 2 * z @ z.T, 0.0)
-    near = features.smooth * np.exp(apart / (-2 * features.spread))
-    pulled = np.stack([near @ (z * one[:, None]) for one in along.T], axis=2)
-    slopes: FloatArray = (pulled - z[:, :, None] * (near @ along)[:, None]) / features.spread
+    plain = WeighedDistances(
+        np.ones(features.landmarks.shape[1]), features.landmarks, features.squares, features.spread
+    )
+    parts = [plain] if features.weighed is None else [plain, features.weighed]
+    slopes = np.zeros((*features.landmarks.shape, along.shape[1]))
+    for part in parts:
+        near, z = features.smooth / len(parts) * part.kernel(features.landmarks), part.landmarks
+        pulled = np.stack([near @ (z * one[:, None]) for one in along.T], axis=2)
+        pulled -= z[:, :, None] * (near @ along)[:, None]
+        slopes += part.weights[:, None] * pulled / part.spread
     return slopes
 
 

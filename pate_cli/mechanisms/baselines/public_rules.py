@@ -109,7 +109,7 @@ class PublicKernelRules(Plan):
         size = f"{8 * speed_of(self.n_classes) * min(1.0, time / steps):.3g} / curvature"
         length = f"momentum {self.momentum_for(p, steps):.3g}, from the time that the steps have to cover"
         return [
-            ("columns", columns, f"learned from {m} public points; any record is bounded"),
+            ("columns", columns, f"from {m} public points; if of one unit, with some of their spread"),
             kernel,
             *([choice] if gd else []),
             *self._weights(steps),

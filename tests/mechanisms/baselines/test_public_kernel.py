@@ -218,6 +218,52 @@ def test_chance_does_not_bend_a_normal_column():
     assert np.corrcoef(np.column_stack([x, normal]).T)[0].min() > 0.98
 
 
+@pytest.mark.parametrize("straight", [False, True])
+def test_columns_of_one_unit_keep_some_of_their_spread_and_others_none(straight):
+    rng = np.random.default_rng(0)
+    plain = rng.normal(size=(400, 12))
+    flags = rng.integers(0, 2, (400, 3))
+    spreads = np.geomspace(0.5, 8, 12)
+
+    def mapped(spreads):
+        P = np.column_stack([plain * spreads, flags])
+        return PublicColumns.of(P, straight=straight).apply(P)
+
+    spreads **= 0.7 / np.log(spreads).std()
+    alike, between, without = mapped(spreads), mapped(spreads ** (1 / 0.7)), mapped(spreads**2)
+    assert np.array_equal(alike[:, 12:], flags)
+    assert np.allclose(without, mapped(np.array([*np.ones(11), 1e-6])), rtol=0, atol=1e-9)
+    kept = np.linalg.norm(alike[:, :12], axis=0) / np.linalg.norm(without[:, :12], axis=0)
+    assert np.allclose(alike[:, :12], without[:, :12] * kept, rtol=0, atol=1e-9)  # the same but for a factor
+    assert np.mean(kept**2) == pytest.approx(1)
+    assert kept[-1] / kept[0] == pytest.approx((spreads[-1] / spreads[0]) ** 0.5, rel=0.1)  # 12/(12 + 12)
+    less = np.linalg.norm(between[:, :12], axis=0) / np.linalg.norm(without[:, :12], axis=0)
+    assert less[-1] / less[0] == pytest.approx(
+        (spreads[-1] / spreads[0]) ** (0.25 / 0.7), rel=0.1
+    )  # half-way
+
+
+def test_public_points_say_what_columns_keep_of_their_spread():
+    rng = np.random.default_rng(0)
+    P, X = rng.normal(size=(100, 4)) * [1, 2, 3, 4], rng.normal(size=(50, 4))
+    columns = PublicColumns.of(P)
+    far = np.vstack([X[:25], X[25:] * 1e9])
+    assert np.array_equal(columns.apply(far)[:25], columns.apply(X)[:25])
+
+
+def test_what_varies_more_among_columns_of_one_unit_says_more():
+    def records(n, rng):  # two factors in 60 channels, each seen in five of them, and noise in all
+        h = rng.normal(size=(n, 2))
+        X = np.hstack([np.repeat(4 * h, 5, axis=1), np.zeros((n, 50))]) + rng.normal(size=(n, 60))
+        return X, (h[:, 0] * h[:, 1] > 0).astype(np.int64)
+
+    rng = np.random.default_rng(0)
+    X, y = records(4000, rng)
+    (P, _), (T, truth) = records(80, rng), records(2000, rng)
+    model = learn(made(n=4000), X, y, P)
+    assert np.mean(model.predict(T) == truth) > 0.8  # with ranks alone .57
+
+
 def test_a_number_among_many_flags_bends_by_itself():
     def people(n, rng):
         X = np.column_stack([rng.normal(size=n), rng.integers(0, 2, (n, 60))])
