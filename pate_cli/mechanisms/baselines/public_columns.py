@@ -23,7 +23,7 @@ _FARTHEST = 3.0  # score beyond which no value goes
 _FARTHEST_STRAIGHT = 8.0  # the same on a straight line: what is linear in heavy tails is, out there too
 _UNITS = (0.75, 1.25)  # standard deviation of the logarithms of spreads: of one unit up to, of several from
 _BY_RANK = 12  # columns that go by rank alone, to be weighed against as many as there are
-_CUT_OFF = (0.02, 0.98)  # ranks beyond which values do not count for a spread
+_SAME = 0.01  # standard deviation of these logarithms below which somebody has scaled the columns
 _HUGE = 1e100  # values beyond are taken for it: its square, and differences, are finite
 _SPARSE = 0.05  # density below which a sparse table is like text, and rare numbers keep their scale
 _MOSTLY = 0.5  # share of the points a column is not 0 at, to be a column of numbers there too
@@ -40,7 +40,8 @@ class PublicColumns:
       say more: each of J is multiplied by its spread to the power of J/(J + 12), in units in which the mean
       square of that is 1, where the logarithms of the spreads have a standard deviation of at most .75; from
       there to 1.25, where units differ, the power falls to 0. The more columns are so alike, the less it is
-      chance. A spread is the standard deviation of values cut off at ranks of 2% and 98%.
+      chance. A spread is a standard deviation: where a table was scaled by these (`TableEncoder`) all are 1,
+      and nothing changes.
     - *Flags*, columns of two public values: clipped to their range, divided by it.
     - Columns that are constant among the public points are left out.
 
@@ -111,7 +112,7 @@ class PublicColumns:
             starts.append(starts[-1] + len(found[0]))
             knots.append(found[0])
             scores.append(found[1])
-            spreads.append(float(np.clip(column, *np.quantile(column, _CUT_OFF)).std()))
+            spreads.append(float(column.std()))
         factors = np.ones(len(kept))
         if numbers and not like_text:
             factors[numbers] = _factors(np.array(spreads))
@@ -232,7 +233,7 @@ def _factors(spreads: FloatArray) -> FloatArray:
         return np.ones(len(spreads))
     logs = np.log(np.maximum(spreads, least))
     like, unlike = _UNITS
-    alike = np.clip((unlike - logs.std()) / (unlike - like), 0.0, 1.0)
+    alike = np.clip((unlike - logs.std()) / (unlike - like), 0.0, 1.0) if logs.std() > _SAME else 0.0
     factors = np.exp(alike * len(logs) / (len(logs) + _BY_RANK) * (logs - logs.max()))
     found: FloatArray = factors / np.sqrt(np.mean(factors**2))
     return found

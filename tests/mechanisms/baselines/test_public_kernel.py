@@ -243,6 +243,15 @@ def test_columns_of_one_unit_keep_some_of_their_spread_and_others_none(straight)
     )  # half-way
 
 
+def test_columns_that_were_scaled_by_their_deviation_are_mapped_by_rank_alone():
+    rng = np.random.default_rng(0)
+    P = np.column_stack([rng.normal(size=200), rng.standard_t(2, size=200), rng.exponential(size=200) ** 3])
+    scaled = (P - P.mean(axis=0)) / P.std(axis=0)
+    assert (PublicColumns.of(P / P.std(axis=0) * [1, 2, 3]).factors != 1).all()
+    assert (PublicColumns.of(scaled).factors == 1).all()
+    assert PublicFeatures.of(scaled, rng).weighed is None
+
+
 def test_public_points_say_what_columns_keep_of_their_spread():
     rng = np.random.default_rng(0)
     P, X = rng.normal(size=(100, 4)) * [1, 2, 3, 4], rng.normal(size=(50, 4))
