@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from pate_cli.mechanisms.baselines.gradients import PersonGradients, RecordGradients
-from pate_cli.mechanisms.baselines.public_lines import Features
+from pate_cli.mechanisms.baselines.public_lines import Features, Position
 from pate_cli.privacy.noise import Noise
 from pate_cli.types import FloatArray, IntArray
 
@@ -66,8 +66,8 @@ class Descent:
         Unit of the sums.
     n : int
         Records, or persons, that a sum is over.
-    start : tuple of two ndarrays of shape (runs, p, q), or None
-        Theta and the last step, where it goes on from another descent.
+    start : tuple of ndarrays of shape (runs, p, q), or None
+        A position, where it goes on from another descent.
     """
 
     def __init__(
@@ -79,12 +79,12 @@ class Descent:
         momentum: float,
         grain: float,
         n: int,
-        start: tuple[FloatArray, FloatArray] | None = None,
+        start: Position | None = None,
     ) -> None:
         self._records = records
         self._move, self._momentum, self._grain, self._n = move, momentum, grain, n
-        self._theta, self._velocity = start or (np.zeros(shape), np.zeros(shape))
-        self.weights: FloatArray = np.zeros(shape)
+        found = start or (np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        self._theta, self._velocity, self.weights = found
         self.sums: FloatArray = np.zeros(shape)
 
     @property
@@ -105,9 +105,9 @@ class Descent:
         self._records = _NoRecords()
 
     @property
-    def position(self) -> tuple[FloatArray, FloatArray]:
-        """Theta and the last step, both of shape (runs, p, q)."""
-        return self._theta, self._velocity
+    def position(self) -> Position:
+        """Theta, the last step, and the weights if it ended here, each of shape (runs, p, q)."""
+        return self._theta, self._velocity, self.weights
 
     def take_steps(
         self, steps: int, averaged: int, sigma: float, noise: Noise, runs: Any = slice(None)

@@ -49,7 +49,6 @@ FEW = 60
 
 _CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
 _RIDGE = 0.05  # of the mean variance, where directions are whitened
-_RIDGE_STRAIGHT = 0.5  # the same of a linear kernel, in whose directions no more is hidden than in columns
 _POWER = -0.25  # of the variances: half-way to whitened
 _SMOOTH = 0.5  # weight of the Gaussian kernel, a linear one's being 1
 _SPLINES = 0.125  # of the splines' at most
@@ -73,11 +72,12 @@ class PublicFeatures:
     distance. An eighth where all directions are kept, and in proportion where noise leaves fewer.
     Half of the Gaussian kernel may be of distances in which columns count by weights: those that undo what
     columns keep of their spread, which may say nothing, and then others (`spanned_by`).
-    The kernel is centred at the landmarks (kernel principal components) and each direction is divided by the
-    fourth root of its variance, half-way to whitened: without, noise drowns what is not in the first few
-    directions; all the way, it is as large in directions that hold nothing. What comes out is divided by
-    the public median of its norm, features for the rare values of zero-inflated columns (`PublicBins`) and
-    the constant `CONSTANT` are appended.
+    The kernel is centred at the landmarks (kernel principal components) and, where functions may bend, each
+    direction is divided by the fourth root of its variance, half-way to whitened: without, noise drowns what
+    is not in the first few directions; all the way, it is as large in directions that hold nothing. Lines
+    have the directions of columns, in which little more is hidden than can be seen. What comes out is
+    divided by the public median of its norm, features for the rare values of zero-inflated columns
+    (`PublicBins`) and the constant `CONSTANT` are appended.
 
     **What a private record can do.** ``phi(x)`` is a function of x and of public points: replacing a record
     changes its own row only. Columns are bounded, so no finite record overflows, and rows longer than
@@ -182,8 +182,8 @@ class PublicFeatures:
         values, vectors = values[::-1][:directions], vectors[:, ::-1][:, :directions]
         kept = values > max(_CUT * values[0], 1e-12)
         variances = values[kept] / len(self.squares)
-        ridge = _RIDGE if self.smooth else _RIDGE_STRAIGHT
-        weights = (variances + ridge * variances.mean()) ** _POWER if kept.any() else variances
+        whitened = self.smooth > 0 and kept.any()
+        weights = (variances + _RIDGE * variances.mean()) ** _POWER if whitened else np.ones(kept.sum())
         back = vectors[:, kept] * (weights / np.sqrt(values[kept]))
         found = replace(self, means=means, back=back)
         norms = np.sqrt(_squares(found.directions_of(points)))

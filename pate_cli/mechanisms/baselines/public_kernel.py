@@ -22,7 +22,13 @@ from pate_cli.mechanisms.baselines.gradients import CLIPS, PersonGradients, Pers
 from pate_cli.mechanisms.baselines.public_descent import Descent, Learned, Move, has_more_right
 from pate_cli.mechanisms.baselines.public_distances import WeighedDistances
 from pate_cli.mechanisms.baselines.public_features import CONSTANT, UNIT, PublicFeatures, model_bytes
-from pate_cli.mechanisms.baselines.public_lines import Features, PublicLines, lines_beside
+from pate_cli.mechanisms.baselines.public_lines import (
+    Features,
+    Position,
+    PublicLines,
+    lines_beside,
+    straightened,
+)
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities, speed_of
 from pate_cli.mechanisms.baselines.public_relevance import carried, column_weights, weighs_columns
 from pate_cli.mechanisms.baselines.public_rules import PublicKernelRules
@@ -50,7 +56,7 @@ _SHRINK = 1e-4  # weight of |theta|^2/2 in Newton's steps
 _FLATTEST = 1e-3  # of the largest curvature: no direction is taken to be flatter
 _OF_NUMBERS = 0.1  # of a step in columns that are not rare words: the noise of all is in every record
 _OF_NOISE = 8  # models of noise that the weights of columns are held against
-_MOST_PUBLIC = 2000  # public points that the curvature is an average over
+_MOST_PUBLIC = 2000  # public points that the curvature is an average over, and lines are fitted at
 
 
 @dataclass(frozen=True)
@@ -80,9 +86,10 @@ class PublicKernelPlan(PublicKernelRules):
     - ``solver = gd``: theta moves against the noisy mean gradient, with momentum (a sum over what was
       released, as theta is); the average of the second half of the steps is the model.
       Where columns are numbers, or more than public points span, and the noise leaves room for it
-      (`chooses`), lines are tried too: a linear model, on the columns' own scale (`lines_beside`), is learned
-      beside the other one for a third of the steps, then it is asked which has more private records
-      right, and only that one goes on. If it is the one that bends, or flags leave no choice, what it has
+      (`chooses`), it may be lines that go on (`lines_beside`): after a third of the steps it is asked which
+      has more private records right, the model or the lines that are nearest to it (`straightened`). Where
+      columns are more than public points span no model of theirs is near all lines, so these are learned
+      beside it for that third. If it is the model that bends, or flags leave no choice, what it has
       released after those steps says which columns of a dense table it bends along (`column_weights`), and it
       goes on with distances weighed by that, from the same function (`carried`).
     - ``solver = newton``: theta moves by the noisy mean gradient times the inverse Hessian of the loss at
@@ -90,31 +97,30 @@ class PublicKernelPlan(PublicKernelRules):
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record, replaced by another; n
     is public. Where records have units (`PrivateRecords.units`), for neighbours that differ in one person:
-    all of a person's records, replaced by any others, as many or not; n, public, is then that of persons,
-    and a record below is a person. *One step.* The map phi (columns, bounds, landmarks, width of the kernel,
+    all of a person's records, replaced by any others, as many or not; n, public, is then that of persons, and
+    a record below is a person. *One step.* The map phi (columns, bounds, landmarks, width of the kernel,
     directions and their whitening, bins, scale), the number of steps, their size, the clip and the public
-    Hessian, and the weights of columns, are functions of public points and public numbers, of a seed, and of
-    theta, which earlier steps released: given these, none of them is another on a neighbour. What a step
-    adds up has one term a record, of norm at most `clip`: phi_i is a vector of whole multiples of a unit,
-    r_i is shrunk to ``|phi_i| |r_i| <= (1 - 1e-9) clip`` and truncated to whole multiples of another.
-    Products and their sums then are whole numbers below 2^53, exact in floating point in whatever order
-    they are added, so replacing a record takes exactly one such term out and puts another in: the sum moves
-    by at most ``2 clip`` in L2, to the bit, with nothing assumed of the records but finite numbers. Rounding
-    them to whole units costs no sensitivity, as it is towards 0 and of each record by itself. *Persons.* Of a
-    person with several records the term is the sum of their gradients, not shrunk one by one: the sum is
-    shrunk to ``(1 - 1e-9) clip`` and truncated towards
-    0 to whole multiples of `grain`. It is a function of that person's records alone, to the bit
-    (`PersonGradients`, which says how, and `PublicFeatures.apply`; assumed is that exp, square root and
-    interpolation give the same bits for the same number wherever it stands in an array), so replacing all of
-    them takes one such term out and puts another in: the same ``2 clip``. How many records there are in all
-    is used nowhere. *The choice.* A record that only one of two models has right adds its clip to a sum, or
-    takes it off; a person the mean of that over its records, a function of them alone, truncated as above:
-    the sum moves by at most ``2 clip``, and is asked for with the noise of a step, some times over. Whether
-    there is a choice follows from public numbers and points. *All steps.* `rounds_for` adaptive Gaussian
-    mechanisms of that sensitivity (steps, those of the model not chosen, and questions) are mu-GDP with
-    ``mu = 2 clip sqrt(rounds) / sigma`` ([3], Corollary 2), and (eps, delta)-DP by the exact profile (Balle
-    and Wang 2018). The model is post-processing. The noise itself is a continuous draw in floating point
-    here, as in every experiment.
+    Hessian, the weights of columns, and the lines nearest to a model, are functions of public points and
+    public numbers, of a seed, and of theta, which earlier steps released: given these, none of them is
+    another on a neighbour. What a step adds up has one term a record, of norm at most `clip`: phi_i is a
+    vector of whole multiples of a unit, r_i is shrunk to ``|phi_i| |r_i| <= (1 - 1e-9) clip`` and truncated
+    to whole multiples of another. Products and their sums then are whole numbers below 2^53, exact in
+    floating point in whatever order they are added, so replacing a record takes exactly one such term out and
+    puts another in: the sum moves by at most ``2 clip`` in L2, to the bit, with nothing assumed of the
+    records but finite numbers. Rounding them to whole units costs no sensitivity, as it is towards 0 and of
+    each record by itself. *Persons.* Of a person with several records the term is the sum of their gradients,
+    not shrunk one by one: the sum is shrunk to ``(1 - 1e-9) clip`` and truncated towards 0 to whole multiples
+    of `grain`. It is a function of that person's records alone, to the bit (`PersonGradients`, which says
+    how, and `PublicFeatures.apply`; assumed is that exp, square root and interpolation give the same bits for
+    the same number wherever it stands in an array), so replacing all of them takes one such term out and puts
+    another in: the same ``2 clip``. How many records there are in all is used nowhere. *The choice.* A record
+    that only one of two models has right adds its clip to a sum, or takes it off; a person the mean of that
+    over its records, a function of them alone, truncated as above: the sum moves by at most ``2 clip``, and
+    is asked for with the noise of a step, some times over. Whether there is a choice follows from public
+    numbers and points. *All steps.* `rounds_for` adaptive Gaussian mechanisms of that sensitivity (steps,
+    those of lines not chosen, and questions) are mu-GDP with ``mu = 2 clip sqrt(rounds) / sigma`` ([3],
+    Corollary 2), and (eps, delta)-DP by the exact profile (Balle and Wang 2018). The model is
+    post-processing. The noise itself is a continuous draw in floating point here, as in every experiment.
 
     Attributes
     ----------
@@ -194,28 +200,35 @@ class PublicKernelPlan(PublicKernelRules):
         lines = lines_beside(bent, public.X, rng, self.fewest_in_bin) if self.chooses else None
         features: list[Features] = [bent] if lines is None else [bent, lines]
         steps = self.steps_for(bent.dimension)
-        sigma = self.sigma_for(*(each.dimension for each in features)) / self.grain
-        descents = [self._descent(each, private, public, steps, runs) for each in features]
+        learned = isinstance(lines, PublicLines)
+        sigma = self.sigma_for(*(each.dimension for each in features), learned=learned) / self.grain
+        descents = [self._descent(bent, private, public, steps, runs)]
         chosen, tried = np.zeros(runs, dtype=np.int64), 0
         if self.chooses:
             tried, asked = self.trial_for(steps)
-            for descent in descents:
-                descent.take_steps(tried, (tried + 1) // 2, sigma, noise)
+            descents[0].take_steps(tried, (tried + 1) // 2, sigma, noise)
             if lines is not None:
+                start = None
+                if isinstance(lines, PublicFeatures):
+                    start = straightened(bent, lines, _some_of(public), descents[0].position)
+                descents.append(self._descent(lines, private, public, steps, runs, start))
+                if learned:
+                    descents[1].take_steps(tried, (tried + 1) // 2, sigma, noise)
                 chosen = has_more_right(descents[0], descents[1], asked, sigma, noise)
         averaged = (steps + 1) // 2 if self.solver == "gd" else 1
         if self.chooses and runs == 1 and not chosen[0] and weighs_columns(bent):
             weighed = self._weighed(bent, descents[0], tried, sigma, rng)
-            theta, last = (carried(bent, weighed, each) for each in descents[0].position)
+            was, known = (each.directions_of(bent.landmarks) for each in (bent, weighed))
+            theta, last, weights = (carried(was, known, each) for each in descents[0].position)
             chosen[0] = len(descents)
             for descent in descents:
                 descent.forget_records()
             features.append(weighed)
-            descents.append(self._descent(weighed, private, public, steps, runs, (theta, last)))
+            descents.append(self._descent(weighed, private, public, steps, runs, (theta, last, weights)))
         for which, descent in enumerate(descents):
             descent.take_steps(steps - tried, averaged, sigma, noise, chosen == which)
-        weights, sums = zip(*((descent.weights, descent.sums) for descent in descents), strict=True)
-        return Learned(tuple(features), weights, chosen, sums)
+        found, sums = zip(*((descent.weights, descent.sums) for descent in descents), strict=True)
+        return Learned(tuple(features), found, chosen, sums)
 
     def _weighed(
         self, bent: PublicFeatures, released: Descent, steps: int, sigma: float, rng: np.random.Generator
@@ -234,10 +247,9 @@ class PublicKernelPlan(PublicKernelRules):
         public: PublicPoints,
         steps: int,
         runs: int,
-        start: tuple[FloatArray, FloatArray] | None = None,
+        start: Position | None = None,
     ) -> Descent:
-        few = public.X if public.n_points <= _MOST_PUBLIC else public.X[:_MOST_PUBLIC]
-        known = features.apply(few).astype(np.float64) * UNIT
+        known = features.apply(_some_of(public)).astype(np.float64) * UNIT
         if self.solver == "newton":
             move = self._newton(known)
         else:
@@ -339,9 +351,10 @@ class IntegerPublicKernelPlan(PublicKernelPlan):
         """Its public numbers."""
         return super().describe() | {"integer_noise": True}
 
-    def sigma_for(self, dimension: int, lines: int = 0) -> float:
+    def sigma_for(self, dimension: int, lines: int = 0, *, learned: bool = False) -> float:
         """Parameter of the noise on a coordinate, in the unit of the gradients."""
-        rounds, size = self.rounds_for(dimension, chosen=lines > 0), max(dimension, lines) * self.columns
+        rounds = self.rounds_for(dimension, chosen=lines > 0, learned=learned)
+        size = max(dimension, lines) * self.columns
         sensitivity = 2 * self.clip / self.grain
         return self.grain * calibrate_vector_sigma(self.eps, self.delta, rounds, sensitivity, size)
 
@@ -364,3 +377,8 @@ def plan_public_kernel(
     s, n_classes = setting, setting.n_classes
     size = math.hypot(1.0, CONSTANT) * (0.5 if n_classes == 2 else math.sqrt(1 - 1 / n_classes))
     return PublicKernelPlan(s.eps, s.delta, s.n_private, s.n_public, n_classes, solver, clip * size, steps)
+
+
+def _some_of(public: PublicPoints) -> Any:
+    """Take public points from all over the table, at most `_MOST_PUBLIC`: it may be sorted."""
+    return public.X[:: -(-public.n_points // _MOST_PUBLIC)]

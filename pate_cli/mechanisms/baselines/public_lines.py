@@ -10,11 +10,13 @@ import numpy as np
 from pate_cli.mechanisms.baselines.gradients import whole_features
 from pate_cli.mechanisms.baselines.public_columns import PublicColumns
 from pate_cli.mechanisms.baselines.public_features import CONSTANT, UNIT, PublicFeatures
+from pate_cli.mechanisms.baselines.public_relevance import carried
 from pate_cli.types import FloatArray
 
-__all__ = ["Features", "PublicLines", "lines_beside"]
+__all__ = ["Features", "Position", "PublicLines", "lines_beside", "straightened"]
 
 _HUGE = 1e100  # numbers beyond are taken for it: norms are finite
+_RIDGES = (0.03, 0.3)  # of the mean square, in fits of lines: what is asked about, and where they start
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +81,14 @@ class PublicLines:
 
 Features: TypeAlias = PublicFeatures | PublicLines
 
+Position: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+"""Where a descent is: theta, its last step, and its weights if it ended; each of shape (runs, p, q)."""
+
 
 def lines_beside(
     bent: PublicFeatures, public: Any, rng: np.random.Generator, fewest: float
 ) -> Features | None:
-    """Make features of lines alone, to be tried beside functions that bend; None of flags that are spanned.
+    """Make features of lines alone, to be chosen in place of bends; None of flags that are spanned.
 
     Parameters
     ----------
@@ -99,3 +104,38 @@ def lines_beside(
     if not len(bent.columns.numbers):
         return None
     return PublicFeatures.of(public, rng, straight=True, fewest=fewest)
+
+
+def straightened(bent: PublicFeatures, lines: PublicFeatures, public: Any, position: Position) -> Position:
+    """Fit lines to functions that bend, at the public points, and make them as large as those are.
+
+    What noise has put into directions of small variance is less in a fit with a ridge, and would stay where
+    lines go on from it: so they start from less of these than is asked about.
+
+    Parameters
+    ----------
+    bent, lines : PublicFeatures
+        Of the same bins.
+    public : ndarray or csr_matrix of shape (m, d)
+    position : tuple of ndarrays of shape (runs, p, q)
+        Of `Descent`, in features of `bent`.
+
+    Returns
+    -------
+    tuple of ndarrays of shape (runs, p', q)
+    """
+    was, known = (each.directions_of(each.columns.apply(public)) for each in (bent, lines))
+    asked, start = _RIDGES
+    theta, last, weights = (
+        _as_large(was, known, model, carried(was, known, model, ridge=ridge))
+        for model, ridge in zip(position, (start, start, asked), strict=True)
+    )
+    return theta, last, weights
+
+
+def _as_large(was: FloatArray, known: FloatArray, model: FloatArray, found: FloatArray) -> FloatArray:
+    """Scale what was fitted to a model, but for bins and the constant, to the least squares of that."""
+    old, new = was @ model[:, : was.shape[1]], known @ found[:, : known.shape[1]]
+    along, square = (np.einsum("rmq,rmq->r", new, each) for each in (old, new))
+    found[:, : known.shape[1]] *= (along / np.maximum(square, 1e-300))[:, None, None]
+    return found

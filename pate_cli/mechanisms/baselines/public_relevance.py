@@ -105,21 +105,23 @@ def _slopes_of_distances(features: PublicFeatures, along: FloatArray) -> FloatAr
     return slopes
 
 
-def carried(old: PublicFeatures, new: PublicFeatures, model: FloatArray) -> FloatArray:
-    """Fit a function of old features in new ones, by least squares at the landmarks.
+def carried(was: FloatArray, known: FloatArray, model: FloatArray, *, ridge: float = _RIDGE) -> FloatArray:
+    """Fit a function of old features in new ones, by least squares at some public points.
 
     Parameters
     ----------
-    old, new : PublicFeatures
-        Of the same landmarks and bins.
+    was, known : ndarray of shape (m, p - 1) and (m, p' - 1)
+        Old and new directions of the points.
     model : ndarray of shape (runs, p, q)
+        Weights of the old ones, then of what old and new features share: bins, and the constant.
+    ridge : float
+        Of the mean square of the new ones: the larger it is, the less goes to directions of small variance.
 
     Returns
     -------
     ndarray of shape (runs, p', q)
     """
-    spanned, known = old.back.shape[1], new.directions_of(new.landmarks)
-    squares = known.T @ known
-    squares += _RIDGE * np.trace(squares) / len(squares) * np.eye(len(squares))
-    wanted = known.T @ old.directions_of(old.landmarks) @ model[:, :spanned]
+    spanned, squares = was.shape[1], known.T @ known
+    squares += ridge * np.trace(squares) / len(squares) * np.eye(len(squares))
+    wanted = known.T @ was @ model[:, :spanned]
     return np.concatenate([np.linalg.solve(squares, wanted), model[:, spanned:]], axis=1)

@@ -29,7 +29,7 @@ _SHARED = (2.0, 0.7)  # of several classes: factor and power of the time, for th
 _TIME = 0.5  # of steps with momentum, in the rule for their number
 _TRIED = 3  # one in so many steps is taken before it is chosen
 _ASKED = 20  # it is asked once for so many steps which has more right
-_TELLS = 1000.0  # mu n from which it is: below, the noise of the answer is more than 1% of the records
+_TELLS = 300.0  # mu n from which it is: below, the noise of the answer is more than 3% of the records
 _SEEN = 10.0  # private records of a bin of rare values at least, in noises of a sum of all of the budget
 _NEWTON_STEPS = 5
 _REACH = 64.0  # standard deviations of the noise that are whole numbers of 52 bits, too
@@ -98,8 +98,9 @@ class PublicKernelRules(Plan):
             tried, asked = self.trial_for(steps)
             sure = self.sigma_for(p, p) / self.clip / math.sqrt(asked)
             why = f"if columns are numbers: has more records right after {tried} steps, told to ±{sure:.0f}"
-            choice = ("choice", "this, or lines alone", why)
-            paid = f"; with a choice {self.rounds_for(p, chosen=True)} are paid for"
+            choice = ("choice", "this, or its lines", why)
+            most = self.rounds_for(p, chosen=True, learned=True)
+            paid = f"; with a choice {self.rounds_for(p, chosen=True)} are paid for, of texts {most}"
         if self.steps is not None:
             counted = "as asked for"
         elif gd:
@@ -178,13 +179,24 @@ class PublicKernelRules(Plan):
             return False
         return math.isinf(self.eps) or mu_of(self.eps, self.delta) * self.n >= _TELLS
 
-    def rounds_for(self, dimension: int, *, chosen: bool) -> int:
-        """Sums that noise is put on: steps, and those that a choice takes: of the other model, and to ask."""
+    def rounds_for(self, dimension: int, *, chosen: bool, learned: bool = False) -> int:
+        """Sums that noise is put on: steps, and those that a choice takes.
+
+        Parameters
+        ----------
+        dimension : int
+            Features.
+        chosen : bool
+            Whether it is asked if lines have more right.
+        learned : bool
+            Whether lines are learned for that in steps of their own.
+        """
         steps = self.steps_for(dimension)
-        return steps + (sum(self.trial_for(steps)) if chosen else 0)
+        tried, asked = self.trial_for(steps)
+        return steps + (asked if chosen else 0) + (tried if learned else 0)
 
     def trial_for(self, steps: int) -> tuple[int, int]:
-        """Steps that each of two models is given before one is chosen, and how often it is asked which."""
+        """Steps after which lines may be chosen, and how often it is asked whether they have more right."""
         return steps // _TRIED, -(-steps // _ASKED)
 
     def steps_for(self, dimension: int) -> int:
@@ -214,7 +226,7 @@ class PublicKernelRules(Plan):
             return 0.0
         return 1 - (1 - _MOMENTUM) / min(max(self.time_for(dimension) / steps, 1.0), _LONGER)
 
-    def sigma_for(self, dimension: int, lines: int = 0) -> float:
+    def sigma_for(self, dimension: int, lines: int = 0, *, learned: bool = False) -> float:
         """Standard deviation of the noise on a coordinate of a sum; 0 for eps = inf.
 
         Parameters
@@ -222,9 +234,11 @@ class PublicKernelRules(Plan):
         dimension : int
             Features.
         lines : int
-            Features of lines alone, where they are tried too; else 0.
+            Features of lines alone, where these may be chosen; else 0.
+        learned : bool
+            Whether lines are learned in steps of their own before that.
         """
-        rounds = self.rounds_for(dimension, chosen=lines > 0)
+        rounds = self.rounds_for(dimension, chosen=lines > 0, learned=learned)
         return calibrate_sigma(self.eps, self.delta, rounds, 2 * self.clip)
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial.distance import pdist
 from scipy.stats import beta, multivariate_normal, norm
 
 from pate_cli import cli, mechanisms
@@ -18,7 +19,7 @@ from pate_cli.mechanisms.baselines.gradients import RecordGradients
 from pate_cli.mechanisms.baselines.public_columns import PublicColumns
 from pate_cli.mechanisms.baselines.public_features import MOST_DIRECTIONS, UNIT, PublicFeatures
 from pate_cli.mechanisms.baselines.public_kernel import PublicKernelPlan
-from pate_cli.mechanisms.baselines.public_lines import PublicLines
+from pate_cli.mechanisms.baselines.public_lines import PublicLines, lines_beside, straightened
 from pate_cli.privacy.gaussian import calibrate_sigma, eps_of_mu
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students.store import load_student, save_student
@@ -82,8 +83,9 @@ def without_clipping(p, monkeypatch):
 
 
 def half_the_sensitivity(p, monkeypatch):
-    def sigma(self, dimension, lines=0):
-        return calibrate_sigma(self.eps, self.delta, self.rounds_for(dimension, chosen=lines > 0), self.clip)
+    def sigma(self, dimension, lines=0, *, learned=False):
+        rounds = self.rounds_for(dimension, chosen=lines > 0, learned=learned)
+        return calibrate_sigma(self.eps, self.delta, rounds, self.clip)
 
     monkeypatch.setattr(PublicKernelPlan, "sigma_for", sigma)
     return p
@@ -369,16 +371,39 @@ def test_a_record_moves_a_sum_over_its_columns_by_its_own_term_alone(form):
     assert np.array_equal(own[1], own[1].round())
 
 
+def test_lines_are_as_far_apart_as_columns_and_start_from_what_bends():
+    rng = np.random.default_rng(0)
+    P = rng.normal(size=(300, 6)) * [1, 1, 1, 0.3, 0.3, 0.3]
+    bent = PublicFeatures.of(P, rng)
+    lines = lines_beside(bent, P, rng, math.inf)
+    near = np.stack([pdist(each[:50]) for each in (lines.apply(P) * UNIT, lines.columns.apply(P))])
+    assert np.allclose(near[0] / near[1], (near[0] / near[1])[0], rtol=1e-3)
+    model = rng.normal(size=(2, bent.dimension, 3))
+    model[:, :-1] = np.linalg.lstsq(bent.directions_of(bent.columns.apply(P)), P @ rng.normal(size=(6, 3)))[0]
+    position = straightened(bent, lines, P, (model, 0 * model, model))
+    was = bent.apply(P) @ model
+    for found, least in zip((position[0], position[2]), (0.9, 0.99), strict=True):
+        now = lines.apply(P) @ found
+        assert found.shape == (2, lines.dimension, 3)
+        for run in range(2):
+            assert np.corrcoef(was[run].ravel(), now[run].ravel())[0, 1] > least
+            assert 0.8 < now[run].std() / was[run].std() <= 1.01
+        assert np.array_equal(found[:, -1], model[:, -1])
+    assert not position[1].any()
+
+
 def test_flags_few_records_and_newtons_steps_leave_no_choice():
     rng = np.random.default_rng(1)
     X, y = rng.integers(0, 2, (6000, 9)).astype(float), rng.integers(0, 2, 6000)
     learned = made(n=6000).fit(PrivateRecords(X, y), PublicPoints(X[:100]), noise(), rng)
     assert all(features.smooth > 0 for features in learned.features)  # none of lines alone
     assert not made(n=600, eps=1.0).chooses
+    assert made(n=900, eps=1.0).chooses
     assert not made(n=6000, solver="newton").chooses
 
 
-def test_a_choice_is_paid_for_in_every_sum_that_is_asked_for():
+@pytest.mark.parametrize(("table", "rounds"), [(line_in_heavy_tails, 45 + 3), (texts, 45 + 15 + 3)])
+def test_a_choice_is_paid_for_in_every_sum_that_is_asked_for(table, rounds):
     class Counting:
         scales, calls = set(), 0
 
@@ -388,12 +413,13 @@ def test_a_choice_is_paid_for_in_every_sum_that_is_asked_for():
             return np.zeros(size)
 
     rng = np.random.default_rng(0)
-    (X, y), P = line_in_heavy_tails(4000, rng), line_in_heavy_tails(80, rng)[0]
+    (X, y), P = table(4000, rng), table(80, rng)[0]
     p, counting = made(n=4000, steps=45), Counting()
     features, *_ = p.fit(PrivateRecords(X, y), PublicPoints(P), counting, rng)
-    assert counting.calls == 45 + 15 + 3 == p.rounds_for(features[0].dimension, chosen=True)
+    learned = table is texts  # no function that public points span tells of all words
+    assert counting.calls == rounds == p.rounds_for(features[0].dimension, chosen=True, learned=learned)
     (scale,) = counting.scales
-    assert scale * p.grain == pytest.approx(calibrate_sigma(EPS, DELTA, 63, 2 * p.clip), rel=1e-12)
+    assert scale * p.grain == pytest.approx(calibrate_sigma(EPS, DELTA, rounds, 2 * p.clip), rel=1e-12)
     records = records_of(p, X, y, P)[1]
     (one,) = records.total(np.array([[1]]))  # a record that only one of both has right
     assert 0.999 * p.clip < one * p.grain <= p.clip
