@@ -87,11 +87,12 @@ class PublicKernelPlan(PublicKernelRules):
       released, as theta is); the average of the second half of the steps is the model.
       Where columns are numbers, or more than public points span, and the noise leaves room for it
       (`chooses`), it may be lines that go on (`lines_beside`): after a third of the steps it is asked which
-      has more private records right, the model or the lines that are nearest to it (`straightened`). Where
-      columns are more than public points span no model of theirs is near all lines, so these are learned
-      beside it for that third. If it is the model that bends, or flags leave no choice, what it has
-      released after those steps says which columns of a dense table it bends along (`column_weights`), and it
-      goes on with distances weighed by that, from the same function (`carried`).
+      has more private records right, the model or the lines that are nearest to it (`straightened`), of
+      several classes after a few steps of their own (`lines_for`). Where columns are more than public points
+      span no model of theirs is near all lines, so these are learned beside it for that third. If it is the
+      model that bends, or flags leave no choice, what it has released after those steps says which columns of
+      a dense table it bends along (`column_weights`), and it goes on with distances weighed by that, from the
+      same function (`carried`).
     - ``solver = newton``: theta moves by the noisy mean gradient times the inverse Hessian of the loss at
       theta, averaged over the *public* points: the Hessian has no labels in it.
 
@@ -212,8 +213,9 @@ class PublicKernelPlan(PublicKernelRules):
                 if isinstance(lines, PublicFeatures):
                     start = straightened(bent, lines, _some_of(public), descents[0].position)
                 descents.append(self._descent(lines, private, public, steps, runs, start))
-                if learned:
-                    descents[1].take_steps(tried, (tried + 1) // 2, sigma, noise)
+                before = self.lines_for(tried, learned=learned)
+                if before:
+                    descents[1].take_steps(before, (before + 1) // 2, sigma, noise)
                 chosen = has_more_right(descents[0], descents[1], asked, sigma, noise)
         averaged = (steps + 1) // 2 if self.solver == "gd" else 1
         if self.chooses and runs == 1 and not chosen[0] and weighs_columns(bent):

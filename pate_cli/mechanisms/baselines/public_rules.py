@@ -28,6 +28,7 @@ _FEWEST = 3  # directions at least
 _SHARED = (2.0, 0.7)  # of several classes: factor and power of the time, for the directions it pays for
 _TIME = 0.5  # of steps with momentum, in the rule for their number
 _TRIED = 3  # one in so many steps is taken before it is chosen
+_FROM_THERE = 5  # of several classes lines take one in so many of these
 _ASKED = 20  # it is asked once for so many steps which has more right
 _TELLS = 300.0  # mu n from which it is: below, the noise of the answer is more than 3% of the records
 _SEEN = 10.0  # private records of a bin of rare values at least, in noises of a sum of all of the budget
@@ -193,11 +194,21 @@ class PublicKernelRules(Plan):
         """
         steps = self.steps_for(dimension)
         tried, asked = self.trial_for(steps)
-        return steps + (asked if chosen else 0) + (tried if learned else 0)
+        return steps + (asked + self.lines_for(tried, learned=learned) if chosen else 0)
 
     def trial_for(self, steps: int) -> tuple[int, int]:
         """Steps after which lines may be chosen, and how often it is asked whether they have more right."""
         return steps // _TRIED, -(-steps // _ASKED)
+
+    def lines_for(self, tried: int, *, learned: bool) -> int:
+        """Steps that lines take before it is asked: as many as the model where they are learned beside it.
+
+        Of several classes a fifth from where those nearest to the model are, as scores that bend to be apart
+        are not near those that lines would have; of two classes none.
+        """
+        if learned:
+            return tried
+        return max(tried // _FROM_THERE, 1) if self.columns > 1 else 0
 
     def steps_for(self, dimension: int) -> int:
         """Steps for so many features, from public numbers.

@@ -402,19 +402,22 @@ def test_flags_few_records_and_newtons_steps_leave_no_choice():
     assert not made(n=6000, solver="newton").chooses
 
 
-@pytest.mark.parametrize(("table", "rounds"), [(line_in_heavy_tails, 45 + 3), (texts, 45 + 15 + 3)])
-def test_a_choice_is_paid_for_in_every_sum_that_is_asked_for(table, rounds):
+@pytest.mark.parametrize(
+    ("table", "n_classes", "rounds"),
+    [(line_in_heavy_tails, 2, 45 + 3), (rings, 4, 45 + 3 + 3), (texts, 2, 45 + 15 + 3)],
+)
+def test_a_choice_is_paid_for_in_every_sum_that_is_asked_for(table, n_classes, rounds):
     class Counting:
         scales, calls = set(), 0
 
         def gaussian(self, scale, size):
             self.scales.add(scale)
-            Counting.calls += size if size < 9 else 1  # one step, or so many questions
+            Counting.calls += size if size < 9 else 1  # so many questions, or one step
             return np.zeros(size)
 
     rng = np.random.default_rng(0)
     (X, y), P = table(4000, rng), table(80, rng)[0]
-    p, counting = made(n=4000, steps=45), Counting()
+    p, counting = made(n=4000, n_classes=n_classes, steps=45), Counting()
     features, *_ = p.fit(PrivateRecords(X, y), PublicPoints(P), counting, rng)
     learned = table is texts  # no function that public points span tells of all words
     assert counting.calls == rounds == p.rounds_for(features[0].dimension, chosen=True, learned=learned)
