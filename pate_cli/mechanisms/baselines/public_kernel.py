@@ -84,7 +84,8 @@ class PublicKernelPlan(PublicKernelRules):
     on each coordinate.
 
     - ``solver = gd``: theta moves against the noisy mean gradient, with momentum (a sum over what was
-      released, as theta is); the average of the second half of the steps is the model.
+      released, as theta is); the average of the second half of the steps is the model, turned to that of
+      fewer or all of them as the released gradients say (`Averages`, post-processing).
       Where columns are numbers, or more than public points span, and the noise leaves room for it
       (`chooses`), it may be lines that go on (`lines_beside`): after a third of the steps it is asked which
       has more private records right, the model or the lines that are nearest to it (`straightened`), of
@@ -228,7 +229,9 @@ class PublicKernelPlan(PublicKernelRules):
             features.append(weighed)
             descents.append(self._descent(weighed, private, public, steps, runs, (theta, last, weights)))
         for which, descent in enumerate(descents):
-            descent.take_steps(steps - tried, averaged, sigma, noise, chosen == which)
+            descent.take_steps(
+                steps - tried, averaged, sigma, noise, chosen == which, fitted=self.solver == "gd"
+            )
         found, sums = zip(*((descent.weights, descent.sums) for descent in descents), strict=True)
         return Learned(tuple(features), found, chosen, sums)
 

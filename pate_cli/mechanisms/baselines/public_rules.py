@@ -109,6 +109,7 @@ class PublicKernelRules(Plan):
         else:
             counted = "with the Hessian of the public points, few do"
         size = f"{8 * speed_of(self.n_classes) * min(1.0, time / steps):.3g} / curvature"
+        turned = "turned to fewer, or to all, as the released gradients say that it had not arrived, or had"
         length = f"momentum {self.momentum_for(p, steps):.3g}, from the time that the steps have to cover"
         return [
             ("columns", columns, f"from {m} public points; if of one unit, with some of their spread"),
@@ -120,6 +121,7 @@ class PublicKernelRules(Plan):
             *self._bins(),
             ("steps", str(steps), counted + paid),
             ("step size", size if gd else "Newton's", length if gd else "damped by the noise"),
+            *([("averaged over", f"the last {(steps + 1) // 2} steps", turned)] if gd else []),
             ("clip of a gradient", f"{self.clip:.4g}", "a share of its size before anything is learnt"),
             (
                 "noise on a sum",
