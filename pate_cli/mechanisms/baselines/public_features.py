@@ -145,6 +145,7 @@ class PublicFeatures:
         rng : numpy.random.Generator
             Draws the landmarks, where there are more than 500 points. Of fewer than 60 it makes 300, each
             column shuffled: so few points span few directions, and the classes need not differ in those.
+            Where all columns are flags, fewer than 300, no more points than columns are few, too.
         straight : bool
             Whether functions are not to bend: a linear kernel, of columns on their own scale.
         directions : int
@@ -154,7 +155,7 @@ class PublicFeatures:
         """
         columns = PublicColumns.of(public, straight=straight)
         points = columns.apply(public)
-        landmarks = _landmarks(points, rng)
+        landmarks = _landmarks(points, rng, FEW if len(columns.numbers) else points.shape[1] + 1)
         centre = np.asarray(landmarks.mean(axis=0)).ravel()
         squares = _squares(landmarks)
         spread = middle_distance(squares[:, None] + squares - 2 * dense(landmarks @ landmarks.T))
@@ -274,7 +275,7 @@ def model_bytes(n_public: int, n_features: int, columns: int) -> int:
     return 8 * (landmarks * (2 * n_features + splines + MOST_DIRECTIONS) + features * columns)
 
 
-def _landmarks(points: Any, rng: np.random.Generator) -> Any:
+def _landmarks(points: Any, rng: np.random.Generator, few: int) -> Any:
     """Some of the points, or where they are few as many that have each column of its own point."""
     import scipy.sparse as sp
 
@@ -285,15 +286,28 @@ def _landmarks(points: Any, rng: np.random.Generator) -> Any:
         if max(points.shape[0], SHUFFLED) * d > _DENSE:
             return points
         points = dense(points)
-    return enough_points(points, rng)
+    return enough_points(points, rng, few)
 
 
-def enough_points(points: Any, rng: np.random.Generator) -> Any:
-    """Add points that have each column of a public point of its own, where there are fewer than 60."""
+def enough_points(points: Any, rng: np.random.Generator, few: int = FEW) -> Any:
+    """Add points that have each column of a public point of its own, where there are few.
+
+    Parameters
+    ----------
+    points : ndarray or csr_matrix of shape (m, d)
+    rng : numpy.random.Generator
+    few : int
+        Fewer are: at least 60. None are added for more than 300 columns, which 300 points do not span either.
+
+    Returns
+    -------
+    ndarray or csr_matrix of shape (m, d) or (300, d)
+    """
     import scipy.sparse as sp
 
     m, d = points.shape
-    if not 1 < m < FEW or SHUFFLED * d > _DENSE:
+    few = max(FEW, few if few <= SHUFFLED else 0)
+    if not 1 < m < few or SHUFFLED * d > _DENSE:
         return points
     known = dense(points)
     more = np.vstack([known, known[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]])

@@ -134,6 +134,8 @@ class PublicKernelPlan(PublicKernelRules):
         Largest norm of a record's gradient, or of the sum of a person's.
     steps : int or None
         Of the model; None for `steps_for`, which needs the number of features that the public points span.
+    n_features : int
+        Columns of a record.
     """
 
     @property
@@ -381,7 +383,9 @@ def plan_public_kernel(
     """
     s, n_classes = setting, setting.n_classes
     size = math.hypot(1.0, CONSTANT) * (0.5 if n_classes == 2 else math.sqrt(1 - 1 / n_classes))
-    return PublicKernelPlan(s.eps, s.delta, s.n_private, s.n_public, n_classes, solver, clip * size, steps)
+    return PublicKernelPlan(
+        s.eps, s.delta, s.n_private, s.n_public, n_classes, solver, clip * size, steps, s.n_features
+    )
 
 
 def _some_of(public: PublicPoints) -> Any:

@@ -48,6 +48,7 @@ class PublicKernelRules(Plan):
     solver: Literal["gd", "newton"]
     clip: float
     steps: int | None
+    n_features: int
 
     @property
     def columns(self) -> int:
@@ -83,9 +84,13 @@ class PublicKernelRules(Plan):
             drawn, of = SHUFFLED, f"{m} public points are fewer than {FEW}: columns are shuffled for more"
         else:
             drawn, of = min(m, MOST_LANDMARKS), f"of {m} public points, at most {MOST_LANDMARKS}"
-        p = min(drawn - 1, self.most_directions) + 1 if drawn > 1 else 1
+        most = drawn
+        if FEW <= m <= self.n_features < SHUFFLED:
+            most = SHUFFLED
+            of += f"; {most} if all of the {self.n_features} columns are flags, shuffled"
+        p = min(most - 1, self.most_directions) + 1 if most > 1 else 1
         spanned = "directions of the kernel at the landmarks, and a constant"
-        if self.most_directions < min(drawn - 1, MOST_DIRECTIONS):
+        if self.most_directions < min(most - 1, MOST_DIRECTIONS):
             spanned += "; more would drown in the noise"
         time, steps = self.time_for(p), self.steps_for(p)
         gd = self.solver == "gd"

@@ -532,6 +532,37 @@ def test_few_public_points_do_not_hide_the_direction_that_matters():
     assert PublicFeatures.of(P, rng, straight=True).dimension == 101
 
 
+@pytest.mark.parametrize(
+    ("m", "d", "numbers", "landmarks"),
+    [(80, 100, 0, 300), (100, 100, 0, 300), (101, 100, 0, 101), (80, 100, 1, 80), (80, 300, 0, 80)],
+)
+def test_flags_that_public_points_do_not_span_are_shuffled_for_more(m, d, numbers, landmarks):
+    P = np.random.default_rng(3).integers(0, 2, (m, d)).astype(float)
+    P[:, :numbers] = np.random.default_rng(4).normal(size=(m, numbers))
+    features = PublicFeatures.of(P, np.random.default_rng(0))
+    assert len(features.landmarks) == landmarks
+    learner = ("logistic", {})
+    setting = Setting(2.0, 1e-4, 50 * m, m, 20, d, 2, 10, False, learner, learner, "drop")
+    said = mechanisms.plan("public_kernel", {}, setting).describe()["choices"]
+    assert said["landmarks"].startswith(f"{m}: ")
+    assert said["landmarks"].endswith("columns are flags, shuffled") == (m <= d < 300)
+    assert features.dimension <= int(said["features"].split(":")[0].removeprefix("at most "))
+
+
+def test_seldom_flags_are_learned_where_there_are_more_than_public_points():
+    """30 of 200 count, 120 public points: .80 in what these span, as `noisy_gd` had .85."""
+    rng = np.random.default_rng(5)
+    X = (rng.random((12_000, 200)) < 0.06).astype(float)
+    y = (X[:, :30].sum(axis=1) + 0.4 * rng.normal(size=len(X)) > 2.2).astype(np.int64)
+    learner = ("logistic", {})
+    setting = Setting(2.0, 1e-4, 5000, 120, 60, 200, 2, 10, False, learner, learner, "drop")
+    private = Private(PrivateRecords(X[120:5120], y[120:5120]))
+    released = mechanisms.plan("public_kernel", {}, setting).release(
+        private, PublicPoints(X[:120]), SeededNoise(1), np.random.default_rng(1)
+    )
+    assert np.mean(released.model.predict(X[5120:]) == y[5120:]) > 0.84
+
+
 def test_scale_of_the_noise():
     p = made(steps=49)
     assert p.clip == pytest.approx(0.25 * math.sqrt(1.25))
