@@ -52,6 +52,8 @@ class _Job:
     repeats : int
         That finished ones may be found of; 0 for a release, and for a job that is infeasible.
     identity : Identity or None
+    loss : (float, float)
+        (eps, delta) of one repeat.
     refusal : InfeasibleError or None
     """
 
@@ -61,6 +63,7 @@ class _Job:
     release: bool
     repeats: int = 0
     identity: Identity | None = None
+    loss: tuple[float, float] = (0.0, 0.0)
     refusal: InfeasibleError | None = None
 
 
@@ -141,7 +144,9 @@ def _checked(line: CommandLine, lists: Sequence[Sequence[str]]) -> list[_Job]:
             raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
         configs.setdefault((config.compute, config.cache), config)
         repeats = 0 if config.release else config.repeats
-        jobs.append(_Job(raw, run.label, run.config_hash, config.release, repeats, run.identity))
+        jobs.append(
+            _Job(raw, run.label, run.config_hash, config.release, repeats, run.identity, run.row.loss)
+        )
     if all(job.refusal for job in jobs) and jobs[0].refusal:
         raise jobs[0].refusal
     check_places(configs.values())
@@ -160,12 +165,12 @@ def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> Finished:
     """Where finished repeats are kept; says how many are there, or removes them if all is to be done anew."""
     store = Finished(beside / PLACE)
     store.sweep()
-    wanted = [(job.identity, repeat) for job in jobs if job.identity for repeat in range(job.repeats)]
+    wanted = [(job.identity, n, job.loss) for job in jobs if job.identity for n in range(job.repeats)]
     if force:
         for job in jobs:
             if job.identity:
                 store.forget(job.identity, job.repeats)
-    elif found := sum(store.find(key, repeat, student=repeat == 0) is not None for key, repeat in wanted):
+    elif found := sum(store.find(*one, student=one[1] == 0) is not None for one in wanted):
         text = f"pate: {found} of {len(wanted)} repeats were done before; --force does them anew"
         console.err().print(text, markup=False, soft_wrap=True)
     return store

@@ -176,8 +176,8 @@ class Finished:
 
     directory: Path
 
-    def read(self, key: Identity, repeat: int) -> Unit | None:
-        """Read a unit back; None if there is none, or what is there cannot be relied on."""
+    def read(self, key: Identity, repeat: int, loss: tuple[float, float]) -> Unit | None:
+        """Read a unit back; None if there is none, or it is damaged, or its (eps, delta) is not `loss`."""
         try:
             content = json.loads(self._file(key, repeat).read_bytes())
             kept, unit = content["kept"], Unit.read(content["kept"]["unit"])
@@ -185,11 +185,13 @@ class Finished:
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
         ours = whole and kept["schema"] == _SCHEMA and kept["identity"] == asdict(key)
-        return unit if ours and unit.repeat == repeat else None
+        return unit if ours and (unit.repeat, unit.eps, unit.delta) == (repeat, *loss) else None
 
-    def find(self, key: Identity, repeat: int, *, student: bool) -> tuple[Unit, bytes | None] | None:
+    def find(
+        self, key: Identity, repeat: int, loss: tuple[float, float], *, student: bool
+    ) -> tuple[Unit, bytes | None] | None:
         """Find a unit and, if wanted, the content of the file of its student; None if either is not there."""
-        unit = self.read(key, repeat)
+        unit = self.read(key, repeat, loss)
         if unit is None or not student:
             return None if unit is None else (unit, None)
         try:

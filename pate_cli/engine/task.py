@@ -41,13 +41,18 @@ class Row:
         """How many there should be."""
         return self.prepared.config.repeats
 
+    @property
+    def loss(self) -> tuple[float, float]:
+        """(eps, delta) of one repeat."""
+        return self.prepared.plan.guarantee.eps, self.prepared.delta
+
     def wants_student(self, repeat: int) -> bool:
         """Whether the student of a repeat is wanted."""
         return self.with_student and repeat == 0
 
     def found(self, store: Finished, repeat: int) -> Done | None:
         """Find what an earlier run has finished; None if there is less than is wanted."""
-        found = store.find(self.identity, repeat, student=self.wants_student(repeat))
+        found = store.find(self.identity, repeat, self.loss, student=self.wants_student(repeat))
         return found and Done(self.name, found[0], student=found[1])
 
 

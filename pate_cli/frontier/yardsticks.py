@@ -144,7 +144,7 @@ def yardsticks(plan: Plan, results: Results, work: Path, *, limit: bool) -> list
             units = results.units.get(EXACT, [])
         else:
             row = rows[name]
-            read = (store.read(row.identity, repeat) for repeat in range(row.repeats))
+            read = (store.read(row.identity, repeat, row.loss) for repeat in range(row.repeats))
             units = [unit for unit in read if unit is not None]
         found.append(Yardstick(name, units))
     return found
@@ -238,7 +238,7 @@ def _repeat(run: Prepared, repeat: int, names: tuple[str, ...]) -> dict[str, Uni
             n_asked=0,
             n_answered=0,
             eps=float("inf"),
-            delta=0.0,
+            delta=run.delta,
             eps_ex_post=float("inf"),
             eps_odometer=float("inf"),
             accuracy=accuracy,

@@ -23,6 +23,7 @@ from pate_cli.cli import main
 from pate_cli.commands import run as run_command
 from pate_cli.config import launching
 from pate_cli.config.composition import conf_dir
+from pate_cli.engine import finished
 from pate_cli.errors import InputError
 from pate_cli.report import read_record, store
 from pate_cli.students import load_student
@@ -611,3 +612,16 @@ def test_a_sweep_that_asks_hydra_for_more_is_hydras(pate, monkeypatch, asked):
         ["0", "1"],
         ["x1", "x2"],
     )
+
+
+def test_a_finished_repeat_that_states_another_guarantee_is_done_again(pate):
+    assert pate("hydra.run.dir=one")[0] == 0
+    before = numbers("one")
+    (path,) = Path("one/.finished").glob("*.json")
+    kept = json.loads(path.read_text())["kept"]
+    for change in ({"eps": 0.01, "accuracy": 0.999}, {"delta": 1e-9, "accuracy": 0.999}):
+        edited = kept | {"unit": kept["unit"] | change}
+        path.write_text(json.dumps({"sha256": finished._digest(edited), "kept": edited}))
+        code, _, err = pate("hydra.run.dir=one")
+        assert (code, err) == (0, "written to one\n")
+        assert numbers("one") == before

@@ -27,13 +27,14 @@ UNIT = Unit(
     unanswered=[1],
 )
 KEY = identity(compose([]), "abc")
+LOSS = (math.inf, 0.1)
 
 
 def test_a_unit_is_read_back_exactly(tmp_path):
     store = Finished(tmp_path / "there")
     store.write(KEY, UNIT)
-    assert store.read(KEY, 1) == UNIT
-    assert store.read(KEY, 0) is None
+    assert store.read(KEY, 1, LOSS) == UNIT
+    assert store.read(KEY, 0, LOSS) is None
 
 
 def test_a_unit_holds_all_of_a_repeat(tmp_path):
@@ -65,6 +66,8 @@ def resealed(text, **changes):
         lambda text: resealed(text, schema=0),
         lambda text: resealed(text, identity=dataclasses.asdict(KEY) | {"code": "0" * 12}),
         lambda text: resealed(text, unit=json.loads(text)["kept"]["unit"] | {"repeat": 0}),
+        lambda text: resealed(text, unit=json.loads(text)["kept"]["unit"] | {"eps": 0.01}),
+        lambda text: resealed(text, unit=json.loads(text)["kept"]["unit"] | {"delta": 0.01}),
         lambda text: resealed(text, unit={"accurasy": 1}),
         lambda text: text.replace('"n_asked": 3', '"n_asked": 4'),
         lambda text: json.dumps({**json.loads(text), "sha256": None}),
@@ -78,23 +81,23 @@ def test_what_cannot_be_relied_on_is_not_read(tmp_path, spoil):
     text = path.read_text()
     assert spoil(text) != text
     path.write_text(spoil(text))
-    assert store.read(KEY, 1) is None
+    assert store.read(KEY, 1, LOSS) is None
 
 
 def test_a_student_is_found_with_the_unit_it_belongs_to(tmp_path):
     store = Finished(tmp_path)
     store.write(KEY, UNIT)
-    assert store.find(KEY, 1, student=False) == (UNIT, None)
-    assert store.find(KEY, 1, student=True) is None
+    assert store.find(KEY, 1, LOSS, student=False) == (UNIT, None)
+    assert store.find(KEY, 1, LOSS, student=True) is None
     outcome = pipeline.Outcome(UNIT.result, Answers(np.array([4, 1, 2]), np.array([0, -1, 1])), None, None)
     unit = Unit.of(outcome, 0.1, b"a student")
     store.write(KEY, unit, b"a student")
-    assert store.find(KEY, 1, student=True) == (unit, b"a student")
+    assert store.find(KEY, 1, LOSS, student=True) == (unit, b"a student")
     assert dataclasses.replace(unit, student="") == UNIT
     (file,) = tmp_path.glob("*.skops")
     file.write_bytes(b"A student")
-    assert store.find(KEY, 1, student=True) is None
-    assert store.find(KEY, 1, student=False) is not None
+    assert store.find(KEY, 1, LOSS, student=True) is None
+    assert store.find(KEY, 1, LOSS, student=False) is not None
 
 
 def test_identity_is_what_the_numbers_depend_on(monkeypatch):
