@@ -75,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
         "--by",
         metavar="KEY,...",
         help="a row for each value of these settings (dataset, mechanism, teacher, student, eps, seed, data, "
-        "or a dotted name as split.public), averaged over the runs that agree in them",
+        "or a dotted name as split.public), averaged over the repeats of the runs that agree in them, "
+        "each counted once",
     )
     parser.add_argument(
         "--pivot", metavar="KEY", help="a column for each value of this setting, as in --pivot eps"

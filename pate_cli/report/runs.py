@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from pate_cli.errors import one_line
 from pate_cli.report.interval import NORMAL
+from pate_cli.report.provenance import config_hash
 from pate_cli.report.record import RunRecord
 from pate_cli.report.table import ABSENT, number
 
@@ -27,7 +28,7 @@ class Runs:
     records : list of RunRecord
         Every run kept, whatever its status.
     left_out : int
-        Earlier runs of a configuration and seed, on the same data, that have a later one.
+        Runs of a configuration and seed, on the same data, of which another one is kept.
     """
 
     records: list[RunRecord]
@@ -47,7 +48,7 @@ class Runs:
         """Say what stands below the table: runs left out, runs to be read with care and runs not finished."""
         lines = []
         if self.left_out:
-            runs = "1 earlier run" if self.left_out == 1 else f"{self.left_out} earlier runs"
+            runs = "1 other run" if self.left_out == 1 else f"{self.left_out} other runs"
             lines.append(f"{runs} of the same configuration and seed left out")
         for code in dict.fromkeys(run.config_hash for run in self.records):
             those = [run for run in self.records if run.config_hash == code and checksum(run)]
@@ -67,26 +68,36 @@ class Runs:
         ]
 
 
-def select(records: Sequence[RunRecord]) -> Runs:
+def select(records: Sequence[RunRecord], *, averaged: bool = False) -> Runs:
     """Choose the runs that a table is made of.
 
     Of runs with one configuration, one seed and the same data (by their checksum) the latest is kept; if
     that one did not finish, the latest that did is kept as well, so a failed repetition hides nothing. A
     run that failed before it had read its data is left out if any run of its configuration and seed is later.
+
+    Parameters
+    ----------
+    records : sequence of RunRecord
+    averaged : bool
+        Whether repeats are to be pooled. Repeat i of one configuration and seed is the same in each of its
+        runs, so of runs that differ in `repeats` alone the finished one with most repeats is kept.
     """
     groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
-        groups.setdefault((record.config_hash, str(record.provenance.get("seed"))), []).append(record)
+        code = record.config_hash
+        if averaged:
+            code = config_hash({key: value for key, value in record.config.items() if key != "repeats"})
+        groups.setdefault((code, str(record.provenance.get("seed"))), []).append(record)
     kept: list[RunRecord] = []
     for group in groups.values():
         ordered = sorted(group, key=_started)
         for content in dict.fromkeys(map(checksum, ordered)):
-            *earlier, latest = [record for record in ordered if checksum(record) == content]
-            if not content and latest is not ordered[-1]:
+            those = [record for record in ordered if checksum(record) == content]
+            if not content and those[-1] is not ordered[-1]:
                 continue
-            if latest.status != "ok":
-                kept += [record for record in earlier if record.status == "ok"][-1:]
-            kept.append(latest)
+            finished = [record for record in those if record.status == "ok"]
+            kept += sorted(finished, key=_repeats)[-1:]  # a stable sort: of equals, the latest
+            kept += [] if those[-1].status == "ok" else those[-1:]
     return Runs(sorted(kept, key=order), len(records) - len(kept))
 
 
@@ -128,6 +139,10 @@ def order(run: RunRecord) -> tuple[str, str, float, bool]:
     """Key to sort runs by: dataset, mechanism, eps."""
     eps = math.inf if run.eps is None else run.eps
     return one_line(run.dataset), one_line(run.mechanism), eps, run.eps is None
+
+
+def _repeats(record: RunRecord) -> int:
+    return 0 if record.accuracy is None else record.accuracy.n
 
 
 def _started(record: RunRecord) -> datetime:

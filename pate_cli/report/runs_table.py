@@ -73,10 +73,11 @@ def run_table(
     InputError
         If no run has a setting of that name; names those there are.
     """
-    runs = select(records)
-    rows = [_Run(run, settings(run)) for run in (runs.rows if not by and pivot is None else runs.records)]
+    averaged = bool(by) or pivot is not None
+    runs = select(records, averaged=averaged and "repeats" not in (*by, pivot))
+    rows = [_Run(run, settings(run)) for run in (runs.records if averaged else runs.rows)]
     apart = differing([run.settings for run in rows])
-    if not by and pivot is None:
+    if not averaged:
         return _plain_table(runs, rows, apart, width, metrics=metrics)
     finished = [run for run in rows if run.record.status == "ok" and run.record.accuracy is not None]
     keys = [_known("--by", key, rows) for key in by]
@@ -89,24 +90,24 @@ def run_table(
     groups: dict[tuple[str, ...], list[_Run]] = {}
     for run in finished:
         groups.setdefault(tuple(run.settings.get(key, ABSENT) for key in chosen), []).append(run)
-    averaged = {
+    averages = {
         key: _average(group) for key, group in sorted(groups.items(), key=lambda item: ranks(item[0]))
     }
-    mixed = list(dict.fromkeys(key for one in averaged.values() for key in one.mixed))
+    mixed = list(dict.fromkeys(key for one in averages.values() for key in one.mixed))
     said = [
         *([f"Accuracy by {pivot}."] if pivot else []),
         GUARANTEE,
-        *_interval_note(one.accuracy for one in averaged.values()),
+        *_interval_note(one.accuracy for one in averages.values()),
     ]
-    if any(len(one.runs) > 1 and not one.mixed for one in averaged.values()):
+    if any(len(one.runs) > 1 and not one.mixed for one in averages.values()):
         said.append(f"{_POOLED}.")
     if mixed:
         said.append(
             f"Runs that differ in {', '.join(mixed)} are averaged by their means, without an interval: they "
             "are no sample of anything."
         )
-    lines = [dict(zip(chosen, key, strict=True)) | one.record() for key, one in averaged.items()]
-    columns, cells = _averaged(keys, averaged) if pivot is None else _pivoted(keys, pivot, averaged)
+    lines = [dict(zip(chosen, key, strict=True)) | one.record() for key, one in averages.items()]
+    columns, cells = _averaged(keys, averages) if pivot is None else _pivoted(keys, pivot, averages)
     return Table(columns, cells, lines, " ".join(said), runs.remarks())
 
 

@@ -124,7 +124,7 @@ def test_left_out_runs_are_said_where_csv_cannot(runs: Path, capsys: pytest.Capt
     assert main([str(runs), "--format", "csv"]) == 0
     shown = capsys.readouterr()
     assert len(shown.out.splitlines()) == 4
-    assert "1 earlier run" in shown.err
+    assert "1 other run" in shown.err
 
 
 @pytest.mark.parametrize(

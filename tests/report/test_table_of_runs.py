@@ -198,7 +198,7 @@ def test_markdown_rows_and_escaping() -> None:
 def test_left_out_is_said() -> None:
     table = run_table([record(), record()])
     for text in (console_text(table), table.to_markdown(), table.to_latex()):
-        assert "1 earlier run of the same configuration and seed left out" in text
+        assert "1 other run of the same configuration and seed left out" in text
 
 
 def test_latex_is_escaped_and_regular() -> None:
@@ -308,6 +308,20 @@ def test_seeds_are_averaged_only_if_asked_and_then_over_all_repeats() -> None:
     assert mixed.records[0]["ci95"] is None
     assert "Runs that differ in eps are averaged by their means, without an interval" in mixed.note
     assert mixed.cells[0][heads(mixed).index("eps")] == "1 to 2"
+
+
+def test_a_repeat_that_stands_in_two_runs_counts_once() -> None:
+    accuracies = [0.8, 0.9, 0.85, 0.7, 0.75]
+    few = run(repeats=3, accuracy=Interval.of(accuracies[:3]))
+    more = run(repeats=5, accuracy=Interval.of(accuracies))
+    for runs in ([few, more], [more, few], [few, more, run(repeats=5, accuracy=Interval.of(accuracies))]):
+        (ours,) = run_table(runs, by=["mechanism"]).records
+        assert (ours["runs"], ours["n_repeats"]) == (1, 5)
+        assert (ours["accuracy"], ours["ci95"]) == (more.accuracy.mean, more.accuracy.half_width)
+        assert run_table(runs, by=["dataset"], pivot="mechanism").cells == [["mushroom", "0.8000 ± 0.0982"]]
+    assert [one["n_repeats"] for one in run_table([few, more], by=["repeats"]).records] == [3, 5]
+    other = run(1, repeats=3, accuracy=Interval.of(accuracies[:3]))
+    assert run_table([few, more, other], by=["mechanism"]).records[0]["n_repeats"] == 8
 
 
 def test_what_did_not_finish_is_not_averaged() -> None:
