@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from pate_cli import console
 from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.finished import PLACE
+from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import reporting
 from pate_cli.frontier.methods import Method, budgets, default_methods, methods, plan_frontier
 from pate_cli.frontier.report import report
@@ -18,7 +23,7 @@ from pate_cli.frontier.yardsticks import LIMIT, measure, yardsticks
 from pate_cli.report.findings import Findings
 from pate_cli.report.output import check, write
 
-__all__ = ["add_method_options", "chosen_methods", "main", "place", "told"]
+__all__ = ["add_method_options", "chosen_methods", "directory_name", "main", "place", "told"]
 
 _BUDGETS = "0.25,0.5,1,2,4"
 
@@ -52,7 +57,11 @@ def main(argv: list[str]) -> int:
         repeats=options.repeats,
         config_dir=own,
     )
-    directory = options.output or Path("outputs") / "frontier" / plan.rows[0].dataset
+    of = plan.rows[0].config.dataset
+    path, target = of.options.get("path"), of.options.get("target")
+    names = [Path(path).name.partition(".")[0], target] if isinstance(path, str) else [of.name]
+    default = directory_name(filter(None, names), [plan], limit=options.limit)
+    directory = options.output or Path("outputs", "frontier", default)
     check(directory, default=options.output is None)
 
     work, force = place(options.output), options.force
@@ -64,6 +73,15 @@ def main(argv: list[str]) -> int:
     findings = report(plan, results, held, failures, ["pate", "frontier", *argv])
     write(directory, findings)
     return told(findings, directory)
+
+
+def directory_name(names: Iterable[str], plans: Sequence[Plan], **more: Any) -> str:
+    """Make the name of a result's directory: `names`, and a hash of rows, data and `more`."""
+    rows = [
+        [(row.spec.name, row.code, row.identity and row.identity.dataset) for row in p.rows] for p in plans
+    ]
+    code = hashlib.sha256(json.dumps([rows, more]).encode()).hexdigest()[:12]
+    return "-".join(re.sub(r"[^\w.+-]+", "_", name)[:40] for name in (*names, code))
 
 
 def place(output: Path | None) -> Path:
@@ -111,7 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "overrides", nargs="*", metavar="KEY=VALUE", help="of every row, as after pate run: dataset=mushroom"
     )
-    add_method_options(parser, _BUDGETS, "outputs/frontier/DATASET")
+    add_method_options(parser, _BUDGETS, "outputs/frontier/NAME-HASH")
     parser.add_argument(
         "--limit", action="store_true", help=f"measure the {LIMIT} too, which takes seconds a split"
     )

@@ -6,7 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
-from pate_cli.commands.frontier import add_method_options, chosen_methods, place, told
+from pate_cli.commands.frontier import add_method_options, chosen_methods, directory_name, place, told
 from pate_cli.config.composition import own_configs, refuse_unused
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import reporting
@@ -14,7 +14,7 @@ from pate_cli.errors import ConfigError, InputError
 from pate_cli.frontier.boards import METRICS, Board
 from pate_cli.frontier.leaderboard import leaderboard
 from pate_cli.frontier.methods import budgets, plan_frontier
-from pate_cli.frontier.tables import TableSpec, default_tables, tables
+from pate_cli.frontier.tables import default_tables, tables
 from pate_cli.frontier.yardsticks import measure, yardsticks
 from pate_cli.report.output import check, write
 
@@ -70,7 +70,12 @@ def main(argv: list[str]) -> int:
             except InputError as error:
                 raise InputError(f"table {spec.name}: {error}") from error
             plans.append((spec, plan))
-    directory = options.output or Path("outputs") / "leaderboard"
+    named_by = [spec.name for spec, _ in plans] if len(plans) < 4 else [f"{len(plans)}_tables"]
+    missing = [spec for spec in specs if spec.missing]
+    default = directory_name(
+        named_by, [plan for _, plan in plans], tables=[one.name for one in specs], metric=options.metric
+    )
+    directory = options.output or Path("outputs", "leaderboard", default)
     check(directory, default=options.output is None)
 
     work = place(options.output)
@@ -81,7 +86,6 @@ def main(argv: list[str]) -> int:
         with reporting(spec.name, f"repeats of {len(plan.ready)} rows") as advance:
             results = schedule.run(plan, work, force=options.force, advance=advance)
         boards.append(Board(spec, plan, results, yardsticks(plan, results, work, limit=True), failures))
-    missing: list[TableSpec] = [spec for spec in specs if spec.missing]
     findings = leaderboard(boards, missing, METRICS[options.metric], ["pate", "leaderboard", *argv])
     write(directory, findings)
     return told(findings, directory, [f"{spec.name}: missing: {spec.missing}" for spec in missing])
@@ -116,5 +120,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--metric", default="accuracy", metavar="M", help=f"{', '.join(METRICS)}; another one costs no run"
     )
-    add_method_options(parser, _BUDGETS, "outputs/leaderboard")
+    add_method_options(parser, _BUDGETS, "outputs/leaderboard/NAMES-HASH")
     return parser

@@ -20,6 +20,7 @@ from pate_cli.engine.finished import Identity, identity
 from pate_cli.engine.schedule import Row, check_places
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, prepare, teaching_key
+from pate_cli.report import config_hash
 from pate_cli.types import Dataset
 
 __all__ = ["Plan", "PlannedRow", "make_plan", "missing_data"]
@@ -39,6 +40,8 @@ class PlannedRow:
     overrides : list of str
         Everything that makes this row, as after `pate run`.
     config : RunConfig
+    code : str
+        Hash of the configuration.
     status : {"ready", "missing", "infeasible"}
     message : str
         Why it is not ready, and what would help; else empty.
@@ -50,6 +53,7 @@ class PlannedRow:
     spec: RowSpec
     overrides: list[str]
     config: RunConfig
+    code: str
     status: str = "ready"
     message: str = ""
     prepared: Prepared | None = None
@@ -186,21 +190,22 @@ def missing_data(name: str) -> str:
 def _planned(
     spec: RowSpec, texts: list[str], raw: dict[str, Any], config: RunConfig, loaded: _Loader
 ) -> PlannedRow:
+    code = config_hash(raw)
     if missing := missing_data(config.dataset.name):
-        return PlannedRow(spec, texts, config, "missing", missing)
+        return PlannedRow(spec, texts, config, code, "missing", missing)
     try:
         dataset = loaded.get(config)
         known = identity(raw, fingerprint(dataset))  # before its learners are imported by anybody else
         prepared = prepare(config, dataset)
     except InfeasibleError as error:
-        return PlannedRow(spec, texts, config, "infeasible", str(error))
+        return PlannedRow(spec, texts, config, code, "infeasible", str(error))
     except InputError as error:
         raise InputError(f"row {spec.name!r}: {error}") from error
     for name in known.learners:
         if has_changed(name):
             accepted = "a learner as it was when it was imported; it has been edited since: start pate again"
             raise ConfigError("estimator", name, accepted)
-    return PlannedRow(spec, texts, config, prepared=prepared, identity=known)
+    return PlannedRow(spec, texts, config, code, prepared=prepared, identity=known)
 
 
 class _Loader:

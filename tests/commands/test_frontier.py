@@ -28,12 +28,19 @@ def records(path):
         return list(csv.DictReader(file))
 
 
+def only(outside, name):
+    """The only directory of a frontier, which is named so."""
+    (there,) = (outside / "outputs" / "frontier").iterdir()
+    assert there.name.rpartition("-")[0] == name
+    return there
+
+
 def test_tables_figure_and_report(outside, capsys):
     argv = ["frontier", *SMALL, "--eps", "0.05,4", "--methods", "gaussian,svt,noisy_gd", "--repeats", "2"]
     argv += ["--method", "trees=mechanism=gaussian,student=tree", "--limit"]
     assert cli.main(argv) == 0
     out, err = capsys.readouterr()
-    there = outside / "outputs" / "frontier" / "synthetic"
+    there = only(outside, "synthetic")
     for stem in ("table", "rows", "metrics", "paired"):
         assert all((there / f"{stem}.{suffix}").is_file() for suffix in ("csv", "md", "tex"))
     assert (there / "figure.png").read_bytes().startswith(b"\x89PNG")
@@ -135,7 +142,7 @@ def test_a_student_that_cannot_learn_is_a_failure_of_its_rows(outside, capsys):
     err = capsys.readouterr().err
     assert "pate: gaussian eps=4: 1 of 1 repeats failed: student.estimator" in err
     assert "pate: yardsticks, repeat 0: student.estimator" in err
-    rows = {row["method"]: row for row in records(outside / "outputs/frontier/synthetic/table.csv")}
+    rows = {row["method"]: row for row in records(only(outside, "synthetic") / "table.csv")}
     assert (rows["gaussian"]["status"], rows["noisy_gd"]["status"]) == ("failed", "ok")
 
 
@@ -145,7 +152,36 @@ def test_mushroom(outside, real_data, monkeypatch, capsys):
     monkeypatch.setenv("PATE_DATA", str(real_data))
     argv = ["frontier", "dataset=mushroom", "compute.workers=1", "--eps", "1", "--repeats", "2"]
     assert cli.main([*argv, "--methods", "noisy_gd,output_perturbation,objective_perturbation"]) == 0
-    rows = {row["method"]: row for row in records(outside / "outputs/frontier/mushroom/table.csv")}
+    rows = {row["method"]: row for row in records(only(outside, "mushroom") / "table.csv")}
     assert float(rows["noisy_gd"]["accuracy"]) > 0.95
     assert float(rows["output_perturbation"]["accuracy"]) > 0.88
     assert float(rows["objective_perturbation"]["accuracy"]) > 0.88
+
+
+def test_no_frontier_is_written_over_another(outside, capsys):
+    """Two tables, two targets of one, other rows of it, and other data in the same file."""
+    rng = np.random.default_rng(0)
+
+    def write(name):
+        lines = [f"{a},{b},{int(a > 0)},{int(b > 0)}" for a, b in rng.normal(size=(400, 2)).round(3).tolist()]
+        (outside / name).write_text("\n".join(["a,b,one,two", *lines]) + "\n")
+
+    write("x.csv")
+    write("y.csv")
+    common = ["split.public=40", "teacher.size=40", "compute.workers=1", "--methods", "noisy_gd"]
+    common += ["--repeats", "1"]
+
+    def frontier(path, target, eps):
+        data = ["dataset=csv", f"dataset.path={path}", f"dataset.target={target}"]
+        assert cli.main(["frontier", *data, *common, "--eps", eps]) == 0
+
+    frontier("x.csv", "one", "1")
+    frontier("y.csv", "one", "1")
+    frontier("x.csv", "two", "1")
+    frontier("x.csv", "one", "1,2")
+    frontier("x.csv", "one", "1")
+    write("x.csv")
+    frontier("x.csv", "one", "1")
+    found = sorted(path.name.rpartition("-")[0] for path in (outside / "outputs" / "frontier").iterdir())
+    assert found == ["x-one", "x-one", "x-one", "x-two", "y-one"]
+    assert "written to outputs/frontier/x-one-" in capsys.readouterr().err
