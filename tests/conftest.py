@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,32 @@ def real_data() -> Path:
     pytest.skip(
         "real data not found: set PATE_DATA to a directory with mushrooms, a9a, a9a.t, adult.data, adult.test"
     )
+
+
+@pytest.fixture
+def typeset(tmp_path) -> Callable[[str], None]:
+    """Compile LaTeX with a bare installation's packages and see that no line is too wide."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not installed")
+    found = subprocess.run(["kpsewhich", "booktabs.sty"], capture_output=True, check=False).stdout
+
+    def compile_it(text: str) -> None:
+        (tmp_path / "table.tex").write_text(text, encoding="utf-8")
+        for packages in ("graphicx", *(["graphicx,booktabs"] if found else [])):
+            head = rf"\documentclass{{article}}\usepackage{{{packages}}}\begin{{document}}"
+            (tmp_path / "page.tex").write_text(rf"{head}\input{{table}}\end{{document}}")
+            done = subprocess.run(
+                ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"],
+                cwd=tmp_path,
+                capture_output=True,
+                timeout=300,
+                check=False,
+            )
+            said = done.stdout.decode(errors="replace")
+            assert done.returncode == 0, said[-2000:]
+            assert "Overfull" not in said, said
+
+    return compile_it
 
 
 @pytest.fixture

@@ -1,16 +1,14 @@
-r"""Tables in LaTeX that fit a page.
+r"""Tables in LaTeX that fit the line, with graphicx alone; rules are those of booktabs where it is loaded.
 
-A column with the same cell in every row goes to the note. Of the rest, up to `_LONG` rows are one
-`tabular`; where it is estimated to be wider than the line, `adjustbox` shrinks it to the line. More rows
-are a `longtable`, which goes on over pages with its heading repeated and cannot be shrunk: there the size
-of the letters is chosen by the estimated width. The packages needed are said in the first line.
+A column with the same cell in every row goes to the note. A table wider than the line is shrunk to it by
+``\resizebox``; one longer than a page becomes several, each with the heading.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,10 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["latex"]
 
-_LONG = 40
-_LINE = 345.0  # points, of the class `article` at 10 pt
-_SIGN, _GAP, _TIGHT = 5.0, 12.0, 6.0  # points of a sign, and between columns: as they come, and drawn in
-_SIZES = {"": 1.0, r"\small": 0.9, r"\footnotesize": 0.8, r"\scriptsize": 0.7, r"\tiny": 0.5}
+_PAGE = 40
+"""Rows of one `tabular`, which LaTeX does not break."""
+
+_NEEDS = (
+    r"% needs \usepackage{graphicx}; rules look better with \usepackage{booktabs}",
+    r"\providecommand{\toprule}{\hline}\providecommand{\midrule}{\hline}\providecommand{\bottomrule}{\hline}",
+    r"\ifdefined\cmidrule\else\def\cmidrule(lr)#1{\cline{#1}}\fi",
+)
+_OPEN = r"\par\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 _HEADERS = {"eps": r"$\varepsilon$", "eps_ex_post": r"$\varepsilon_{\mathrm{ex\,post}}$"}
 
 
@@ -37,31 +40,20 @@ def latex(table: Table) -> str:
     note = " ".join(filter(None, [table.note, f"In every row: {'; '.join(same)}." if same else ""]))
     columns = [table.columns[index] for index in kept]
     cells = [[row[index] for index in kept] for row in table.cells]
-    longest = [
-        max(map(len, [column.header, *those]))
-        for column, those in zip(columns, zip(*cells, strict=True), strict=True)
-    ]
-    head, body = _head(columns), [_line(map(_tex, row)) for row in cells]
+    lines = [*_NEEDS, *remarks]
+    for start in range(0, len(cells), _PAGE):
+        lines += _tabular(columns, cells[start : start + _PAGE])
+    return "\n".join([*lines, *([rf"{{\footnotesize {_tex(note)}\par}}"] if note else [])]) + "\n"
+
+
+def _tabular(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
     shape = "".join("r" if column.numeric else "l" for column in columns)
-    below = [rf"{{\footnotesize {_tex(note)}\par}}"] if note else []
-    if len(cells) <= _LONG:
-        wide = sum(longest) * _SIGN + len(longest) * _GAP > _LINE
-        lines = [r"\usepackage{adjustbox,booktabs}" if wide else r"\usepackage{booktabs}", *remarks]
-        lines += [r"\begin{adjustbox}{max width=\linewidth}"] if wide else []
-        lines += [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", *head, r"\midrule", *body]
-        lines += [r"\bottomrule", r"\end{tabular}", *([r"\end{adjustbox}"] if wide else [])]
-        lines += [r"\par\smallskip", *below] if below else []
-    else:
-        needs = {size: sum(longest) * _SIGN * scale + len(longest) * _TIGHT for size, scale in _SIZES.items()}
-        size = next((size for size, width in needs.items() if width <= _LINE), r"\tiny")
-        lines = [r"\usepackage{booktabs,longtable}", *remarks, r"\begingroup", r"\setlength{\tabcolsep}{3pt}"]
-        lines += [*([size] if size else []), rf"\begin{{longtable}}{{{shape}}}", r"\toprule", *head]
-        lines += [r"\midrule", r"\endhead", r"\bottomrule", r"\endfoot", *body, r"\end{longtable}"]
-        lines += [*below, r"\endgroup"]
-    return "\n".join([f"% needs {lines[0]}", *lines[1:]]) + "\n"
+    body = [_line(map(_tex, row)) for row in cells]
+    lines = [_OPEN, rf"\begin{{tabular}}{{{shape}}}", r"\toprule", *_head(columns), r"\midrule", *body]
+    return [*lines, r"\bottomrule", r"\end{tabular}}", r"\par\smallskip"]
 
 
-def _head(columns: list[Column]) -> list[str]:
+def _head(columns: Sequence[Column]) -> list[str]:
     lines = []
     if any(column.group for column in columns):
         heads, rules, start = [], [], 1
@@ -87,12 +79,17 @@ def _tex(text: str) -> str:
 
 def _letter(char: str) -> str:
     name = unicodedata.name(char, "")
-    if name.startswith("GREEK SMALL LETTER "):
-        letter = name.rpartition(" ")[2].lower()
+    if name.startswith("GREEK SMALL LETTER ") and (letter := name.rpartition(" ")[2].lower()) in _GREEK:
         return rf"$\{'var' * (letter == 'epsilon')}{letter}$"
-    return char if char.isascii() or name.startswith("LATIN ") else "?"
+    # of Latin letters with a sign, those of Latin-1: LaTeX's own fonts lack some of the others
+    latin = name.startswith("LATIN ") and ord(char) < 256 and char not in "ÐÞðþªº"
+    return char if latin or " " <= char <= "~" else "?"
 
 
+_GREEK = (
+    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "mu", "nu"),
+    *("xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"),
+)
 _TEX: dict[str, str] = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
