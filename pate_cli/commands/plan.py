@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import console
-from pate_cli.config import composition
+from pate_cli.config import RunConfig, composition, parse
 from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
-from pate_cli.errors import InputError
+from pate_cli.errors import InfeasibleError, InputError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -37,7 +37,8 @@ Where and when the work is done makes no difference to them: seed, compute, cach
 ledger and hydra.* are refused.
 
 Everything shown is computed from sizes and the configuration, never from records
-or votes, so showing it costs no privacy. Exit code 2 where the run would be refused.
+or votes, so showing it costs no privacy. A point of a sweep that cannot work is shown
+as infeasible. Exit code 2 where the run would be refused.
 """
 
 
@@ -57,7 +58,8 @@ def main(argv: list[str]) -> int:
     Raises
     ------
     InputError
-        If `pate run` would refuse the same arguments.
+        If `pate run` would refuse the same arguments: an infeasible point of a sweep is shown as such, unless
+        all are.
     """
     if "--theory" in argv:
         from pate_cli.commands import plan_theory
@@ -71,17 +73,31 @@ def main(argv: list[str]) -> int:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     composition.refuse_unused(line.overrides, UNUSED)
     execution.forget()
-    tables, said = [], []
-    for raw in composition.compose_all(composition.jobs(line), line.config_dir):
-        run = execution.checked(raw)
+    tables, said, refusals = [], list[str](), list[InfeasibleError]()
+    jobs = composition.jobs(line)
+    for raw in composition.compose_all(jobs, line.config_dir):
+        try:
+            run = execution.checked(raw)
+        except InfeasibleError as error:  # a point of a sweep like the others
+            refusals.append(error)
+            tables.append(_infeasible(parse(raw), error))
+            continue
         tables += list(_tables(run))  # all of them before the first is shown
         said += [f"eps {run.config.eps:g}, {text}" for text in run.prepared.expectations]
+    if len(refusals) == len(jobs):
+        raise refusals[0]
     for text in dict.fromkeys(said):
         console.err().print(f"pate: {text}", markup=False, soft_wrap=True)
     for table in tables:
         console.out().print(table, crop=False)
         console.out().print()
     return 0
+
+
+def _infeasible(config: RunConfig, error: InfeasibleError) -> Table:
+    table = _table(f"{config.dataset.name}-{config.mechanism.label}, eps {config.eps:g}", "", "why")
+    table.add_row("infeasible", str(error))
+    return table
 
 
 def _tables(run: CheckedRun) -> Iterator[Table]:

@@ -285,11 +285,28 @@ def test_a_sweep_shows_each_job(capsys):
     ]
 
 
-def test_a_sweep_with_one_bad_job_shows_none(capsys):
-    assert main(["plan", "-m", "mechanism=svt", "eps=1,0.0001"]) == 2
+def test_an_infeasible_point_of_a_sweep_is_a_row_like_others(capsys):
+    assert main(["plan", "-m", "mechanism=svt", "eps=0.0001,1"]) == 0
+    out, err = capsys.readouterr()
+    titles = [line.rstrip() for line in out.splitlines() if line.startswith("synthetic-")]
+    assert titles == ["synthetic-svt, eps 0.0001", "synthetic-svt, eps 1"]
+    assert re.search(r"infeasible +.*cannot answer with 3000 teachers", out)
+    assert "infeasible" not in err
+
+
+def test_a_sweep_without_a_point_that_works_is_refused(capsys):
+    assert main(["plan", "-m", "mechanism=svt", "eps=0.0001,0.0002"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
+    assert err.count("\n") == 1
     assert "cannot answer with 3000 teachers" in err
+
+
+def test_a_sweep_with_one_bad_job_shows_none(capsys):
+    assert main(["plan", "-m", "mechanism=svt", "eps=1,-1"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("pate: eps: got -1")
 
 
 def test_only_overrides(capsys):
