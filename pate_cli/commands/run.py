@@ -34,6 +34,8 @@ __all__ = ["main"]
 _LAUNCHERS = ("joblib.", "submitit.")
 """Where the exceptions of a launcher come from that has lost a job's process."""
 
+_NOT_PRIVATE = "accuracy is measured on held-out records, so choosing by it is not differentially private"
+
 _SINGLE = {"hydra.sweep": "is of a sweep (-m); of a run it is hydra.run.dir"}
 _SWEEP = {"hydra.run": "is of a single run; with -m it is hydra.sweep.dir"}
 
@@ -93,6 +95,8 @@ def main(argv: list[str]) -> int:
         _show(line, command)
         return 0
     composition.refuse_unused(line.overrides, _SWEEP if line.multirun else _SINGLE)
+    if line.sweeper and line.force:
+        raise InputError(f"--force: not with hydra/sweeper={line.sweeper}, whose points are not known before")
     execution.forget()
     lists = composition.jobs(line)
     jobs = _checked(line, lists)
@@ -108,10 +112,14 @@ def main(argv: list[str]) -> int:
         if target.exists() and any(target.iterdir()):
             raise ConfigError(key, str(target), "a new or an empty directory for a release")
         argv.append("hydra.output_subdir=null")  # which would hold paths of this machine
-    store = _store(target if chosen else Path("outputs").absolute(), jobs, force=line.force)
+    known = [] if line.sweeper else jobs
+    store = _store(target if chosen else Path("outputs").absolute(), known, force=line.force)
+    if line.sweeper:
+        text = f"pate: hydra/sweeper={line.sweeper}: {_NOT_PRIVATE}"
+        console.err().print(text, markup=False, soft_wrap=True)
     try:
         with terminable(), _no_trace_if_refused(target):
-            _hydra(line, argv, command, store, [job.raw for job in jobs])
+            _hydra(line, argv, command, store, [job.raw for job in known])
     except KeyboardInterrupt:
         if target.exists():
             execution.show_table(target)
@@ -120,7 +128,7 @@ def main(argv: list[str]) -> int:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise
         _say_lost(error)
-    return execution.show_table(target, n_jobs=len(lists))
+    return execution.show_table(target, n_jobs=len(known))
 
 
 def _checked(line: CommandLine, lists: Sequence[Sequence[str]]) -> list[_Job]:
@@ -194,7 +202,8 @@ def _hydra(
         except (InputError, OSError) as error:
             raised.append(error)
 
-    def job(cfg: DictConfig) -> None:
+    def job(cfg: DictConfig) -> float:
+        """Do a job; its accuracy for a sweeper that looks for the best, 0 where there is none."""
         from hydra.core.hydra_config import HydraConfig
         from hydra.types import RunMode
         from omegaconf import OmegaConf
@@ -205,9 +214,11 @@ def _hydra(
             die_with(os.getppid())
         sweep = chosen.mode == RunMode.MULTIRUN
         try:
-            execution.execute(raw, Path(chosen.runtime.output_dir), store, sweep=sweep, command=command)
+            where = Path(chosen.runtime.output_dir)
+            return execution.execute(raw, where, store, sweep=sweep, command=command) or 0.0
         except (InputError, OSError) as error:  # round Hydra, which would say more than one line
             raised.append(error)
+            return 0.0
 
     before = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
     sys.argv = ["pate", *argv]
@@ -241,7 +252,7 @@ def _target(line: CommandLine, first: Sequence[str], jobs: Sequence[_Job]) -> tu
         return Path(chosen).absolute(), True
     label, code = jobs[0].label, jobs[0].code
     if line.multirun:
-        label = f"sweep-{len(jobs)}"
+        label = "sweep-search" if line.sweeper else f"sweep-{len(jobs)}"
         code = hashlib.sha256("".join(job.code for job in jobs).encode()).hexdigest()[:12]
     now = datetime.now()
     target = Path("outputs", f"{now:%Y-%m-%d}", f"{now:%H-%M-%S-%f}-{label}-{code}").absolute()

@@ -27,6 +27,7 @@ from pate_cli.config.typed import (
 from pate_cli.errors import ConfigError, InputError, shortened
 
 if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
     from omegaconf import DictConfig
 
 __all__ = ["CommandLine", "base_of", "chosen_directory", "compose", "compose_all", "composed", "conf_dir"]
@@ -72,6 +73,12 @@ class CommandLine:
     config_dir: str | None
     only_shows: bool
     force: bool = False
+
+    @property
+    def sweeper(self) -> str | None:
+        """Sweeper chosen instead of Hydra's own (`hydra/sweeper=optuna`), which finds points as it goes."""
+        chosen = [text.partition("=")[2] for text in self.overrides if text.startswith("hydra/sweeper=")]
+        return chosen[-1] if chosen and chosen[-1] != "basic" else None
 
 
 def packaged(name: str) -> Path:
@@ -184,6 +191,8 @@ def quoted(text: str) -> str:
 def jobs(line: CommandLine) -> list[list[str]]:
     """Overrides of each job: one list, or one for each point of a sweep.
 
+    Of a sweeper that finds its points as it goes, one point only: the first value of each.
+
     Raises
     ------
     InputError
@@ -208,11 +217,22 @@ def jobs(line: CommandLine) -> list[list[str]]:
         parsed.append(override)
     if not line.multirun:
         return [line.overrides]
+    if line.sweeper:
+        return [[_first(override) for override in parsed]]
     check_number(parsed)
     try:
         return [job for batch in internals.basic_sweeper().split_arguments(parsed, None) for job in batch]
     except HydraException as error:
         raise InputError(first_line(error)) from error
+
+
+def _first(override: Override) -> str:
+    value: Any = override.value()
+    if override.is_interval_sweep():
+        return f"{override.get_key_element()}={value.start}"
+    if override.is_discrete_sweep():
+        return f"{override.get_key_element()}={next(iter(override.sweep_string_iterator()))}"
+    return f"{override.get_key_element()}={override.get_value_element_as_str()}"
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> dict[str, Any]:

@@ -143,6 +143,7 @@ def _is_plain(hydra: DictConfig) -> bool:
     quiet = all(choices[f"hydra/{name}"] == "none" for name in ("job_logging", "hydra_logging"))
     return bool(
         quiet
+        and held["sweeper"]["_target_"].endswith(".BasicSweeper")  # another one chooses its own jobs
         and not (held["callbacks"] or held["verbose"] or held["sweeper"]["params"])
         and not (job["chdir"] or job["env_set"] or job["env_copy"])
         and sweep["subdir"] == "${hydra.job.num}"

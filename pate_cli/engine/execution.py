@@ -94,7 +94,7 @@ def forget() -> None:
 
 def execute(
     raw: dict[str, Any], directory: Path, store: Finished, *, sweep: bool, command: Sequence[str]
-) -> None:
+) -> float | None:
     """Run one configuration and leave its files in `directory`.
 
     Files: `result.json`, `repeats.csv` (repeats as they finish), `student.skops` (of the first repeat).
@@ -111,6 +111,11 @@ def execute(
     command : sequence of str
         As typed.
 
+    Returns
+    -------
+    float or None
+        Mean accuracy of the repeats; None of a release, and where there is none.
+
     Raises
     ------
     InputError, OSError
@@ -118,7 +123,7 @@ def execute(
     """
     if raw.get("release"):  # public files only: not even the record of a failure
         release(checked(raw).prepared, raw, directory)
-        return
+        return None
     files = _Files(directory, raw, command)
     try:
         run = checked(raw)
@@ -147,6 +152,8 @@ def execute(
     except Exception as error:
         console.err().print(traceback.format_exc(), markup=False, soft_wrap=True)
         files.finish("error", f"{type(error).__name__}: {error}")
+    accuracy = report.summarise([unit.result for unit in files.done]).accuracy
+    return accuracy.mean if accuracy else None
 
 
 class _Files:

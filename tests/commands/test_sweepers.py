@@ -1,0 +1,88 @@
+"""Sweepers that find their points as they go."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import PATE, REPO
+
+from pate_cli.cli import main
+
+SMALL = ["dataset.n_records=1200", "split.public=40", "compute.workers=1", "hydra.sweep.dir=all"]
+PLUGIN = """
+import json
+from hydra.core.config_store import ConfigStore
+from hydra.core.plugins import Plugins
+from hydra.plugins.sweeper import Sweeper
+
+class Ours(Sweeper):
+    def setup(self, *, hydra_context, task_function, config):
+        self.launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+
+    def sweep(self, arguments):
+        fixed = [text for text in arguments if not text.startswith("eps=")]
+        for number, eps in enumerate([4, 0.0001, 2]):
+            (done,) = self.launcher.launch([[*fixed, f"eps={eps}"]], initial_job_idx=number)
+            print("came back:", eps, done.return_value)
+
+ConfigStore.instance().store(group="hydra/sweeper", name="ours", node={"_target_": "hydra_plugins.ours.Ours"})
+"""
+
+
+def pate(where: Path, *argv: str) -> tuple[int, str, str]:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(REPO), str(where), *filter(None, sys.path)])}
+    done = subprocess.run(
+        [*PATE, "run", "-m", *SMALL, *argv],
+        cwd=where,
+        env=env,
+        text=True,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def result(path: Path) -> dict:
+    return json.loads((path / "result.json").read_text())
+
+
+def test_a_sweeper_gets_the_accuracy_of_the_point_it_asked_for(tmp_path):
+    (tmp_path / "hydra_plugins").mkdir()
+    (tmp_path / "hydra_plugins" / "ours.py").write_text(PLUGIN)
+    code, out, err = pate(tmp_path, "hydra/sweeper=ours", "eps=interval(1.0,4.0)", "mechanism=svt")
+    assert code == 0, err
+    assert err.count("is not differentially private") == 1
+    came_back = [line.split()[2:] for line in out.splitlines() if line.startswith("came back:")]
+    found = [result(tmp_path / "all" / str(number)) for number in range(3)]
+    assert [(one["status"], one["eps"]) for one in found] == [("ok", 4), ("infeasible", 0.0001), ("ok", 2)]
+    accuracies = [one["accuracy"]["mean"] if one["accuracy"] else 0.0 for one in found]
+    assert came_back == [[str(e), str(a)] for e, a in zip([4, 0.0001, 2], accuracies, strict=True)]
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("optuna") is None, reason="hydra-optuna-sweeper is not installed"
+)
+def test_optuna(tmp_path):
+    argv = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=4", "hydra.sweeper.n_jobs=1"]
+    argv += ["hydra.sweeper.direction=maximize", "eps=interval(0.5,4.0)", "teacher.size=choice(20,40)"]
+    code, _, err = pate(tmp_path, *argv)
+    assert code == 0, err
+    assert "Traceback" not in err
+    best = max(result(tmp_path / "all" / str(number))["accuracy"]["mean"] for number in range(4))
+    assert f"best_value: {best}" in (tmp_path / "all" / "optimization_results.yaml").read_text().splitlines()
+
+
+def test_force_is_refused_where_points_are_not_known(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "-m", "hydra/sweeper=ours", "eps=1,2", "--force"]) == 2
+    assert capsys.readouterr().err.startswith("pate: --force: not with hydra/sweeper=ours,")
+    assert list(tmp_path.iterdir()) == []
