@@ -11,10 +11,10 @@ from pate_cli.writing import check_directory, write_file
 
 __all__ = ["check", "write"]
 
-_OURS = (
-    *("figure*.png", "figure*.svg", "report.html"),
-    *("table.*", "paired.*", "ranks.*", "rows.*", "settings.*"),
-)
+_TABLES = ("table", "metrics", "paired", "ranks", "rows", "settings")
+"""Stem of every table's files: those of an earlier run are known by it."""
+
+_OURS = ("figure*.png", "figure*.svg", "report.html", *(f"{stem}.*" for stem in _TABLES))
 
 
 def check(directory: Path, *, default: bool) -> None:
@@ -55,6 +55,8 @@ def write(directory: Path, findings: Findings) -> list[Path]:
     """
     from pate_cli.report.figures import render  # matplotlib: not for the check before the work
 
+    if unknown := set(findings.more) - set(_TABLES):
+        raise ValueError(f"tables {', '.join(unknown)}: not among {', '.join(_TABLES)}")
     texts: dict[str, str] = {}
     images: dict[str, bytes] = {}
     drawn: list[Drawn] = []

@@ -102,7 +102,8 @@ def test_every_file_is_written_and_stays_the_same(written, tmp_path):
     written("two")
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
-    (tmp_path / "one" / "figure-old.png").write_text("of an earlier run")
+    for name in ("figure-old.png", "metrics.csv", "metrics.md", "metrics.tex"):
+        (tmp_path / "one" / name).write_text("of an earlier run")
     (tmp_path / "one" / "mine.txt").write_text("not ours")
     written("one", "dataset=real-sim")
     left = {path.name for path in (tmp_path / "one").iterdir()}
