@@ -14,7 +14,8 @@ from pate_cli.students import dump_student
 from pate_cli.teachers.kept import KeptVotes
 from pate_cli.types import Split
 
-__all__ = ["Done", "Failure", "Row", "Shared", "Task", "do_some", "do_task", "do_whole", "split_of_task"]
+__all__ = ["Done", "Failure", "Row", "Shared", "Task", "do_some", "do_task", "do_whole", "reason"]
+__all__ += ["split_of_task"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +148,7 @@ def do_task(
     except Exception as error:  # without votes there is no row
         if shared.strict:
             raise
-        yield from (Done(name, failure=Failure(name, task.repeat, _said(error))) for name in task.rows)
+        yield from (Done(name, failure=Failure(name, task.repeat, reason(error))) for name in task.rows)
         return
     taken = time.perf_counter() - started
     known = -1 if task.votes is None else len(task.votes.ceilings)
@@ -161,7 +162,7 @@ def do_task(
         except Exception as error:  # this row cannot; the others may
             if shared.strict:
                 raise
-            unit, failure = None, Failure(name, task.repeat, _said(error))
+            unit, failure = None, Failure(name, task.repeat, reason(error))
         if unit is not None and shared.store is not None:
             shared.store.write(row.identity, unit, student)  # a full disk stops everything
         new = trained is not None and name == task.rows[-1] and len(trained.ceilings) > known
@@ -185,6 +186,7 @@ def _student(run: Prepared, outcome: Outcome) -> bytes:
     )
 
 
-def _said(error: Exception) -> str:
+def reason(error: Exception) -> str:
+    """Say on one line what went wrong, with its type unless it is a message for the user."""
     text = " ".join(str(error).split())
     return text if type(error).__module__ == "pate_cli.errors" else f"{type(error).__name__}: {text}"

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from pate_cli.engine.finished import Finished, Unit
-from pate_cli.engine.parallel import local
+from pate_cli.engine.parallel import dask, local
 from pate_cli.engine.parallel.tasks import single_threaded
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import Advance
 from pate_cli.engine.schedule import Failure, Results, Row
-from pate_cli.errors import InputError
+from pate_cli.engine.task import reason
 from pate_cli.frontier.limits import FAMILIES, best_model
 from pate_cli.frontier.methods import EXACT
 from pate_cli.pipeline import Prepared, Streams, split_of
@@ -177,9 +177,17 @@ def _rows(plan: Plan) -> dict[str, Row]:
 def _spread(
     run: Prepared, repeats: Sequence[int], names: tuple[str, ...]
 ) -> Iterator[tuple[int, dict[str, Unit] | str]]:
-    """Do repeats, here until several processes are sooner done; each with its units, or why it has none."""
+    """Do repeats where `compute` says, or here until several processes are sooner done.
+
+    Each comes with its units, or why it has none.
+    """
     work = functools.partial(_tried, names=names)
-    workers, left = local.workers(run.config.compute.workers), list(repeats)
+    compute, left = run.config.compute, list(repeats)
+    if compute.name == "dask" and left:
+        with dask.open_cluster(compute.address, compute.workers) as cluster:
+            yield from cluster.spread(work, run, left)
+        return
+    workers = local.workers(compute.workers)
     while left:
         started = time.perf_counter()
         with single_threaded():  # the same sums in the same order on every machine
@@ -193,8 +201,8 @@ def _spread(
 def _tried(run: Prepared, repeat: int, *, names: tuple[str, ...]) -> dict[str, Unit] | str:
     try:
         return _repeat(run, repeat, names)
-    except InputError as error:
-        return str(error)
+    except Exception as error:  # of this repeat alone: the other tables and methods go on
+        return reason(error)
 
 
 def _repeat(run: Prepared, repeat: int, names: tuple[str, ...]) -> dict[str, Unit]:

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from pate_cli import cli
+from pate_cli.engine.schedule import Results
+from pate_cli.frontier import yardsticks
+from pate_cli.frontier.methods import methods, plan_frontier
 
 SMALL = ["dataset.n_records=3000", "split.public=60", "teacher.size=20", "compute.workers=1"]
 
@@ -85,14 +88,12 @@ def test_yardsticks_are_what_they_say(outside):
     from sklearn.linear_model import LogisticRegression
 
     from pate_cli import datasets
-    from pate_cli.engine.schedule import Results
-    from pate_cli.frontier.methods import methods, plan_frontier
-    from pate_cli.frontier.yardsticks import measure, yardsticks
     from pate_cli.pipeline import Streams, run_repeat
 
     plan = plan_frontier(SMALL, methods("gaussian", []), [1.0], repeats=2)
-    assert measure(plan, outside / "work", limit=True, force=False, advance=lambda *_: None) == []
-    found = {one.name: one for one in yardsticks(plan, Results({}), outside / "work", limit=True)}
+    assert yardsticks.measure(plan, outside / "work", limit=True, force=False, advance=lambda *_: None) == []
+    held = yardsticks.yardsticks(plan, Results({}), outside / "work", limit=True)
+    found = {one.name: one for one in held}
 
     run = plan.rows[0].prepared
     rng = Streams.of(0, 1).split
@@ -107,6 +108,39 @@ def test_yardsticks_are_what_they_say(outside):
     # the exact votes are those of a run without privacy, whose own diagnostics say the same
     exact = run_repeat(run, 1).result
     assert exact.accuracy == exact.diagnostics["ceiling"]
+
+
+def test_yardsticks_are_measured_on_the_cluster(outside, monkeypatch):
+    pytest.importorskip("distributed")
+    here = plan_frontier([*SMALL[:-1], "compute.workers=1"], methods("gaussian", []), [1.0], repeats=2)
+    there = plan_frontier(
+        [*SMALL[:-1], "compute=dask", "compute.workers=1"], methods("gaussian", []), [1.0], repeats=2
+    )
+
+    def accuracies(plan, work):
+        failed = yardsticks.measure(plan, work, limit=False, force=False, advance=lambda *_: None)
+        held = yardsticks.yardsticks(plan, Results({}), work, limit=False)
+        return failed, {one.name: [unit.accuracy for unit in one.units] for one in held}
+
+    expected = accuracies(here, outside / "here")
+    assert expected[0] == []
+    assert len(expected[1]["all private records"]) == 2
+    monkeypatch.setattr(yardsticks, "_repeat", None)  # in this process
+    assert accuracies(there, outside / "there") == expected
+
+
+def test_a_yardstick_that_goes_wrong_ends_nothing_else(outside, monkeypatch, capsys):
+    def wrong(*_):
+        raise ZeroDivisionError("of a library")
+
+    monkeypatch.setattr(yardsticks, "best_model", wrong)
+    made = "made=dataset=synthetic,dataset.n_records=900"
+    argv = ["leaderboard", "--tables", "", "--table", made, *SMALL[1:], "--repeats", "1", "--eps", "4"]
+    assert cli.main([*argv, "--methods", "noisy_gd"]) == 1
+    assert "pate: made, yardsticks, repeat 0: ZeroDivisionError: of a library\n" in capsys.readouterr().err
+    (there,) = (outside / "outputs" / "leaderboard").iterdir()
+    (row,) = (row for row in records(there / "rows.csv") if row["method"] == "noisy_gd")
+    assert float(row["accuracy"]) > 0.7
 
 
 @pytest.mark.parametrize(
