@@ -37,7 +37,7 @@ from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.release import ExactNoise
 from pate_cli.streams import Streams
 from pate_cli.students.metrics import by_class
-from pate_cli.types import Dataset, IntArray, Part, PrivacyLoss
+from pate_cli.types import Dataset, IntArray, Part, PrivacyLoss, without_tiny
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -314,7 +314,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _points(self, X: Any) -> Any:
         check_is_fitted(self)
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return without_tiny(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
 
 
 def run(*overrides: str, directory: str | Path | None = None, force: bool = False) -> report.RunRecord:

@@ -16,6 +16,7 @@ from pate_cli.datasets.incoming import known_of
 from pate_cli.datasets.libsvm import read_libsvm
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.students import load_student
+from pate_cli.types import without_tiny
 from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
@@ -210,6 +211,7 @@ def _parts(student: Any, X: Any) -> list[Any]:
     import scipy.sparse as sp
     from sklearn.utils import get_tags
 
+    X = without_tiny(X)  # as in training
     if sp.issparse(X) and not get_tags(student).input_tags.sparse:
         return [X[top : top + _ROWS].toarray() for top in range(0, X.shape[0], _ROWS)]
     return [X]

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from pate_cli.errors import DataError, InputError
-from pate_cli.types import IntArray
+from pate_cli.types import IntArray, without_tiny
 
 __all__ = ["Shard", "ShardedFeatures"]
 
@@ -111,5 +111,5 @@ class ShardedFeatures:
             X, checksum = self._read(shard.path)
             if checksum != shard.checksum:
                 raise DataError(f"{shard.path}: has changed while it was used; start again")
-            self._last = (number, X)
+            self._last = (number, without_tiny(X))
         return self._last[1]

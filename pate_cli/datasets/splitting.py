@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.checks import Real
 from pate_cli.datasets.deferred import DeferredRecords
 from pate_cli.errors import ConfigError
-from pate_cli.types import Holdout, PublicPoints, Split
+from pate_cli.types import Holdout, PublicPoints, Split, without_tiny
 
 if TYPE_CHECKING:
     import numpy as np
@@ -302,7 +302,9 @@ def split(
         kept: Any = dataset.X.take(ours)
         private_part = DeferredRecords.of(lambda: kept, dataset.y[ours], None, kept.blocks)
     else:
-        private_part = DeferredRecords.of(lambda: features(dataset.X, ours), dataset.y[ours], units)
+        private_part = DeferredRecords.of(
+            lambda: without_tiny(features(dataset.X, ours)), dataset.y[ours], units
+        )
     return Split(
         private=private_part,
         public=PublicPoints(X_public, at),

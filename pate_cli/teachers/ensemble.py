@@ -31,7 +31,7 @@ _RECORDS = 2**23
 
 _LARGEST = 1e30
 """Most that a feature may be for its part to be learned from: squares of larger ones overflow, float32 does
-not hold them, and liblinear does not end. The built-in learners end on any part of smaller ones."""
+not hold them, and liblinear does not end."""
 
 
 def train(
@@ -51,7 +51,9 @@ def train(
     and seeds depend on `rng` and sizes alone, and no number of a fit depends on another part. A part with
     one class gives a constant teacher. So does one that the learner fails on, and one with a feature that
     is not finite or beyond 1e30: its vote is the class most of its own records have (the lowest code of
-    several).
+    several). Features below 1e-100 are 0 (`PrivateRecords`). So the built-in learners end on every part:
+    liblinear loops without end on larger and smaller numbers alone, and every solver has a bound on its
+    iterations (`max_iter`; ten million steps in LIBSVM; `passes`).
 
     Parameters
     ----------

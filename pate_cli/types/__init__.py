@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pate_cli.types.answers import Answer, Answers, Ask, PrivacyLoss, ReleasedLabels, Unanswered, Votes
-from pate_cli.types.basis import UNANSWERED, FloatArray, IntArray, _Private, dense
+from pate_cli.types.basis import UNANSWERED, FloatArray, IntArray, _Private, dense, without_tiny
 from pate_cli.types.data import Dataset, Holdout, Part, PrivateRecords, PublicPoints, Split
 from pate_cli.types.run import Private, Released, RepeatResult, Setting
 
@@ -31,4 +31,4 @@ __all__ = [
     "IntArray",
 ]
 __all__ += ["Part", "PrivacyLoss", "Private", "PrivateRecords", "PublicPoints", "Released", "ReleasedLabels"]
-__all__ += ["RepeatResult", "Setting", "Split", "Unanswered", "Votes", "_Private", "dense"]
+__all__ += ["RepeatResult", "Setting", "Split", "Unanswered", "Votes", "_Private", "dense", "without_tiny"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.types.basis import IntArray, _Private
+from pate_cli.types.basis import IntArray, _Private, without_tiny
 
 if TYPE_CHECKING:
     from pate_cli.types.basis import Features
@@ -114,6 +114,7 @@ class PrivateRecords(_Private):
     Attributes
     ----------
     X : ndarray or csr_matrix of shape (n_private, d)
+        `without_tiny` numbers, on which a learner might not end.
     y : ndarray of int64, shape (n_private,)
         Class codes.
     units : ndarray of int64, shape (n_private,), or None
@@ -126,6 +127,9 @@ class PrivateRecords(_Private):
     y: IntArray
     units: IntArray | None = None
     blocks: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", without_tiny(self.X))
 
     @property
     def n_records(self) -> int:
@@ -148,12 +152,16 @@ class PublicPoints:
     Attributes
     ----------
     X : ndarray or csr_matrix of shape (m, d)
+        `without_tiny` numbers, as `PrivateRecords`.
     rows : ndarray of int64, shape (m,), or None
         Number of each point in the dataset, from 0; drawn without looking at any record.
     """
 
     X: Any = field(repr=False)
     rows: IntArray | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", without_tiny(self.X))
 
     @property
     def n_points(self) -> int:
@@ -168,11 +176,15 @@ class Holdout(_Private):
     Attributes
     ----------
     X : ndarray or csr_matrix of shape (n, d)
+        `without_tiny` numbers, as `PrivateRecords`.
     y : ndarray of int64, shape (n,)
     """
 
     X: Any
     y: IntArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", without_tiny(self.X))
 
     def __repr__(self) -> str:
         return f"Holdout(n_records={len(self.y)})"

@@ -1,0 +1,93 @@
+"""Tiny numbers keep no learner from ending, so one record does not decide whether a release ends."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pate_cli import cli, teachers
+from pate_cli.datasets.sharded import Shard, ShardedFeatures
+from pate_cli.learners import BUILT_IN, make_learner
+from pate_cli.types import Holdout, PrivateRecords, PublicPoints
+
+N = 200
+CELLS = (5e-324, 1e-310, 1e-172, 1e-151, -0.0)
+NEAR = (1e-149, 1e-99)
+"""Records that are alike but for a last bit: at 1e-149, that difference kept liblinear from ending."""
+
+
+def _teach(name: str, X: Any, count: int, unit: bool, n_classes: int) -> None:
+    units = np.arange(N) // 2 if unit else None
+    private = PrivateRecords(X, np.arange(N) % n_classes, units)
+    learner = make_learner(name, {}, seed=None, n_classes=n_classes)
+    rng = np.random.default_rng(0)
+    ensemble = teachers.train(
+        private, n_teachers=count, learner=learner, rng=rng, n_classes=n_classes, strict=False
+    )
+    assert (ensemble.votes(private.X).counts.sum(axis=1) == count).all()
+
+
+def _teach_all() -> None:
+    for name, count, unit, cell in itertools.product(BUILT_IN, (1, 7, 50), (False, True), CELLS):
+        X = np.zeros((N, 1))
+        X[17] = cell
+        _teach(name, X, count, unit, 2)
+    for name, cell in itertools.product(("logistic", "linear_svm", "libsvm"), (1e-172, *NEAR)):
+        X = np.full((N, 1), cell if cell in NEAR else 0.0)
+        X[17] = cell * (1 + 2.0**-52)
+        _teach(name, sp.csr_matrix(X), 7, False, 2)
+        _teach(name, np.hstack([X] * 40), 50, False, 2)
+        _teach(name, X, 7, False, 3)
+
+
+def test_every_built_in_learner_ends() -> None:
+    """In a process of its own: a solver's loop hears no signal that Python would act on."""
+    found = subprocess.run([sys.executable, __file__], timeout=120, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("make", [lambda X: PrivateRecords(X, np.zeros(2)), PublicPoints])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_tiny_features_count_as_zero(make: Any, sparse: bool) -> None:
+    X: Any = np.array([[1e-101, -5e-324, 1e-100], [-1e-100, 3.0, 0.0]])
+    X = sp.csr_matrix(X) if sparse else X
+    before = X.copy()
+    found = make(X).X
+    np.testing.assert_array_equal(found.toarray() if sparse else found, [[0, 0, 1e-100], [-1e-100, 3, 0]])
+    assert (before != X).sum() == 0  # what the caller has is left as it was
+    assert make(found).X is found
+
+
+def test_records_of_the_test_and_of_shards_have_none_either() -> None:
+    X = np.array([[1e-101], [1.0]])
+    assert Holdout(X, np.zeros(2)).X[0, 0] == 0
+    shards = ShardedFeatures((Shard(Path(), "", 2),), 1, sparse=False, read=lambda _: (X, ""))
+    np.testing.assert_array_equal(shards[np.arange(2)], [[0], [1]])
+
+
+def test_a_release_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a user releases: records of zeros but for one tiny number, labels that balance, one teacher."""
+    pytest.importorskip("opendp")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    X = np.zeros((N, 2))
+    X[17, 0] = 1e-172
+    np.savez("people.npz", X=X, y=np.arange(N) % 2)
+    np.savez("public.npz", X=np.zeros((20, 2)))
+    data = ["dataset=npz", "dataset.path=people.npz", "dataset.public=public.npz", "dataset.classes=[0,1]"]
+    assert cli.main(["ledger", "init", *data, "--eps", "10", "--delta", "0.1"]) == 0
+    settings = ["eps=5", "delta=1e-5", "teacher=linear_svm", "teacher.count=1", "hydra.run.dir=out"]
+    pate = [sys.executable, "-m", "pate_cli", "run", "release=true", *data, *settings]
+    done = subprocess.run(pate, timeout=120, capture_output=True, text=True)
+    assert (tmp_path / "out" / "answers.csv").exists(), done.stderr
+
+
+if __name__ == "__main__":
+    _teach_all()
