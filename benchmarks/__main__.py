@@ -58,7 +58,7 @@ PARTS: dict[str, Callable[[int, bool, list[str]], Iterator[Row] | list[Row]]] = 
     "table4": lambda rounds, quick, skipped: table4.measure(rounds, quick=quick),
     "sweeps": lambda rounds, quick, skipped: sweeps.measure(quick=quick),
     "shards": lambda rounds, quick, skipped: shards.measure(quick=quick),
-    "queries": lambda rounds, quick, skipped: queries.measure(rounds, quick=quick),
+    "queries": lambda rounds, quick, skipped: queries.measure(rounds),
     "growth": _growth,
     "memory": lambda rounds, quick, skipped: memory.measure(quick=quick),
 }

@@ -28,7 +28,7 @@ from pate_cli.mechanisms.svt import SvtService, plan_svt
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.students import noise_aware
+from pate_cli.students import soft_targets
 from pate_cli.students.gaussian_process import Landmarks
 from pate_cli.types import Answer, Holdout, Private, PrivateRecords, PublicPoints, Setting, Split, Votes
 
@@ -278,9 +278,9 @@ def boosted(private, public):
 
 
 def piped(private, public):
-    """Scores of the pipeline's noise-aware student on the public points, where votes and noise are fixed."""
+    """Scores of the pipeline's student of soft targets on the public points, votes and noise fixed."""
     made = parse(
-        compose(["dataset.n_records=600", "split.public=30", "mechanism=gaussian", "student=noise_aware"])
+        compose(["dataset.n_records=600", "split.public=30", "mechanism=gaussian", "student=soft_targets"])
     )
     run = pipeline.prepare(made, datasets.load("synthetic", **made.dataset.options))
     ones = np.linspace(0, run.n_teachers, public.n_points).astype(int)
@@ -289,7 +289,7 @@ def piped(private, public):
     trained = pipeline.Trained(
         split, Votes(np.column_stack([run.n_teachers - ones, ones]), run.n_teachers), 0.5
     )
-    return pipeline.run_repeat(run, 0, trained).student.decision_function(public.X)
+    return pipeline.run_repeat(run, 0, trained).student.model_.decision_function(public.X)
 
 
 def private_records_move_the_student(learn):
@@ -309,12 +309,12 @@ def test_seeded_bug_boosting_student_sees_private_records(monkeypatch):
             assert private_records_move_the_student(boosted)
 
 
-def test_seeded_bug_noise_aware_student_with_a_length_scale_from_private_records(monkeypatch):
+def test_seeded_bug_soft_targets_with_a_length_scale_from_private_records(monkeypatch):
     assert not private_records_move_the_student(piped)
     right = pipeline.run_repeat
 
     def run_repeat(run, repeat, trained):
-        monkeypatch.setattr(noise_aware, "Landmarks", _private_landmarks(trained.split.private))
+        monkeypatch.setattr(soft_targets, "Landmarks", _private_landmarks(trained.split.private))
         return right(run, repeat, trained)
 
     monkeypatch.setattr(pipeline, "run_repeat", run_repeat)

@@ -9,15 +9,17 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, build, try_out
-from pate_cli.students.special import SPECIAL, fit_special, special_learner
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
 __all__ = ["STUDENTS", "check_student", "fit_student"]
 
-STUDENTS = (*BUILT_IN, "voting", *SPECIAL)
+STUDENTS = (*BUILT_IN, "voting", "soft_targets")
 """Names of the built-in students."""
 
-_VOTING = ("base", "base_params", "learning_rate", "n_estimators")
+_OWN = {
+    "voting": ("base", "base_params", "learning_rate", "n_estimators"),
+    "soft_targets": ("base", "base_params"),
+}
 _BASE = "logistic"
 _KEYS = {"name_key": "student.estimator", "params_key": "student.params"}
 _BASE_KEYS = {"name_key": "student.params.base", "params_key": "student.params.base_params"}
@@ -44,12 +46,12 @@ def fit_student(
     answers : Answers
         What the mechanism released.
     estimator : str
-        Any learner of `pate_cli.learners`, or `voting`: a vote over one class of learners by AdaBoost,
-        `pate_cli.students.voting.Voting`.
+        Any learner of `pate_cli.learners`; `voting`, a vote over one class of learners by AdaBoost; or
+        `soft_targets`, any learner on the denoised counts, where the mechanism releases noisy ones.
     params : mapping of str to object
         The learner's parameters. Of `voting`: `base` (a learner, default logistic), `base_params`,
-        `n_estimators` (default 50) and `learning_rate` (default 1). Or one that uses more than the labels:
-        `noise_aware`, `soft_targets`, `self_training`, `label_spreading`, see `pate_cli.students.special`.
+        `n_estimators` (default 50) and `learning_rate` (default 1). Of `soft_targets`: `base` and
+        `base_params`.
     unanswered : {"drop", "random"}
         Whether points that were asked and not answered are left out, or labelled uniformly at random
         (LZCW21 Algorithm 3, line 4).
@@ -79,10 +81,11 @@ def fit_student(
     """
     from pate_cli.learners.constant import ConstantClassifier
 
-    if estimator in SPECIAL:
+    known = answers.noisy_counts is not None and answers.n_teachers is not None
+    if estimator == "soft_targets" and known and len(answers.asked):
         student = _make(estimator, params, seed=seed, n_classes=n_classes)
-        if (fitted := fit_special(student, estimator, points, answers, n_classes=n_classes)) is not None:
-            return fitted
+        student.set_params(sigma=answers.sigma or 0.0, n_teachers=answers.n_teachers)
+        return student.fit(points.X[answers.asked], answers.noisy_counts)
     rows, labels = _labelled(answers, unanswered, rng, n_classes)
     classes = np.unique(labels)
     if len(classes) < 2:
@@ -139,22 +142,22 @@ def _labelled(
 
 def _make(estimator: str, params: Mapping[str, Any], *, seed: int | None, n_classes: int) -> Any:
     """Make an unfitted student."""
-    if estimator in SPECIAL:
-        return special_learner(estimator, params, seed=seed, n_classes=n_classes)
-    if estimator != "voting":
+    if estimator not in _OWN:
         return build(estimator, params, seed=seed, n_classes=n_classes, names=STUDENTS, **_KEYS)
     from sklearn.utils.validation import has_fit_parameter
 
+    from pate_cli.students.soft_targets import SoftTargets
     from pate_cli.students.voting import Voting
 
     for name in params:
-        if name not in _VOTING:
-            raise ConfigError(f"student.params.{name}", params[name], f"parameters {', '.join(_VOTING)}")
+        if name not in _OWN[estimator]:
+            accepted = f"parameters {', '.join(_OWN[estimator])}"
+            raise ConfigError(f"student.params.{name}", params[name], accepted)
     base, base_params = params.get("base", _BASE), params.get("base_params") or {}
     if not isinstance(base_params, Mapping):
         raise ConfigError("student.params.base_params", base_params, "parameters of the base, as {C: 10}")
     learner = build(base, base_params, seed=seed, n_classes=n_classes, **_BASE_KEYS)
     if not has_fit_parameter(learner, "sample_weight"):
         raise ConfigError("student.params.base", base, "a learner with sample weights, as logistic")
-    given = {name: params[name] for name in ("n_estimators", "learning_rate") if name in params}
-    return Voting(learner, random_state=seed, **given)
+    given = {name: value for name, value in params.items() if not name.startswith("base")}
+    return (Voting if estimator == "voting" else SoftTargets)(learner, random_state=seed, **given)

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pate_cli.types import FloatArray
 
-__all__ = [
-    "KERNELS",
-    "MOST_LANDMARKS",
-    "Landmarks",
-    "Regression",
-    "Span",
-    "learn_shares",
-    "plausible_kernels",
-    "regress",
-]
+__all__ = ["KERNELS", "MOST_LANDMARKS", "Landmarks", "Span", "learn_shares", "regress"]
 
 MOST_LANDMARKS = 1500
 """Points that span functions, at most."""
@@ -28,8 +18,6 @@ KERNELS = ("linear", "rbf 2", "rbf 1", "rbf 0.5")
 
 _HARDER = 0.7  # log prior odds of a kernel against the next simpler one
 _NEGLIGIBLE = 0.03  # weight of a kernel that is left out
-_FEW = 500  # points that say which kernels are out of the question
-_HOPELESS = 12.0  # log of the evidence that such a kernel is short of
 _AMPLITUDE = (0.05, 2.0)  # prior of the variance of f over the points: median, and spread of its log
 _SCATTER = (0.01, 2.0)
 
@@ -48,18 +36,15 @@ class Landmarks:
 
     Attributes
     ----------
-    chosen : ndarray of int64 or None
-        Rows of the landmarks; None where all are.
+    points : ndarray or csr_matrix of shape (n_landmarks, d)
     """
 
     def __init__(self, X: Any, seed: int | None) -> None:
         from sklearn.metrics.pairwise import euclidean_distances
 
         m = X.shape[0]
-        self.chosen = (
-            None if m <= MOST_LANDMARKS else np.random.default_rng(seed).permutation(m)[:MOST_LANDMARKS]
-        )
-        self.points = X if self.chosen is None else X[self.chosen]
+        few = m <= MOST_LANDMARKS
+        self.points = X if few else X[np.random.default_rng(seed).permutation(m)[:MOST_LANDMARKS]]
         squares = euclidean_distances(self.points[:500], squared=True)
         apart = squares[squares > 1e-12]
         self.distance = float(np.sqrt(np.median(apart))) if apart.size else 1.0
@@ -110,7 +95,7 @@ class Span:
     """The functions a kernel's landmarks span, each with mean 0 over the points, in orthogonal directions.
 
     The mean is for the intercept, which has a variance of its own: left in the kernel it would be the
-    direction that is shrunk least, and where there is little but noise the student would be a constant.
+    direction that is shrunk least, and where there is little but noise the function would be a constant.
     The scale is such that the prior variance of a function is 1 on average over the points.
 
     Attributes
@@ -165,13 +150,6 @@ class Span:
         return components
 
 
-class Regression(NamedTuple):
-    """Posterior mean: weights of the kernels, and coefficients for `Landmarks.evaluate`."""
-
-    kernels: dict[str, float]
-    coefficients: dict[str, FloatArray]
-
-
 def learn_shares(
     spans: dict[str, Span], counts: FloatArray, n_teachers: int, sigma: float
 ) -> dict[str, FloatArray]:
@@ -191,35 +169,8 @@ def learn_shares(
         Standard deviation of the noise on a count, in votes.
     """
     targets, contrasts = _targets(counts, n_teachers)
-    found = regress(spans, targets, (sigma / n_teachers) ** 2).coefficients
+    found = regress(spans, targets, (sigma / n_teachers) ** 2)
     return {name: values @ contrasts.T for name, values in found.items()}
-
-
-def plausible_kernels(
-    landmarks: Landmarks, names: Sequence[str], counts: FloatArray, n_teachers: int, sigma: float
-) -> list[str]:
-    """Leave out kernels that 500 of many points show to be out of the question.
-
-    Their evidence there is below that of another kernel by a factor of more than exp(12), and the more
-    points the further below: what `learn_shares` would give them is nothing, after most of the work.
-
-    Parameters
-    ----------
-    landmarks : Landmarks
-        Of the points; where all of them are landmarks, all kernels are plausible.
-    names : sequence of str
-    counts, n_teachers, sigma
-        As in `learn_shares`.
-    """
-    if landmarks.chosen is None:
-        return list(names)
-    targets, _ = _targets(counts[landmarks.chosen[:_FEW]], n_teachers)
-    evidences = {}
-    for name in names:
-        gram = landmarks.gram(landmarks.points[:_FEW], name)[:, :_FEW]
-        found = _best_scales(Span(gram, gram), targets - targets.mean(axis=0), (sigma / n_teachers) ** 2)
-        evidences[name] = _weighed(name, found)
-    return [name for name in names if evidences[name] > max(evidences.values()) - _HOPELESS]
 
 
 def _targets(counts: FloatArray, n_teachers: int) -> tuple[FloatArray, FloatArray]:
@@ -232,7 +183,7 @@ def _targets(counts: FloatArray, n_teachers: int) -> tuple[FloatArray, FloatArra
     return targets @ contrasts, contrasts
 
 
-def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Regression:
+def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> dict[str, FloatArray]:
     """Fit ``targets ~ N(b + f, (variance + tau^2) I)``, f a Gaussian process, a column a function.
 
     For each kernel the variance of f and tau^2, shared by the columns, maximise the evidence times a weak
@@ -252,7 +203,7 @@ def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Reg
     m = len(targets)
     means = targets.mean(axis=0)
     scales = {name: _best_scales(span, targets - means, variance) for name, span in spans.items()}
-    evidences = np.array([_weighed(name, found) for name, found in scales.items()])
+    evidences = np.array([found[0] - _HARDER * KERNELS.index(name) for name, found in scales.items()])
     shares = np.exp(evidences - evidences.max())
     shares /= shares.sum()
     shares[shares < _NEGLIGIBLE] = 0
@@ -269,12 +220,7 @@ def regress(spans: dict[str, Span], targets: FloatArray, variance: float) -> Reg
         weights = share * shrink[:, None] * span.along(targets)
         coefficients[name] = span.back @ weights
         coefficients["intercept"] = coefficients["intercept"] - span.means @ weights
-    return Regression(kernels, coefficients)
-
-
-def _weighed(name: str, found: tuple[float, float, float]) -> float:
-    """Log of a kernel's evidence, as `_best_scales` finds it, times its prior: simpler ones are likelier."""
-    return found[0] - _HARDER * KERNELS.index(name)
+    return coefficients
 
 
 def _best_scales(span: Span, targets: FloatArray, variance: float) -> tuple[float, float, float]:

@@ -34,7 +34,6 @@ _OURS = (
     "mechanisms.baselines.public_model.PublicKernelClassifier",
     "students.boosted.BoostedClassifier",
     "students.gaussian_process.Landmarks",
-    "students.noise_aware.NoisyCountsClassifier",
     "students.soft_targets.SoftTargets",
     "students.voting.Voting",
 )
@@ -65,8 +64,6 @@ _SKLEARN = (
     "preprocessing._data.StandardScaler",
     "preprocessing._encoders.OneHotEncoder",
     "preprocessing._label.LabelBinarizer",
-    "semi_supervised._label_propagation.LabelSpreading",
-    "semi_supervised._self_training.SelfTrainingClassifier",
     "svm._classes.LinearSVC",
     "svm._classes.SVC",
     "tree._classes.DecisionTreeClassifier",
