@@ -22,7 +22,6 @@ _PATHS = {
     "permuted_sgd": "pate_cli.learners.sgd.SgdLogistic",
     "threshold": "pate_cli.learners.hypotheses.ThresholdClassifier",
     "stump": "pate_cli.learners.hypotheses.StumpClassifier",
-    "rectangle": "pate_cli.learners.hypotheses.RectangleClassifier",
     "point": "pate_cli.learners.hypotheses.PointClassifier",
     "tree": "sklearn.tree.DecisionTreeClassifier",
 }
@@ -81,7 +80,7 @@ def make_learner(
     `libsvm`        `LibsvmClassifier`, on libsvm-official          none: linear kernel, C 1
     `sgd`           `SgdLogistic`, on scikit-learn's SGDClassifier  none: one pass in the order given
     `permuted_sgd`  `SgdLogistic`                                   passes 10, permute True
-    `threshold`     `ThresholdClassifier` of `learners.hypotheses`  none; so `stump`, `rectangle` and `point`:
+    `threshold`     `ThresholdClassifier` of `learners.hypotheses`  none; so `stump` and `point`:
                                                                     exact ERM over a class, two labels only
     `tree`          `sklearn.tree.DecisionTreeClassifier`           none
     ==============  ==============================================  ==========================================

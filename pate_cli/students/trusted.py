@@ -20,7 +20,6 @@ __all__ = ["WRITTEN", "Refused", "foreign_types"]
 _OURS = (
     "datasets.encoding.DeclaredNumbers",
     "learners.hypotheses.points.PointClassifier",
-    "learners.hypotheses.rectangles.RectangleClassifier",
     "learners.hypotheses.stumps.StumpClassifier",
     "learners.hypotheses.thresholds.ThresholdClassifier",
     "learners.constant.ConstantClassifier",

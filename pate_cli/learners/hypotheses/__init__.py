@@ -1,4 +1,4 @@
-"""Hypothesis classes whose labelings of a sample can be listed: thresholds, stumps, rectangles, points.
+"""Hypothesis classes whose labelings of a sample can be listed: thresholds, stumps, points.
 
 All label with 0 and 1. Each class offers its VC dimension, the distinct labelings
 ("dichotomies") of a sample with one representative each, exact empirical risk
@@ -7,7 +7,6 @@ minimisation, and a consistent hypothesis. A hypothesis *is* a fitted classifier
 
 from pate_cli.learners.hypotheses.base import Dichotomies, HypothesisClass, consistent
 from pate_cli.learners.hypotheses.points import PointClassifier, Points
-from pate_cli.learners.hypotheses.rectangles import RectangleClassifier, Rectangles
 from pate_cli.learners.hypotheses.stumps import StumpClassifier, Stumps
 from pate_cli.learners.hypotheses.thresholds import ThresholdClassifier, Thresholds
 
@@ -17,8 +16,6 @@ __all__ = [
     "HypothesisClass",
     "PointClassifier",
     "Points",
-    "RectangleClassifier",
-    "Rectangles",
     "StumpClassifier",
     "Stumps",
     "ThresholdClassifier",
@@ -29,7 +26,6 @@ __all__ = [
 CLASSES: dict[str, HypothesisClass] = {
     "thresholds": Thresholds(),
     "stumps": Stumps(),
-    "rectangles": Rectangles(),
     "points": Points(),
 }
 """Hypothesis classes by the name a config gives them."""

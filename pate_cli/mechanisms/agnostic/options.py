@@ -10,11 +10,10 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
 from pate_cli.types import Setting
 
-__all__ = ["CALIBRATION", "CUTOFF", "FRACTION", "HYPOTHESES", "LISTABLE_BY_COLUMN"]
+__all__ = ["CALIBRATION", "CUTOFF", "FRACTION", "HYPOTHESES"]
 __all__ += ["at_most", "finite", "listable", "listable_encoded", "two_classes"]
 
 HYPOTHESES = OneOf(tuple(CLASSES))
-LISTABLE_BY_COLUMN = OneOf(("thresholds", "stumps", "points"))
 CALIBRATION = OneOf(("tight", "paper"))
 CUTOFF = Or("auto", Whole(1))
 FRACTION = Real(0, 1, open_above=True)

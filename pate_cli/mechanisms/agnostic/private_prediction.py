@@ -40,7 +40,7 @@ __all__ = ["Options", "PredictionPlan", "plan", "predict", "teachers_of_lemma"]
 class Options:
     """Options of `mechanism=private_prediction`."""
 
-    hypotheses: str = option("stumps", checks.LISTABLE_BY_COLUMN)
+    hypotheses: str = option("stumps", checks.HYPOTHESES)
     calibration: str = option("tight", checks.CALIBRATION)
     queries: int = option(1, Whole(1))
     alpha: float = option(0.1, checks.FRACTION)

@@ -46,7 +46,7 @@ class Options:
     others, which have delta = 0.
     """
 
-    hypotheses: str = option("stumps", checks.LISTABLE_BY_COLUMN)
+    hypotheses: str = option("stumps", checks.HYPOTHESES)
     calibration: str = option("tight", checks.CALIBRATION)
     inner: str = option("exponential", OneOf(("exponential", "svt", "grid")))
     cutoff: int | None = option("auto", checks.CUTOFF)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -13,13 +12,12 @@ from pate_cli.learners import check_learner
 from pate_cli.learners.hypotheses import (
     CLASSES,
     PointClassifier,
-    RectangleClassifier,
     StumpClassifier,
     ThresholdClassifier,
     consistent,
 )
 
-SHAPES = {"thresholds": 1, "stumps": 3, "rectangles": 2, "points": 2}
+SHAPES = {"thresholds": 1, "stumps": 3, "points": 2}
 
 
 def brute(name, X, grid):
@@ -29,15 +27,7 @@ def brute(name, X, grid):
     if name == "stumps":
         above = [X[:, j] >= t for j in range(X.shape[1]) for t in [-np.inf, *grid, np.inf]]
         return {tuple(a.astype(int)) for a in above} | {tuple((~a).astype(int)) for a in above}
-    if name == "points":
-        return {tuple((z == X).all(axis=1).astype(int)) for z in [*X, np.full(X.shape[1], 77.0)]}
-    sides = list(itertools.combinations_with_replacement(grid, 2))
-    boxes = itertools.product(sides, repeat=X.shape[1])
-    inside = {
-        tuple(np.all([(X[:, j] >= a) & (X[:, j] <= b) for j, (a, b) in enumerate(box)], axis=0).astype(int))
-        for box in boxes
-    }
-    return inside | {(0,) * len(X)}
+    return {tuple((z == X).all(axis=1).astype(int)) for z in [*X, np.full(X.shape[1], 77.0)]}
 
 
 def sample(rng, name, n):
@@ -78,8 +68,6 @@ def test_mistakes_least_mistakes_and_nearest_against_brute_force(name):
             on_w = np.array([found.hypothesis(i).predict(W) for i in range(len(found))])
             assert np.allclose(found.mistakes(W, y, w), (on_w != y) @ w, atol=1e-12)
             assert np.array_equal(found.mistakes(X, v), (labels != v).sum(axis=1))
-            if name == "rectangles":
-                continue
             joint = brute(name, np.vstack([dense(X), dense(W)]), GRID)
             fewest = {}
             for labeling in joint:
@@ -114,8 +102,6 @@ def test_counts_are_the_known_formulas():
     assert len(CLASSES["thresholds"].dichotomies(x[:, None])) == 51
     assert len(CLASSES["stumps"].dichotomies(x[:, None])) == 100
     assert len(CLASSES["points"].dichotomies(x[:, None])) == 51
-    # intervals on a line: n (n + 1) / 2 and the empty one
-    assert len(CLASSES["rectangles"].dichotomies(x[:, None])) == 50 * 51 / 2 + 1
     X = np.column_stack([x, np.random.default_rng(5).permutation(50)])
     # all cuts differ but the two constants, and singletons that are extreme twice
     assert 2 * 100 - 10 <= len(CLASSES["stumps"].dichotomies(X)) <= 2 * 100 - 2
@@ -123,9 +109,8 @@ def test_counts_are_the_known_formulas():
 
 @pytest.mark.parametrize(
     ("name", "d", "vc"),
-    [("thresholds", 1, 1), ("stumps", 1, 2), ("stumps", 2, 3), ("stumps", 3, 4), ("points", 2, 1),
-     ("rectangles", 1, 2), ("rectangles", 2, 4)],
-)  # fmt: skip
+    [("thresholds", 1, 1), ("stumps", 1, 2), ("stumps", 2, 3), ("stumps", 3, 4), ("points", 2, 1)],
+)
 def test_vc_dimension_is_attained_and_not_passed(name, d, vc):
     hypotheses = CLASSES[name]
     assert hypotheses.vc_dimension(d) == vc
@@ -151,20 +136,10 @@ def test_middles_stay_between_neighbouring_floats():
     assert fitted.threshold_ == 2.0
 
 
-@pytest.mark.parametrize("made", [ThresholdClassifier, StumpClassifier, RectangleClassifier, PointClassifier])
+@pytest.mark.parametrize("made", [ThresholdClassifier, StumpClassifier, PointClassifier])
 def test_classifiers_are_learners(made):
     path = f"pate_cli.learners.hypotheses.{made.__name__}"
     check_learner(path, {}, sparse=False)
     check_learner(path, {}, sparse=True)
     with pytest.raises(ValueError, match="0 and 1"):
         made().fit(np.array([[0.0], [1.0]]), [1, 2])
-
-
-def test_rectangles_refuse_what_would_take_too_long():
-    X = np.random.default_rng(7).random((60, 4))
-    with pytest.raises(ValueError, match="at most 19 records, not 60"):
-        RectangleClassifier(features=[0, 1, 2, 3]).fit(X, np.arange(60) % 2)
-    assert "at most" in str(CLASSES["rectangles"].refusal(1000, 2))
-    assert CLASSES["rectangles"].refusal(50, 2) is None
-    with pytest.raises(ValueError, match="more than"):
-        CLASSES["rectangles"].dichotomies(X[:, :3])
