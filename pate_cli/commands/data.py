@@ -102,12 +102,7 @@ def _list() -> int:
             sizes = (made.n_records, made.n_features, made.n_classes)
             table.add_row(name, *(f"{size:,}" for size in sizes), "none", "", made.source)
         else:
-            given = (
-                ("dataset.data_id", "", "openml.org")
-                if name == "openml"
-                else ("dataset.path", "", "your file")
-            )
-            table.add_row(name, "", "", "", *given)
+            table.add_row(name, "", "", "", "dataset.path", "", "your file")
     out().print(table)
     # Outside the table, where a path is not cut in two.
     for directory, names in here.items():

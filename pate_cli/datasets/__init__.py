@@ -46,7 +46,6 @@ _MODULES = {
     "csv": "tabular",
     "parquet": "parquet",
     "npz": "arrays",
-    "openml": "openml",
     "shards": "shards",
     "digits": "digits",
     "thresholds": "thresholds",
