@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,7 +20,7 @@ _IMPORTS = r"""
 import pathlib, re, sys, time
 import pandas, sklearn.preprocessing, pyarrow.parquet, sklearn.datasets
 import pate_cli.datasets.encoding, pate_cli.datasets.tabular, pate_cli.datasets.parquet
-import pate_cli.datasets.libsvm, pooch
+import pate_cli.datasets.libsvm
 def peak():  # not ru_maxrss, which begins with what the parent had
     return int(re.search(r"VmHWM:\s*(\d+)", pathlib.Path("/proc/self/status").read_text())[1])
 before = peak()
@@ -43,11 +41,10 @@ _READS = {
 }
 _SPARSE = {
     "ours": "data = pate_cli.datasets.libsvm.parse(pathlib.Path(sys.argv[1]))",
-    "kept": "data = pate_cli.datasets.libsvm.read_kept(pathlib.Path(sys.argv[1]))",
     "bare": "data = sklearn.datasets.load_svmlight_file(sys.argv[1])",
 }
-PARSER, RATE = 1.2, 150.0
-"""Times scikit-learn's parser, and megabytes a second on one core of what was parsed before."""
+PARSER = 1.2
+"""Times scikit-learn's parser."""
 
 
 def measure(rounds: int, *, quick: bool) -> list[Row]:
@@ -60,7 +57,7 @@ def measure(rounds: int, *, quick: bool) -> list[Row]:
         n = ROWS // (10 if quick else 1)
         shape = f"{n:,} x {NUMBERS + TEXTS + 1}"
         for kind, path in _write(Path(folder), n).items():
-            taken = _in_turn(_READS[kind], path, rounds, folder)
+            taken = _in_turn(_READS[kind], path, rounds)
             times = {name: [seconds for seconds, _ in values] for name, values in taken.items()}
             peak = {name: min(kilobytes for _, kilobytes in values) / 1e3 for name, values in taken.items()}
             rows.append(beside("reading", f"{kind}, {shape}", times, f"pandas.read_{kind}", most=TIMES))
@@ -78,37 +75,22 @@ def measure(rounds: int, *, quick: bool) -> list[Row]:
 def _sparse(rounds: int, folder: str, *, quick: bool) -> list[Row]:
     path = Path(folder, "sparse.libsvm")
     write_sparse(path, REAL_SIM[0] // (10 if quick else 1), *REAL_SIM[1:])
-    megabytes = path.stat().st_size / 1e6
-    _run(_IMPORTS + _SPARSE["kept"] + _TELL, path, folder)  # this one parses, and keeps
-    taken = _in_turn(_SPARSE, path, rounds, folder)
+    taken = _in_turn(_SPARSE, path, rounds)
     times = {name: [seconds for seconds, _ in values] for name, values in taken.items()}
-    name = f"parse libsvm, {megabytes:.0f} MB"
-    rates = {key: round(megabytes / statistics.median(values), 1) for key, values in times.items()}
-    return [
-        beside("reading", name, times, "load_svmlight_file", most=PARSER),
-        Row("reading", f"{name}, the first time", rates["ours"], "MB/s", details={"by_hand": rates["bare"]}),
-        Row("reading", f"{name}, kept before", rates["kept"], "MB/s", least=RATE),
-    ]
+    name = f"parse libsvm, {path.stat().st_size / 1e6:.0f} MB"
+    return [beside("reading", name, times, "load_svmlight_file", most=PARSER)]
 
 
-def _in_turn(
-    reads: dict[str, str], path: Path, rounds: int, folder: str
-) -> dict[str, list[tuple[float, float]]]:
+def _in_turn(reads: dict[str, str], path: Path, rounds: int) -> dict[str, list[tuple[float, float]]]:
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in reads}
     for _ in range(rounds):
         for name, read in reads.items():
-            taken[name].append(_run(_IMPORTS + read + _TELL, path, folder))
+            taken[name].append(_run(_IMPORTS + read + _TELL, path))
     return taken
 
 
-def _run(code: str, path: Path, folder: str) -> tuple[float, float]:
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"XDG_CACHE_HOME": folder},
-    )
+def _run(code: str, path: Path) -> tuple[float, float]:
+    done = subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True, text=True)
     seconds, kilobytes = done.stdout.split()[-2:]
     return float(seconds), float(kilobytes)
 

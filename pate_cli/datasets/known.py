@@ -8,14 +8,11 @@ import numpy as np
 
 from pate_cli.datasets import files
 from pate_cli.datasets.labels import encode_labels
-from pate_cli.datasets.libsvm import parse, read_kept
+from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.registry import ENTRIES
 from pate_cli.types import Dataset
 
 __all__ = ["Options", "load"]
-
-_LARGE = 2**23
-"""Bytes above which it is worth keeping what was parsed; these records are public."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +36,7 @@ def load(name: str, options: Options) -> Dataset:
     found = files.require(entry)
     parts = []
     for file in found:
-        read = read_kept if file.path.stat().st_size > _LARGE else parse
-        X, labels, checksum = read(file.path, entry.n_features)
+        X, labels, checksum = parse(file.path, entry.n_features)
         file.check(checksum)
         parts.append((X, labels))
     y, classes = encode_labels(np.concatenate([y for _, y in parts]), name)

@@ -19,8 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.checks import Flag, Or, Whole, option
-from pate_cli.datasets import parsed
+from pate_cli.checks import Or, Whole, option
 from pate_cli.datasets.labels import encode_parts
 from pate_cli.datasets.options import FileOptions
 from pate_cli.errors import DataError
@@ -29,7 +28,7 @@ from pate_cli.types import Dataset, FloatArray, Part
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["Options", "load", "open_bytes", "parse", "read_kept", "read_libsvm"]
+__all__ = ["Options", "load", "open_bytes", "parse", "read_libsvm"]
 
 _OPENERS: dict[str, Any] = {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open}
 _MAX_INDEX = 2**31 - 1
@@ -169,13 +168,9 @@ class Options(FileOptions):
     ----------
     n_features : int or None
         Number of columns; None for the largest index in the file, in the public one if there is one.
-    keep : bool
-        Whether what was parsed is kept on disk, for its owner alone, and used instead of the text as long as
-        that is the same (`parsed`). It outlasts the file: who deletes private records deletes both.
     """
 
     n_features: int | None = option(None, Or("null", Whole(1, _MAX_INDEX)))
-    keep: bool = option(False, Flag())
 
 
 def load(name: str, options: Options) -> Dataset:
@@ -193,16 +188,16 @@ def load(name: str, options: Options) -> Dataset:
     where = options.private_path("a LIBSVM file")
     n_features, public = options.n_features, None
     if options.public is not None:
-        public = _read(options.public, n_features, keep=options.keep)
+        public = _read(options.public, n_features)
         n_features = public.X.shape[1]
     try:
-        private = _read(where, n_features, keep=options.keep)
+        private = _read(where, n_features)
     except DataError as error:
         if public is None or options.n_features is not None or "features accepted" not in str(error):
             raise
         raise DataError(f"{error}; the public file has so many, dataset.n_features says how many") from None
     held = options.test is not None
-    test = _read(str(options.test), private.X.shape[1], keep=options.keep) if held else None
+    test = _read(str(options.test), private.X.shape[1]) if held else None
     if public is not None and not np.isin(public.labels, private.labels).any():
         public = replace(public, labels=None)
     y, classes, from_private = encode_parts(
@@ -232,10 +227,9 @@ class _File:
     checksum: str
 
 
-def _read(path: str | Path, n_features: int | None, *, keep: bool) -> _File:
+def _read(path: str | Path, n_features: int | None) -> _File:
     where = Path(path).expanduser()
-    X, labels, checksum = read_kept(where, n_features) if keep else parse(where, n_features)
-    return _File(where, X, labels, checksum)
+    return _File(where, *parse(where, n_features))
 
 
 def parse(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray, str]:
@@ -252,34 +246,6 @@ def parse(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, Flo
         accepted = "index 0 in no record, or in two (0:0 is one), as where indices are counted from 0"
         raise DataError(f"{path}, line {line}: the only index 0; accepted: {accepted}")
     return X, y, digest.hexdigest()
-
-
-def read_kept(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray, str]:
-    """Read as `read_libsvm` does, from what was kept of the same bytes if there is such; else keep it.
-
-    Returns
-    -------
-    X : csr_matrix of float64, shape (n, d)
-    y : ndarray of float64, shape (n,)
-    checksum : str
-        SHA-256 (hex) of the file's bytes.
-
-    Raises
-    ------
-    DataError
-        As `read_libsvm`.
-    """
-    try:
-        with path.open("rb") as stream:
-            source = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:  # which reading says better
-        source = ""
-    found = parsed.recall(source, n_features) if source else None
-    if found is not None:
-        return *found, source
-    X, y, checksum = parse(path, n_features)  # of these bytes, should they be others by now
-    parsed.keep(checksum, n_features, X, y)
-    return X, y, checksum
 
 
 def _label_place(file: _File | None, row: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import Flag, Or, Whole, option
+from pate_cli.checks import Or, Whole, option
 from pate_cli.datasets import libsvm
 from pate_cli.datasets.files import joint_digest
 from pate_cli.datasets.labels import encode_parts
@@ -34,13 +34,10 @@ class Options(FileOptions):
         Column that holds the class, in Parquet files; all others hold numbers.
     n_features : int or None
         Number of columns of LIBSVM files; None for that of the public file.
-    keep : bool
-        As of `dataset=libsvm`: a LIBSVM file is then parsed once, not once a repeat.
     """
 
     target: str | None = option(None, Or("null", ColumnName("the name of the column that holds the class")))
     n_features: int | None = option(None, Or("null", Whole(1, 2**31 - 1)))
-    keep: bool = option(False, Flag())
 
 
 def load(name: str, options: Options) -> Dataset:
@@ -67,11 +64,11 @@ def load(name: str, options: Options) -> Dataset:
         read = partial(_read_parquet, columns=columns, target=options.target)
         n_features = len(columns)
     else:
-        n_features = options.n_features or (_width(single[0], keep=options.keep) if single[0] else 0)
+        n_features = options.n_features or (_width(single[0]) if single[0] else 0)
         if not n_features:
             accepted = "the number of columns, for no single record may decide it; or dataset.public, a file"
             raise ConfigError("dataset.n_features", None, accepted)
-        read = partial(_read_libsvm, n_features=n_features, keep=options.keep)
+        read = partial(libsvm.parse, n_features=n_features)
     shards, labels = [], []
     for path in paths:
         _, y, checksum = read(path)
@@ -129,9 +126,8 @@ def _columns(path: Path, target: str) -> list[str]:
     return [str(name) for name in frame.columns if name != target]
 
 
-def _width(path: Path, *, keep: bool) -> int:
-    X, _, _ = libsvm.read_kept(path) if keep else libsvm.parse(path)
-    return int(X.shape[1])
+def _width(path: Path) -> int:
+    return int(libsvm.parse(path)[0].shape[1])
 
 
 def _read_parquet(path: Path, *, columns: list[str], target: str) -> tuple[Any, Any, str]:
@@ -151,10 +147,6 @@ def _read_parquet(path: Path, *, columns: list[str], target: str) -> tuple[Any, 
     if (labels == "").any():
         raise DataError(f"{table.place(int((labels == '').argmax()))}: target {target!r} is empty")
     return X, labels, table.checksum
-
-
-def _read_libsvm(path: Path, *, n_features: int, keep: bool) -> tuple[Any, Any, str]:
-    return libsvm.read_kept(path, n_features) if keep else libsvm.parse(path, n_features)
 
 
 def _features(read: Any, path: Path) -> tuple[Any, str]:
