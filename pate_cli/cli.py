@@ -21,7 +21,6 @@ COMMANDS = {
     "leaderboard": "methods on many tables: ranks, win rates, distance to the limit",
     "audit": "attack the mechanism: measured lower bound on eps against the claim",
     "data": "list, fetch and verify the datasets",
-    "cache": "the votes kept on disk by `cache=true`: show them, clear them",
     "ledger": "the total budget of a dataset for real releases, and what is left",
     "verify": "check a release against its certificate and the ledger",
     "predict": "label new points with a saved student",

@@ -110,10 +110,9 @@ class VoteStore:
         key = content_key(run, repeat)
         self._memory.keep(key, votes)
         if self._on_disk(run):
-            described = {"dataset": run.dataset.name, "teachers": run.n_teachers, "repeat": repeat}
             if any(_is_foreign(each.config.student) for each in runs):
                 votes = replace(votes, ceilings={})  # of students whose code may become another
-            self._store.keep(key, votes, described)
+            self._store.keep(key, votes)
 
     def _on_disk(self, run: Prepared) -> bool:
         """Whether disk is to be used; not for a learner of which it is not sure what code made its votes."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from pate_cli.types import IntArray
 
-__all__ = ["Damaged", "KeptVotes", "about", "decode", "encode"]
+__all__ = ["Damaged", "KeptVotes", "decode", "encode"]
 
 _MAGIC = b"pate votes 1\n"
 _DIGEST = 32
@@ -68,21 +67,11 @@ class KeptVotes:
         return f"KeptVotes(n_queries={self.counts.shape[0]}, n_classes={self.counts.shape[1]})"
 
 
-def encode(key: str, votes: KeptVotes, described: Mapping[str, Any]) -> bytes:
-    """Bytes of an entry.
-
-    Parameters
-    ----------
-    key : str
-        All that decides the numbers.
-    votes : KeptVotes
-    described : mapping of str to plain values
-        For people: which dataset, how many teachers.
-    """
+def encode(key: str, votes: KeptVotes) -> bytes:
+    """Bytes of an entry; the key says all that decides the numbers."""
     counts = np.ascontiguousarray(votes.counts, dtype=_COUNTS)
     header = {
         "key": key,
-        "about": dict(described),
         "shape": counts.shape,
         "teacher_accuracy": votes.teacher_accuracy,
         "ceilings": votes.ceilings,
@@ -116,19 +105,6 @@ def decode(content: bytes, key: str) -> KeptVotes:
         return KeptVotes(counts, float(header["teacher_accuracy"]), ceilings)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise Damaged(f"not an entry ({error})") from None
-
-
-def about(beginning: bytes) -> dict[str, Any]:
-    """What an entry is about, from the beginning of its bytes; nothing is verified.
-
-    Raises
-    ------
-    Damaged
-    """
-    described = _header(beginning)[0].get("about")
-    if not beginning.startswith(_MAGIC) or not isinstance(described, dict):
-        raise Damaged("not an entry")
-    return described
 
 
 def _header(content: bytes) -> tuple[dict[str, Any], int]:

@@ -13,7 +13,7 @@ package is cheap.
 
 from pate_cli.engine.cache.memory import Memory
 from pate_cli.engine.cache.place import Place, find_place, size_limit
-from pate_cli.engine.cache.store import Listing, Store
+from pate_cli.engine.cache.store import Store
 from pate_cli.engine.cache.versions import (
     code_version,
     has_changed,
@@ -25,7 +25,6 @@ from pate_cli.teachers.kept import KeptVotes
 
 __all__ = [
     "KeptVotes",
-    "Listing",
     "Memory",
     "Place",
     "Store",

@@ -8,46 +8,19 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 from pate_cli import console
 from pate_cli.engine.cache.place import Place
 from pate_cli.errors import ConfigError
-from pate_cli.teachers.kept import Damaged, KeptVotes, about, decode, encode
+from pate_cli.teachers.kept import Damaged, KeptVotes, decode, encode
 
-__all__ = ["Listing", "Store"]
+__all__ = ["Store"]
 
 _SUFFIX = ".votes"
 _PARTIAL = ".partial"
 _OLD = 3600.0
 """Seconds after which a half-written file is nobody's."""
-
-_HEADER = 2**16
-"""Bytes read to say what an entry is about."""
-
-
-@dataclass(frozen=True)
-class Listing:
-    """One entry, as `pate cache show` counts it.
-
-    Attributes
-    ----------
-    name : str
-        Of its file.
-    size : int
-        Bytes.
-    used : float
-        When last, in seconds since 1970.
-    dataset : str or None
-        None where it cannot be told.
-    """
-
-    name: str
-    size: int
-    used: float
-    dataset: str | None
 
 
 class Store:
@@ -83,19 +56,11 @@ class Store:
                 self._say(f"{self.place.path / _name(key)}: {error}; made again")
         return None
 
-    def keep(self, key: str, votes: KeptVotes, described: Mapping[str, Any]) -> None:
-        """Write votes, in place of earlier ones of its key.
-
-        Parameters
-        ----------
-        key : str
-        votes : KeptVotes
-        described : mapping of str to plain values
-            For people; `dataset` is what entries are listed by.
-        """
+    def keep(self, key: str, votes: KeptVotes) -> None:
+        """Write votes, in place of earlier ones of the key."""
         if self._broken:
             return
-        content = encode(key, votes, described)
+        content = encode(key, votes)
         if len(content) > self.limit:
             return
         with self._tolerated(), self.place.opened(make=True) as handle:
@@ -106,40 +71,6 @@ class Store:
                 self._room = self._trim(handle)
             else:
                 self._room -= len(content)
-
-    def listings(self) -> list[Listing]:
-        """Entries there are.
-
-        Raises
-        ------
-        ConfigError
-            If others can get at the directory.
-        """
-        with self.place.opened() as handle:
-            return [] if handle is None else [_listing(handle, *found) for found in _files(handle, _SUFFIX)]
-
-    def clear(self, chosen: Callable[[Listing], bool] | None = None) -> list[Listing]:
-        """Remove entries, all or those chosen, and give what was removed; nothing but entries is touched.
-
-        Raises
-        ------
-        ConfigError
-            If others can get at the directory.
-        """
-        removed = []
-        with self.place.opened() as handle:
-            if handle is None:
-                return []
-            for name, status in _files(handle, _SUFFIX):
-                listing = _listing(handle, name, status)
-                if chosen is None or chosen(listing):
-                    _remove(handle, name)
-                    removed.append(listing)
-            if chosen is None:
-                for name, _ in _files(handle, _PARTIAL):
-                    _remove(handle, name)
-        self._room = None
-        return removed
 
     def _read(self, handle: int, name: str) -> bytes:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=handle)
@@ -212,16 +143,6 @@ def _files(handle: int, suffix: str) -> list[tuple[str, os.stat_result]]:
             with contextlib.suppress(FileNotFoundError):
                 found.append((name, os.stat(name, dir_fd=handle, follow_symlinks=False)))
     return found
-
-
-def _listing(handle: int, name: str, status: os.stat_result) -> Listing:
-    dataset = None
-    with contextlib.suppress(OSError, Damaged):
-        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=handle)
-        with os.fdopen(file, "rb") as stream:
-            described = about(stream.read(_HEADER)).get("dataset")
-            dataset = described if isinstance(described, str) else None
-    return Listing(name, status.st_size, status.st_mtime, dataset)
 
 
 def _remove(handle: int, name: str) -> None:

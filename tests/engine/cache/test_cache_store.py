@@ -46,7 +46,7 @@ def files(store: Store) -> list[Path]:
 
 def fill(store: Store, n: int = 5) -> None:
     for k, key in enumerate(KEYS[:n]):
-        store.keep(key, votes(k), {"dataset": "a9a" if k % 2 else "mushroom"})
+        store.keep(key, votes(k))
 
 
 def age(store: Store) -> None:
@@ -63,7 +63,7 @@ def test_kept_and_recalled_by_any_process(store, place):
     other = Store(place, 10**6)
     assert all(is_kept(other.recall(key), n) for n, key in enumerate(KEYS))
     assert other.recall("another") is None
-    store.keep(KEYS[0], votes(9), {})
+    store.keep(KEYS[0], votes(9))
     assert is_kept(other.recall(KEYS[0]), 9)
     assert len(files(store)) == 5
 
@@ -105,7 +105,7 @@ def test_only_for_its_owner_from_the_start(store, monkeypatch):
 def test_what_cannot_be_relied_on_is_made_again(store, spoil, capsys):
     fill(store, 1)
     (theirs,) = files(store)
-    store.keep(KEYS[1], votes(1), {})
+    store.keep(KEYS[1], votes(1))
     (ours,) = (path for path in files(store) if path != theirs)
     spoil(ours, theirs)
     assert store.recall(KEYS[1]) is None
@@ -113,7 +113,7 @@ def test_what_cannot_be_relied_on_is_made_again(store, spoil, capsys):
     if ours.is_dir():
         return  # nothing of ours, and left alone
     again = Store(store.place, 10**6)
-    again.keep(KEYS[1], votes(1), {})
+    again.keep(KEYS[1], votes(1))
     assert is_kept(again.recall(KEYS[1]), 1)
     assert stat.S_IMODE(ours.lstat().st_mode) == 0o600
 
@@ -137,8 +137,6 @@ def test_a_place_that_is_not_ours_alone_is_refused(store, spoil, capsys):
     os.umask(before)
     with pytest.raises(ConfigError, match=r"PATE_CACHE: got '.*votes'; accepted: a directory of your own"):
         store.place.check()
-    with pytest.raises(ConfigError, match="PATE_CACHE"):
-        store.clear()
     fill(store)  # in the middle of a run it does not stop it, and writes nothing
     assert capsys.readouterr().err.count("\n") == 1
     assert not store.place.path.is_dir() or files(store) == []
@@ -160,8 +158,8 @@ def test_a_full_disk(store, call, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr(module.os, call, full)
         for _ in range(3):
-            store.keep(KEYS[0], votes(7), {})
-            store.keep(KEYS[1], votes(1), {})
+            store.keep(KEYS[0], votes(7))
+            store.keep(KEYS[1], votes(1))
     assert len(calls) == (2 if call == "write" else 1)  # it is not tried again
     err = capsys.readouterr().err
     assert err == f"pate: cache: {store.place.path}: No space left on device; going on without\n"
@@ -172,16 +170,16 @@ def test_a_full_disk(store, call, monkeypatch, capsys):
 
 
 def test_the_least_recently_used_go_first(place):
-    one = len(module.encode(KEYS[0], votes(0), {"dataset": "mushroom"}))
+    one = len(module.encode(KEYS[0], votes(0)))
     store = Store(place, 3 * one + 100)
     fill(store, 3)
     age(store)
     assert is_kept(store.recall(KEYS[0]), 0)  # used now
-    store.keep(KEYS[3], votes(3), {"dataset": "a9a"})
-    store.keep(KEYS[4], votes(4), {"dataset": "mushroom"})
+    store.keep(KEYS[3], votes(3))
+    store.keep(KEYS[4], votes(4))
     assert [n for n, key in enumerate(KEYS) if store.recall(key)] == [0, 3, 4]
     assert sum(path.stat().st_size for path in files(store)) <= store.limit
-    store.keep("huge", votes(1, size=1000), {})
+    store.keep("huge", votes(1, size=1000))
     assert store.recall("huge") is None
     assert len(files(store)) == 3
 
@@ -198,25 +196,6 @@ def test_what_killed_runs_left_is_swept_when_it_is_old(store):
     names = {path.name for path in files(store)}
     assert {"young.partial", "mine.txt"} < names
     assert "old.partial" not in names
-    assert other.clear()
-    assert [path.name for path in files(store)] == ["mine.txt"]
-
-
-def test_clear_one_dataset(store):
-    fill(store)
-    (store.place.path / f"{'0' * 40}.votes").write_bytes(b"what is this")
-    assert sorted(str(found.dataset) for found in store.listings()) == [
-        "None",
-        "a9a",
-        "a9a",
-        *["mushroom"] * 3,
-    ]
-    assert len(store.clear(lambda found: found.dataset == "a9a")) == 2
-    assert [n for n, key in enumerate(KEYS) if store.recall(key)] == [0, 2, 4]
-    assert len(store.clear()) == 4
-    assert files(store) == []
-    fill(store, 1)  # and goes on
-    assert is_kept(store.recall(KEYS[0]), 0)
 
 
 WORKER = """
@@ -230,12 +209,10 @@ print("ready", flush=True)
 store = Store(Place(path, "PATE_CACHE"), limit)
 for n in range(start, start + rounds):
     n %= 5
-    store.keep(f"key {n}", KeptVotes(np.full((20000, 2), n), n / 7), {"dataset": "a9a"})
+    store.keep(f"key {n}", KeptVotes(np.full((20000, 2), n), n / 7))
     found = store.recall(f"key {(n + 1) % 5}")
     if found is not None and not ((found.counts == (n + 1) % 5).all() and found.counts.shape == (20000, 2)):
         sys.exit("something else was read")
-    if n == 3:
-        store.clear(lambda found: found.name[0] in "01234567")
 """
 
 
@@ -246,7 +223,7 @@ def worker(place: Place, limit: int, rounds: int, start: int = 0) -> subprocess.
 
 
 def test_two_processes_at_once(place):
-    """Both write, read, trim and clear the same few entries; nobody reads anything else, or complains."""
+    """Both write, read and trim the same few entries; nobody reads anything else, or complains."""
     both = [worker(place, 10**6, 40, start) for start in (0, 2)]
     said = [process.communicate(timeout=300)[1].decode() for process in both]
     assert [process.returncode for process in both] == [0, 0], said

@@ -1,4 +1,4 @@
-"""`cache=true` through the command line, and `pate cache`."""
+"""`cache=true` through the command line."""
 
 from __future__ import annotations
 
@@ -282,40 +282,6 @@ def test_the_limit_holds(votes, monkeypatch):
     monkeypatch.setenv("PATE_CACHE_LIMIT", f"{2 * size + 50}")
     assert run("repeats=3", "cache=true", into="three") == 0
     assert len(entries(votes)) == 2
-
-
-def test_show_and_clear(votes, capsys):
-    assert main(["cache", "show"]) == 0
-    assert capsys.readouterr().out == f"{votes}: 0 entries, 0 B of 2 GB\n"
-    assert not votes.exists()
-    assert run("repeats=2", "cache=true") == 0
-    (votes / f"{'0' * 40}.votes").write_bytes(b"something")
-    capsys.readouterr()
-    assert main(["cache", "show"]) == 0
-    said = capsys.readouterr().out
-    assert re.match(rf"{re.escape(str(votes))}: 3 entries, \d.* of 2 GB\n", said)
-    assert re.search(r"^\? +1 +9 B ", said, re.MULTILINE)
-    assert re.search(r"^synthetic +2 +\d", said, re.MULTILINE)
-    assert main(["cache", "clear", "a9a"]) == 0
-    assert "removed 0 entries" in capsys.readouterr().out
-    assert main(["cache", "clear", "a9b"]) == 2
-    assert capsys.readouterr().err.startswith("pate: pate cache clear: got 'a9b'; accepted: ?, a9a, ")
-    assert main(["cache", "clear", "synthetic"]) == 0
-    assert "removed 2 entries" in capsys.readouterr().out
-    assert len(entries(votes)) == 1
-    assert main(["cache", "clear"]) == 0
-    assert "removed 1 entry, 9 B" in capsys.readouterr().out
-    assert list(votes.iterdir()) == []
-    assert main(["cache"]) == 2
-
-
-def test_show_and_clear_refuse_a_directory_of_others(votes, capsys):
-    votes.mkdir(mode=0o755)
-    (votes / "0.votes").write_bytes(b"theirs")
-    for command in ("show", "clear"):
-        assert main(["cache", command]) == 2
-        assert "chmod 700" in capsys.readouterr().err
-    assert entries(votes)
 
 
 def test_the_cache_is_no_part_of_a_configurations_identity(votes):
