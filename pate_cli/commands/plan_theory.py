@@ -12,7 +12,6 @@ from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InputError
 from pate_cli.theory import PARAMETERS, STATEMENTS, Quantity, TheoryProblem
-from pate_cli.theory.estimate import Estimates, estimate, here
 
 __all__ = ["main"]
 
@@ -39,19 +38,11 @@ def main(argv: list[str]) -> int:
     """
     options = _parser().parse_intermixed_args(argv)
     line = composition.parse_argv(options.overrides)
-    unused = UNUSED | dict.fromkeys(("repeats", "release"), _SAME)
-    if options.estimate:
-        del unused["seed"]  # of the split that is looked at
-    composition.refuse_unused(line.overrides, unused)
+    composition.refuse_unused(line.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
     jobs = composition.jobs(line)
     execution.forget()
     run = execution.checked(composition.compose(jobs[0], line.config_dir))
-    problem = _problem(run, options, {})
-    seen = None
-    if options.estimate:
-        seen = estimate(run.prepared, problem.xi)
-        problem = _problem(run, options, seen.parameters)
-        _say_estimates(seen, options)
+    problem = _problem(run, options)
     shown = ", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items())
     console.out().print(shown, markup=False, highlight=False)
     from rich import box
@@ -60,16 +51,11 @@ def main(argv: list[str]) -> int:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
     table.add_column("statement", overflow="fold")
     table.add_column("value", justify="right", no_wrap=True)
-    if seen is not None:
-        table.add_column("here, not private", justify="right", no_wrap=True)
     table.add_column("constants")
     for statement in STATEMENTS:
         table.add_row(f"{statement.source}: {statement.about}", style="bold")
         for quantity in statement.evaluate(problem):
-            found = None if seen is None else here(quantity, seen.measured)
-            beside = "" if found is None or math.isnan(found) else _number(found)
-            cells = [_value(quantity), *([beside] if seen else []), quantity.constants]
-            table.add_row(f"  {quantity.name}", *cells)
+            table.add_row(f"  {quantity.name}", _value(quantity), quantity.constants)
     console.out().print(table)
     console.out().print(
         "explicit: every constant is the paper's or its proofs'. Otherwise the expression\n"
@@ -82,48 +68,22 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _say_estimates(seen: Estimates, options: argparse.Namespace) -> None:
-    """Print what was estimated and measured, before the numbers that follow from it."""
-    lines = ["Estimated on one split of the records: NOT DIFFERENTIALLY PRIVATE, for experiments alone."]
-    lines += [f"- {note}" for note in seen.notes]
-    typed = [name for name in seen.parameters if getattr(options, name) is not None]
-    lines += [f"- {name}: as typed, not {_number(seen.parameters[name])}, its estimate" for name in typed]
-    for key, what in (
-        ("student", "the student errs"),
-        ("vote", "the vote errs"),
-        ("teacher", "a teacher errs"),
-    ):
-        if not math.isnan(seen.measured[key]):
-            lines.append(f"- {what} on a share of {_number(seen.measured[key])}")
-    for key in ("vote differs from h*", "teacher differs from h*"):
-        lines.append(f"- {key}, on a share of {_number(seen.measured[key])}")
-    for text in lines:
-        console.out().print(text, markup=False, highlight=False, soft_wrap=True)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate plan --theory",
         usage="%(prog)s [--NAME NUMBER ...] [GROUP=OPTION ...] [KEY=VALUE ...]",
         description="Evaluate every sample-complexity statement of the four papers on the sizes of a run: "
-        "how many records they ask for, or which error they promise. Writes nothing, and trains only with "
-        "--estimate.",
+        "how many records they ask for, or which error they promise. Trains and writes nothing.",
         epilog="Example: pate plan --theory dataset=mushroom eps=1.0 --alpha 0.1 --d 10",
     )
     parser.add_argument("--theory", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="as of pate run")
-    parser.add_argument(
-        "--estimate",
-        action="store_true",
-        help="take nu, gamma and tau from one split of the records, and show what is measured beside what is "
-        "bound: not differentially private",
-    )
     for name, what in PARAMETERS.items():
         parser.add_argument(f"--{name}", type=float, metavar="NUMBER", help=what)
     return parser
 
 
-def _problem(run: CheckedRun, options: argparse.Namespace, estimates: dict[str, float]) -> TheoryProblem:
+def _problem(run: CheckedRun, options: argparse.Namespace) -> TheoryProblem:
     p = run.prepared
     given = {name: getattr(options, name) for name in PARAMETERS if getattr(options, name) is not None}
     of_run = {
@@ -135,7 +95,7 @@ def _problem(run: CheckedRun, options: argparse.Namespace, estimates: dict[str, 
     }
     if math.isinf({**of_run, **given}["eps"]):
         raise InputError("eps: got inf; accepted: a finite number, the theorems are about privacy")
-    return TheoryProblem(**{**of_run, **estimates, **given})
+    return TheoryProblem(**{**of_run, **given})
 
 
 def _value(quantity: Quantity) -> str:
