@@ -36,7 +36,7 @@ SMALL = ["dataset.n_records=6000", "split.private=5000", "split.public=100", "sp
 """A small synthetic set: what most mechanisms are tried on."""
 
 PLAIN = (
-    *("gaussian", "active", "gnmax", "confident_gnmax", "soft", "svt", "confident_svt", "boosting", "best"),
+    *("gaussian", "active", "gnmax", "confident_gnmax", "soft", "svt", "boosting", "best"),
     *("noisy_gd", "output_perturbation", "objective_perturbation"),
 )
 """Mechanisms tried with the options they have."""

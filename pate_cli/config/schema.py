@@ -44,7 +44,7 @@ _PURPOSE = 200
 _SEED = 2**128 - 1
 """NumPy's `SeedSequence` mixes 128 bits; a longer seed is a mistake."""
 
-_ORACLES = {"active": "gaussian", "active-svt": "svt", "confident_svt": "svt"}
+_ORACLES = {"active": "gaussian", "active-svt": "svt"}
 _ADDRESS = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
 
 

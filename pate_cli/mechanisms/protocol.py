@@ -51,14 +51,14 @@ __all__ = [
 ]
 
 EXACT = (
-    "a mechanism with exact noise with release=true: gaussian, svt, confident_svt, active, public_kernel,"
+    "a mechanism with exact noise with release=true: gaussian, svt, active, public_kernel,"
     " boosting, score_boosting"
 )
 """What a release accepts."""
 
 UNITS = (
     "best (public_kernel), noisy_gd, output_perturbation, objective_perturbation, or a mechanism on votes:"
-    " gaussian, svt, confident_svt, gnmax, confident_gnmax, active"
+    " gaussian, svt, gnmax, confident_gnmax, active"
 )
 """What protects persons with several records."""
 

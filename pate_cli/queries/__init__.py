@@ -5,7 +5,6 @@ that asks for one label.
 """
 
 from pate_cli.queries.active import ActiveLearner, ask_actively
-from pate_cli.queries.confident import ask_confident_first
 from pate_cli.queries.passive import collect, passive_order
 
-__all__ = ["ActiveLearner", "ask_actively", "ask_confident_first", "collect", "passive_order"]
+__all__ = ["ActiveLearner", "ask_actively", "collect", "passive_order"]

@@ -91,7 +91,7 @@ def test_wrong_input_is_one_line_and_writes_nothing(outside, argv, message, monk
 
 
 NEED_DATA = ("figure3", "table4")
-RUNS = ("confident-first", "figure-voting-student", "selection-overlap", "svt-vs-gaussian", "table4")
+RUNS = ("figure-voting-student", "selection-overlap", "svt-vs-gaussian", "table4")
 STUDIES = ("example2", "figure1")  # all of them run in tests/studies
 TRIED = (*RUNS, *STUDIES, "figure3", "table3")
 

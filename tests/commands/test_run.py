@@ -557,7 +557,7 @@ def test_ctrl_c(tmp_path):
 
 
 def test_a_sweep_may_set_what_only_the_swept_options_have(pate):
-    swept = ["-m", "mechanism=svt,confident_svt", "mechanism.cutoff=2", "eps=8", "hydra.sweep.dir=out"]
+    swept = ["-m", "mechanism=svt,soft", "mechanism.cutoff=2", "eps=8", "hydra.sweep.dir=out"]
     code, _, _ = pate(*swept)
     assert code == 0
     assert {result(f"out/{job}")["plan"]["cutoff"] for job in (0, 1)} == {2}

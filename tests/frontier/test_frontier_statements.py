@@ -25,14 +25,12 @@ def test_where_sparse_vector_wins_loses_and_cannot_be_told(made_up):
 
 
 def test_each_is_held_against_who_asks_alike_or_against_all(made_up):
-    names = ("gaussian", "active", "svt", "active-svt", "confident_svt")
+    names = ("gaussian", "active", "svt", "active-svt")
     rows, held = made_up({(name, 4): ([0.8, 0.81], 60) for name in names})
     said = [text.partition(",")[0] for text in statements(rows, held) if " against " in text]
     assert said == [
         "svt against gaussian",
         "active-svt against active",
-        "confident_svt against gaussian",
-        "confident_svt against active",
     ]
 
 

@@ -179,7 +179,7 @@ def test_a_release_has_exact_noise_or_is_refused_by_name(name):
     if name in ("gaussian", "active", "boosting"):  # at so large an eps
         with pytest.raises(ConfigError, match=r"^eps: got 24\.0; accepted: less with release=true"):
             plan.for_release(setting())
-    elif name in ("svt", "confident_svt", "public_kernel", "score_boosting"):
+    elif name in ("svt", "public_kernel", "score_boosting"):
         exact = plan.for_release(setting())
         assert exact.guarantee.eps <= EPS
         assert exact.guarantee.delta <= DELTA
