@@ -21,7 +21,7 @@ def measure(rounds: int) -> Iterator[Row]:
     from scipy.optimize import brentq
     from scipy.stats import norm
 
-    from pate_cli.privacy import gaussian, odometer
+    from pate_cli.privacy import gaussian
 
     delta, ell = 1 / 39073, 977
 
@@ -35,7 +35,6 @@ def measure(rounds: int) -> Iterator[Row]:
     def run_of_gaussian() -> None:
         plan = plan_gaussian(1.0, delta, ell, 2)
         gaussian.eps_of_mu(math.sqrt(500) / plan.describe()["sigma"], delta)
-        odometer.gaussian_odometer(500, ell, plan.describe()["sigma"], delta)
 
     def run_of_svt(n_teachers: int, cutoff: int | None) -> Callable[[], object]:
         return lambda: plan_svt(1.0, delta, ell, n_teachers, rule="tight", cutoff=cutoff)

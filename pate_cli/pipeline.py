@@ -254,7 +254,6 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         eps=budget.spent.eps,
         delta=run.delta,
         eps_ex_post=released.spent.eps,
-        eps_odometer=(released.odometer or budget.spent).eps,
         accuracy=accuracy,
         diagnostics=_diagnostics(run, split, trained, answers, fit)
         | metrics

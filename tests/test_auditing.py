@@ -304,7 +304,7 @@ class _Stopped(VoteService):
     """Runs that take no query, and would tell everything."""
 
     guarantee = plan_gaussian(1.0, 0.01, 3, 2).guarantee
-    exhausted, state, spent, odometer = True, "stopped", None, None
+    exhausted, state, spent = True, "stopped", None
 
     def service(self, noise, runs=1):
         self.runs = runs

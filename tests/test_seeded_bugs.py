@@ -247,7 +247,7 @@ def test_seeded_bug_boosting_tells_more_than_noisy_counts(bug, monkeypatch, caps
 class _Deaf(VoteService):
     """Answers that have nothing to do with the votes."""
 
-    runs, exhausted, state, odometer = 1, False, "", None
+    runs, exhausted, state = 1, False, ""
 
     def __init__(self):
         self._rng = np.random.default_rng(0)

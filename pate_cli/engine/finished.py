@@ -92,7 +92,7 @@ class Unit:
     ----------
     repeat : int
     n_teachers, n_asked, n_answered : int
-    eps, delta, eps_ex_post, eps_odometer, accuracy, seconds : float
+    eps, delta, eps_ex_post, accuracy, seconds : float
     diagnostics : dict of str to float or None
         Not differentially private.
     asked, unanswered : list of int
@@ -108,7 +108,6 @@ class Unit:
     eps: float
     delta: float
     eps_ex_post: float
-    eps_odometer: float
     accuracy: float
     seconds: float
     diagnostics: dict[str, float | None]

@@ -92,7 +92,7 @@ def _figures(record: RunRecord) -> Iterator[tuple[str, float]]:
     """Finite numbers of a record, under names that MLflow takes; of accuracy half its interval, too."""
     found: dict[str, Any] = {
         name: getattr(record, name)
-        for name in ("eps", "delta", "eps_ex_post", "eps_odometer", "n_teachers", "n_asked", "n_answered")
+        for name in ("eps", "delta", "eps_ex_post", "n_teachers", "n_asked", "n_answered")
     }
     if record.accuracy is not None:
         found |= {"accuracy": record.accuracy.mean, "accuracy.ci95": record.accuracy.half_width}

@@ -248,7 +248,6 @@ def _repeat(run: Prepared, repeat: int, names: tuple[str, ...]) -> dict[str, Uni
             eps=float("inf"),
             delta=run.delta,
             eps_ex_post=float("inf"),
-            eps_odometer=float("inf"),
             accuracy=accuracy,
             seconds=time.perf_counter() - started,
             diagnostics={**kind, **others},

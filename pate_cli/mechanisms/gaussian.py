@@ -27,7 +27,6 @@ from pate_cli.privacy.gaussian import (
     mu_of,
 )
 from pate_cli.privacy.noise import Noise
-from pate_cli.privacy.odometer import gaussian_odometer
 from pate_cli.privacy.svt import CALIBRATIONS, Calibration
 from pate_cli.queries.passive import Passive
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
@@ -149,11 +148,6 @@ class GaussianService(VoteService):
         mu = self._sensitivity * math.sqrt(self._asked) / self._sigma
         how = f"exact Gaussian profile of the {self._asked} queries asked"
         return PrivacyLoss(eps_of_mu(mu, self._delta), self._delta, how, data_dependent=True)
-
-    def odometer(self) -> PrivacyLoss:
-        """Valid at any stopping time; may pass the budget near its end (`pate_cli.privacy.odometer`)."""
-        bound = gaussian_odometer(self._asked, self._ell, self._sigma, self._delta, self._sensitivity)
-        return PrivacyLoss(bound, self._delta, "Gaussian odometer on 8 stages", data_dependent=True)
 
 
 @dataclass(frozen=True)
@@ -286,10 +280,6 @@ class IntegerGaussianService(GaussianService):
         eps = discrete_eps(plan.sigma, unit_shifts(self._asked, plan.n_classes), plan.delta)
         how = f"integer Gaussian profile of the {self._asked} queries asked"
         return PrivacyLoss(min(eps, plan.eps), plan.delta, how, data_dependent=True)
-
-    def odometer(self) -> PrivacyLoss:
-        """Not proved for integer noise: the budget."""
-        return PrivacyLoss(self._plan.eps, self._plan.delta, "the budget", data_dependent=True)
 
 
 _NAMES: dict[str, str] = {

@@ -220,10 +220,6 @@ class GnmaxService(VoteService):
         how = f"Renyi divergence of order {plan.order:.3g} on these votes, sanitised"
         return PrivacyLoss(min(plan.eps, self._limit), plan.delta, how, data_dependent=True)
 
-    def odometer(self) -> PrivacyLoss:
-        """The guarantee: nothing lower is claimed before the end."""
-        return self._plan.guarantee
-
     def not_private(self) -> dict[str, float]:
         """Figures computed from votes: NOT differentially private, for experiments only."""
         eps = eps_of_rdp(self._divergence(), self._plan.order, self._plan.delta)

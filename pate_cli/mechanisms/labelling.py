@@ -87,7 +87,7 @@ class LabelledByVotes(Plan):
         answers, model = self.ask(public, order, _Oracle(service, private.votes()), rng)
         sigma = None if answers.noisy_counts is None else getattr(self.labelling, "sigma", None)
         answers = replace(answers, sigma=sigma, n_teachers=self.n_teachers)
-        return Released(model, answers, service.spent(), service.odometer(), service.not_private())
+        return Released(model, answers, service.spent(), service.not_private())
 
     def ask(
         self, public: PublicPoints, order: IntArray, oracle: Oracle, rng: np.random.Generator

@@ -54,10 +54,6 @@ class NoPrivacyService(VoteService):
         """Nothing is guaranteed."""
         return PrivacyLoss(math.inf, 0.0, "no noise")
 
-    def odometer(self) -> PrivacyLoss:
-        """Nothing is guaranteed."""
-        return self.spent()
-
 
 @dataclass(frozen=True)
 class NoPrivacyPlan:

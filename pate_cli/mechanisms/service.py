@@ -52,10 +52,6 @@ class VoteService(ABC):
     def spent(self) -> PrivacyLoss:
         """Loss after the fact, of the first run: a report."""
 
-    @abstractmethod
-    def odometer(self) -> PrivacyLoss:
-        """Bound on the loss so far, of the first run: a report."""
-
     def not_private(self) -> dict[str, float]:
         """Figures for experiments, computed from votes: NOT differentially private."""
         return {}

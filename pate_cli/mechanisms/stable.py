@@ -196,12 +196,6 @@ class StableService(Generic[Value]):
             c.eps, c.delta, "the budget (the pathwise loss is no smaller)", data_dependent=True
         )
 
-    def odometer(self) -> PrivacyLoss:
-        """Pathwise loss, which bounds every output on its own but with probability delta_stab."""
-        c, refused = self._c, int(self._unstable[0])
-        pathwise = c.pathwise_eps(refused, open_segment=bool(self._open[0]))
-        return PrivacyLoss(pathwise, c.delta_stab, "pathwise loss of the pattern", data_dependent=True)
-
 
 def _draw(noise: Noise, scale: float, size: int, kind: str) -> FloatArray:
     """Two-sided noise, or the one-sided -Exp(scale) (see `pate_cli.privacy.svt`)."""

@@ -277,7 +277,6 @@ def _result(content: ReleaseContent) -> dict[str, Any]:
         "delta": content.guarantee.delta,
         "how": content.guarantee.how,
         "eps_ex_post": content.ex_post.eps,
-        "eps_odometer": None,
         "accuracy": None,
         "diagnostics": {},
         "plan": {"protects": content.protects[0], **content.plan},

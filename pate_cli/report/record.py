@@ -31,7 +31,6 @@ DIAGNOSTICS_NOTE = "not differentially private"
 NOTES = {
     "eps": "the guarantee of one repeat, with delta; publishing several repeats costs more",
     "eps_ex_post": "mean over repeats; depends on the outputs: a report, not a guarantee",
-    "eps_odometer": "mean over repeats; a bound valid wherever a repeat stopped; depends on the outputs",
     "accuracy": "measured on held-out records: not differentially private; ci95 is half a two-sided 95% "
     "interval of Student's t over the n repeats",
 }
@@ -51,8 +50,6 @@ class Summary:
         The guarantee of one repeat, eps in [0, inf] and delta in [0, 1): the largest over repeats.
     eps_ex_post : float or None
         Loss after the fact, mean over repeats. Depends on the outputs: a report, not a guarantee.
-    eps_odometer : float or None
-        Loss by a valid odometer, mean over repeats. Depends on the outputs.
     accuracy : Interval or None
         Of the student on the test split. Not differentially private.
     diagnostics : dict of str to float or None
@@ -65,7 +62,6 @@ class Summary:
     eps: float | None = None
     delta: float | None = None
     eps_ex_post: float | None = None
-    eps_odometer: float | None = None
     accuracy: Interval | None = None
     diagnostics: dict[str, float | None] = field(default_factory=dict)
 
@@ -196,7 +192,6 @@ def summarise(repeats: Sequence[RepeatResult]) -> Summary:
         eps=max(repeat.eps for repeat in repeats),
         delta=max(repeat.delta for repeat in repeats),
         eps_ex_post=_mean([repeat.eps_ex_post for repeat in repeats]),
-        eps_odometer=_mean([repeat.eps_odometer for repeat in repeats]),
         accuracy=Interval.of(repeat.accuracy for repeat in repeats),
         diagnostics={
             name: _mean(
@@ -261,7 +256,7 @@ def _or_null(accepts: Callable[[object], bool]) -> Callable[[object], bool]:
 
 
 # Where "inf" is a number; elsewhere it is a name somebody chose.
-_NUMERIC = {"n_asked", "n_answered", "eps", "delta", "eps_ex_post", "eps_odometer", "plan", "diagnostics"}
+_NUMERIC = {"n_asked", "n_answered", "eps", "delta", "eps_ex_post", "plan", "diagnostics"}
 
 _TEXT: tuple[Callable[[object], bool], str] = (lambda value: isinstance(value, str), "text")
 _OBJECT: tuple[Callable[[object], bool], str] = (lambda value: isinstance(value, dict), "an object")
@@ -287,7 +282,6 @@ _SCHEMA: dict[str, tuple[Callable[[object], bool], str]] = {
     "eps": _NUMBER,
     "delta": _NUMBER,
     "eps_ex_post": _NUMBER,
-    "eps_odometer": _NUMBER,
     "accuracy": (
         _or_null(_is_accuracy),
         f"an object with mean in [0, 1], ci95 in [0, {_WIDEST}] or null and n of at least 1; or null",

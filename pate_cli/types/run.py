@@ -67,8 +67,6 @@ class Released:
         Labels it gave public points; of length 0 if none.
     spent : PrivacyLoss
         Loss after the fact: a report.
-    odometer : PrivacyLoss or None
-        Bound on the loss so far that is valid wherever the run stops; None for the budget.
     not_private : dict of str to float
         Figures for experiments only: NOT differentially private.
     """
@@ -76,7 +74,6 @@ class Released:
     model: Any
     answers: Answers
     spent: PrivacyLoss
-    odometer: PrivacyLoss | None = None
     not_private: dict[str, float] = field(default_factory=dict, repr=False)
 
 
@@ -121,8 +118,6 @@ class RepeatResult:
         The guarantee.
     eps_ex_post : float
         Loss after the fact at the same delta; depends on the outputs, a report.
-    eps_odometer : float
-        Loss so far by a valid odometer at the same delta; depends on the outputs.
     accuracy : float
         Of the student on the test split, in [0, 1]. Not differentially private.
     seconds : float
@@ -138,7 +133,6 @@ class RepeatResult:
     eps: float
     delta: float
     eps_ex_post: float
-    eps_odometer: float
     accuracy: float
     seconds: float
     diagnostics: dict[str, float] = field(default_factory=dict)

@@ -132,7 +132,6 @@ def test_nothing_private_is_written(pate):
         "eps",
         "delta",
         "eps_ex_post",
-        "eps_odometer",
         "accuracy",
         "seconds",
     ]

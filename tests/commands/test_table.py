@@ -50,6 +50,20 @@ def test_console_by_default(runs: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert shown.err == ""
 
 
+def test_runs_written_when_there_was_an_odometer_are_still_read(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(runs), "--format", "csv"]) == 0
+    now = capsys.readouterr().out
+    for path in runs.rglob("result.json"):
+        old = {**json.loads(path.read_text()), "eps_odometer": 1.25}
+        old["notes"]["eps_odometer"] = "mean over repeats"
+        path.write_text(json.dumps(old))
+        (path.parent / "repeats.csv").write_text("repeat,eps_ex_post,eps_odometer\n0,1.0,1.25\n")
+    assert main([str(runs), "--format", "csv"]) == 0
+    assert capsys.readouterr() == (now, "")
+
+
 def test_csv_on_stdout_is_not_wrapped(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(runs), "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

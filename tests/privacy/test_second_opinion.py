@@ -7,7 +7,6 @@ import pytest
 from mpmath import erfc, exp, mp, mpf, sqrt
 
 from pate_cli.privacy import composition, gaussian, svt
-from pate_cli.privacy.odometer import STAGES, gaussian_odometer
 
 
 @pytest.fixture(autouse=True)
@@ -89,19 +88,6 @@ def test_pure_eps_is_on_the_safe_side():
         if eps > 0:
             assert _composed(eps * (1 - 1e-9), eps0, count) > mpf(delta) * (1 - mpf(10) ** -6)
         assert mpf(composition.pure_eps(eps0, count, 0.0)) >= count * mpf(eps0)
-
-
-def test_the_odometer_is_on_the_safe_side():
-    """A Brownian motion with drift 1/2 passes eps before the variance is spent (reflection principle)."""
-    rng = np.random.default_rng(4)
-    for _ in range(200):
-        delta, ell = 10 ** rng.uniform(-30, -0.31), int(10 ** rng.uniform(0, 5))
-        sigma = math.sqrt(ell) * 10 ** rng.uniform(-2, 4)
-        eps = gaussian_odometer(ell, ell, sigma, delta)
-        v = mpf(ell) / mpf(sigma) ** 2
-        passed = erfc((eps - v / 2) / sqrt(2 * v)) / 2 + exp(mpf(eps)) * erfc((eps + v / 2) / sqrt(2 * v)) / 2
-        assert passed <= mpf(delta) / min(STAGES, ell), (ell, sigma, delta)
-        assert passed > mpf(delta) / min(STAGES, ell) * (1 - mpf(10) ** -7), (ell, sigma, delta)
 
 
 def test_composition_at_200_points():

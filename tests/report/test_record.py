@@ -25,7 +25,6 @@ def repeat(index: int = 0, **changed: object) -> RepeatResult:
         "eps": 1.0,
         "delta": 1e-4,
         "eps_ex_post": 0.9,
-        "eps_odometer": 0.95,
         "accuracy": 0.9,
         "seconds": 1.0,
     }

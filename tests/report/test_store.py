@@ -24,10 +24,8 @@ from pate_cli.report import (
 from pate_cli.types import RepeatResult
 
 REPEATS = [
-    RepeatResult(0, 64, 163, 16, *[math.inf, 1e-4, math.inf, math.inf], 0.8, 1.5, {"ceiling": 0.9}),
-    RepeatResult(
-        1, 64, 163, 17, *[math.inf, 1e-4, math.inf, math.inf], 0.9, 1.25, {"ceiling": 0.9, "late": 2.0}
-    ),
+    RepeatResult(0, 64, 163, 16, *[math.inf, 1e-4, math.inf], 0.8, 1.5, {"ceiling": 0.9}),
+    RepeatResult(1, 64, 163, 17, *[math.inf, 1e-4, math.inf], 0.9, 1.25, {"ceiling": 0.9, "late": 2.0}),
 ]
 
 

@@ -19,7 +19,6 @@ UNIT = Unit(
     eps=math.inf,
     delta=0.1,
     eps_ex_post=math.inf,
-    eps_odometer=0.25,
     accuracy=1 / 3,
     seconds=0.1,
     diagnostics={"ceiling": 0.1 + 0.2, "label_accuracy": None},
@@ -42,7 +41,7 @@ def test_a_unit_holds_all_of_a_repeat(tmp_path):
     assert {field.name for field in dataclasses.fields(result)} <= {
         field.name for field in dataclasses.fields(UNIT)
     }
-    assert (result.eps, result.eps_odometer, result.repeat) == (math.inf, 0.25, 1)
+    assert (result.eps, result.repeat) == (math.inf, 1)
     assert math.isnan(result.diagnostics["label_accuracy"])
     answers = Answers(np.array([4, 1, 2]), np.array([0, -1, 1]))
     assert Unit.of(pipeline.Outcome(result, answers, None, None), 0.1) == UNIT
