@@ -17,10 +17,9 @@ from pate_cli import audit, datasets, mechanisms, pipeline, teachers
 from pate_cli.commands.audit import main
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
-from pate_cli.mechanisms import boosting, gaussian
+from pate_cli.mechanisms import boosting, gaussian, gnmax
 from pate_cli.mechanisms.boosting import BoostingPlan
 from pate_cli.mechanisms.gaussian import plan_gaussian
-from pate_cli.mechanisms.gnmax import GnmaxService, plan_gnmax
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.stable import StableService
@@ -57,25 +56,20 @@ def caught(argv, capsys):
 
 def _without(patch, name):
     """GNMax whose check or labels have no noise."""
-    right = GnmaxService.__init__
+    right = gnmax.GnmaxService.__init__
 
     def init(self, *args, **options):
         right(self, *args, **options)
         setattr(self, name, _Silent())
 
-    patch.setattr(GnmaxService, "__init__", init)
+    patch.setattr(gnmax.GnmaxService, "__init__", init)
 
 
 @pytest.mark.parametrize(
-    ("noise", "mechanism"),
-    [
-        ("_check_noise", "confident_gnmax"),
-        ("_answer_noise", "confident_gnmax"),
-        ("_answer_noise", "gnmax"),
-    ],
+    ("noise", "confidence"), [("_check_noise", 0.75), ("_answer_noise", 0.75), ("_answer_noise", 0)]
 )
-def test_seeded_bug_gnmax_without_noise(noise, mechanism, monkeypatch, capsys):
-    argv = [f"mechanism={mechanism}", "eps=1", "--runs", "2000"]
+def test_seeded_bug_gnmax_without_noise(noise, confidence, monkeypatch, capsys):
+    argv = ["mechanism=gnmax", f"mechanism.confidence={confidence}", "eps=1", "--runs", "2000"]
     assert not caught(argv, capsys)
     _without(monkeypatch, noise)
     assert caught(argv, capsys)
@@ -101,7 +95,7 @@ def test_seeded_bug_answer_all_has_a_way_of_its_own_without_noise(service, monke
     """What attacks go through, `ask`, is left as it is: only the answers that a pipeline reads are exact."""
     argv = [f"mechanism={service}", "eps=1", "--runs", "800"]
     assert not caught(argv, capsys)
-    classes = {"svt": SvtService, "gaussian": gaussian.GaussianService, "gnmax": GnmaxService}
+    classes = {"svt": SvtService, "gaussian": gaussian.GaussianService, "gnmax": gnmax.GnmaxService}
 
     def answer_all(self, votes):
         return [Answer(label) for label in majority(votes.counts).tolist()]
@@ -154,7 +148,7 @@ def test_many_runs_have_the_law_of_one():
     for made in (
         plan_gaussian(2.0, 1e-3, 3, 2),
         plan_svt(8.0, 1e-2, 3, 100, rule="tight", cutoff=2),
-        plan_gnmax(of_three, name="confident_gnmax", sanitise=0.0, confidence=0.6, checks=0.3),
+        gnmax.calibrate(gnmax.Options(confidence=0.6, checks=0.3), of_three),
     ):
         released = made.service(SeededNoise(np.random.SeedSequence(1)), n).ask(votes)
         many = np.where(released.reached, released.labels, -2)

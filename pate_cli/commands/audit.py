@@ -197,7 +197,8 @@ def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Seque
 def _feasible(config: RunConfig, options: argparse.Namespace) -> tuple[Plan, int]:
     """Make the plan, with more teachers until it is feasible, unless their number was given."""
     chosen = options.teachers or config.teacher.count
-    n_teachers = chosen or (_FEW_TEACHERS if config.mechanism.name == "confident_gnmax" else _TEACHERS)
+    checked = getattr(config.mechanism.options, "confidence", 0)
+    n_teachers = chosen or (_FEW_TEACHERS if checked else _TEACHERS)
     first: InfeasibleError | None = None
     while n_teachers < _MOST_TEACHERS:
         try:
@@ -250,7 +251,7 @@ def _title(config: RunConfig, setting: dict[str, Any]) -> str:
         name, given = m.label, [("records", counted), ("queries", "public points")]
     else:
         given = [("queries", "queries")]
-        name = m.oracle if m.name == m.oracle else f"{m.oracle}, the oracle of {m.name}"
+        name = m.label if m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
     parts = [f"{setting[key]:,} {what}" for key, what in given]
     parts.append(f"{setting['classes']} classes")
     if setting["n_teachers"]:

@@ -1,8 +1,7 @@
-"""GNMax and Confident-GNMax (Papernot et al. 2018): noisy majorities that release labels alone.
+"""GNMax and Confident-GNMax (Papernot et al. 2018): the label of the largest noisy count of votes alone.
 
-Their guarantee is the Gaussian mechanism's. What they add is an account of what was
-spent on *these* votes: where teachers agree it is far less. That account is computed from
-votes, so it is private until it is sanitised.
+The guarantee is the Gaussian mechanism's. A data-dependent account says how much less was spent on *these*
+votes, where teachers agree. It is computed from votes, so it is private unless it is sanitised.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from pate_cli.checks import Real, option
@@ -36,10 +36,88 @@ from pate_cli.privacy.roots import root_on_safe_side
 from pate_cli.queries.passive import Passive
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["GnmaxPlan", "GnmaxService", "plan_gnmax"]
+__all__ = ["GnmaxPlan", "GnmaxService", "Options", "calibrate", "label", "plan"]
 
 _FAILURE = 0.01
 """Share of delta that the sanitised limit may fail with."""
+
+_SHARE = Real(0, 1, closed_below=True, open_above=True)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=gnmax`."""
+
+    confidence: float = option(0.0, _SHARE)
+    """Share of the teachers that the check asks for; 0 for no check."""
+    checks: float = option(0.2, Real(0, 1, open_above=True))
+    """Share of mu^2 that all checks may spend."""
+    sanitise: float = option(0.0, _SHARE)
+    """Share of eps for the sanitised report; 0 for none."""
+
+
+def label(options: Options) -> str:
+    """Name it in tables."""
+    return "confident_gnmax" if options.confidence else "gnmax"
+
+
+def plan(options: Options, setting: Setting) -> Plan:
+    """Ask about all public points; with a check, answer at most `split.budget` of them."""
+    return LabelledByVotes(calibrate(options, setting), Passive(), setting)
+
+
+def calibrate(options: Options, setting: Setting) -> GnmaxPlan:
+    """Split mu^2, of the Gaussian mechanism that is (eps, delta)-DP, between all checks and all answers.
+
+    Parameters
+    ----------
+    options : Options
+    setting : Setting
+        `n_public` is the most queries taken, and `budget` the most that are answered where there is a check.
+
+    Raises
+    ------
+    ConfigError
+        Names the option, and what is accepted.
+    """
+    eps, delta, ell, K = setting.eps, setting.delta, setting.n_public, setting.n_teachers
+    if math.isinf(eps):
+        raise ConfigError("eps", eps, f"a finite number with mechanism={label(options)}")
+    order = 1 + 2 * math.log(1 / delta) / eps
+    sanitiser, mu = None, gaussian.mu_of(eps, delta)
+    if options.sanitise:
+        sanitiser = Sanitiser.costing(options.sanitise * eps / 2, order, _FAILURE * delta)
+        mu = _mu_beside(sanitiser, options.sanitise, eps, delta)
+    checked = options.confidence > 0
+    answers, share = (setting.budget, options.checks) if checked else (ell, 0.0)
+    return GnmaxPlan(
+        *(eps, delta, ell, answers, K, setting.n_classes),
+        sigma=l2_sensitivity(setting.n_classes) * math.sqrt(answers / (1 - share)) / mu,
+        sigma_check=math.sqrt(ell / share) / mu if checked else None,
+        threshold=options.confidence * K if checked else None,
+        order=order,
+        sanitiser=sanitiser,
+    )
+
+
+def _mu_beside(sanitiser: Sanitiser, share: float, eps: float, delta: float) -> float:
+    """Largest mu of the queries for which they and the sanitiser are (eps, delta)-DP together."""
+    orders = [1 + 1.1**k for k in range(-40, 80)]
+    costs = [sanitiser.rdp(order) for order in orders]
+
+    def over(mu: float) -> float:
+        """Smallest eps over the orders, each of which is a bound, less the budget."""
+        return (
+            min(
+                eps_of_rdp(order * mu * mu / 2 + cost, order, delta)
+                for order, cost in zip(orders, costs, strict=True)
+            )
+            - eps
+        )
+
+    if over(1e-6) > 0:
+        raise ConfigError("mechanism.sanitise", share, "a smaller share: this one leaves nothing for labels")
+    return root_on_safe_side(over, 1e-6, 10 * (1 + eps), below=True)
 
 
 @dataclass(frozen=True)
@@ -55,13 +133,13 @@ class GnmaxPlan:
         Most queries answered; `ell` without a check.
     n_teachers, n_classes : int
     sigma : float
-        Standard deviation of the noise on a count that labels, in votes.
+        Standard deviation of the noise on a count that labels, in votes (sigma_2 of Algorithm 1).
     sigma_check : float or None
-        Of the noise on the largest count that is checked, in votes; None for no check.
+        Of the noise on the largest count that is checked, in votes (sigma_1); None for no check.
     threshold : float or None
-        Of the check, in votes.
+        Of the check, in votes (T); None for no check.
     order : float
-        At which divergences are added up.
+        Renyi order of the data-dependent account.
     sanitiser : Sanitiser or None
     """
 
@@ -126,15 +204,17 @@ class GnmaxPlan:
 
     def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
         """Refuse: GNMax has no exact noise."""
-        name = "gnmax" if self.sigma_check is None else "confident_gnmax"
-        raise ConfigError("mechanism.name", name, EXACT)
+        raise ConfigError("mechanism.name", "gnmax", EXACT)
 
 
 class GnmaxService(VoteService):
-    """Label by the largest noisy count; with a check, only where it says that teachers agree.
+    """Algorithm 1, query by query; without a check (GNMax), every query goes to line 2.
 
-    Confident-GNMax first compares ``largest count + N(0, sigma_check^2)`` with a threshold, and
-    leaves the query unanswered if it is below.
+    ::
+
+        1: if max_j n_j + N(0, sigma_1^2) >= T then
+        2:     return argmax_j (n_j + N(0, sigma_2^2))
+        3: else return no answer
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (replaced, or
     its part trained without it; n, K and the part sizes are public), for up to `ell` adaptively
@@ -166,7 +246,7 @@ class GnmaxService(VoteService):
         self._check_noise, self._answer_noise, self._sanitiser_noise = noise.spawn(3)
         self._asked = np.zeros(runs, dtype=np.int64)
         self._answered = np.zeros(runs, dtype=np.int64)
-        self._checked: list[IntArray] = []  # private: votes of the queries checked, in the first run
+        self._checked: list[IntArray] = []  # private: votes of the queries taken, in the first run
         self._labelled: list[IntArray] = []  # private: votes of the queries answered, in the first run
         self._limit: float | None = None
 
@@ -183,24 +263,28 @@ class GnmaxService(VoteService):
     def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `VoteService`."""
         plan, counts = self._plan, votes.counts
-        shape = (len(counts), self.runs)
-        taking = np.arange(len(counts))[:, None] < plan.ell - self._asked
-        passed = taking
-        if plan.sigma_check is not None and plan.threshold is not None:
-            drawn = self._check_noise.gaussian(plan.sigma_check, len(counts) * self.runs).reshape(shape)
-            passed = taking & (counts.max(axis=1)[:, None] + drawn >= plan.threshold)
+        taken = np.arange(len(counts))[:, None] < plan.ell - self._asked
+        passed = taken & self._agreed(counts)
         # a run stops with the last answer there is
-        reached = taking & (np.cumsum(passed, axis=0) - passed < plan.answers - self._answered)
-        passed = passed & reached
-        labels = np.full(shape, UNANSWERED)
+        taken = taken & (np.cumsum(passed, axis=0) - passed < plan.answers - self._answered)
+        passed = passed & taken
+        labels = np.full(passed.shape, UNANSWERED)
         rows = counts[np.nonzero(passed)[0]]
         labels[passed] = majority(noisy_counts(rows, votes.n_teachers, plan.sigma, self._answer_noise))
-        self._asked += reached.sum(axis=0)
+        self._asked += taken.sum(axis=0)
         self._answered += passed.sum(axis=0)
-        if plan.sigma_check is not None:
-            self._checked.append(counts[reached[:, 0]])
+        self._checked.append(counts[taken[:, 0]])
         self._labelled.append(counts[passed[:, 0]])
-        return ReleasedLabels(labels, None, reached)
+        return ReleasedLabels(labels, None, taken)
+
+    def _agreed(self, counts: IntArray) -> NDArray[np.bool_]:
+        """Line 1, shape (m, runs): whether enough teachers agree, by a noisy check; always without one."""
+        plan, shape = self._plan, (len(counts), self.runs)
+        if plan.sigma_check is None or plan.threshold is None:
+            return np.ones(shape, dtype=bool)
+        drawn = self._check_noise.gaussian(plan.sigma_check, math.prod(shape)).reshape(shape)
+        passed: NDArray[np.bool_] = counts.max(axis=1)[:, None] + drawn >= plan.threshold
+        return passed
 
     def spent(self) -> PrivacyLoss:
         """Loss after the fact: of the queries taken and answered, or the sanitised limit if that is lower.
@@ -252,94 +336,3 @@ class GnmaxService(VoteService):
         limit = sanitiser.limit(self._divergence(), sensitivity, (first, second))
         total = limit + sanitiser.rdp(plan.order)
         return eps_of_rdp(total, plan.order, plan.delta - sanitiser.failure)
-
-
-SANITISE = Real(0, 1, closed_below=True, open_above=True)
-"""Share of eps for the sanitised report; 0 for none."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of `mechanism=gnmax`."""
-
-    sanitise: float = option(0.0, SANITISE)
-
-
-def plan(options: Options, setting: Setting) -> Plan:
-    """Answer all public points."""
-    labelling = plan_gnmax(setting, name="gnmax", sanitise=options.sanitise)
-    return LabelledByVotes(labelling, Passive(), setting)
-
-
-def plan_gnmax(
-    setting: Setting,
-    *,
-    name: str,
-    sanitise: float,
-    confidence: float | None = None,
-    checks: float | None = None,
-) -> GnmaxPlan:
-    """Calibrate GNMax, or Confident-GNMax where `confidence` and `checks` are given.
-
-    Parameters
-    ----------
-    setting : Setting
-        `n_public` is the most queries taken, and `budget` the most that are answered where there is a check.
-    name : str
-        For messages.
-    sanitise : float
-        Share of eps for the sanitised report, in [0, 1); 0 for none.
-    confidence : float, optional
-        Share of the teachers that the check asks for, in (0, 1).
-    checks : float, optional
-        Share of mu^2 that all checks may spend, in (0, 1).
-
-    Raises
-    ------
-    ConfigError
-        Names the option, and what is accepted.
-    """
-    eps, delta, ell, answers = setting.eps, setting.delta, setting.n_public, setting.budget
-    n_teachers, n_classes = setting.n_teachers, setting.n_classes
-    if math.isinf(eps):
-        raise ConfigError("eps", eps, f"a finite number with mechanism={name}")
-    order = 1 + 2 * math.log(1 / delta) / eps
-    sanitiser = Sanitiser.costing(sanitise * eps / 2, order, _FAILURE * delta) if sanitise else None
-    mu = gaussian.mu_of(eps, delta) if sanitiser is None else _mu_beside(sanitiser, sanitise, eps, delta)
-    l2 = l2_sensitivity(n_classes)
-    if confidence is None or checks is None:
-        return GnmaxPlan(
-            *(eps, delta, ell, ell, n_teachers, n_classes, l2 * math.sqrt(ell) / mu),
-            sigma_check=None,
-            threshold=None,
-            order=order,
-            sanitiser=sanitiser,
-        )
-    return GnmaxPlan(
-        *(eps, delta, ell, answers, n_teachers, n_classes),
-        sigma=l2 * math.sqrt(answers / (1 - checks)) / mu,
-        sigma_check=math.sqrt(ell / checks) / mu,
-        threshold=confidence * n_teachers,
-        order=order,
-        sanitiser=sanitiser,
-    )
-
-
-def _mu_beside(sanitiser: Sanitiser, share: float, eps: float, delta: float) -> float:
-    """Largest mu of the queries for which they and the sanitiser are (eps, delta)-DP together."""
-    orders = [1 + 1.1**k for k in range(-40, 80)]
-    costs = [sanitiser.rdp(order) for order in orders]
-
-    def over(mu: float) -> float:
-        """Smallest eps over the orders, each of which is a bound, less the budget."""
-        return (
-            min(
-                eps_of_rdp(order * mu * mu / 2 + cost, order, delta)
-                for order, cost in zip(orders, costs, strict=True)
-            )
-            - eps
-        )
-
-    if over(1e-6) > 0:
-        raise ConfigError("mechanism.sanitise", share, "a smaller share: this one leaves nothing for labels")
-    return root_on_safe_side(over, 1e-6, 10 * (1 + eps), below=True)

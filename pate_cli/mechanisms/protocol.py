@@ -58,7 +58,7 @@ EXACT = (
 
 UNITS = (
     "best (public_kernel), noisy_gd, output_perturbation, objective_perturbation, or a mechanism on votes:"
-    " gaussian, svt, gnmax, confident_gnmax, active"
+    " gaussian, svt, gnmax, active"
 )
 """What protects persons with several records."""
 

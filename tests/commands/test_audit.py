@@ -75,6 +75,7 @@ MECHANISMS = sorted(path.stem for path in Path(__file__).parents[2].glob("conf/m
 
 
 VARIANTS = [
+    "gnmax mechanism.confidence=0.75",
     "svt mechanism.cutoff=private",
     "realizable_to_agnostic mechanism.inner=svt",
     "gaussian mechanism.calibration=liu2021",

@@ -173,8 +173,10 @@ def test_what_is_known_of_unanswered_queries_is_said(rows):
     (line,) = rows.said
     assert line.startswith("pate: eps 1, svt: at most 10 of 400 queries stay unanswered before the cutoff")
     # the others answer all
-    rows("-m", "mechanism=gaussian,gnmax,confident_gnmax,soft,svt", "eps=2", "dataset.n_records=9000")
-    assert [line.split()[3] for line in rows.said] == ["confident_gnmax:", "soft:", "svt:"]
+    rows("-m", "mechanism=gaussian,gnmax,soft,svt", "eps=2", "dataset.n_records=9000")
+    assert [line.split()[3] for line in rows.said] == ["soft:", "svt:"]
+    rows("mechanism=gnmax", "mechanism.confidence=0.75", "eps=2")
+    assert [line.split()[3] for line in rows.said] == ["confident_gnmax:"]
     rows("mechanism=active", "mechanism.oracle=svt", "eps=8", "teacher.size=100")
     assert [line.split()[3] for line in rows.said] == ["active-svt:"]
     rows("mechanism=svt", "mechanism.cutoff=private", "eps=2")  # the cutoff comes from an estimate
@@ -225,7 +227,10 @@ def test_a_rule_that_does_not_hold_is_left_out(rows):
         (["gaussian"], {"a teacher": "20", "ell": ("400", "queries: all public points")}),
         (["active"], {"ell": ("120", "queries: split.budget, chosen actively")}),
         (["boosting"], {"ell": ("1,600", "queries: all public points, 4 times")}),
-        (["confident_gnmax"], {"ell": ("400", "queries: all public points"), "answers": "120"}),
+        (
+            ["gnmax", "mechanism.confidence=0.75"],
+            {"ell": ("400", "queries: all public points"), "answers": "120"},
+        ),
         (["noisy_gd"], {"teachers": ("0", "teachers: it has none")}),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
@@ -332,10 +337,11 @@ def test_nothing_is_written(rows):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "key"), [("gnmax", "sigma"), ("confident_gnmax", "sigma_check"), ("sspp", "hypotheses")]
+    ("mechanism", "key"),
+    [("gnmax", "sigma"), ("gnmax mechanism.confidence=0.75", "sigma_check"), ("sspp", "hypotheses")],
 )
 def test_other_plans_show_their_numbers(rows, mechanism, key):
-    shown = rows("dataset.n_records=5000", f"mechanism={mechanism}", "eps=2")
+    shown = rows("dataset.n_records=5000", *f"mechanism={mechanism}".split(), "eps=2")
     assert key in shown
     assert shown["guarantee"]
     assert "None" not in str(shown)

@@ -34,7 +34,6 @@ EPS, DELTA, N, M, K = 24.0, 1e-2, 480, 12, 48
 TWO = ("agprivcl", "dp_ebm", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
 NOISY = (
     "agprivcl",
-    "confident_gnmax",
     "dp_ebm",
     "gnmax",
     "mst",

@@ -16,10 +16,10 @@ from pate_cli.types import UNANSWERED, Setting, Votes
 EPS, DELTA, M, K = 1.0, 1e-5, 60, 500
 
 
-def _plan(name="confident_gnmax", n_classes=2, answers=20, **options):
+def _plan(confidence=0.75, n_classes=2, answers=20, **options):
     learner = ("logistic", {})
     setting = Setting(EPS, DELTA, 5000, M, answers, 4, n_classes, K, False, learner, learner, "drop")
-    return mechanisms.plan(name, options, setting).labelling
+    return mechanisms.plan("gnmax", {"confidence": confidence, **options}, setting).labelling
 
 
 def _votes(n_classes=2, seed=3):
@@ -32,10 +32,10 @@ def _service(plan, seed=0):
     return plan.service(SeededNoise(np.random.SeedSequence(seed)))
 
 
-@pytest.mark.parametrize("name", ["gnmax", "confident_gnmax"])
+@pytest.mark.parametrize("confidence", [0, 0.75])
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_one_at_a_time_equals_together(name, n_classes):
-    plan, votes = _plan(name, n_classes), _votes(n_classes)
+def test_one_at_a_time_equals_together(confidence, n_classes):
+    plan, votes = _plan(confidence, n_classes), _votes(n_classes)
     together, single = _service(plan), _service(plan)
     expected = [a.label for a in together.answer_all(votes)]
     got = []
@@ -46,12 +46,12 @@ def test_one_at_a_time_equals_together(name, n_classes):
     with pytest.raises(BudgetSpent):
         single.answer(votes.at(0))
     answered = sum(label != UNANSWERED for label in got)
-    assert answered == (M if name == "gnmax" else 20)
+    assert answered == (20 if confidence else M)
 
 
 def test_noise_is_calibrated_by_hand():
     mu = mu_of(EPS, DELTA)
-    plain = _plan("gnmax", n_classes=4)
+    plain = _plan(0, n_classes=4)
     assert M * (math.sqrt(2) / plain.sigma) ** 2 == pytest.approx(mu**2)
     two = _plan()  # two classes: one count is noised, sensitivity 1
     assert M / two.sigma_check**2 == pytest.approx(0.2 * mu**2)
@@ -60,7 +60,7 @@ def test_noise_is_calibrated_by_hand():
 
 
 def test_a_sanitised_account_leaves_less_for_labels():
-    plain, sanitised = _plan("gnmax"), _plan("gnmax", sanitise=0.3)
+    plain, sanitised = _plan(0), _plan(0, sanitise=0.3)
     assert sanitised.sigma > plain.sigma
     assert sanitised.guarantee.eps == EPS
 
@@ -69,17 +69,17 @@ def test_what_is_published_does_not_depend_on_votes_unless_sanitised():
     unanimous, close = Votes(np.tile([0, K], (M, 1)), K), Votes(np.tile([K // 10, K - K // 10], (M, 1)), K)
     spent, private = [], []
     for votes in (unanimous, close):
-        service = _service(_plan("gnmax"))
+        service = _service(_plan(0))
         assert {a.label for a in service.answer_all(votes)} == {1}  # the same outputs
         spent.append(service.spent())
         private.append(service.not_private()["eps_data_dependent"])
     assert spent[0] == spent[1]
     assert private[0] < private[1] < EPS
-    assert all(a.noisy_counts is None for a in _service(_plan("gnmax")).answer_all(close))
+    assert all(a.noisy_counts is None for a in _service(_plan(0)).answer_all(close))
 
 
 def test_the_sanitised_limit_is_drawn_once():
-    service = _service(_plan("gnmax", sanitise=0.3))
+    service = _service(_plan(0, sanitise=0.3))
     service.answer_all(Votes(np.tile([0, K], (M, 1)), K))
     first = service.spent()
     assert first == service.spent()
@@ -87,17 +87,16 @@ def test_the_sanitised_limit_is_drawn_once():
 
 
 @pytest.mark.parametrize(
-    ("name", "option", "value"),
-    [("gnmax", "sanitise", 1), ("confident_gnmax", "confidence", 0), ("confident_gnmax", "checks", "much")],
+    ("option", "value"), [("sanitise", 1), ("confidence", 1), ("confidence", -0.1), ("checks", "much")]
 )
-def test_wrong_options_are_named(name, option, value):
+def test_wrong_options_are_named(option, value):
     with pytest.raises(ConfigError, match=f"mechanism.{option}"):
-        _plan(name, **{option: value})
+        _plan(**{option: value})
 
 
-@pytest.mark.parametrize("name", ["gnmax", "confident_gnmax"])
-def test_audit_passes_and_catches_a_ninth_of_the_noise(name):
-    plan = _plan(name, answers=M)
+@pytest.mark.parametrize("confidence", [0, 0.75])
+def test_audit_passes_and_catches_a_ninth_of_the_noise(confidence):
+    plan = _plan(confidence, answers=M)
     sure = {"runs": 8000, "confidence": 1 - 1e-6, "seed": 1}  # false alarm 1e-6
     assert max(f.bound for f in audit(plan, plan.attacks(K, 2), **sure)) <= EPS
     check = None if plan.sigma_check is None else plan.sigma_check / 9
@@ -105,16 +104,17 @@ def test_audit_passes_and_catches_a_ninth_of_the_noise(name):
     assert max(f.bound for f in audit(broken, plan.attacks(K, 2), **sure)) > EPS
 
 
-@pytest.mark.parametrize("name", ["gnmax", "confident_gnmax"])
-def test_a_run_marks_the_account_of_the_votes_as_not_private(name, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("confidence", [0, 0.75])
+def test_a_run_marks_the_account_of_the_votes_as_not_private(confidence, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    mechanism = ["mechanism=gnmax", f"mechanism.confidence={confidence}"]
     small = ["dataset.n_records=1200", "split.public=40", "compute.workers=1", "eps=4"]
-    assert main(["run", *small, f"mechanism={name}", "hydra.run.dir=out"]) == 0
+    assert main(["run", *small, *mechanism, "hydra.run.dir=out"]) == 0
     record = json.loads((tmp_path / "out" / "result.json").read_text())
     diagnostics = record.pop("diagnostics")
     assert diagnostics["note"] == "not differentially private"
     assert diagnostics["eps_data_dependent"] <= record["eps"] == 4
     assert "data_dependent" not in json.dumps(record)
     capsys.readouterr()
-    assert main(["run", *small, f"mechanism={name}", "mechanism.sanitise=2"]) == 2
+    assert main(["run", *small, *mechanism, "mechanism.sanitise=2"]) == 2
     assert "mechanism.sanitise: got 2" in capsys.readouterr().err

@@ -6,8 +6,8 @@ import pytest
 
 from pate_cli import mechanisms
 from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms import gnmax
 from pate_cli.mechanisms.gaussian import plan_gaussian
-from pate_cli.mechanisms.gnmax import plan_gnmax
 from pate_cli.mechanisms.plain import NoPrivacyPlan
 from pate_cli.mechanisms.svt import SvtPlan, auto_cutoff, fewest_teachers, plan_svt
 from pate_cli.mechanisms.votes import max_distance
@@ -141,13 +141,13 @@ def test_the_check_lets_a_unanimous_query_pass_as_often_as_is_said():
         teacher=("logistic", {}),
         student=("logistic", {}),
     )
-    plan = plan_gnmax(setting, name="confident_gnmax", sanitise=0.0, confidence=0.8, checks=0.5)
+    plan = gnmax.calibrate(gnmax.Options(confidence=0.8, checks=0.5), setting)
     said = plan.unanswered(60)
     assert "at most 40 of 40 queries are answered (split.budget); the check lets one on which all 60" in said
     share = float(said.partition("with probability ")[2].partition(",")[0])
     assert 0.5 < share < 0.95
     assert (answers_of(plan, 60, 60).labels >= 0).mean() == pytest.approx(share, abs=0.05)
-    assert plan_gnmax(setting, name="gnmax", sanitise=0.0).unanswered(60) is None
+    assert gnmax.calibrate(gnmax.Options(), setting).unanswered(60) is None
 
 
 def test_t_and_k_as_btt18_prints_them():
