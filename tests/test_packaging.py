@@ -75,11 +75,6 @@ def test_wheel_carries_package_configs_and_recipes(wheel):
 
 
 OTHER_NAMES = {"mlflow": "mlflow-skinny"}  # of packages that need not be installed here
-ELSEWHERE = {
-    "diffprivlib",
-    "mbi",
-    "jax",
-}  # run by an interpreter of their own (mechanism.python): not ours to ask for
 
 
 def test_wheel_asks_for_all_that_is_imported(wheel):
@@ -95,8 +90,7 @@ def test_wheel_asks_for_all_that_is_imported(wheel):
     for name in archive.namelist():
         if not name.endswith(".py"):
             continue
-        there = ELSEWHERE if name.endswith("_child.py") else set()
-        for top in imported_packages(archive.read(name).decode()) - there:
+        for top in imported_packages(archive.read(name).decode()):
             offers = {normal(found) for found in distributions.get(top, [OTHER_NAMES.get(top, top)])}
             if top != "pate_cli" and not offers & required:
                 missing[name] = top
@@ -148,6 +142,6 @@ def test_no_message_installs_a_package_that_is_not_ours():
         text = path.read_text(encoding="utf-8")
         assert "pate-cli[" not in text, path
         for told in re.findall(r"pip install ([a-z][a-z -]*[a-z])", text):
-            assert path.suffix == ".md" or set(told.split()) <= asked | ELSEWHERE, path
+            assert path.suffix == ".md" or set(told.split()) <= asked, path
     for told in composition._LAUNCHERS.values():
         assert set(told.split()) <= asked

@@ -63,7 +63,7 @@ UNITS = (
 """What protects persons with several records."""
 
 SINGLE = (
-    *("agprivcl", "boosting", "diffprivlib", "dp_ebm", "mst", "private_prediction"),
+    *("agprivcl", "boosting", "private_prediction"),
     *("realizable_to_agnostic", "score_boosting", "soft", "sspp", "universal"),
 )
 """What protects single records alone, whatever its options: refused with a unit before it is calibrated."""

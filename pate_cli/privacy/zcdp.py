@@ -13,9 +13,7 @@ import math
 
 from scipy.optimize import minimize_scalar
 
-from pate_cli.privacy.roots import root_on_safe_side
-
-__all__ = ["eps_simple", "eps_tight", "rho_at", "rho_of_eps", "rho_of_gaussian", "rho_of_pure"]
+__all__ = ["eps_simple", "eps_tight", "rho_of_eps", "rho_of_gaussian", "rho_of_pure"]
 
 
 def rho_of_gaussian(sigma: float, sensitivity: float = 1.0) -> float:
@@ -61,11 +59,3 @@ def eps_tight(rho: float, delta: float) -> float:
     centre = 0.5 * math.log(log_inv / rho)
     found = minimize_scalar(at, bounds=(centre - 12, centre + 12), method="bounded", options={"xatol": 1e-10})
     return max(0.0, min(float(found.fun), eps_simple(rho, delta)))
-
-
-def rho_at(eps: float, delta: float) -> float:
-    """Largest rho at which `eps_tight` gives at most `eps`, to rounding."""
-    high = 2 * rho_of_eps(eps, delta)
-    while eps_tight(high, delta) <= eps:
-        high *= 2
-    return root_on_safe_side(lambda rho: eps_tight(rho, delta) - eps, 0.0, high, below=True)

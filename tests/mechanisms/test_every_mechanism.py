@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import yaml
-from outside import PYTHONS, with_marks
 
 import pate_cli
 from pate_cli import mechanisms, teachers
@@ -27,24 +26,19 @@ from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 CONF = Path(pate_cli.__file__).parents[1] / "conf" / "mechanism"
 OURS = sorted(path.stem for path in CONF.glob("*.yaml") if path.stem != "best")
-HERE = with_marks(OURS)
-"""Where there is an interpreter for them."""
 
 EPS, DELTA, N, M, K = 24.0, 1e-2, 480, 12, 48
-TWO = ("agprivcl", "dp_ebm", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
+TWO = ("agprivcl", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
 NOISY = (
     "agprivcl",
-    "dp_ebm",
     "gnmax",
-    "mst",
     "private_prediction",
     "realizable_to_agnostic",
     "universal",
 )
 """Of two classes only; and those that have nothing to calibrate at eps = inf."""
 LEARNERS = ("noisy_gd", "objective_perturbation", "output_perturbation", "public_kernel")
-QUICK = {"noisy_gd": {"steps": 5}, "dp_ebm": {"rounds": 20}, "boosting": {"rounds": 2}}
-QUICK |= {name: {"python": python} for name, python in PYTHONS.items()}
+QUICK = {"noisy_gd": {"steps": 5}, "boosting": {"rounds": 2}}
 
 
 def setting(**changes):
@@ -121,7 +115,7 @@ def test_the_config_says_the_defaults(name):
             mechanisms.read(name, {key: ["?"]})
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", OURS)
 def test_it_promises_what_was_asked_and_shows_public_numbers(name):
     plan = made(name)
     assert isinstance(plan, Plan)
@@ -141,7 +135,7 @@ def test_it_promises_what_was_asked_and_shows_public_numbers(name):
         assert plan.on_votes.attacks(K, 2)
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", OURS)
 def test_persons_are_protected_or_it_is_named_among_those_that_do_not(name):
     plan = made(name)
     assert plan.protects_units is (name not in mechanisms.SINGLE)
@@ -172,7 +166,7 @@ def test_a_learner_that_protects_persons_looks_whose_the_records_are(name):
     assert np.abs(found[2] - found[0]).max() > 1e-2 * largest
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", OURS)
 def test_a_release_has_exact_noise_or_is_refused_by_name(name):
     plan, accepted = made(name), r"a mechanism with exact noise with release=true"
     if name in ("gaussian", "active", "boosting"):  # at so large an eps
@@ -194,7 +188,7 @@ def test_a_release_with_a_private_cutoff_is_refused_by_its_key():
         plan.for_release(setting())
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", OURS)
 def test_it_releases_and_nothing_private_is_shown_or_sent(name):
     plan = made(name)
     out, records = released(plan), data()[0]
@@ -213,7 +207,7 @@ def test_private_values_are_not_copied_or_sent():
                 way(private)
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", OURS)
 def test_without_privacy_it_works_or_is_refused_by_name(name):
     if name in NOISY:
         with pytest.raises(ConfigError, match=rf"^eps: got inf; accepted: a finite number with.*{name}"):
@@ -224,7 +218,7 @@ def test_without_privacy_it_works_or_is_refused_by_name(name):
     released(plan)
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", OURS)
 @pytest.mark.parametrize("only", [0, 1])
 def test_all_records_of_one_class(name, only):
     out = released(made(name), only=only)
@@ -233,7 +227,7 @@ def test_all_records_of_one_class(name, only):
         assert np.mean(labels == only) > 0.6
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", OURS)
 def test_three_classes_are_learnt_or_refused(name):
     if name in TWO:
         with pytest.raises(InputError, match=rf"{name}.*3|3 classes.*{name}"):
@@ -242,6 +236,6 @@ def test_three_classes_are_learnt_or_refused(name):
         released(made(name, n_classes=3), n_classes=3)
 
 
-@pytest.mark.parametrize("name", HERE)
+@pytest.mark.parametrize("name", OURS)
 def test_sparse_features(name):
     released(made(name, sparse=True), sparse=True)
