@@ -37,7 +37,7 @@ SMALL = ["dataset.n_records=6000", "split.private=5000", "split.public=100", "sp
 
 PLAIN = (
     *("gaussian", "active", "gnmax", "soft", "svt", "boosting", "best"),
-    *("noisy_gd", "output_perturbation", "objective_perturbation"),
+    *("noisy_gd", "output_perturbation"),
 )
 """Mechanisms tried with the options they have."""
 

@@ -28,7 +28,7 @@ STARTS = {"private records": 12_500, "queries": 500, "teachers": 100, "columns":
 _WITHOUT = {
     "private records": (),
     "queries": (),
-    "teachers": ("best", "noisy_gd", "output_perturbation", "objective_perturbation", *ON_THRESHOLDS),
+    "teachers": ("best", "noisy_gd", "output_perturbation", *ON_THRESHOLDS),
     "columns": ON_THRESHOLDS,
 }
 """Those that have no such size."""

@@ -22,7 +22,7 @@ from pate_cli.types import Dataset, FloatArray, IntArray
 
 __all__ = ["OTHERS", "TABLES", "Table", "compare"]
 
-OTHERS = ("gaussian", "noisy_gd", "output_perturbation", "objective_perturbation")
+OTHERS = ("gaussian", "noisy_gd", "output_perturbation")
 """What `best` must not be below."""
 
 

@@ -26,7 +26,7 @@ _PRESETS: dict[str, tuple[str, ...]] = {
 
 _DEFAULT = (
     *("best", "gaussian", "active", "svt", "svt-liu2021"),
-    *("noisy_gd", "output_perturbation", "objective_perturbation"),
+    *("noisy_gd", "output_perturbation"),
 )
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _COMMON = (

@@ -93,8 +93,8 @@ def report(
 _REMARKS = (
     "The yardsticks are of the common configuration; a method that brings its own teachers or student is not "
     "bounded by them.",
-    "noisy_gd, output_perturbation and objective_perturbation train one linear model on the private records "
-    "themselves; the other methods treat teachers and student as black boxes, whatever they are.",
+    "noisy_gd and output_perturbation train one linear model on the private records themselves; the other "
+    "methods treat teachers and student as black boxes, whatever they are.",
 )
 
 

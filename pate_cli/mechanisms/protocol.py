@@ -57,7 +57,7 @@ EXACT = (
 """What a release accepts."""
 
 UNITS = (
-    "best (public_kernel), noisy_gd, output_perturbation, objective_perturbation, or a mechanism on votes:"
+    "best (public_kernel), noisy_gd, output_perturbation, or a mechanism on votes:"
     " gaussian, svt, gnmax, active"
 )
 """What protects persons with several records."""

@@ -185,11 +185,10 @@ def test_mushroom(outside, real_data, monkeypatch, capsys):
     """The references are as good as measured, with room: 30 splits gave 0.97 to 0.98, and 0.94."""
     monkeypatch.setenv("PATE_DATA", str(real_data))
     argv = ["frontier", "dataset=mushroom", "compute.workers=1", "--eps", "1", "--repeats", "2"]
-    assert cli.main([*argv, "--methods", "noisy_gd,output_perturbation,objective_perturbation"]) == 0
+    assert cli.main([*argv, "--methods", "noisy_gd,output_perturbation"]) == 0
     rows = {row["method"]: row for row in records(only(outside, "mushroom") / "table.csv")}
     assert float(rows["noisy_gd"]["accuracy"]) > 0.95
     assert float(rows["output_perturbation"]["accuracy"]) > 0.88
-    assert float(rows["objective_perturbation"]["accuracy"]) > 0.88
 
 
 def test_no_frontier_is_written_over_another(outside, capsys):

@@ -37,7 +37,7 @@ NOISY = (
     "universal",
 )
 """Of two classes only; and those that have nothing to calibrate at eps = inf."""
-LEARNERS = ("noisy_gd", "objective_perturbation", "output_perturbation", "public_kernel")
+LEARNERS = ("noisy_gd", "output_perturbation", "public_kernel")
 QUICK = {"noisy_gd": {"steps": 5}, "boosting": {"rounds": 2}}
 
 

@@ -16,7 +16,7 @@ from pate_cli.mechanisms.baselines.noisy_gd import descend
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
-NAMES = ("noisy_gd", "output_perturbation", "objective_perturbation")
+NAMES = ("noisy_gd", "output_perturbation")
 LARGEST, LEAST = np.finfo(float).max, 5e-324
 EXTREMES = {
     "all the largest": [LARGEST, LARGEST, LARGEST],
