@@ -36,7 +36,7 @@ SMALL = ["dataset.n_records=6000", "split.private=5000", "split.public=100", "sp
 """A small synthetic set: what most mechanisms are tried on."""
 
 PLAIN = (
-    *("gaussian", "active", "gnmax", "soft", "svt", "boosting", "best"),
+    *("gaussian", "active", "gnmax", "soft", "svt", "best"),
     *("noisy_gd", "output_perturbation"),
 )
 """Mechanisms tried with the options they have."""

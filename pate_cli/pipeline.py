@@ -217,7 +217,7 @@ def _count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delt
     asked = sizes.budget if active else sizes.n_public
     public = (sizes.n_private, asked, dataset.n_features, dataset.n_classes, config.eps, delta)
     rule = getattr(mechanisms.find(config.mechanism.name), "auto_count", auto_count)  # its own, if any
-    return int(rule(*public, rounds=getattr(config.mechanism.options, "rounds", None) or 1))
+    return int(rule(*public))
 
 
 def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Outcome:

@@ -1,8 +1,7 @@
 """Each bug that once went unseen, seeded into the class that runs, is caught by `pate audit` or by a check.
 
-Noise taken out of what runs, where the audit attacked a twin of it, and boosting, which was audited by its
-calibration. Audits are at 99.9999% confidence, so a false alarm has probability at most 1e-6; seeds are
-fixed. docs/privacy.md has the bounds measured.
+Noise taken out of what runs, where the audit attacked a twin of it. Audits are at 99.9999% confidence, so a
+false alarm has probability at most 1e-6; seeds are fixed. docs/privacy.md has the bounds measured.
 """
 
 from __future__ import annotations
@@ -13,15 +12,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli import audit, datasets, mechanisms, pipeline, teachers
+from pate_cli import audit, datasets, pipeline
 from pate_cli.commands.audit import main
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
-from pate_cli.mechanisms import boosting, gaussian, gnmax
-from pate_cli.mechanisms.boosting import BoostingPlan
+from pate_cli.mechanisms import gaussian, gnmax
 from pate_cli.mechanisms.gaussian import plan_gaussian
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
-from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.stable import StableService
 from pate_cli.mechanisms.svt import SvtService, plan_svt
 from pate_cli.mechanisms.votes import majority
@@ -29,7 +26,7 @@ from pate_cli.privacy import svt
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students import soft_targets
 from pate_cli.students.gaussian_process import Landmarks
-from pate_cli.types import Answer, Holdout, Private, PrivateRecords, PublicPoints, Setting, Split, Votes
+from pate_cli.types import Answer, Holdout, PrivateRecords, PublicPoints, Setting, Split, Votes
 
 SURE = ["--confidence", str(1 - 1e-6), "--queries", "20"]
 
@@ -175,50 +172,7 @@ def test_seeded_bug_cutoff_private_estimate_without_noise(monkeypatch, capsys):
     assert caught(argv, capsys)
 
 
-# -- boosting, through `release` on two private sets ------------------------------------------
-
-BOOSTING = ["mechanism=boosting", "delta=0.01"]
-
-
-def test_seeded_bug_boosting_with_sensitivity_1_for_three_classes(monkeypatch, capsys):
-    argv = [*BOOSTING, "mechanism.rounds=1", "--classes", "3", "eps=7", "--runs", "1200"]
-    monkeypatch.setattr(gaussian, "l2_sensitivity", lambda n_classes: 1.0)
-    assert caught(argv, capsys)
-
-
-def test_seeded_bug_boosting_pays_one_round_of_four(monkeypatch, capsys):
-    argv = [*BOOSTING, "eps=6", "--runs", "480"]
-    right = BoostingPlan.of.__func__
-
-    def of(cls, setting, *, rounds, **options):
-        made = right(cls, setting, rounds=rounds, **options)
-        one = right(cls, setting, rounds=1, **options).labelling
-        return replace(made, labelling=replace(one, ell=made.labelling.ell))
-
-    monkeypatch.setattr(BoostingPlan, "of", classmethod(of))
-    assert caught(argv, capsys)
-
-
-def exact_votes_in_boosting(patch):
-    seen = []
-    right = teachers.Ensemble.votes
-
-    def votes(self, X):
-        seen.append(right(self, X))
-        return seen[-1]
-
-    patch.setattr(teachers.Ensemble, "votes", votes)
-    patch.setattr(boosting, "_told", lambda answers, exact: seen[-1].counts.astype(float))
-
-
-def length_scale_from_private_records_in_boosting(patch):
-    right = BoostingPlan.release
-
-    def release(self, private, *others):
-        patch.setattr(boosting, "Landmarks", _private_landmarks(private.records))
-        return right(self, private, *others)
-
-    patch.setattr(BoostingPlan, "release", release)
+# -- students ----------------------------------------------------------------------------------
 
 
 def _private_landmarks(private):
@@ -228,47 +182,6 @@ def _private_landmarks(private):
         return made
 
     return landmarks
-
-
-@pytest.mark.parametrize("bug", [exact_votes_in_boosting, length_scale_from_private_records_in_boosting])
-def test_seeded_bug_boosting_tells_more_than_noisy_counts(bug, monkeypatch, capsys):
-    argv = [*BOOSTING, "mechanism.rounds=2", "eps=1", "--runs", "100"]
-    assert not caught(argv, capsys)
-    bug(monkeypatch)
-    assert caught(argv, capsys)
-
-
-class _Deaf(VoteService):
-    """Answers that have nothing to do with the votes."""
-
-    runs, exhausted, state = 1, False, ""
-
-    def __init__(self):
-        self._rng = np.random.default_rng(0)
-
-    def service(self, noise, runs=1):
-        self.__init__()
-        return self
-
-    def ask(self, votes):
-        raise AssertionError
-
-    def answer_all(self, votes):
-        return [Answer(int(row[1] > row[0]), row) for row in self._rng.normal(20, 9, votes.counts.shape)]
-
-    def spent(self):
-        return None
-
-
-def boosted(private, public):
-    """Scores of boosting's student on the public points, where the answers are fixed."""
-    learner = ("logistic", {})
-    setting = Setting(1.0, 1e-3, 300, 30, 9, 4, 2, 40, False, learner, learner, "drop")
-    made = replace(mechanisms.plan("boosting", {}, setting), labelling=_Deaf())
-    learnt = made.release(
-        Private(private), public, SeededNoise(np.random.SeedSequence(0)), np.random.default_rng(0)
-    )
-    return learnt.model.decision_function(public.X)
 
 
 def piped(private, public):
@@ -293,14 +206,6 @@ def private_records_move_the_student(learn):
     X, y = rng.normal(size=(300, 4)), rng.integers(2, size=300)
     first, second = (learn(PrivateRecords(scale * X, y), public) for scale in (1.0, 7.0))
     return not np.array_equal(first, second)
-
-
-def test_seeded_bug_boosting_student_sees_private_records(monkeypatch):
-    assert not private_records_move_the_student(boosted)
-    for bug in (exact_votes_in_boosting, length_scale_from_private_records_in_boosting):
-        with monkeypatch.context() as patch:
-            bug(patch)
-            assert private_records_move_the_student(boosted)
 
 
 def test_seeded_bug_soft_targets_with_a_length_scale_from_private_records(monkeypatch):

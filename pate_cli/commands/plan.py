@@ -168,7 +168,7 @@ def _queries(run: CheckedRun) -> list[tuple[str, Any, str]]:
     elif ell < m:
         asked = f"of {m:,} public points"
     else:
-        asked = "all public points" + (f", {ell // m} times" if ell > m else "")
+        asked = "all public points"
     rows: list[tuple[str, Any, str]] = [("queries, at most (ell)", ell, f"queries: {asked}")]
     if answers is not None and answers < ell:
         rows.append(("answers, at most", answers, "answers: split.budget; the other queries are checks"))

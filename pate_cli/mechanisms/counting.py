@@ -20,8 +20,6 @@ def auto_count(
     n_classes: int,
     eps: float,
     delta: float,
-    *,
-    rounds: int = 1,
 ) -> int:
     """Choose the number of teachers from public numbers alone, so it costs no privacy.
 
@@ -31,8 +29,6 @@ def auto_count(
         Private records n; public points asked m; columns d (before encoding); classes C.
     eps, delta : float
         The budget; eps may be inf.
-    rounds : int
-        Rounds the budget is divided by, each of which asks all m points.
 
     Returns
     -------
@@ -67,7 +63,7 @@ def auto_count(
     fewest = min(_FEWEST, most)
     if math.isinf(eps):
         return fewest
-    mu = mu_of(eps, delta) / math.sqrt(rounds)
+    mu = mu_of(eps, delta)
     directions = max(1, min(n_features, n_queries))
     size = _RATIO * math.sqrt(math.sqrt(directions) * n_classes / 2 * mu * n_private)
     return min(most, max(fewest, int(n_private / size)))

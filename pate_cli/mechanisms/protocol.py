@@ -50,10 +50,7 @@ __all__ = [
     "single_records",
 ]
 
-EXACT = (
-    "a mechanism with exact noise with release=true: gaussian, svt, active, public_kernel,"
-    " boosting, score_boosting"
-)
+EXACT = "a mechanism with exact noise with release=true: gaussian, svt, active, public_kernel, score_boosting"
 """What a release accepts."""
 
 UNITS = (
@@ -63,7 +60,7 @@ UNITS = (
 """What protects persons with several records."""
 
 SINGLE = (
-    *("agprivcl", "boosting", "private_prediction"),
+    *("agprivcl", "private_prediction"),
     *("realizable_to_agnostic", "score_boosting", "soft", "sspp", "universal"),
 )
 """What protects single records alone, whatever its options: refused with a unit before it is calibrated."""

@@ -21,8 +21,6 @@ def auto_count(
     n_classes: int,
     eps: float,
     delta: float,
-    *,
-    rounds: int = 1,
 ) -> int:
     """Choose the number of teachers of `score_boosting` from public numbers.
 
@@ -36,7 +34,7 @@ def auto_count(
     n_private, n_classes : int
     eps, delta : float
         The budget; eps may be inf.
-    n_queries, n_features, rounds
+    n_queries, n_features : int
         As in `mechanisms.auto_count`; the rule does without.
 
     Returns

@@ -31,7 +31,6 @@ _OURS = (
     "mechanisms.baselines.public_features.PublicFeatures",
     "mechanisms.baselines.public_lines.PublicLines",
     "mechanisms.baselines.public_model.PublicKernelClassifier",
-    "students.boosted.BoostedClassifier",
     "students.gaussian_process.Landmarks",
     "students.soft_targets.SoftTargets",
     "students.voting.Voting",

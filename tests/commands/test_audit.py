@@ -91,18 +91,6 @@ def test_every_mechanism_can_be_attacked(override, capsys):
     assert name in shown.split(":")[0]
 
 
-def test_boosting_is_attacked_through_what_it_learns(capsys, tmp_path):
-    path = tmp_path / "audit.json"
-    argv = ["mechanism=boosting", "mechanism.rounds=1", "--runs", "100", "--output", str(path)]
-    code, shown = run(capsys, *argv)
-    assert code == 0
-    assert "boosting: 100,000 private records" in shown
-    record = json.loads(path.read_text())
-    assert {finding["attack"] for finding in record["findings"]} == {"a record alone with its teacher"}
-    assert record["bound_from"] == "GDP"
-    assert "no violation found" in shown
-
-
 @pytest.mark.parametrize(
     ("mechanism", "gdp"),
     [("gaussian", True), ("gnmax", True), ("gnmax mechanism.sanitise=0.2", False), ("svt", False)],

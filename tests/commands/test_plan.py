@@ -226,7 +226,6 @@ def test_a_rule_that_does_not_hold_is_left_out(rows):
         (["svt", "mechanism.cutoff=private", "eps=2"], {"records for teachers": "54,000", "a teacher": "18"}),
         (["gaussian"], {"a teacher": "20", "ell": ("400", "queries: all public points")}),
         (["active"], {"ell": ("120", "queries: split.budget, chosen actively")}),
-        (["boosting"], {"ell": ("1,600", "queries: all public points, 4 times")}),
         (
             ["gnmax", "mechanism.confidence=0.75"],
             {"ell": ("400", "queries: all public points"), "answers": "120"},

@@ -228,10 +228,9 @@ def test_a_release_from_end_to_end(place, capsys):
 
 
 _SCORES = "score_boosting mechanism.rounds=1"
-_VOTES = "boosting mechanism.rounds=2"
 
 
-@pytest.mark.parametrize("mechanism", ["best", _SCORES, _VOTES])
+@pytest.mark.parametrize("mechanism", ["best", _SCORES])
 def test_a_model_that_a_mechanism_learns_is_released_and_reopened(place, capsys, mechanism):
     path = _write(place, "data", _records())
     _open(path, "9", "1e-4")

@@ -38,7 +38,7 @@ NOISY = (
 )
 """Of two classes only; and those that have nothing to calibrate at eps = inf."""
 LEARNERS = ("noisy_gd", "output_perturbation", "public_kernel")
-QUICK = {"noisy_gd": {"steps": 5}, "boosting": {"rounds": 2}}
+QUICK = {"noisy_gd": {"steps": 5}}
 
 
 def setting(**changes):
@@ -169,7 +169,7 @@ def test_a_learner_that_protects_persons_looks_whose_the_records_are(name):
 @pytest.mark.parametrize("name", OURS)
 def test_a_release_has_exact_noise_or_is_refused_by_name(name):
     plan, accepted = made(name), r"a mechanism with exact noise with release=true"
-    if name in ("gaussian", "active", "boosting"):  # at so large an eps
+    if name in ("gaussian", "active"):  # at so large an eps
         with pytest.raises(ConfigError, match=r"^eps: got 24\.0; accepted: less with release=true"):
             plan.for_release(setting())
     elif name in ("svt", "public_kernel", "score_boosting"):

@@ -21,8 +21,6 @@ from pate_cli.cli import main
 from pate_cli.datasets.encoding import encoder_for
 from pate_cli.learners import TWO_CLASSES
 from pate_cli.students import STUDENTS, fit_student, load_student, save_student
-from pate_cli.students.boosted import BoostedClassifier
-from pate_cli.students.gaussian_process import Landmarks
 from pate_cli.students.store import skops_io
 from pate_cli.students.trusted import Refused, foreign_types
 from pate_cli.types import Answers, PublicPoints
@@ -302,13 +300,6 @@ def test_every_student_option_opens(name, tmp_path):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_learners_of_scikit_learn_open(path, tmp_path):
     opens_as_it_was(tmp_path / "s", *fitted(f"sklearn.{path}", np.asarray, 2, counts=False))
-
-
-def test_the_boosted_student_opens(tmp_path):
-    for kind in (np.asarray, sp.csr_matrix):
-        X = kind(np.random.default_rng(0).normal(size=(30, 3)))
-        weights = {name: np.random.default_rng(1).normal(size=(30, 1)) for name in ("linear", "rbf 1")}
-        opens_as_it_was(tmp_path / "s", BoostedClassifier(Landmarks(X, 0), weights), X)
 
 
 @pytest.mark.parametrize("columns", [["age"], ["job"], ["age", "job"]])

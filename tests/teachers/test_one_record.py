@@ -13,11 +13,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli import mechanisms, teachers
+from pate_cli import teachers
 from pate_cli.engine.parallel import dask, local
 from pate_cli.learners import make_learner
-from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
+from pate_cli.types import PrivateRecords
 
 
 class Careless(ClassifierMixin, BaseEstimator):
@@ -209,60 +208,17 @@ def test_wherever_teachers_are_trained(where: str) -> None:
 @pytest.mark.parametrize(
     ("name", "sparse"), [("logistic", False), ("logistic", True), ("linear_svm", False), ("stump", True)]
 )
-def test_one_record_moves_one_vote_in_each_round_of_boosting(
-    name: str, sparse: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the same answers to both, whatever the votes: each round sees the same student on both."""
-    n, m, count = 240, 30, 24
-    X, y, P = _data(n, m, 8, 2, sparse)
-    setting = Setting(
-        eps=2.0,
-        delta=1e-4,
-        n_private=n,
-        n_public=m,
-        budget=20,
-        n_features=8,
-        n_classes=2,
-        n_teachers=count,
-        sparse=sparse,
-        teacher=(name, {}),
-        student=("logistic", {}),
-        unanswered="drop",
-    )
-    plan = mechanisms.plan("boosting", {"rounds": 3, "step": 4.0, "kernel": "auto"}, setting)
-    heard: list[Any] = []
-    answer_all = type(plan.labelling.service(SeededNoise(np.random.SeedSequence(0)))).answer_all
-    # what the service says does not depend on the votes; they are written down
-    fixed = teachers.train(
-        PrivateRecords(X, y),
-        n_teachers=count,
-        learner=make_learner("tree", {}, seed=None, n_classes=2),
-        rng=np.random.default_rng(9),
-        n_classes=2,
-    ).votes(P)
-
-    def answers(self: Any, votes: Any) -> Any:
-        heard.append(votes.counts.copy())
-        return answer_all(self, fixed)
-
-    monkeypatch.setattr(
-        type(plan.labelling.service(SeededNoise(np.random.SeedSequence(0)))), "answer_all", answers
-    )
-
-    def rounds(private: PrivateRecords) -> list[Any]:
-        heard.clear()
-        plan.release(
-            Private(private),
-            PublicPoints(P),
-            SeededNoise(np.random.SeedSequence(1)),
-            np.random.default_rng(2),
-        )
-        return list(heard)
-
-    before = rounds(PrivateRecords(X, y))
-    assert len(before) == 3
+def test_one_record_and_its_weight_move_one_vote(name: str, sparse: bool) -> None:
+    """As in the rounds of `score_boosting`, where a record's weight is a function of that record."""
+    n, count = 240, 24
+    X, y, P = _data(n, 30, 8, 2, sparse)
+    weights = np.random.default_rng(3).uniform(1e-6, 2.0, size=n)
+    before = _trained(PrivateRecords(X, y), count, name, 2, sample_weight=weights).votes(P).counts
     parts = teachers.partition(n, count, np.random.default_rng(1))
     moved = []
-    for _, private in _changes(X, y, parts, 2, slice(None, None, 6 if name == "logistic" else 10)):
-        moved += [np.abs(a - b).max() for a, b in zip(before, rounds(private), strict=True)]
+    for k, private in _changes(X, y, parts, 2, slice(None, None, 2)):
+        other = weights.copy()
+        other[parts[k]] = 1e3
+        after = _trained(private, count, name, 2, sample_weight=other).votes(P).counts
+        moved.append(np.abs(after - before).max())
     assert max(moved) == 1
