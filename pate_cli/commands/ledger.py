@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from pate_cli import datasets
 from pate_cli.config import composition, parse
 from pate_cli.console import err, out
 from pate_cli.release import Ledger, open_ledgers
 from pate_cli.release.ledger import shown
+from pate_cli.release.verification import charged_elsewhere
 
 __all__ = ["main"]
 
-_KINDS = {"open": "total", "raise": "total raised", "release": "charge", "files": "files written"}
+_KINDS = {"open": "total", "raise": "total raised", "release": "charge", "certificate": "certificate"}
 _ROWS = 10
 """Open rows shown without `--rows`."""
 
@@ -72,6 +74,11 @@ def _init(options: argparse.Namespace) -> int:
     directory = open_ledgers(options.ledger or config.get("ledger"))
     ledger = directory.init(dataset.checksum, dataset.name, options.eps, options.delta, higher=options.higher)
     out().print(f"{directory.path}: {_summary(ledger)}", soft_wrap=True, markup=False)
+    if elsewhere := charged_elsewhere(Path(), directory):
+        names = ", ".join(map(str, elsewhere))
+        text = f"pate: releases here are charged to no ledger in {directory.path}: {names}; give a ledger of"
+        text += " the same records no more than theirs had left, and know that it may open other public rows"
+        err().print(text, soft_wrap=True, markup=False)
     return 0
 
 
@@ -92,10 +99,12 @@ def _show(path: str | None, *, all_rows: bool) -> int:
         table.add_column("delta", justify="right")
         table.add_column("note")
         for entry in ledger.entries:
-            cost = [f"{entry.eps:g}", f"{entry.delta:.6g}"] if entry.kind != "files" else ["", ""]
-            note = f"certificate {entry.note[:12]}" if entry.kind == "files" else entry.note
+            total, certificate = entry.kind in ("open", "raise"), entry.kind == "certificate"
+            cost = ["", ""] if certificate else [f"{entry.eps:g}", f"{entry.delta:.6g}"]
+            note = entry.note[:12] if certificate else entry.note
             note += f"; {entry.purpose}" if entry.purpose else ""
-            table.add_row(entry.time[:19], entry.id, _KINDS[entry.kind], *cost, note)
+            id = "" if total else entry.id
+            table.add_row(entry.time[:19], id, _KINDS[entry.kind], *cost, note)
         out().print(table)
     return 0
 
@@ -108,7 +117,9 @@ def _show_json(path: str | None) -> int:
     for ledger in directory.ledgers():
         sums = {"total": ledger.total, "spent": ledger.spent, "left": ledger.left}
         told = {name: {"eps": shown(eps), "delta": shown(delta)} for name, (eps, delta) in sums.items()}
-        content.append({**asdict(ledger), **told, "unrecorded": ledger.unrecorded})
+        about = {name: value for name, value in asdict(ledger).items() if name != "salt"}
+        public = ledger.public and asdict(ledger.public)
+        content.append({**about, **told, "public": public, "hashes": ledger.hashes})
     text = json.dumps({"directory": str(directory.path), "ledgers": content}, indent=2)
     out().out(text, highlight=False)
     return 0
@@ -123,18 +134,16 @@ def _summary(ledger: Ledger) -> str:
 
 
 def _open(ledger: Ledger, *, all_rows: bool) -> str:
-    """Say whose features the releases of a ledger make known."""
-    more = f"; {ledger.unrecorded_note}" if ledger.unrecorded else ""
+    """Say whose features the releases of a ledger publish."""
     if ledger.public is None:
-        return f"features open: the first release fixes the rows{more}"
+        if any(entry.kind == "release" for entry in ledger.entries):
+            return "features open: none: the public points of all releases came from files of their own"
+        return "features open: the first release fixes the rows"
     rows, n_records = ledger.public.rows, ledger.public.n_records
-    if not rows:
-        return f"features open: none of {n_records} records: public points came from files of their own{more}"
-    shown = rows if all_rows else rows[:_ROWS]
-    listed = ", ".join(map(str, shown))
-    if len(shown) < len(rows):
-        listed += f" and {len(rows) - len(shown)} more (--rows lists them)"
+    listed = ", ".join(map(str, rows if all_rows else rows[:_ROWS]))
+    if not all_rows and len(rows) > _ROWS:
+        listed += f" and {len(rows) - _ROWS} more (--rows lists them)"
     return (
         f"features open: {len(rows)} of {n_records} records, the public points of every release; eps and"
-        f" delta protect the other {n_records - len(rows)}{more}; open rows, from 0: {listed}"
+        f" delta protect the other {n_records - len(rows)}; open rows, from 0: {listed}"
     )

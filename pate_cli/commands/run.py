@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -118,7 +118,7 @@ def main(argv: list[str]) -> int:
         text = f"pate: hydra/sweeper={line.sweeper}: {_NOT_PRIVATE}"
         console.err().print(text, markup=False, soft_wrap=True)
     try:
-        with terminable(), _no_trace_if_refused(target):
+        with terminable(), _no_trace_if_refused(target, release=release):
             _hydra(line, argv, command, store, [job.raw for job in known])
     except KeyboardInterrupt:
         if target.exists():
@@ -277,16 +277,22 @@ def _check_writable(key: str, target: Path) -> None:
 
 
 @contextmanager
-def _no_trace_if_refused(target: Path) -> Iterator[None]:
-    """Remove what a run has written that was refused before its first repeat was done."""
+def _no_trace_if_refused(target: Path, *, release: bool) -> Iterator[None]:
+    """Remove what a run has written that was refused before its first repeat was done.
+
+    Of a release only empty directories: it takes back what it wrote itself, unless it is charged.
+    """
     there = next(path for path in (target, *target.parents) if path.exists())
     try:
         yield
     except InputError:
         if there != target and not list(target.rglob("repeats.csv")):
-            shutil.rmtree(target, ignore_errors=True)
-            for path in target.parents:
-                if path == there or any(path.iterdir()):
-                    break
-                path.rmdir()
+            if not release:
+                shutil.rmtree(target, ignore_errors=True)
+            with suppress(OSError):  # not empty
+                for path in (target, *target.parents):
+                    if path == there:
+                        break
+                    if path.exists():
+                        path.rmdir()
         raise

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from pate_cli.console import err, out
-from pate_cli.errors import one_line
+from pate_cli.errors import InputError, one_line
 from pate_cli.release import open_ledgers
 from pate_cli.release.verification import verify
 
@@ -29,13 +30,19 @@ def main(argv: list[str]) -> int:
     Raises
     ------
     InputError
-        If the directory is not that of a release.
+        If the directory is not that of a release, or there is none of the name given for the ledgers.
     """
     options = _parser().parse_args(argv)
     from rich.table import Table
     from rich.text import Text
 
-    checks = verify(options.directory, open_ledgers(options.ledger))
+    ledgers = open_ledgers(options.ledger)
+    if not ledgers.path.exists() and (options.ledger or "PATE_LEDGER" in os.environ):
+        named = "--ledger" if options.ledger else "PATE_LEDGER"
+        raise InputError(
+            f"{named}: there is no directory {ledgers.path}; without it the files alone are checked"
+        )
+    checks = verify(options.directory, ledgers)
     words = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("not checked", "yellow")}
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
@@ -58,8 +65,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="pate verify",
         description="Check the folder of a release: its files against the certificate, the certificate "
         "against the ledger that was charged. Exit code 1 if something does not fit.",
-        epilog="Ledgers are looked for in the directory PATE_LEDGER names, else in your data directory; their"
-        " key is the file PATE_LEDGER_KEY names, else the file `key` beside them.",
+        epilog="Ledgers are looked for in the directory PATE_LEDGER names, else in your data directory.",
     )
     parser.add_argument("directory", metavar="DIR", type=Path, help="what `pate run release=true` wrote")
     parser.add_argument("--ledger", metavar="DIR", help="look for ledgers here, not in PATE_LEDGER")

@@ -30,7 +30,7 @@ from pate_cli.engine.tracking import check_tracking, track
 from pate_cli.engine.votes import VoteStore
 from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, prepare
-from pate_cli.release.making import release
+from pate_cli.release.release import release
 from pate_cli.types import Dataset
 from pate_cli.writing import write_file
 

@@ -1,45 +1,46 @@
-"""The files of a release: public by construction, for only what is named here is written.
+"""The files of a release: only what is named here is written, and all of it is public.
 
-`answers.csv` first, which cannot be had again, then `student.skops`, `model_card.md` and `certificate.json`,
-and `result.json` last, whose presence says that the release is whole.
+The folder of a release is claimed by `result.json`, created with status "running" before the charge.
+`answers.csv`, `student.skops`, `model_card.md` and `certificate.json` follow; `result.json` is replaced
+last, with status "ok", or "error" where something is missing.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
+import hashlib
 import io
 import json
-import math
-import os
-import shutil
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pate_cli import report
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.errors import ConfigError
-from pate_cli.release.certificate import CARD, CERTIFICATE, Charge, facts, model_card, sha256, signed
-from pate_cli.types import Answers, IntArray, PrivacyLoss
-from pate_cli.writing import write_file
 
-__all__ = [
-    "FILES",
-    "ReleaseContent",
-    "check_disk",
-    "needed_bytes",
-    "public_config",
-    "without_addresses",
-    "write_release",
-]
+if TYPE_CHECKING:
+    from pate_cli.pipeline import Prepared, Publication
+    from pate_cli.release.ledger import Ledger
 
-FILES = ("answers.csv", "student.skops", CARD, CERTIFICATE, "result.json")
-"""Every file a release writes, in the order written."""
+__all__ = ["ANSWERS", "CARD", "CERTIFICATE", "CERTIFICATE_VERSION", "FILES", "RESULT", "STUDENT"]
+__all__ += ["answers_table", "certificate", "certified", "claim", "model_card", "record"]
+__all__ += ["sha256", "to_json", "without_addresses"]
 
-NOTES = {
+CERTIFICATE = "certificate.json"
+CERTIFICATE_VERSION = 2
+"""Version 1 had a code under a key of the ledger's owner instead of the hash of its entry."""
+
+CARD = "model_card.md"
+RESULT = "result.json"
+ANSWERS = "answers.csv"
+STUDENT = "student.skops"
+FILES = (ANSWERS, STUDENT, CARD, CERTIFICATE, RESULT)
+"""Every file of a release, in the order written."""
+
+_NOTES = {
     "eps": "the guarantee of this release, with delta, for records that are not public points; all releases"
     " from one dataset add up, see its ledger",
     "eps_ex_post": "computed from the released answers, so data-dependent: a report, not a guarantee",
@@ -50,246 +51,153 @@ NOTES = {
 _CONFIG_KEYS = ("dataset", "teacher", "student", "mechanism", "split", "eps", "delta", "release")
 
 
-@dataclass(frozen=True, eq=False)
-class ReleaseContent:
-    """Everything a release makes known. PUBLIC.
+def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
+    """Content of `result.json` before the release is done: public numbers and the configuration.
 
-    Attributes
-    ----------
-    dataset, mechanism : str
-        Names.
-    config : mapping
-        See `public_config`; in JSON's own types.
-    config_hash : str
-    sizes : mapping of str to int
-        Numbers of records, features, classes: public by assumption.
-    n_teachers : int
-        K, public by assumption.
-    plan : mapping
-        The mechanism's calibration, from public numbers alone.
-    guarantee : PrivacyLoss
-        What the release costs.
-    ex_post : PrivacyLoss
-        Loss after the fact, from the answers: data-dependent.
-    classes : sequence of str
-        Label behind each code, as in the source.
-    rows : ndarray of int64, shape (m,)
-        Number of each public point in the dataset, or in the public file, from 0. The draw of the public
-        split is independent of every record.
-    answers : Answers
-        What the mechanism gave, with integer noisy counts if any.
-    student : bytes or None
-        A skops file; fitted on `answers`.
-    problem : str or None
-        Why there is no student.
-    versions : mapping of str to (str or None)
-        Of the libraries.
-    charge : Charge
-        What pays for it.
-    protects : (str, str)
-        What neighbouring data sets differ in, and the protected unit.
-    columns : sequence of str or None
-        Names of the columns; None where they are numbered.
-    schema : mapping of str to mapping, or None
-        What each of them holds, where a schema says so: kind, bounds or categories, code for a missing value.
-    public_file : bool
-        Whether the public points have a file of their own: no record of the private file is among them.
+    Of the configuration the seed, the machine and the ledger are left out, and of paths all but the name.
     """
-
-    dataset: str
-    mechanism: str
-    config: Mapping[str, Any]
-    config_hash: str
-    sizes: Mapping[str, int | None]
-    n_teachers: int
-    plan: Mapping[str, Any]
-    guarantee: PrivacyLoss
-    ex_post: PrivacyLoss
-    classes: Sequence[str]
-    rows: IntArray
-    answers: Answers
-    student: bytes | None = field(repr=False)
-    problem: str | None
-    versions: Mapping[str, str | None]
-    charge: Charge
-    protects: tuple[str, str]
-    columns: Sequence[str] | None
-    schema: Mapping[str, Mapping[str, Any]] | None
-    public_file: bool
-
-    def __post_init__(self) -> None:
-        if self.guarantee.data_dependent or not self.ex_post.data_dependent:
-            raise ValueError("the guarantee does not depend on data, the loss after the fact does")
-
-
-def public_config(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a run's configuration is recorded: no seed, no machine, no ledger, of a path only the name."""
+    dataset, sizes, guarantee = run.dataset, run.sizes, run.plan.guarantee
     config = {key: raw[key] for key in _CONFIG_KEYS if key in raw}
-    dataset = dict(config.get("dataset", {}))
-    for key in FILES_OF_A_DATASET:
-        if dataset.get(key):
-            dataset[key] = Path(dataset[key]).name
-    return config | {"dataset": dataset}
-
-
-def needed_bytes(n_public: int, classes: Sequence[str], n_features: int, model: int = 0) -> int:
-    """Room that a release asks for before it is charged: its answers, a linear student, and 1 MiB more.
-
-    Parameters
-    ----------
-    n_public : int
-        Public points, all of which may be asked.
-    classes : sequence of str
-    n_features : int
-        Columns before encoding. A student that is larger, as a forest, may still find the disk full.
-    model : int
-        Bytes of a model that the mechanism makes itself.
-    """
-    cell = 24 + max(len(label.encode()) for label in classes)
-    return 2**20 + model + n_public * cell * (2 + len(classes)) + 16 * len(classes) * (n_features + 1)
-
-
-def check_disk(directory: Path, size: int) -> None:
-    """Take `size` bytes of a directory's disk and give them back; the directory is made.
-
-    No question to the system is asked instead: quotas, read-only places and lies about free space show.
-
-    Raises
-    ------
-    ConfigError
-        If they are not to be had.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory) as file:
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            else:
-                file.write(bytes(size))
-                file.flush()
-    except OSError as error:
-        accepted = (
-            f"a directory that can be written, with {math.ceil(size / 1024)} KiB left on its disk"
-            f" ({error.strerror or error}); nothing is charged"
-        )
-        raise ConfigError("hydra.run.dir", str(directory), accepted) from None
-
-
-def write_release(directory: Path, content: ReleaseContent, key: bytes, spare: Sequence[Path] = ()) -> str:
-    """Write the files of a release, each whole or not at all, `result.json` last.
-
-    Parameters
-    ----------
-    directory : Path
-    content : ReleaseContent
-    key : bytes
-        Of the ledger's owner.
-    spare : sequence of Path
-        Directories to keep the files in, in a new one that only its owner can enter, if the first fails.
-
-    Returns
-    -------
-    str
-        SHA-256 (hex) of the certificate.
-
-    Raises
-    ------
-    OSError
-        If one cannot be written; names the file, and says what is kept where.
-    """
-    certified = facts(content)
-    student = {} if content.student is None else {"student.skops": without_addresses(content.student)}
-    data = {"answers.csv": _answers(content).encode(), **student, CARD: model_card(certified).encode()}
-    result = {"result.json": _json(_result(content))}
-    data |= {CERTIFICATE: _json(signed(certified, data | result, key)), **result}
-    written, problem = _write_all(directory, data)
-    if problem is None:
-        return sha256(data[CERTIFICATE])
-    place, kept = _keep(data, spare, (directory, written))
-    if len(kept) == len(data):
-        fate = f"its files are kept in {place}, from where they can be moved"
-    elif kept:
-        fate = f"of its files {' and '.join(kept)} could be kept, in {place}"
-    else:
-        fate = "nothing of it could be kept; make room, and the next one is charged anew"
-    reason = problem.strerror or str(problem)
-    where = problem.filename or str(directory)
-    raise OSError(problem.errno, f"{reason}; the release is charged to its ledger: {fate}", where)
-
-
-def _json(content: Mapping[str, Any]) -> bytes:
-    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _write_all(directory: Path, data: Mapping[str, bytes]) -> tuple[list[str], OSError | None]:
-    """Write files until one cannot be; give the names of those written, and why not the next."""
-    written: list[str] = []
-    for name, content in data.items():
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            write_file(directory / name, content, permissions=0o644)  # it is public
-        except OSError as error:
-            return written, error
-        written.append(name)
-    return written, None
-
-
-def _keep(
-    data: Mapping[str, bytes], places: Sequence[Path], first: tuple[Path, list[str]]
-) -> tuple[Path, list[str]]:
-    """Write files into a new directory, in the first place that takes them all.
-
-    Returns
-    -------
-    (Path, list of str)
-        Where most of them are, with their names: there, in another of the places, or in `first`.
-    """
-    best, made = first, []
-    for place in places:
-        with contextlib.suppress(OSError):
-            made.append(Path(tempfile.mkdtemp(prefix="release-", dir=place)))  # mode 0700
-            written, _ = _write_all(made[-1], data)
-            if len(written) > len(best[1]):
-                best = made[-1], written
-            if len(written) == len(data):
-                break
-    for directory in made:
-        if directory != best[0]:
-            shutil.rmtree(directory, ignore_errors=True)
-    return best
-
-
-def _result(content: ReleaseContent) -> dict[str, Any]:
-    """`result.json`, with the keys `pate table` reads, and nothing measured."""
+    config["dataset"] = {
+        key: Path(value).name if value and key in FILES_OF_A_DATASET else value
+        for key, value in raw["dataset"].items()
+    }
     return {
         "schema_version": 1,
         "release": True,
-        "release_id": content.charge.id,
-        "status": "ok" if content.student is not None else "error",
-        "dataset": content.dataset,
-        "mechanism": content.mechanism,
-        "config_hash": content.config_hash,
-        "sizes": dict(content.sizes),
-        "n_teachers": content.n_teachers,
-        "n_asked": content.answers.n_asked,
-        "n_answered": content.answers.n_answered,
-        "eps": content.guarantee.eps,
-        "delta": content.guarantee.delta,
-        "how": content.guarantee.how,
-        "eps_ex_post": content.ex_post.eps,
+        "release_id": id,
+        "status": "running",
+        "dataset": dataset.name,
+        "mechanism": run.config.mechanism.label,
+        "config_hash": report.config_hash(report.plain(config)),
+        "sizes": {
+            "n_records": dataset.n_records if dataset.unit is None else None,  # of persons, it is private
+            "n_private": sizes.n_private,
+            "n_public": sizes.n_public,
+            "n_test": sizes.n_test,
+            "n_features": dataset.n_features,
+            "n_classes": dataset.n_classes,
+            "budget": sizes.budget,
+        },
+        "n_teachers": run.n_teachers,
+        "n_asked": None,
+        "n_answered": None,
+        "eps": guarantee.eps,
+        "delta": guarantee.delta,
+        "how": guarantee.how,
+        "eps_ex_post": None,
         "accuracy": None,
         "diagnostics": {},
-        "plan": {"protects": content.protects[0], **content.plan},
-        "provenance": {"versions": dict(content.versions)},
-        "message": content.problem and f"the answers are released, a student is not: {content.problem}",
-        "config": dict(content.config),
-        "notes": NOTES,
+        "plan": {"protects": run.protects, **run.plan.describe()},
+        "provenance": {"versions": report.versions() | {"opendp": metadata.version("opendp")}},
+        "message": "not done: it still goes on, or was killed; pate ledger show says whether it is charged",
+        "config": report.plain(config),
+        "notes": _NOTES,
     }
 
 
-def _answers(content: ReleaseContent) -> str:
-    """`answers.csv`: one line a query in the order asked; no label where the mechanism gave none."""
-    answers, classes = content.answers, content.classes
+def claim(directory: Path, result: Mapping[str, Any]) -> None:
+    """Create `result.json`, and the directory; ConfigError if it is there or cannot be written."""
+    accepted = "a new or an empty directory for a release, that can be written"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with (directory / RESULT).open("xb") as file:
+            file.write(to_json(result))
+    except FileExistsError:
+        why = "another release is, or was, written there; nothing is charged"
+        raise ConfigError("hydra.run.dir", str(directory), f"{accepted} ({why})") from None
+    except OSError as error:
+        why = f"{error.strerror or error}; nothing is charged"
+        raise ConfigError("hydra.run.dir", str(directory), f"{accepted} ({why})") from None
+
+
+def certified(
+    run: Prepared, result: Mapping[str, Any], released: Publication, answers: bytes, charged: Ledger
+) -> dict[str, Any]:
+    """Everything that a release certifies but the hashes of its files, in JSON's own types.
+
+    `result` is its `record`, `answers` the content of `answers.csv`; the last entry of `charged` paid for it.
+    """
+    entry, sizes = charged.entries[-1], result["sizes"]
+    unit = run.protects.partition(";")[0]
+    columns = getattr(run.dataset.X, "columns", None)
+    schema = getattr(run.dataset.encoder, "schema", None)
+    own_file = run.dataset.public is not None
+    return {
+        "schema_version": CERTIFICATE_VERSION,
+        "release": entry.id,
+        "time": entry.time,
+        "purpose": entry.purpose,
+        "mechanism": result["mechanism"],
+        "config_hash": result["config_hash"],
+        "guarantee": {
+            "eps": result["eps"],
+            "delta": result["delta"],
+            "how": result["how"],
+            "neighbours": run.protects,
+            "unit": unit,
+        },
+        "eps_ex_post": released.ex_post.eps,
+        "n_teachers": run.n_teachers,
+        "n_asked": released.answers.n_asked,
+        "n_answered": released.answers.n_answered,
+        "answers": sha256(answers),
+        "data": {
+            "dataset": result["dataset"],
+            "columns": None if columns is None else [str(name) for name in columns],
+            "schema": None
+            if schema is None
+            else {
+                name: dict(held.plain()) for name, held in schema.columns.items() if held.kind != "ignored"
+            },
+            "n_features": sizes["n_features"],
+            "classes": list(run.dataset.classes),
+        },
+        "sizes": dict(sizes),
+        "public": [
+            f"the {sizes['n_public']} public points, which have a file of their own"
+            if own_file
+            else f"the features of the {sizes['n_public']} public points, and which records they are",
+            "the numbers of private records (or persons), columns and teachers; names of columns and classes",
+            "the configuration: mechanism, learners, split, eps and delta",
+            "the answers in answers.csv, and the student: both are made of what the mechanism released",
+        ],
+        "not_covered": [
+            *([] if own_file else ["records that are public points: their features are open"]),
+            "whatever was learnt from these records elsewhere, in another ledger or without one, as by"
+            " experiments whose figures were looked at before this configuration was chosen",
+            f"more than {unit}: of k that belong together, eps is k times as large at least",
+            "how long the release took, and what else the machine shows",
+        ],
+        "versions": dict(result["provenance"]["versions"]),
+        "ledger": {
+            "fingerprint": charged.fingerprint,
+            "entry": len(charged.entries) - 1,
+            "hash": charged.hashes[-1],
+        },
+    }
+
+
+def certificate(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """Content of `certificate.json`: the facts, and the SHA-256 of every other file."""
+    return to_json({**facts, "files": {name: sha256(data) for name, data in sorted(files.items())}})
+
+
+def sha256(data: bytes) -> str:
+    """SHA-256 of bytes, hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def to_json(content: Mapping[str, Any]) -> bytes:
+    """Encode a JSON file."""
+    return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def answers_table(released: Publication, classes: Sequence[str]) -> bytes:
+    """Content of `answers.csv`: one line a query in the order asked; no label where none was released."""
+    answers, rows = released.answers, released.public.rows
+    if rows is None:
+        raise RuntimeError("a split that does not know its rows")
     counts = answers.noisy_counts
     header = ["row", "label"]
     if counts is not None:
@@ -301,8 +209,93 @@ def _answers(content: ReleaseContent) -> str:
     writer.writerow(header)
     for query, (point, code) in enumerate(zip(answers.asked.tolist(), answers.labels.tolist(), strict=True)):
         noisy = [] if counts is None else [int(count) for count in counts[query]]
-        writer.writerow([int(content.rows[point]), classes[code] if code >= 0 else "", *noisy])
-    return buffer.getvalue()
+        writer.writerow([int(rows[point]), classes[code] if code >= 0 else "", *noisy])
+    return buffer.getvalue().encode()
+
+
+def model_card(facts: Mapping[str, Any]) -> bytes:
+    """Content of `model_card.md`: what is certified, in words; a function of `facts` alone."""
+    guarantee, data, sizes, ledger = (facts[name] for name in ("guarantee", "data", "sizes", "ledger"))
+    columns = f"{data['n_features']} columns"
+    if data["columns"] is not None:
+        columns += ": " + ", ".join(map(_code, data["columns"]))
+    records = "records" if guarantee["unit"] == "one record" else f"units ({_text(guarantee['unit'])})"
+    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items() if version)
+    lines = [
+        f"# Student of {_code(data['dataset'])}, release {facts['release']}",
+        "",
+        f"Purpose: {_text(facts['purpose']) or 'not stated'}. Charged {facts['time']}.",
+        "",
+        "## Guarantee",
+        "",
+        f"({guarantee['eps']:.6g}, {guarantee['delta']:.6g})-differential privacy, neighbours: "
+        f"{_text(guarantee['neighbours'])}. Protected unit: {_text(guarantee['unit'])}."
+        f" By: {_text(guarantee['how'])}.",
+        "",
+        f"After the fact, from the answers: eps_ex_post {_number(facts['eps_ex_post'])}"
+        " (data-dependent: a report, not a guarantee).",
+        "",
+        "## How it was made",
+        "",
+        f"Mechanism {_code(facts['mechanism'])}, {facts['n_teachers']} teachers, "
+        f"{sizes['n_private']} private {records}; {facts['n_answered']} of {facts['n_asked']} "
+        f"queries on {sizes['n_public']} public points answered. Configuration {facts['config_hash']}, in"
+        " full in result.json.",
+        "",
+        f"Data: {columns}. Classes: {', '.join(map(_code, data['classes']))}.",
+        "",
+        *_columns(data["schema"]),
+        "## What is public",
+        "",
+        *_list(facts["public"]),
+        "",
+        "## What is not covered",
+        "",
+        *_list(facts["not_covered"]),
+        "",
+        "## Where it is on record",
+        "",
+        f"Ledger {ledger['fingerprint'][:12]}, entry {ledger['entry']}. `pate verify DIR` checks this folder"
+        " against it.",
+        "",
+        f"Versions: {versions}.",
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _columns(schema: Mapping[str, Mapping[str, Any]] | None) -> list[str]:
+    """One line for each column of a schema."""
+    lines = []
+    for name, column in (schema or {}).items():
+        if column["kind"] == "numeric":
+            low, high = column["low"], column["high"]
+            held = "numbers" if low is None else f"numbers from {_number(low)} to {_number(high)}, clipped"
+        elif column["values"] is None:
+            held = "categories, those of the public points"
+        else:
+            held = "categories: " + ", ".join(map(_code, column["values"]))
+        lines.append(f"- {_code(name)}: {held}" + ("; may be missing" if column["missing"] else "") + ".")
+    return [*lines, ""] if lines else []
+
+
+def _list(items: Sequence[str]) -> list[str]:
+    return [f"- {_text(item)}." for item in items]
+
+
+def _text(text: str) -> str:
+    """Keep text to one line, and from being read as Markdown or HTML."""
+    flat = " ".join(text.split())
+    for char in "\\`*_<>[]#|":
+        flat = flat.replace(char, "\\" + char)
+    return flat
+
+
+def _code(name: str) -> str:
+    return "`" + " ".join(json.dumps(name, ensure_ascii=False)[1:-1].replace("`", "'").split()) + "`"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float | int) else str(value)
 
 
 def without_addresses(student: bytes) -> bytes:

@@ -1,14 +1,15 @@
-"""What may be spent on one private dataset, and what has been: arithmetic, and the text it is kept as.
+"""Privacy ledgers: the total budget of each private dataset, and every charge against it.
 
-Losses compose by addition of eps and of delta, which also holds when a later loss is
-chosen in view of earlier releases (Rogers, Roth, Ullman and Vadhan 2016). They are added
-exactly, as the decimals they are written as: ten times 0.1 fits into 1. The sum is a guarantee for the
-records that are public points of no release, so the first release fixes which are, for all that follow.
+Losses compose by addition of eps and of delta, also when a later loss is chosen in view of earlier
+releases [1]_. They are added exactly, as the decimals they are written as: ten times 0.1 fits into 1. The
+sum is a guarantee for the records that are public points of no release, so the first release fixes the
+public rows of all that follow.
 
-The text is keyed: each entry has a code that depends on all entries before it, and the whole text has one
-(HMAC-SHA256, with a key its owner keeps). Whoever has not got the key can neither change nor remove a charge
-unnoticed. An older copy of the whole text has a good code; `directory` keeps the last one of each ledger
-beside the key, and refuses what is older.
+A ledger is one JSON file in a directory that only its owner can enter, named by a salted fingerprint of
+the data; no content, and no unsalted digest of it, is kept. Entries are appended under a lock, and are on
+disk before noise is drawn. They form a SHA-256 chain, which by itself shows accidents only: whoever can
+write the directory can rewrite the chain. The certificate of each release carries the hash of its entry, so
+a release no longer fits a ledger that was rolled back, shortened, rewritten or begun anew.
 
 References
 ----------
@@ -18,166 +19,109 @@ References
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.types import PrivacyLoss
+from pate_cli.writing import write_file
 
-__all__ = ["Entry", "Ledger", "PublicRows", "chain", "decode", "encode", "exact"]
-__all__ += ["is_unkeyed", "keyed", "shown"]
+__all__ = ["Entry", "Ledger", "LedgerDirectory", "PublicRows", "open_ledgers", "shown"]
 
-_VERSION = 3
-_READ = (1, 2, _VERSION)
-"""Version 1 kept no public rows; 2 had a checksum without a key, and entries without an id."""
+_VERSION = 4
+_HOW_TO_START = (
+    "start one with: pate ledger init dataset=NAME (and all of the run's dataset.KEY=...) --eps E --delta D"
+)
 
-_KINDS = ("open", "raise", "release", "files")
-_STATE_TOTAL = ("open", "raise")
+
+@dataclass(frozen=True)
+class PublicRows:
+    """Row numbers, from 0 and ascending, whose features releases publish; drawn from `n_records` alone."""
+
+    n_records: int
+    rows: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a ledger.
+    """One entry of a ledger.
 
-    Attributes
-    ----------
-    kind : {"open", "raise", "release", "files"}
-        The first two state a total budget, the third a charge; the last says that the files of a release
-        were written.
-    eps, delta : float
-        The total from here on, or the charge; 0 for files.
-    note : str
-        For people; of files, the SHA-256 (hex) of their certificate.
-    time : str
-        UTC, ISO 8601.
-    id : str
-        Of the release, 16 hex digits; of files, that of the release they belong to. Else empty.
-    purpose : str
-        What the release is for, in its owner's words; may be empty.
+    "open" and "raise" state the total budget from here on, "release" charges a release, and "certificate"
+    records the SHA-256 of a release's certificate, before its files are written.
     """
 
     kind: str
     eps: float
     delta: float
-    note: str
-    time: str
-    id: str = ""
+    note: str  # for people; of a certificate its SHA-256, hex
+    time: str  # UTC, ISO 8601
+    id: str  # 16 random hex digits; a certificate has those of its release
     purpose: str = ""
-
-
-@dataclass(frozen=True)
-class PublicRows:
-    """Records whose features releases make known: the public points, the same in each. PUBLIC.
-
-    Attributes
-    ----------
-    n_records : int
-        Records of the dataset, private, public and test.
-    rows : tuple of int
-        Numbers of the public records, from 0, ascending. Drawn at random, before any record was looked at.
-        None where all public points so far came from files of their own.
-    unrecorded : int
-        Releases that were charged before public rows were kept, each with rows of its own.
-    """
-
-    n_records: int
-    rows: tuple[int, ...]
-    unrecorded: int = 0
-
-    def __post_init__(self) -> None:
-        ascending = all(first < second for first, second in pairwise(self.rows))
-        inside = not self.rows or (self.rows[0] >= 0 and self.rows[-1] < self.n_records)
-        if not (ascending and inside and self.n_records > 0):
-            raise ValueError("not the rows of a dataset")
+    public: PublicRows | None = None  # of the first release with public points from the private file
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The ledger of one private dataset.
-
-    Attributes
-    ----------
-    fingerprint : str
-    name : str
-        Of the dataset, for people.
-    entries : tuple of Entry
-        The first is the opening.
-    public : PublicRows or None
-        None until the first release is charged.
-    """
+    """The ledger of one private dataset; its fingerprint is the HMAC-SHA256 of its checksum under `salt`."""
 
     fingerprint: str
+    salt: str
     name: str
     entries: tuple[Entry, ...]
-    public: PublicRows | None = None
 
     def __post_init__(self) -> None:
         kinds = [entry.kind for entry in self.entries]
-        if kinds[:1] != ["open"] or not set(kinds) <= set(_KINDS):
+        if kinds[:1] != ["open"] or not set(kinds) <= {"open", "raise", "release", "certificate"}:
             raise ValueError("not the entries of a ledger")
+
+    @property
+    def hashes(self) -> list[str]:
+        """SHA-256 (hex) of each entry and all before it."""
+        chain = [_sha256([_VERSION, self.fingerprint, self.salt, self.name])]
+        for entry in self.entries:
+            chain.append(_sha256([chain[-1], asdict(entry)]))
+        return chain[1:]
 
     @property
     def total(self) -> tuple[Fraction, Fraction]:
         """Budget of eps and of delta, as last stated."""
-        last = [entry for entry in self.entries if entry.kind in _STATE_TOTAL][-1]
-        return exact(last.eps), exact(last.delta)
+        last = [entry for entry in self.entries if entry.kind in ("open", "raise")][-1]
+        return _exact(last.eps), _exact(last.delta)
 
     @property
     def spent(self) -> tuple[Fraction, Fraction]:
         """Sum of the charges: eps and delta."""
         charges = [entry for entry in self.entries if entry.kind == "release"]
         zero = Fraction(0)
-        return sum((exact(c.eps) for c in charges), zero), sum((exact(c.delta) for c in charges), zero)
+        return sum((_exact(c.eps) for c in charges), zero), sum((_exact(c.delta) for c in charges), zero)
 
     @property
     def left(self) -> tuple[Fraction, Fraction]:
-        """What may still be spent: eps and delta."""
+        """Unspent eps and delta."""
         (eps, delta), (eps_spent, delta_spent) = self.total, self.spent
         return eps - eps_spent, delta - delta_spent
 
-    def release(self, id: str) -> tuple[int, Entry] | None:
-        """Give the charge of a release, and its place among the entries; None if there is none."""
-        found = ((i, entry) for i, entry in enumerate(self.entries) if entry.kind == "release")
-        return next(((i, entry) for i, entry in found if entry.id == id), None)
-
-    def certificate(self, id: str) -> str | None:
-        """Give the SHA-256 of the certificate that was written for a release; None if none was."""
-        found = (entry.note for entry in self.entries if entry.kind == "files" and entry.id == id)
-        return next(found, None)
-
     @property
-    def unrecorded(self) -> int:
-        """Releases whose public rows are not on record: they were charged by an earlier version."""
-        if self.public is not None:
-            return self.public.unrecorded
-        return sum(entry.kind == "release" for entry in self.entries)
-
-    @property
-    def unrecorded_note(self) -> str:
-        """What to say of them; empty without one."""
-        count = self.unrecorded
-        if not count:
-            return ""
-        releases = "1 earlier release" if count == 1 else f"{count} earlier releases"
-        return f"{releases} had public points that are not on record: eps and delta do not protect those"
+    def public(self) -> PublicRows | None:
+        """Public rows of every release; None until a release has drawn them."""
+        return next((entry.public for entry in self.entries if entry.public), None)
 
     def check_public(self, n_records: int, n_public: int) -> None:
-        """Refuse a release whose public points cannot be those of the releases before it.
-
-        Raises
-        ------
-        InputError
-            Says what was fixed.
-        """
-        if self.public is None or not self.public.rows:
+        """Raise InputError if a release of these sizes cannot have the public rows that are fixed."""
+        if self.public is None:
             return
         if n_records != self.public.n_records:
             raise InputError(
@@ -193,17 +137,11 @@ class Ledger:
             raise ConfigError("split.public", n_public, accepted)
 
     def check_room(self, loss: PrivacyLoss) -> None:
-        """Refuse a loss that does not fit into what is left.
-
-        Raises
-        ------
-        InputError
-            Says what is left.
-        """
+        """Raise InputError, saying what is left, if a loss does not fit."""
         if not (0 <= loss.eps < math.inf and 0 <= loss.delta < 1) or loss.data_dependent:
             raise ValueError(f"not a guarantee to charge: {loss}")
         eps, delta = self.left
-        if exact(loss.eps) > eps or exact(loss.delta) > delta:
+        if _exact(loss.eps) > eps or _exact(loss.delta) > delta:
             raise InputError(
                 f"ledger of {self.name}: this release costs eps={loss.eps:g}, delta={loss.delta:.6g}; left:"
                 f" eps={shown(eps)}, delta={shown(delta)} (of eps={shown(self.total[0])},"
@@ -211,81 +149,164 @@ class Ledger:
             )
 
 
-def keyed(key: bytes, content: Any) -> str:
-    """Compute the code (HMAC-SHA256, hex) of a value in JSON's own types."""
-    return hmac.new(key, _canonical(content), hashlib.sha256).hexdigest()
+class LedgerDirectory:
+    """The ledgers in one directory that only its owner can enter; `key` is the setting that named it."""
+
+    def __init__(self, path: Path, key: str) -> None:
+        self.path = path
+        self._key = key
+
+    def init(
+        self, checksum: str, name: str, total_eps: float, total_delta: float, *, higher: bool = False
+    ) -> Ledger:
+        """Start the ledger of a dataset, or with `higher` raise its total, of eps > 0 and delta in [0, 1).
+
+        InputError if there is one already (or, with `higher`, none), if it would be lowered, or if any
+        ledger here cannot be read.
+        """
+        if not 0 < total_eps < math.inf:
+            raise ConfigError("--eps", total_eps, "a number > 0")
+        if not 0 <= total_delta < 1:
+            raise ConfigError("--delta", total_delta, "a number in [0, 1)")
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            accepted = f"a directory that can be made ({error.strerror})"
+            raise ConfigError(self._key, str(self.path), accepted) from None
+        with self._locked():
+            ledger = self._of(checksum)
+            entry = _entry("raise" if higher else "open", total_eps, total_delta)
+            if ledger is None:
+                if higher:
+                    raise InputError(f"--raise: {name} has no ledger in {self.path}; {_HOW_TO_START}")
+                salt = secrets.token_hex(32)
+                return self._write(Ledger(_fingerprint(checksum, salt), salt, name, (entry,)))
+            eps, delta = ledger.total
+            budget = f"eps={shown(eps)}, delta={shown(delta)}"
+            if not higher:
+                raise InputError(f"{name} has a ledger, of {budget}; accepted: --raise, to raise the total")
+            if _exact(total_eps) < eps or _exact(total_delta) < delta:
+                raise InputError(f"--raise: accepted: a total of at least {budget}")
+            return self._append(ledger, entry)
+
+    def charge(
+        self,
+        fingerprint: str,
+        loss: PrivacyLoss,
+        note: str = "",
+        *,
+        id: str | None = None,
+        public: PublicRows | None = None,
+        purpose: str = "",
+    ) -> Ledger:
+        """Charge a loss, and give the ledger, whose last entry is the charge. It is on disk: draw noise now.
+
+        Raises
+        ------
+        InputError
+            If there is no ledger, it is damaged, not enough is left in it, or it has other public points.
+        OSError
+            If it cannot be written; then nothing may be released.
+        """
+        with self._locked():
+            ledger = self.read(fingerprint)
+            ledger.check_room(loss)
+            if public is not None and ledger.public is not None:
+                ledger.check_public(public.n_records, len(public.rows))
+                if ledger.public != public:
+                    raise InputError(
+                        f"ledger of {ledger.name}: another release has fixed its public points meanwhile;"
+                        " nothing is charged, the same command again uses those"
+                    )
+                public = None
+            entry = _entry("release", loss.eps, loss.delta, note, id, purpose, public)
+            try:
+                return self._append(ledger, entry)
+            except OSError as error:
+                reason = f"{error.strerror}; no noise was drawn, and nothing is released"
+                raise OSError(error.errno, reason, error.filename) from error
+
+    def record(self, fingerprint: str, id: str, certificate: str) -> None:
+        """Record the SHA-256 (hex) of a release's certificate; raises as `charge` does."""
+        with self._locked():
+            self._append(self.read(fingerprint), _entry("certificate", 0, 0, certificate, id))
+
+    def find(self, checksum: str) -> Ledger:
+        """Ledger of a dataset, given the checksum of its content; InputError if there is none."""
+        ledger = self._of(checksum)
+        if ledger is None:
+            raise InputError(f"no ledger for this dataset in {self.path}; {_HOW_TO_START}")
+        return ledger
+
+    def ledgers(self) -> list[Ledger]:
+        """Every ledger here; DataError if one of them cannot be read."""
+        if not self.path.exists():
+            return []
+        self._check_private()
+        return [self.read(path.stem) for path in sorted(self.path.glob("*.json"))]
+
+    def read(self, fingerprint: str) -> Ledger:
+        """Ledger of a fingerprint; raises as `charge` does."""
+        self._check_private()
+        path = self._file(fingerprint)
+        try:
+            return _decode(path, path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"no ledger {fingerprint[:12]} in {self.path}") from None
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            raise DataError(f"{path}: damaged ({error}); restore it from a copy") from None
+
+    def _of(self, checksum: str) -> Ledger | None:
+        """Ledger of a dataset, if any; every file is read, so that no damaged one is taken for missing."""
+        found = (one for one in self.ledgers() if one.fingerprint == _fingerprint(checksum, one.salt))
+        return next(found, None)
+
+    def _file(self, fingerprint: str) -> Path:
+        return self.path / f"{fingerprint}.json"
+
+    def _check_private(self) -> None:
+        if not self.path.exists():
+            raise InputError(f"no ledger in {self.path}; {_HOW_TO_START}")
+        if not self.path.is_dir() or self.path.stat().st_mode & 0o077:
+            raise ConfigError(self._key, str(self.path), "a directory only you can enter (chmod 700)")
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes out; the system releases the lock of a process that dies."""
+        try:
+            import fcntl
+        except ImportError:
+            raise InputError("ledger: needs a system with file locks (Linux, macOS)") from None
+        self._check_private()
+        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _append(self, ledger: Ledger, entry: Entry) -> Ledger:
+        return self._write(replace(ledger, entries=(*ledger.entries, entry)))
+
+    def _write(self, ledger: Ledger) -> Ledger:
+        """Replace a file whole and sync it, to survive a kill or a power cut; only under the lock."""
+        for left_over in self.path.glob(".*.tmp"):  # of a process that was killed
+            left_over.unlink()
+        write_file(self._file(ledger.fingerprint), _encode(ledger), permissions=0o600)
+        return ledger
 
 
-def chain(entries: Sequence[Entry], fingerprint: str, key: bytes) -> list[str]:
-    """Compute the code of each entry, which depends on it and on all before it.
+def open_ledgers(path: str | None = None) -> LedgerDirectory:
+    """Ledgers in `path`, else in the directory `PATE_LEDGER` names, else in the user's data directory."""
+    named = os.environ.get("PATE_LEDGER")
+    if path or named:
+        key = "ledger" if path else "PATE_LEDGER"
+        return LedgerDirectory(Path(path or named or "").expanduser().absolute(), key)
+    import platformdirs
 
-    Parameters
-    ----------
-    entries : sequence of Entry
-    fingerprint : str
-        Of the dataset: entries of one ledger do not fit into another.
-    key : bytes
-    """
-    codes = [keyed(key, fingerprint)]
-    for entry in entries:
-        codes.append(keyed(key, [codes[-1], asdict(entry)]))
-    return codes[1:]
-
-
-def encode(ledger: Ledger, key: bytes) -> str:
-    """Write a ledger as the text of its file."""
-    content = {"version": _VERSION, **asdict(ledger)}
-    for entry, code in zip(content["entries"], chain(ledger.entries, ledger.fingerprint, key), strict=True):
-        entry["mac"] = code
-    if ledger.public is not None:  # in one line of text
-        content["public"]["rows"] = " ".join(map(str, ledger.public.rows))
-    return json.dumps(content | {"mac": keyed(key, content)}, indent=2, allow_nan=False) + "\n"
-
-
-def decode(text: str, fingerprint: str, key: bytes) -> Ledger:
-    """Read back what `encode` made, or an earlier version of it.
-
-    Raises
-    ------
-    ValueError
-        If it is anything else, was changed by who has not got the key, or is the ledger of another dataset.
-    """
-    try:
-        content = json.loads(text)
-        version = content["version"]
-        if version not in _READ:
-            raise ValueError(f"version {version!r}, this pate reads up to {_VERSION}")
-        if version == _VERSION:
-            code = content.pop("mac")
-            if not hmac.compare_digest(code, keyed(key, content)):
-                raise ValueError("changed by hand, or another key's: its code does not fit")
-        elif content.pop("sha256") != hashlib.sha256(_canonical(content)).hexdigest():
-            raise ValueError("its checksum does not fit")
-        if content["fingerprint"] != fingerprint:
-            raise ValueError("another dataset's")
-        codes = [entry.pop("mac", None) for entry in content["entries"]]
-        entries = tuple(Entry(**entry) for entry in content["entries"])
-        if version == _VERSION and codes != chain(entries, fingerprint, key):
-            raise ValueError("the code of an entry does not fit")
-        public = content["public"] if version > 1 else None
-        if public is not None:
-            rows = tuple(map(int, public.pop("rows").split()))
-            public = PublicRows(rows=rows, **public)
-        return Ledger(fingerprint, content["name"], entries, public)
-    except (AttributeError, KeyError, RecursionError, TypeError) as error:
-        raise ValueError(f"not a ledger: {error}") from error
-
-
-def is_unkeyed(text: str) -> bool:
-    """Whether a text is of a version that had no key, or of none.
-
-    Raises
-    ------
-    ValueError
-        If it is not JSON.
-    """
-    content = json.loads(text)
-    return not isinstance(content, dict) or content.get("version") != _VERSION
+    return LedgerDirectory(platformdirs.user_data_path("pate") / "ledger", "ledger")
 
 
 def shown(number: Fraction) -> str:
@@ -294,10 +315,59 @@ def shown(number: Fraction) -> str:
     return f"{float(context.divide(Decimal(number.numerator), Decimal(number.denominator))):.6g}"
 
 
-def exact(number: float) -> Fraction:
+def _exact(number: float) -> Fraction:
     """The decimal a number is written as, not the binary fraction nearest to it."""
     return Fraction(repr(float(number)))
 
 
-def _canonical(content: Any) -> bytes:
-    return json.dumps(content, sort_keys=True, allow_nan=False).encode()
+def _fingerprint(checksum: str, salt: str) -> str:
+    return hmac.new(bytes.fromhex(salt), checksum.encode(), hashlib.sha256).hexdigest()
+
+
+def _sha256(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def _entry(
+    kind: str,
+    eps: float,
+    delta: float,
+    note: str = "",
+    id: str | None = None,
+    purpose: str = "",
+    public: PublicRows | None = None,
+) -> Entry:
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    return Entry(kind, float(eps), float(delta), note, time, id or secrets.token_hex(8), purpose, public)
+
+
+def _encode(ledger: Ledger) -> str:
+    content = {"version": _VERSION, **asdict(ledger)}
+    for entry, code in zip(content["entries"], ledger.hashes, strict=True):
+        entry["hash"] = code
+        if entry["public"]:  # in one line of text
+            entry["public"]["rows"] = " ".join(map(str, entry["public"]["rows"]))
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def _decode(path: Path, text: str) -> Ledger:
+    content = json.loads(text)
+    version = content.pop("version")
+    if version in (1, 2, 3):
+        raise DataError(
+            f"{path}: a ledger of version {version}, which could be changed unnoticed, is not read; move it"
+            " away, and start anew with pate ledger init and no more than it had left"
+        )
+    if version != _VERSION:
+        raise ValueError(f"version {version!r}, this pate reads {_VERSION}")
+    if content["fingerprint"] != path.stem or not re.fullmatch("[0-9a-f]{64}", path.stem):
+        raise ValueError("another dataset's")
+    hashes = [entry.pop("hash") for entry in content["entries"]]
+    for entry in content["entries"]:
+        if entry["public"] is not None:
+            rows = tuple(map(int, entry["public"]["rows"].split()))
+            entry["public"] = PublicRows(entry["public"]["n_records"], rows)
+    ledger = Ledger(**content | {"entries": tuple(Entry(**entry) for entry in content["entries"])})
+    if hashes != ledger.hashes:
+        raise ValueError("changed by hand: the hash of an entry does not fit")
+    return ledger

@@ -1,213 +1,159 @@
-"""Checking the folder of a release against its certificate and against the ledger that paid for it."""
+"""Checks of a release's folder against its certificate and the ledger that paid for it."""
 
 from __future__ import annotations
 
-import csv
-import hmac
-import io
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pate_cli.errors import DataError, InputError
-from pate_cli.release.certificate import CARD, CERTIFICATE, model_card, sha256
-from pate_cli.release.directory import LedgerDirectory
-from pate_cli.release.files import FILES
-from pate_cli.release.ledger import keyed
+from pate_cli.errors import DataError, shortened
+from pate_cli.release import files
+from pate_cli.release.ledger import LedgerDirectory
 from pate_cli.students import load_student
 
-__all__ = ["Check", "verify"]
+__all__ = ["Check", "charged_elsewhere", "verify"]
 
 _MOST_BYTES = 2**31
 
+_Files = Mapping[str, bytes]
 
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at.
 
-    Attributes
-    ----------
-    what : str
-    passed : bool or None
-        None if it could not be looked at.
-    found : str
-        What is wrong, or why it could not be looked at; else empty.
-    """
+class Check(NamedTuple):
+    """One check: what was looked at, whether it passed (None: not checked), and what was found if not."""
 
     what: str
     passed: bool | None
     found: str = ""
 
 
-class _Wrong(Exception):
-    """What does not fit."""
-
-
 def verify(directory: Path, ledgers: LedgerDirectory) -> list[Check]:
-    """Check a release; nothing is changed.
+    """Check the folder of a release; nothing is changed. DataError if it holds no certificate.
 
-    Parameters
-    ----------
-    directory : Path
-        What `pate run release=true` wrote.
-    ledgers : LedgerDirectory
-        If it is not there, as on the machine of who was given the release, the files are checked against
-        the certificate alone: that shows damage, and not a forgery of all of them.
-
-    Raises
-    ------
-    DataError
-        If the directory holds no certificate.
+    Without a directory of ledgers the files are checked against the certificate alone: that shows damage,
+    and not a forgery of all of them.
     """
-    data = _read_all(directory)
     try:
-        certificate = _certificate(data)
-    except _Wrong as error:
-        raise DataError(f"{directory / CERTIFICATE}: {error}; accepted: the folder of a release") from None
-    facts = {name: value for name, value in certificate.items() if name not in ("files", "mac")}
-    checks: dict[str, Callable[[], None]] = {
+        data = {path.name: _read(path) for path in sorted(directory.iterdir())}
+    except OSError as error:
+        raise DataError(f"{directory}: {error.strerror}; accepted: the folder of a release") from None
+    certificate = _certificate(directory, data)
+    facts = {name: value for name, value in certificate.items() if name != "files"}
+    own: dict[str, Callable[[], str]] = {
         "files: as certified, none missing, none added": lambda: _files(data, certificate["files"]),
-        "result.json says what is certified": lambda: _result(data, facts),
-        "answers.csv has the queries and labels that are certified": lambda: _answers(data, facts),
-        f"{CARD} says what is certified": lambda: _card(data, facts),
-        "student.skops carries the certificate": lambda: _student(directory, data, facts),
+        f"{files.RESULT} says what is certified": lambda: _result(data, facts),
+        f"{files.ANSWERS} has the queries and labels that are certified": lambda: (
+            "" if files.sha256(data[files.ANSWERS]) == facts["answers"] else "it has others"
+        ),
+        f"{files.CARD} says what is certified": lambda: (
+            "" if data[files.CARD] == files.model_card(facts) else "its text is another"
+        ),
+        f"{files.STUDENT} carries the certificate": lambda: _student(directory, data, facts),
     }
-    done = [_try(what, check) for what, check in checks.items()]
-    return done + list(_ledger(ledgers, data, certificate, facts))
+    ledger: dict[str, Callable[[], str]] = {
+        "the ledger has its charge": lambda: _charge(ledgers, facts),
+        "the ledger has its certificate": lambda: _recorded(ledgers, facts, data[files.CERTIFICATE]),
+    }
+    if ledgers.path.exists():
+        return [_check(*each) for each in (own | ledger).items()]
+    unknown = [Check(what, None, f"no ledger in {ledgers.path}") for what in ledger]
+    return [*(_check(*each) for each in own.items()), *unknown]
 
 
-def _try(what: str, check: Callable[[], None]) -> Check:
-    try:
-        check()
-    except _Wrong as error:
-        return Check(what, False, str(error))
-    except (InputError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        return Check(what, False, f"cannot be read ({' '.join(str(error).split())})")
-    return Check(what, True)
-
-
-def _read_all(directory: Path) -> dict[str, bytes]:
-    if not directory.is_dir():
-        raise DataError(f"{directory}: no such directory; accepted: the folder of a release")
-    data = {}
-    for path in sorted(directory.iterdir()):
+def charged_elsewhere(place: Path, ledgers: LedgerDirectory) -> list[Path]:
+    """Folders of releases in a directory, those in it, and below `outputs`, whose charge is in no ledger."""
+    hashes = {code for one in ledgers.ledgers() for code in one.hashes}
+    found = {path for form in ("", "*/", "outputs/**/") for path in place.glob(form + files.CERTIFICATE)}
+    elsewhere = []
+    for path in sorted(found):
         try:
-            if not path.is_file():
-                raise OSError(0, "not a regular file")
-            with path.open("rb") as file:
-                data[path.name] = file.read(_MOST_BYTES)
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-    return data
+            known = json.loads(_read(path))["ledger"]["hash"] in hashes
+        except Exception:  # of an earlier version of pate, or of another program
+            known = False
+        if not known:
+            elsewhere.append(path.parent)
+    return elsewhere
 
 
-def _certificate(data: Mapping[str, bytes]) -> dict[str, Any]:
-    if CERTIFICATE not in data:
-        raise _Wrong("missing")
+def _check(what: str, problem: Callable[[], str]) -> Check:
     try:
-        content = json.loads(data[CERTIFICATE])
-        wanted = {"schema_version": int, "release": str, "guarantee": dict, "ledger": dict, "mac": str}
-        good = all(isinstance(content[name], kind) for name, kind in wanted.items())
-        good = good and all(isinstance(value, str) for value in content["files"].values())
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        good = False
-    if not good or content["schema_version"] != 1:
-        raise _Wrong("not a certificate that this pate reads")
-    return dict(content)
+        found = problem()
+    except Exception as error:  # the files may hold anything
+        found = f"cannot be read ({shortened(' '.join(str(error).split()), 1000)})"
+    return Check(what, not found, found)
 
 
-def _files(data: Mapping[str, bytes], certified: Mapping[str, str]) -> None:
-    there = set(data) - {CERTIFICATE}
-    problems = [f"{name} is missing" for name in sorted(set(certified) - there)]
-    problems += [f"{name} is not of the release" for name in sorted(there - set(certified))]
+def _read(path: Path) -> bytes:
+    """Content of a file that a release may have; nothing of anything else."""
+    if path.name not in files.FILES or not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(_MOST_BYTES)
+
+
+def _certificate(directory: Path, data: _Files) -> dict[str, Any]:
+    accepted = "accepted: the folder of a release"
+    if files.CERTIFICATE not in data:
+        raise DataError(f"{directory}: no {files.CERTIFICATE}; {accepted}")
+    try:
+        content = dict(json.loads(data[files.CERTIFICATE]))
+        version = content["schema_version"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise DataError(f"{directory / files.CERTIFICATE}: damaged; {accepted}") from None
+    if version != files.CERTIFICATE_VERSION:
+        made = f"a certificate of version {shortened(repr(version))}"
+        raise DataError(f"{directory / files.CERTIFICATE}: {made}; accepted: {files.CERTIFICATE_VERSION}")
+    return content
+
+
+def _files(data: _Files, wanted: Mapping[str, str]) -> str:
+    there, names = set(data) - {files.CERTIFICATE}, set(wanted)
+    changed = (name for name in there & names if files.sha256(data[name]) != wanted[name])
+    problems = [f"{name} is missing" for name in sorted(names - there)]
     problems += [
-        f"{name} was changed"
-        for name in sorted(there & set(certified))
-        if not hmac.compare_digest(sha256(data[name]), certified[name])
+        f"{name} is not of the release" for name in sorted((there - names) | (names - set(files.FILES)))
     ]
-    problems += [f"{name} is not a file of releases" for name in sorted(set(certified) - set(FILES))]
-    if problems:
-        raise _Wrong("; ".join(problems))
+    return "; ".join(problems + [f"{name} was changed" for name in sorted(changed)])
 
 
-def _result(data: Mapping[str, bytes], facts: Mapping[str, Any]) -> None:
-    result = json.loads(data["result.json"])
-    guarantee = facts["guarantee"]
-    told = {
-        **{name: facts[name] for name in ("mechanism", "config_hash", "eps_ex_post", "sizes", "n_teachers")},
-        **{name: facts[name] for name in ("n_asked", "n_answered")},
-        **{name: guarantee[name] for name in ("eps", "delta", "how")},
-        "dataset": facts["data"]["dataset"],
-        "release_id": facts["release"],
-    }
+def _result(data: _Files, facts: Mapping[str, Any]) -> str:
+    result = json.loads(data[files.RESULT])
+    names = ("mechanism", "config_hash", "eps_ex_post", "sizes", "n_teachers", "n_asked", "n_answered")
+    told = {name: facts[name] for name in names}
+    told |= {name: facts["guarantee"][name] for name in ("eps", "delta", "how")}
+    told |= {"dataset": facts["data"]["dataset"], "release_id": facts["release"]}
     other = [name for name, value in told.items() if result.get(name) != value]
-    if other:
-        raise _Wrong(f"it has another {', '.join(other)}")
+    return f"it has another {', '.join(other)}" if other else ""
 
 
-def _answers(data: Mapping[str, bytes], facts: Mapping[str, Any]) -> None:
-    header, *rows = csv.reader(io.StringIO(data["answers.csv"].decode()))
-    labels = [row[header.index("label")] for row in rows]
-    if (len(rows), sum(label != "" for label in labels)) != (facts["n_asked"], facts["n_answered"]):
-        raise _Wrong("another number of queries or answers")
-    if unknown := set(labels) - {"", *facts["data"]["classes"]}:
-        raise _Wrong(f"a label that is no class: {min(unknown)!r}")
+def _student(directory: Path, data: _Files, facts: Mapping[str, Any]) -> str:
+    if files.STUDENT not in data:  # a release may have none, and says so
+        return "missing" if json.loads(data[files.RESULT])["status"] == "ok" else ""
+    same = load_student(directory / files.STUDENT).meta.get("certificate") == facts
+    return "" if same else "it is the student of another certificate"
 
 
-def _card(data: Mapping[str, bytes], facts: Mapping[str, Any]) -> None:
-    if data[CARD] != model_card(facts).encode():
-        raise _Wrong("its text is another")
+def _charge(ledgers: LedgerDirectory, facts: Mapping[str, Any]) -> str:
+    paid, said = facts["ledger"], facts["guarantee"]
+    ledger = ledgers.read(paid["fingerprint"])
+    entries = dict(zip(ledger.hashes, enumerate(ledger.entries), strict=True))
+    if paid["hash"] not in entries:
+        return (
+            f"its entry {paid['entry']} is not in the ledger, which was put back to an older copy,"
+            " shortened, rewritten or begun anew"
+        )
+    number, entry = entries[paid["hash"]]
+    if (entry.kind, entry.eps, entry.delta) != ("release", said["eps"], said["delta"]):
+        return f"the ledger was charged eps={entry.eps:g}, delta={entry.delta:g}"
+    charged = {"entry": number, "release": entry.id, "time": entry.time, "purpose": entry.purpose}
+    told = {"entry": paid["entry"], **{name: facts[name] for name in ("release", "time", "purpose")}}
+    other = [name for name in charged if charged[name] != told[name]]
+    return f"it was charged with another {', '.join(other)}" if other else ""
 
 
-def _student(directory: Path, data: Mapping[str, bytes], facts: Mapping[str, Any]) -> None:
-    if "student.skops" not in data:
-        if json.loads(data["result.json"])["status"] == "ok":
-            raise _Wrong("missing")
-        return  # a release may have no student, and says so
-    if load_student(directory / "student.skops").meta.get("certificate") != facts:
-        raise _Wrong("it is the student of another certificate")
-
-
-def _ledger(
-    ledgers: LedgerDirectory, data: Mapping[str, bytes], certificate: Mapping[str, Any], facts: Any
-) -> Iterator[Check]:
-    names = [
-        "the certificate has the code of the ledger's owner",
-        "the ledger has its charge",
-        "the ledger has on record that these files were written",
-    ]
-    if not ledgers.path.is_dir():
-        yield from (Check(what, None, f"no ledger in {ledgers.path}") for what in names)
-        return
-    rest = {name: value for name, value in certificate.items() if name != "mac"}
-    fingerprint, id = str(facts["ledger"].get("fingerprint")), facts["release"]
-
-    def code() -> None:
-        if not hmac.compare_digest(keyed(ledgers.key.read(), rest), certificate["mac"]):
-            raise _Wrong("it was changed, or is another owner's")
-
-    def charge() -> None:
-        ledger = ledgers.read(fingerprint)
-        found = ledger.release(id)
-        if found is None:
-            raise _Wrong(f"no charge for release {id}: it was removed, or never made")
-        charged, said = found[1], facts["guarantee"]
-        if (charged.eps, charged.delta) != (said["eps"], said["delta"]):
-            raise _Wrong(f"the ledger was charged eps={charged.eps:g}, delta={charged.delta:g}")
-        place = {"entry": found[0], "code": ledgers.place_of(fingerprint, id)[1]}
-        if {**place, "fingerprint": fingerprint} != facts["ledger"]:
-            raise _Wrong("entries before it are not those there were when it was charged")
-        if (charged.time, charged.purpose) != (facts["time"], facts["purpose"]):
-            raise _Wrong("another time or purpose")
-
-    def written() -> None:
-        kept = ledgers.read(fingerprint).certificate(id)
-        if kept is None:
-            raise _Wrong("nothing is on record: the release may have been cut short")
-        if not hmac.compare_digest(kept, sha256(data[CERTIFICATE])):
-            raise _Wrong("another certificate is on record")
-
-    for what, check in zip(names, (code, charge, written), strict=True):
-        yield _try(what, check)
+def _recorded(ledgers: LedgerDirectory, facts: Mapping[str, Any], certificate: bytes) -> str:
+    entries = ledgers.read(facts["ledger"]["fingerprint"]).entries
+    notes = [entry.note for entry in entries if (entry.kind, entry.id) == ("certificate", facts["release"])]
+    if not notes:
+        return "none is on record"
+    return "" if files.sha256(certificate) in notes else "another one is on record"

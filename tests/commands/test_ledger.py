@@ -25,7 +25,7 @@ def test_init_and_show(capsys, directory):
     assert "left eps=2, delta=0.0001 of eps=2, delta=0.0001" in capsys.readouterr().out
     ledgers = open_ledgers()
     (there,) = ledgers.ledgers()
-    ledgers.reserve(there.fingerprint, PrivacyLoss(0.5, 2.5e-5, ""), "svt, 40 queries")
+    ledgers.charge(there.fingerprint, PrivacyLoss(0.5, 2.5e-5, ""), "svt, 40 queries")
     assert ledger.main(["show"]) == 0
     shown = capsys.readouterr().out
     assert "left eps=1.5, delta=7.5e-05 of eps=2, delta=0.0001" in shown

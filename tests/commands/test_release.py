@@ -1,25 +1,22 @@
 """`pate run release=true`: what it writes, what it charges, what it refuses."""
 
 import errno
-import hashlib
 import io
 import json
 import os
 import re
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
 import pytest
 
-from pate_cli import cli, pipeline, release
+from pate_cli import cli, pipeline
 from pate_cli.commands.predict import main as predict
+from pate_cli.errors import DataError
 from pate_cli.mechanisms.baselines.public_kernel import IntegerPublicKernelPlan
 from pate_cli.mechanisms.labelling import LabelledByVotes
-from pate_cli.release import files, making, open_ledgers
+from pate_cli.release import ExactNoise, LedgerDirectory, files, open_ledgers, release
 from pate_cli.report import read_record
-from pate_cli.types import PrivacyLoss
 
 pytest.importorskip("opendp")
 
@@ -82,6 +79,14 @@ def _bytes(directory):
     }
 
 
+def _failed(directory):
+    """The only file of a release that failed once it was charged."""
+    ((name, text),) = _bytes(directory).items()
+    record = read_record(directory / name)
+    assert (record.status, record.message) == ("error", "the release failed; its budget is charged")
+    return text.decode()
+
+
 class _FixedNoise:
     """Integers that are the same every time: for tests only."""
 
@@ -104,14 +109,14 @@ class _FixedNoise:
 @pytest.fixture
 def fixed(monkeypatch):
     """No randomness left: what differs between two releases differs because of the data."""
-    monkeypatch.setattr(making, "ExactNoise", _FixedNoise)
+    monkeypatch.setattr(release, "ExactNoise", _FixedNoise)
     monkeypatch.setattr(pipeline.Streams, "fresh", classmethod(lambda cls: cls.of(5, 0)))
     votes = []
-    release = LabelledByVotes.release
+    unspied = LabelledByVotes.release
 
     def spy(plan, private, public, noise, rng):
         votes.append(private.votes().counts.copy())
-        return release(plan, private, public, noise, rng)
+        return unspied(plan, private, public, noise, rng)
 
     monkeypatch.setattr(LabelledByVotes, "release", spy)
     return votes
@@ -172,12 +177,15 @@ def test_no_file_changes_when_a_private_record_changes_and_the_answers_do_not(pl
 
 def test_that_test_sees_a_diagnostic(place, fixed, monkeypatch):
     """Named bug of math.md section 10: something computed from votes written to the public output."""
-    result = files._result
+    to_json = files.to_json
 
     def leaky(content):
-        return result(content) | {"vote_agreement": float(fixed[-1].max(axis=1).mean())}
+        seen = (
+            {"vote_agreement": float(fixed[-1].max(axis=1).mean())} if content.get("status") == "ok" else {}
+        )
+        return to_json({**content, **seen})
 
-    monkeypatch.setattr(files, "_result", leaky)
+    monkeypatch.setattr(files, "to_json", leaky)
     first, second = _two_releases(place, fixed, ["mechanism=svt", "eps=8"], votes_move=True)
     assert {name for name in first if first[name] != second[name]} == {"result.json"}
 
@@ -214,7 +222,7 @@ def test_a_release_from_end_to_end(place, capsys):
     assert [(entry.kind, entry.eps, entry.delta) for entry in ledger.entries] == [
         ("open", 2.0, 1e-4),
         ("release", 1.5, 1e-5),
-        ("files", 0.0, 0.0),
+        ("certificate", 0.0, 0.0),
     ]
     capsys.readouterr()
     assert predict([str(place / "out" / "student.skops"), str(path), "--target", "class"]) == 0
@@ -263,7 +271,7 @@ def test_all_noise_of_such_a_release_is_of_the_exact_kind_and_whole(place, monke
             drawn.append((scale, super().gaussian(scale, size)))
             return drawn[-1][1]
 
-    monkeypatch.setattr(making, "ExactNoise", Listening)
+    monkeypatch.setattr(release, "ExactNoise", Listening)
     path = _write(place, "data", _records())
     _open(path)
     assert _release(path, place / "out", "mechanism=best", "mechanism.steps=30", "eps=1") == 0
@@ -282,8 +290,7 @@ def test_what_goes_wrong_in_learning_is_told_by_its_place_alone(place, capsys, m
         RuntimeError, match=r"ValueError at test_release\.py:.*; its budget is charged"
     ) as told:
         _release(path, place / "out", "mechanism=best")
-    assert "3.14159" not in str(told.value) + "".join(capsys.readouterr())
-    assert not (place / "out" / "result.json").exists()
+    assert "3.14159" not in str(told.value) + "".join(capsys.readouterr()) + _failed(place / "out")
 
 
 def _answers(directory):
@@ -351,158 +358,87 @@ def test_a_release_that_is_refused_fixes_nothing(place):
     assert len(open_ledgers().ledgers()[0].public.rows) == 41
 
 
-def test_a_ledger_of_an_earlier_version_says_what_it_does_not_know(place, capsys):
-    """Version 1 kept no rows; two of its releases drew their own."""
-    path = _write(place, "data", _records())
-    _open(path)
-    ledgers = open_ledgers()
-    (there,) = ledgers.ledgers()
-    for _ in range(2):
-        ledgers.reserve(there.fingerprint, PrivacyLoss(1.0, 1e-5, ""), "gaussian")
-    (file,) = (place / "ledger").glob("*.json")
-    content = json.loads(file.read_text()) | {"version": 1}
-    del content["mac"], content["public"]
-    for entry in content["entries"]:
-        del entry["mac"], entry["id"], entry["purpose"]
-    checksum = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    file.write_text(json.dumps(content | {"sha256": checksum}))
-    (place / "ledger" / "key").unlink()
-    note = "2 earlier releases had public points that are not on record: eps and delta do not protect those"
-    capsys.readouterr()
-    assert cli.main(["ledger", "show"]) == 0
-    assert f"the first release fixes the rows; {note}" in capsys.readouterr().out
-    assert _release(path, place / "a") == 0
-    assert f"pate: ledger of csv: {note}\n" in capsys.readouterr().err
-    (there,) = open_ledgers().ledgers()
-    assert (there.unrecorded, len(there.public.rows), len(there.entries)) == (2, 40, 5)
-    assert cli.main(["ledger", "show"]) == 0
-    assert f"protect the other 1460; {note}" in capsys.readouterr().out
-
-
 # -- disks
 
 
-def _full(monkeypatch, is_full):
-    """Fail to write a file of a release where a full disk would."""
-    write = files.write_file
+@pytest.mark.parametrize("room", [["answers.csv"], []])
+def test_on_a_full_disk_a_paid_release_keeps_what_could_be_written(place, capsys, monkeypatch, room):
+    write = release.write_file
 
     def full(path, data, **how):
-        if is_full(path):
+        if path.name not in [*room, "result.json"]:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        write(path, data, **how)
-
-    monkeypatch.setattr(files, "write_file", full)
-
-
-def test_a_disk_that_cannot_hold_the_files_is_seen_before_the_charge(place, capsys, monkeypatch):
-    def full(handle, offset, size):
-        assert size > 2**20
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, data, **how)
 
     path = _write(place, "data", _records())
     _open(path)
     capsys.readouterr()
-    monkeypatch.setattr(files.os, "posix_fallocate", full)
-    assert _release(path, place / "out") == 2
-    shown = capsys.readouterr().err
-    assert shown.startswith(f"pate: hydra.run.dir: got '{place / 'out'}'; accepted: a directory that can be")
-    assert shown.endswith("KiB left on its disk (No space left on device); nothing is charged\n")
-    assert not (place / "out").exists()
-    assert len(open_ledgers().ledgers()[0].entries) == 1
-
-
-def test_answers_that_find_the_disk_full_are_kept_beside_the_ledger(place, capsys, monkeypatch):
-    path = _write(place, "data", _records())
-    _open(path)
-    capsys.readouterr()
-    _full(monkeypatch, lambda target: target == place / "out" / "student.skops")
+    monkeypatch.setattr(release, "write_file", full)
     assert _release(path, place / "out") == 1
-    (kept,) = (place / "ledger").glob("release-*")
+    failed = "student.skops" if room else "answers.csv"
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"pate: {place}/out/student.skops: No space left on device; the release is charged to its ledger:"
-        f" its files are kept in {kept}, from where they can be moved"
+        f"pate: {place}/out/{failed}: No space left on device; the release is charged, and incomplete in"
+        f" {place}/out"
     )
-    assert set(_bytes(kept)) == set(files.FILES)
-    assert kept.stat().st_mode & 0o777 == 0o700
-    assert read_record(kept / "result.json").status == "ok"
-    assert set(_bytes(place / "out")) == {"answers.csv"}  # no result.json: not whole
-    assert len(open_ledgers().ledgers()[0].entries) == 2
-
-
-@pytest.mark.parametrize(
-    ("room", "fate"),
-    [
-        (["answers.csv"], "of its files answers.csv could be kept, in {out}"),
-        ([], "nothing of it could be kept; make room, and the next one is charged anew"),
-    ],
-)
-def test_what_can_be_kept_is_kept(place, capsys, monkeypatch, room, fate):
-    """All disks full, but for a little."""
-    path = _write(place, "data", _records())
-    _open(path)
-    capsys.readouterr()
-    _full(monkeypatch, lambda target: target.name not in room)
-    assert _release(path, place / "out") == 1
-    shown = capsys.readouterr().err.splitlines()[-1]
-    assert shown.endswith("the release is charged to its ledger: " + fate.format(out=place / "out"))
-    assert not list((place / "ledger").glob("release-*"))
-    assert set(_bytes(place / "out")) == set(room)
+    assert set(_bytes(place / "out")) == {*room, "result.json"}
+    record = read_record(place / "out" / "result.json")
+    assert (record.status, record.message) == (
+        "error",
+        "not all files could be written; the budget of the release is charged",
+    )
+    assert len(open_ledgers().ledgers()[0].entries) == 3
 
 
 def test_a_ledger_on_a_full_disk_charges_and_releases_nothing(place, capsys, monkeypatch):
     path = _write(place, "data", _records())
     _open(path)
     (file,) = (place / "ledger").glob("*.json")
-    before = _bytes(place / "ledger")
+    before = file.read_bytes()
     capsys.readouterr()
 
     def full(_handle):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(release.directory.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     assert _release(path, place / "out") == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"pate: {file}: No space left on device; no noise was drawn, and nothing is released"
     )
-    monkeypatch.undo()
-    monkeypatch.setenv("PATE_LEDGER", str(place / "ledger"))
-    assert _bytes(place / "ledger") | {"lock": b""} == before | {"lock": b""}
+    assert file.read_bytes() == before
     assert not _bytes(place / "out")
 
 
-@pytest.fixture
-def tiny(tmp_path):
-    """A disk with room for answers and not for a student."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=32k,mode=700", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("a disk cannot be mounted here")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "x.json"), "x.json: No space left on device"),
+        (DataError("x.json: damaged"), "x.json: damaged"),
+    ],
+)
+def test_a_paid_release_is_whole_when_its_record_cannot_be_written(place, capsys, monkeypatch, error, said):
+    def fails(*_given):
+        raise error
 
-
-def test_a_disk_that_is_really_full(place, tiny, capsys, monkeypatch):
     path = _write(place, "data", _records())
     _open(path)
     capsys.readouterr()
-    assert _release(path, tiny / "out") == 2
-    assert "KiB left on its disk (No space left on device); nothing is charged" in capsys.readouterr().err
-    assert not (tiny / "out").exists()
-    monkeypatch.setattr(making, "check_disk", lambda *_: None)  # it fills up meanwhile
-    (tiny / "other").write_bytes(bytes(24 * 1024))
-    assert _release(path, tiny / "out") == 1
-    (kept,) = (place / "ledger").glob("release-*")
-    assert f"No space left on device; the release is charged to its ledger: its files are kept in {kept}" in (
-        capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(LedgerDirectory, "record", fails)
+        assert _release(path, place / "out") == 1
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"pate: {said}; the release is charged, and whole in {place}/out, but pate verify will not find its"
+        " certificate in the ledger"
     )
-    assert read_record(kept / "result.json").n_asked == 40
+    assert set(_bytes(place / "out")) == set(files.FILES)
+    assert read_record(place / "out" / "result.json").status == "ok"
+    assert cli.main(["verify", "out"]) == 1
+    assert "FAILED  the ledger has its certificate: none is on record" in capsys.readouterr().out
 
 
 def test_the_charge_is_on_disk_before_there_is_noise(place, monkeypatch):
     seen = []
 
-    class Watching(release.ExactNoise):
+    class Watching(ExactNoise):
         def laplace(self, scale, size):
             seen.append([entry.kind for entry in open_ledgers().ledgers()[0].entries])
             return super().laplace(scale, size)
@@ -512,13 +448,13 @@ def test_the_charge_is_on_disk_before_there_is_noise(place, monkeypatch):
         def spawn(self, count):
             return [Watching() for _ in range(count)]
 
-    monkeypatch.setattr(making, "ExactNoise", Watching)
+    monkeypatch.setattr(release, "ExactNoise", Watching)
     path = _write(place, "data", _records())
     _open(path)
     for number, mechanism in enumerate(("gaussian", "svt")):
         seen.clear()
         assert _release(path, place / mechanism, f"mechanism={mechanism}", "eps=4") == 0
-        assert seen[0] == ["open", *["release", "files"] * number, "release"]
+        assert seen[0] == ["open", *["release", "certificate"] * number, "release"]
 
 
 def test_without_a_ledger_nothing_is_done(place, capsys, monkeypatch):
@@ -584,8 +520,7 @@ def test_a_failing_teacher_tells_nothing_private(place, capsys, monkeypatch, err
     with pytest.raises(RuntimeError, match="its message may be private") as caught:
         _release(path, place / "out")
     shown = capsys.readouterr()
-    assert "3.25" not in shown.err + shown.out + str(caught.value)
-    assert not _bytes(place / "out")
+    assert "3.25" not in shown.err + shown.out + str(caught.value) + _failed(place / "out")
     assert len(open_ledgers().ledgers()[0].entries) == 2  # private records were looked at: it is charged
 
 
@@ -633,7 +568,7 @@ def test_a_learner_that_fails_on_the_private_parts_alone_is_charged_and_released
     options = ["teacher.estimator=sklearn.naive_bayes.BernoulliNB", "student=logistic"]
     assert _release(path, place / "out", *options) in (0, 1)  # 1: votes of constants may be of one class
     assert (place / "out" / "answers.csv").exists()
-    assert [entry.kind for entry in open_ledgers().ledgers()[0].entries] == ["open", "release", "files"]
+    assert [entry.kind for entry in open_ledgers().ledgers()[0].entries] == ["open", "release", "certificate"]
 
 
 def test_an_unexpected_error_after_the_charge_is_charged_and_tells_nothing_private(
@@ -648,8 +583,7 @@ def test_an_unexpected_error_after_the_charge_is_charged_and_tells_nothing_priva
     with pytest.raises(RuntimeError, match=r"the release failed: KeyError at test_release\.py") as caught:
         _release(path, place / "out")
     assert caught.value.__suppress_context__
-    assert "3.25" not in str(caught.value)
-    assert not _bytes(place / "out")
+    assert "3.25" not in str(caught.value) + _failed(place / "out")
     assert len(open_ledgers().ledgers()[0].entries) == 2
 
 
@@ -670,21 +604,12 @@ def test_answers_that_are_paid_for_are_written_even_without_a_student(place, mon
 def test_continuous_noise_is_never_written(place, monkeypatch):
     from pate_cli.privacy.noise import SeededNoise
 
-    monkeypatch.setattr(making, "ExactNoise", lambda: SeededNoise(np.random.SeedSequence(0)))
+    monkeypatch.setattr(release, "ExactNoise", lambda: SeededNoise(np.random.SeedSequence(0)))
     path = _write(place, "data", _records())
     _open(path)
     with pytest.raises(RuntimeError, match="the release failed"):
         _release(path, place / "out")
-    assert not _bytes(place / "out")
-
-
-def test_types_keep_what_depends_on_data_apart(place):
-    content = dict.fromkeys(files.ReleaseContent.__dataclass_fields__)
-    public, dependent = PrivacyLoss(1.0, 0.0, ""), PrivacyLoss(1.0, 0.0, "", data_dependent=True)
-    files.ReleaseContent(**content | {"guarantee": public, "ex_post": dependent})
-    for guarantee, ex_post in ((dependent, dependent), (public, public)):
-        with pytest.raises(ValueError, match="does not depend"):
-            files.ReleaseContent(**content | {"guarantee": guarantee, "ex_post": ex_post})
+    assert _failed(place / "out")
 
 
 def test_a_student_file_holds_no_address_and_no_time(place):

@@ -1,6 +1,7 @@
-"""Ledgers on disk: owner-only, locked, never under-counted, never taken for empty."""
+"""Ledgers: exact sums, charges that survive a kill, files that are refused once changed."""
 
 import errno
+import json
 import multiprocessing
 import os
 import random
@@ -9,89 +10,140 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from pate_cli.errors import ConfigError, DataError, InputError
-from pate_cli.release import LedgerDirectory, PublicRows, open_ledgers
+from pate_cli.release import Entry, Ledger, LedgerDirectory, PublicRows, open_ledgers
+from pate_cli.release.ledger import shown
 from pate_cli.types import PrivacyLoss
 
 ONE = PrivacyLoss(0.25, 1e-6, "test")
 CHECKSUM = "ab" * 32
+ROWS = PublicRows(100, (3, 17, 99))
 
 
 @pytest.fixture
-def directory(tmp_path):
-    ledgers = LedgerDirectory(tmp_path / "deep" / "ledger", "ledger")
-    ledgers.init(CHECKSUM, "mushroom", 1.0, 1e-5)
-    return ledgers
+def ledgers(tmp_path):
+    there = LedgerDirectory(tmp_path / "deep" / "ledger", "ledger")
+    there.init(CHECKSUM, "mushroom", 1.0, 1e-5)
+    return there
 
 
-def test_room_for_one(directory):
-    fingerprint = directory.fingerprint(CHECKSUM)
-    directory.reserve(fingerprint, PrivacyLoss(0.75, 1e-6, ""), "first")
+@pytest.fixture
+def fingerprint(ledgers):
+    return ledgers.find(CHECKSUM).fingerprint
+
+
+# -- arithmetic
+
+
+def _ledger(eps, delta, *charges):
+    kinds = [("open", eps, delta), *(("release", e, d) for e, d in charges)]
+    entries = tuple(Entry(kind, e, d, "", "t", "0") for kind, e, d in kinds)
+    return Ledger("f" * 64, "0" * 64, "mushroom", entries)
+
+
+def test_ten_tenths_fit_into_one_and_an_eleventh_does_not():
+    assert sum([0.1] * 3) > 0.3  # what floating point would have done
+    _ledger(0.3, 3e-5, (0.1, 1e-5), (0.1, 1e-5)).check_room(PrivacyLoss(0.1, 1e-5, ""))
+    ledger = _ledger(1.0, 1e-3, *[(0.1, 1e-4)] * 10)
+    assert ledger.left == (0, 0)
+    ledger.check_room(PrivacyLoss(0.0, 0.0, ""))
+    for loss in ((1e-300, 0.0), (0.0, 1e-300)):
+        with pytest.raises(InputError, match="left: eps=0, delta=0 "):
+            ledger.check_room(PrivacyLoss(*loss, ""))
+
+
+def test_delta_is_not_forgotten():
+    """A bug of other implementations: delta forgotten in a composition."""
+    ledger = _ledger(10.0, 2e-5, (1.0, 1.5e-5))
+    with pytest.raises(InputError, match=r"left: eps=9, delta=5e-06 \(of eps=10, delta=2e-05\)"):
+        ledger.check_room(PrivacyLoss(1.0, 1e-5, ""))
+
+
+def test_only_guarantees_are_charged():
+    """A bug of other implementations: a data-dependent epsilon used as if it were public."""
+    for loss in (
+        PrivacyLoss(0.5, 0.0, "", data_dependent=True),
+        PrivacyLoss(float("inf"), 0.0, ""),
+        PrivacyLoss(float("nan"), 0.0, ""),
+        PrivacyLoss(-1.0, 0.0, ""),
+    ):
+        with pytest.raises(ValueError, match="not a guarantee"):
+            _ledger(100.0, 0.5).check_room(loss)
+
+
+def test_the_last_total_counts():
+    ledger = _ledger(1.0, 0.0, (1.0, 0.0))
+    higher = replace(ledger, entries=(*ledger.entries, Entry("raise", 1.5, 0.0, "", "t", "0")))
+    assert (higher.total[0], higher.spent[0], higher.left[0]) == (Fraction(3, 2), 1, Fraction(1, 2))
+
+
+def test_what_is_left_is_shown_rounded_down():
+    numbers = [Fraction(x) for x in ("2", "0.1", "1/3", "0.00015386982", "0")]
+    assert [shown(x) for x in numbers] == ["2", "0.1", "0.333333", "0.000153869", "0"]
+
+
+# -- one directory
+
+
+def test_room_for_one(ledgers, fingerprint):
+    ledgers.charge(fingerprint, PrivacyLoss(0.75, 1e-6, ""), "first")
     with pytest.raises(InputError, match=r"mushroom.*costs eps=0.75.*left: eps=0.25, delta=9e-06"):
-        directory.reserve(fingerprint, PrivacyLoss(0.75, 1e-6, ""))
-    ledger = directory.read(fingerprint)
-    assert [(entry.kind, entry.eps, entry.note) for entry in ledger.entries] == [
+        ledgers.charge(fingerprint, PrivacyLoss(0.75, 1e-6, ""))
+    entries = ledgers.find(CHECKSUM).entries
+    assert [(entry.kind, entry.eps, entry.note) for entry in entries] == [
         ("open", 1.0, ""),
         ("release", 0.75, "first"),
     ]
 
 
-def test_only_the_owner_can_read_it_and_no_digest_of_the_data_is_kept(directory):
-    directory.reserve(directory.fingerprint(CHECKSUM), ONE)
-    assert directory.path.stat().st_mode & 0o777 == 0o700
-    files = list(directory.path.iterdir())
-    names = {file.name for file in files if file.suffix != ".json"}
-    assert names == {"key", "key.lock", "lock", "salt"}
-    assert len(files) == 5
-    for file in files:
+def test_only_the_owner_can_read_it_and_no_digest_of_the_data_is_kept(ledgers, fingerprint, tmp_path):
+    ledgers.charge(fingerprint, ONE)
+    assert ledgers.path.stat().st_mode & 0o777 == 0o700
+    assert {file.name for file in ledgers.path.iterdir()} == {"lock", f"{fingerprint}.json"}
+    for file in ledgers.path.iterdir():
         assert file.stat().st_mode & 0o777 == 0o600
         assert CHECKSUM not in file.read_text() + file.name
-
-
-def test_another_directory_has_another_fingerprint(directory, tmp_path):
     other = LedgerDirectory(tmp_path / "other", "ledger")
-    other.init(CHECKSUM, "mushroom", 1.0, 1e-5)
-    assert other.fingerprint(CHECKSUM) != directory.fingerprint(CHECKSUM)
+    assert other.init(CHECKSUM, "mushroom", 1.0, 1e-5).fingerprint != fingerprint
 
 
-def test_a_directory_others_can_enter_is_refused(directory):
-    fingerprint = directory.fingerprint(CHECKSUM)
-    directory.path.chmod(0o750)
+def test_a_directory_others_can_enter_is_refused(ledgers, fingerprint):
+    ledgers.path.chmod(0o750)
     with pytest.raises(ConfigError, match="chmod 700"):
-        directory.reserve(fingerprint, ONE)
+        ledgers.charge(fingerprint, ONE)
+    with pytest.raises(ConfigError, match="chmod 700"):
+        ledgers.init("cd" * 32, "other", 1.0, 0.0)
 
 
-def test_no_ledger(directory, tmp_path):
+def test_no_ledger(ledgers, tmp_path):
     other = LedgerDirectory(tmp_path / "none", "ledger")
-    for call in (lambda: other.fingerprint(CHECKSUM), lambda: other.reserve("0" * 64, ONE)):
+    for call in (lambda: other.find(CHECKSUM), lambda: other.charge("0" * 64, ONE)):
         with pytest.raises(InputError, match="pate ledger init"):
             call()
     with pytest.raises(InputError, match=r"no ledger for this dataset.*pate ledger init"):
-        directory.reserve(directory.fingerprint("cd" * 32), ONE)
+        ledgers.find("cd" * 32)
     assert not other.path.exists()
 
 
-def test_a_second_init_is_refused_and_a_raise_recorded(directory):
-    fingerprint = directory.fingerprint(CHECKSUM)
-    directory.reserve(fingerprint, PrivacyLoss(1.0, 0.0, ""))
+def test_a_second_init_is_refused_and_a_raise_recorded(ledgers, fingerprint):
+    ledgers.charge(fingerprint, PrivacyLoss(1.0, 0.0, ""), public=ROWS)
     with pytest.raises(InputError, match="has a ledger, of eps=1, delta=1e-05; accepted: --raise"):
-        directory.init(CHECKSUM, "mushroom", 5.0, 1e-5)
+        ledgers.init(CHECKSUM, "mushroom", 5.0, 1e-5)
     for lower in ((0.5, 1e-5), (2.0, 1e-6)):
         with pytest.raises(InputError, match="at least eps=1, delta=1e-05"):
-            directory.init(CHECKSUM, "mushroom", *lower, higher=True)
-    directory.init(CHECKSUM, "mushroom", 1.5, 1e-5, higher=True)
-    directory.reserve(fingerprint, PrivacyLoss(0.5, 0.0, ""))
-    ledger = directory.read(fingerprint)
+            ledgers.init(CHECKSUM, "mushroom", *lower, higher=True)
+    ledgers.init(CHECKSUM, "mushroom", 1.5, 1e-5, higher=True)
+    ledgers.charge(fingerprint, PrivacyLoss(0.5, 0.0, ""))
+    ledger = ledgers.find(CHECKSUM)
     assert [entry.kind for entry in ledger.entries] == ["open", "release", "raise", "release"]
-    assert ledger.left[0] == 0
-
-
-def test_a_raise_needs_a_ledger(directory):
+    assert (ledger.left[0], ledger.public) == (0, ROWS)
     with pytest.raises(InputError, match="has no ledger"):
-        directory.init("cd" * 32, "other", 1.0, 0.0, higher=True)
+        ledgers.init("cd" * 32, "other", 1.0, 0.0, higher=True)
 
 
 @pytest.mark.parametrize(
@@ -104,32 +156,74 @@ def test_totals_are_checked_before_anything_is_written(tmp_path, eps, delta):
     assert not ledgers.path.exists()
 
 
-@pytest.mark.parametrize("damage", ["", "{", "{}"])
-def test_a_damaged_ledger_is_refused_never_started_anew(directory, damage):
-    fingerprint = directory.fingerprint(CHECKSUM)
-    file = directory.path / f"{fingerprint}.json"
-    file.write_text(damage)
+def _edited(**changes):
+    return lambda text: json.dumps(json.loads(text) | changes)
+
+
+def _without_an_entry(text):
+    content = json.loads(text)
+    content["entries"].pop(1)
+    return json.dumps(content)
+
+
+DAMAGES = {
+    "empty": lambda text: "",
+    "half": lambda text: text[: len(text) // 2],
+    "null": lambda text: "null",
+    "list": lambda text: "[]",
+    "object": lambda text: "{}",
+    "deep": lambda text: "[" * 100_000,
+    "smaller charge": lambda text: text.replace("0.75", "0.25"),
+    "charge removed": _without_an_entry,
+    "other rows": lambda text: text.replace("3 17 99", "3 17 98"),
+    "other name": lambda text: text.replace("mushroom", "adult"),
+    "other salt": _edited(salt="0" * 64),
+    "other fingerprint": _edited(fingerprint="e" * 64),
+    "version 5": _edited(version=5),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_ledger_is_refused_never_started_anew(ledgers, fingerprint, damage):
+    ledgers.charge(fingerprint, PrivacyLoss(0.75, 1e-6, ""), public=ROWS)
+    ledgers.charge(fingerprint, ONE)
+    file = ledgers.path / f"{fingerprint}.json"
+    file.write_text(DAMAGES[damage](file.read_text()))
+    before = file.read_bytes()
     for call in (
-        lambda: directory.reserve(fingerprint, ONE),
-        lambda: directory.read(fingerprint),
-        lambda: directory.ledgers(),
-        lambda: directory.init(CHECKSUM, "mushroom", 9.0, 1e-5),
-        lambda: directory.init(CHECKSUM, "mushroom", 9.0, 1e-5, higher=True),
+        lambda: ledgers.charge(fingerprint, ONE),
+        lambda: ledgers.find(CHECKSUM),
+        lambda: ledgers.ledgers(),
+        lambda: ledgers.init(CHECKSUM, "mushroom", 9.0, 1e-5),
+        lambda: ledgers.init(CHECKSUM, "mushroom", 9.0, 1e-5, higher=True),
     ):
         with pytest.raises(DataError, match=f"{re.escape(str(file))}: damaged") as caught:
             call()
         assert "\n" not in str(caught.value)
-    assert file.read_text() == damage
+    assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("salt", [None, "", "zz" * 32, "ab"])
-def test_without_its_salt_ledgers_are_not_started_anew(directory, salt):
-    (directory.path / "salt").unlink() if salt is None else (directory.path / "salt").write_text(salt)
+def test_the_file_of_another_ledger_is_refused(ledgers, fingerprint):
+    """A fresh ledger of other data, under the name of one that is spent."""
+    ledgers.charge(fingerprint, PrivacyLoss(1.0, 1e-5, ""))
+    other = ledgers.init("cd" * 32, "other", 9.0, 1e-5)
+    (ledgers.path / f"{other.fingerprint}.json").replace(ledgers.path / f"{fingerprint}.json")
+    with pytest.raises(DataError, match="another dataset's"):
+        ledgers.charge(fingerprint, ONE)
+    with pytest.raises(DataError, match="another dataset's"):
+        ledgers.init(CHECKSUM, "mushroom", 9.0, 1e-5)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_ledgers_of_earlier_versions_are_refused_with_what_to_do(ledgers, fingerprint, version):
+    (ledgers.path / f"{fingerprint}.json").write_text(json.dumps({"version": version, "sha256": "x"}))
+    said = f"of version {version}, .* move it away, and start anew with pate ledger init and no more than"
     for call in (
-        lambda: directory.fingerprint(CHECKSUM),
-        lambda: directory.init(CHECKSUM, "mushroom", 1.0, 1e-5),
+        lambda: ledgers.find(CHECKSUM),
+        lambda: ledgers.charge(fingerprint, ONE),
+        lambda: ledgers.init(CHECKSUM, "mushroom", 9.0, 1e-5),
     ):
-        with pytest.raises(DataError, match=r"salt.*restore it from a copy"):
+        with pytest.raises(DataError, match=said):
             call()
 
 
@@ -142,14 +236,44 @@ def test_where_ledgers_are(tmp_path, monkeypatch):
     assert open_ledgers().path.parts[-2:] == ("pate", "ledger")
 
 
+# -- public rows
+
+
+def test_the_first_charge_fixes_the_public_rows(ledgers, fingerprint):
+    ledgers.charge(fingerprint, ONE)  # whose public points have a file of their own
+    assert ledgers.find(CHECKSUM).public is None
+    for _ in range(2):
+        ledgers.charge(fingerprint, ONE, public=ROWS)
+    ledger = ledgers.find(CHECKSUM)
+    assert ledger.public == ROWS
+    with pytest.raises(ConfigError, match=r"split\.public: got 2; accepted: 3, the public points that the"):
+        ledger.check_public(100, 2)
+    with pytest.raises(InputError, match=r"ledger of mushroom: the first release had 100 records .* has 99"):
+        ledger.check_public(99, 3)
+    ledger.check_public(100, 3)
+
+
+def test_of_two_first_releases_at_once_one_is_refused_and_not_charged(ledgers, fingerprint):
+    """Both drew before either was charged."""
+    ledgers.charge(fingerprint, ONE, public=ROWS)
+    for other in (PublicRows(100, (3, 17, 98)), PublicRows(100, (3, 17)), PublicRows(101, (3, 17, 99))):
+        with pytest.raises(InputError):
+            ledgers.charge(fingerprint, ONE, public=other)
+    ledger = ledgers.find(CHECKSUM)
+    assert (len(ledger.entries), ledger.public) == (2, ROWS)
+
+
+# -- several at once, kills, full disks
+
+
 def _spend(path, barrier, results):
     ledgers = LedgerDirectory(path, "ledger")
-    fingerprint = ledgers.fingerprint(CHECKSUM)
+    fingerprint = ledgers.find(CHECKSUM).fingerprint
     barrier.wait()
     done = 0
     for _ in range(40):
         try:
-            ledgers.reserve(fingerprint, PrivacyLoss(0.125, 1e-6, ""))
+            ledgers.charge(fingerprint, PrivacyLoss(0.125, 1e-6, ""))
             done += 1
         except InputError:
             pass
@@ -168,7 +292,7 @@ def test_two_at_once_never_overspend(tmp_path):
     granted = [results.get(timeout=300) for _ in workers]
     for worker in workers:
         worker.join(timeout=300)
-    ledger = ledgers.read(ledgers.fingerprint(CHECKSUM))
+    ledger = ledgers.find(CHECKSUM)
     assert sum(granted) == 50 == sum(entry.kind == "release" for entry in ledger.entries)
     assert ledger.left[0] == 0
 
@@ -179,9 +303,9 @@ from pathlib import Path
 from pate_cli.release import LedgerDirectory
 from pate_cli.types import PrivacyLoss
 ledgers = LedgerDirectory(Path(sys.argv[1]), "ledger")
-fingerprint = ledgers.fingerprint(sys.argv[2])
+fingerprint = ledgers.find(sys.argv[2]).fingerprint
 while True:
-    ledgers.reserve(fingerprint, PrivacyLoss(0.25, 1e-6, "test"))
+    ledgers.charge(fingerprint, PrivacyLoss(0.25, 1e-6, "test"))
     os.write(1, b"x")  # the noise would be drawn here
 """
 
@@ -190,7 +314,7 @@ def test_killed_at_any_moment_it_is_readable_and_counts_every_release(tmp_path):
     """kill -9 at ten random moments of a loop of charges; a charge is acknowledged only once it is made."""
     ledgers = LedgerDirectory(tmp_path / "ledger", "ledger")
     ledgers.init(CHECKSUM, "mushroom", 1e6, 0.9)
-    fingerprint = ledgers.fingerprint(CHECKSUM)
+    fingerprint = ledgers.find(CHECKSUM).fingerprint
     before = acknowledged = 0
     for _ in range(10):
         process = subprocess.Popen(
@@ -207,53 +331,13 @@ def test_killed_at_any_moment_it_is_readable_and_counts_every_release(tmp_path):
         assert counted > before
         before = counted
         # the next one works on, whatever was left lying there
-        ledgers.reserve(fingerprint, ONE)
+        ledgers.charge(fingerprint, ONE)
         acknowledged += 1
     assert not list(ledgers.path.glob(".*.tmp"))
 
 
-# -- public rows: the first charge fixes them
-
-
-def test_the_first_charge_fixes_the_public_rows(directory):
-    fingerprint = directory.fingerprint(CHECKSUM)
-    assert directory.read(fingerprint).public is None
-    rows = PublicRows(100, (3, 17, 99))
-    for _ in range(2):
-        directory.reserve(fingerprint, ONE, "", rows)
-    ledger = directory.read(fingerprint)
-    assert ledger.public == rows
-    with pytest.raises(
-        ConfigError, match=r"split\.public: got 2; accepted: 3, the public points that the first"
-    ):
-        ledger.check_public(100, 2)
-    with pytest.raises(InputError, match=r"ledger of mushroom: the first release had 100 records .* has 99"):
-        ledger.check_public(99, 3)
-    ledger.check_public(100, 3)
-    # raising the total keeps them
-    assert directory.init(CHECKSUM, "mushroom", 2.0, 1e-5, higher=True).public == rows
-
-
-def test_of_two_first_releases_at_once_one_is_refused_and_not_charged(directory):
-    """Both drew before either was charged."""
-    fingerprint = directory.fingerprint(CHECKSUM)
-    directory.reserve(fingerprint, ONE, "", PublicRows(100, (3, 17, 99)))
-    for other in (PublicRows(100, (3, 17, 98)), PublicRows(100, (3, 17)), PublicRows(101, (3, 17, 99))):
-        with pytest.raises(InputError):
-            directory.reserve(fingerprint, ONE, "", other)
-    ledger = directory.read(fingerprint)
-    assert (len(ledger.entries), ledger.public.rows) == (2, (3, 17, 99))
-
-
-@pytest.mark.parametrize(("n_records", "rows"), [(10, (3, 3)), (10, (4, 3)), (10, (10,)), (10, (-1,))])
-def test_what_are_no_rows_is_refused(n_records, rows):
-    with pytest.raises(ValueError, match="not the rows"):
-        PublicRows(n_records, rows)
-
-
-def test_a_full_disk_names_the_ledger_and_leaves_it_as_it_was(directory, monkeypatch):
-    fingerprint = directory.fingerprint(CHECKSUM)
-    before = {path.name: path.read_bytes() for path in directory.path.iterdir()}
+def test_a_full_disk_names_the_ledger_and_leaves_it_as_it_was(ledgers, fingerprint, monkeypatch):
+    before = {path.name: path.read_bytes() for path in ledgers.path.iterdir()}
 
     def full(_handle):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -261,6 +345,6 @@ def test_a_full_disk_names_the_ledger_and_leaves_it_as_it_was(directory, monkeyp
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="No space left on device; no noise was drawn") as caught:
-            directory.reserve(fingerprint, ONE)
-    assert caught.value.filename == str(directory.path / f"{fingerprint}.json")
-    assert {path.name: path.read_bytes() for path in directory.path.iterdir()} == before
+            ledgers.charge(fingerprint, ONE)
+    assert caught.value.filename == str(ledgers.path / f"{fingerprint}.json")
+    assert {path.name: path.read_bytes() for path in ledgers.path.iterdir()} == before

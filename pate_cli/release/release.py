@@ -1,0 +1,206 @@
+"""A release: charged to the ledger, then done with exact noise, then written as public files only.
+
+Beside `pate_cli.engine.execution`, which does experiments. There is no seed and no measurement; an
+unexpected error is told by its kind and place only, since a message may quote a record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pate_cli import console, pipeline
+from pate_cli.errors import ConfigError, InputError
+from pate_cli.release import files
+from pate_cli.release.ledger import Ledger, LedgerDirectory, PublicRows, open_ledgers
+from pate_cli.release.noise import ExactNoise
+from pate_cli.students import dump_student
+from pate_cli.writing import write_file
+
+if TYPE_CHECKING:
+    from pate_cli.pipeline import Prepared, Publication
+    from pate_cli.types import PrivacyLoss
+
+__all__ = ["release"]
+
+
+def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
+    """Claim the directory, charge the ledger, do the release and write its files.
+
+    `raw` is the composed configuration. Once the ledger is charged, nothing is removed from `directory`.
+
+    Raises
+    ------
+    InputError
+        If it is refused: nothing is charged, and nothing is left behind.
+    OSError
+        If the ledger cannot be charged, or something cannot be written once it is; says which.
+    RuntimeError
+        If anything else goes wrong; what was charged stays charged.
+    """
+    from threadpoolctl import threadpool_limits
+
+    _check_public(run)
+    ExactNoise()
+    ledgers = open_ledgers(run.config.ledger)
+    ledger = ledgers.find(run.dataset.checksum)
+    if run.dataset.public is None:
+        ledger.check_public(run.dataset.n_records, run.sizes.n_public)
+    ledger.check_room(run.plan.guarantee)
+    for remark in run.remarks:
+        _say(remark)
+    streams = pipeline.Streams.fresh()
+    public = None
+    if run.dataset.public is None:  # else no row of the private file becomes public
+        public = ledger.public or _draw_public(run, streams.split)
+        run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
+        _say(_what_becomes_public(run))
+    id = secrets.token_hex(8)
+    result = files.record(run, raw, id)
+    files.claim(directory, result)
+    charged: list[Ledger] = []
+
+    def charge(loss: PrivacyLoss) -> None:
+        purpose = run.config.purpose or ""
+        paid = ledgers.charge(ledger.fingerprint, loss, _note(run), id=id, public=public, purpose=purpose)
+        charged.append(paid)
+
+    try:
+        with threadpool_limits(limits=1):
+            released = pipeline.release(run, streams, ExactNoise, charge)
+        content, result = _content(run, result, released, charged[0])
+    except BaseException as error:
+        if not charged:
+            (directory / files.RESULT).unlink(missing_ok=True)
+            raise
+        _leave(directory, result, "the release failed; its budget is charged")
+        if not isinstance(error, Exception):  # Ctrl-C
+            raise
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        problem = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"
+        raise RuntimeError(
+            f"the release failed: {problem}; its budget is charged (its message may be private)"
+        ) from None
+    unrecorded = _record(ledgers, charged[0], content)
+    _write(directory, content, result)
+    if unrecorded:
+        raise OSError(
+            0,
+            f"{unrecorded}; the release is charged, and whole in {directory}, but pate verify"
+            " will not find its certificate in the ledger",
+        )
+    if result["message"]:
+        _say(result["message"])
+
+
+def _check_public(run: Prepared) -> None:
+    """Refuse a release that would publish something of the private file without the user's word."""
+    dataset = run.dataset
+    if dataset.public is None:
+        if dataset.unit is not None:
+            accepted = f"a file of public points, with release=true and dataset.unit={dataset.unit}"
+            raise ConfigError("dataset.public", None, accepted)
+        if not run.config.split.public_from_private:
+            accepted = (
+                f"true, as {_what_becomes_public(run)}; or dataset.public=FILE, public points of their own"
+            )
+            raise ConfigError("split.public_from_private", False, accepted)
+    elif dataset.classes_from_private:
+        accepted = "the labels there are, as [no,yes]: a release does not read them from the private file"
+        raise ConfigError("dataset.classes", None, accepted)
+    if dataset.test is not None:
+        raise ConfigError("dataset.test", "a file", "null with release=true: nothing is measured")
+
+
+def _what_becomes_public(run: Prepared) -> str:
+    return (
+        f"the features of {run.sizes.n_public:,} of the {run.dataset.n_records:,} records of"
+        f" {run.dataset.name} become public, by their row numbers and in the student (categories,"
+        " means, ranges), and so do the names of the classes; eps and delta protect the other records"
+    )
+
+
+def _say(text: str) -> None:
+    console.err().print(f"pate: {text}", markup=False, soft_wrap=True)
+
+
+def _note(run: Prepared) -> str:
+    """What the ledger says of the release, for people."""
+    queries, note = run.plan.describe().get("ell"), run.config.mechanism.label
+    note += f", up to {queries} queries" if queries else ""
+    return note + (f", {run.n_teachers} teachers" if run.n_teachers else "")
+
+
+def _draw_public(run: Prepared, rng: np.random.Generator) -> PublicRows:
+    """Draw the public points of a ledger's first release, from public numbers and the system's entropy."""
+    n_records = run.dataset.n_records
+    drawn = rng.permutation(n_records)[: run.sizes.n_public]
+    return PublicRows(n_records, tuple(np.sort(drawn).tolist()))
+
+
+def _content(
+    run: Prepared, result: dict[str, Any], released: Publication, charged: Ledger
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Content of each file, in the order to be written, and that of `result.json` as a mapping."""
+    data = {files.ANSWERS: files.answers_table(released, run.dataset.classes)}
+    facts = files.certified(run, result, released, data[files.ANSWERS], charged)
+    problem = released.problem
+    if released.student is not None:
+        try:
+            student = dump_student(
+                released.student,
+                classes=run.dataset.classes,
+                n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
+                encoder=released.encoder,
+                meta={name: result[name] for name in ("dataset", "eps", "delta")} | {"certificate": facts},
+            )
+            data[files.STUDENT] = files.without_addresses(student)
+        except Exception as error:  # the answers are paid for
+            problem = f"it cannot be written ({type(error).__name__})"
+    result = result | {
+        "status": "ok" if files.STUDENT in data else "error",
+        **{name: facts[name] for name in ("n_asked", "n_answered", "eps_ex_post")},
+        "message": problem and f"the answers are released, a student is not: {problem}",
+    }
+    data[files.CARD] = files.model_card(facts)
+    signed = {**data, files.RESULT: files.to_json(result)}
+    return {
+        **data,
+        files.CERTIFICATE: files.certificate(facts, signed),
+        files.RESULT: signed[files.RESULT],
+    }, result
+
+
+def _record(ledgers: LedgerDirectory, charged: Ledger, content: dict[str, bytes]) -> str | None:
+    """Record the certificate before the files are written; why it could not be, if so."""
+    try:
+        ledgers.record(charged.fingerprint, charged.entries[-1].id, files.sha256(content[files.CERTIFICATE]))
+    except InputError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}"
+    return None
+
+
+def _write(directory: Path, content: dict[str, bytes], result: dict[str, Any]) -> None:
+    """Write the files, each whole or not at all, until one cannot be."""
+    try:
+        for name, data in content.items():
+            write_file(directory / name, data, permissions=0o644)  # it is public
+    except OSError as error:
+        _leave(directory, result, "not all files could be written; the budget of the release is charged")
+        reason = f"{error.strerror or error}; the release is charged, and incomplete in {directory}"
+        raise OSError(error.errno, reason, error.filename) from error
+
+
+def _leave(directory: Path, result: dict[str, Any], message: str) -> None:
+    """Say in `result.json` what became of a release that is charged."""
+    with contextlib.suppress(OSError):
+        said = files.to_json(result | {"status": "error", "message": message})
+        write_file(directory / files.RESULT, said, permissions=0o644)

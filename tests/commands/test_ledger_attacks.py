@@ -1,0 +1,275 @@
+"""Attacks on a ledger: each is refused, or shown by `pate verify`; a release is never uncounted unseen."""
+
+import hashlib
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from pate_cli import cli
+from pate_cli.release import open_ledgers
+from pate_cli.report import read_record
+
+pytest.importorskip("opendp")
+
+DATA = ["dataset=synthetic", "dataset.n_records=900"]
+RUN = ["run", *DATA, "release=true", "split.public=20", "split.public_from_private=true"]
+RUN += ["teacher.size=30", "delta=1e-5", "eps=1"]
+TOTAL = ["--eps", "2", "--delta", "1e-3"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A ledger spent by the releases `one` and `two`, and its copies from `before` and `between` them."""
+    place = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATE_LEDGER", str(place / "ledger"))
+        patch.chdir(place)
+        assert cli.main(["ledger", "init", *DATA, *TOTAL]) == 0
+        shutil.copytree(place / "ledger", place / "before")
+        assert cli.main([*RUN, "hydra.run.dir=one"]) == 0
+        shutil.copytree(place / "ledger", place / "between")
+        assert cli.main([*RUN, "hydra.run.dir=outputs/day/two"]) == 0
+    return place
+
+
+@pytest.fixture
+def place(made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    for name in ("ledger", "before", "between"):
+        (tmp_path / name).chmod(0o700)
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _shown(capsys):
+    """The releases that `pate verify` does not find paid for."""
+    wrong = set()
+    for folder in ("one", "outputs/day/two"):
+        capsys.readouterr()
+        code = cli.main(["verify", folder])
+        said = capsys.readouterr()
+        assert said.err.count("\n") == (code > 0)
+        if code == 1:
+            assert "FAILED  the ledger has its charge" in said.out
+        if code:
+            wrong.add(folder[-3:])
+    return wrong
+
+
+def _file(place):
+    (file,) = (place / "ledger").glob("*.json")
+    return file
+
+
+def _rewritten(change):
+    """Rewrite the ledger with a chain that fits, as who can write its directory may."""
+    (there,) = open_ledgers().ledgers()
+    open_ledgers()._write(change(there))
+
+
+def _untouched(place):
+    pass
+
+
+def _file_deleted(place):
+    _file(place).unlink()
+
+
+def _directory_deleted(place):
+    shutil.rmtree(place / "ledger")
+
+
+def _shortened(place):
+    _rewritten(lambda there: replace(there, entries=there.entries[:3]))
+
+
+def _emptied(place):
+    _rewritten(lambda there: replace(there, entries=there.entries[:1]))
+
+
+def _total_raised(place):
+    _rewritten(lambda there: replace(there, entries=(replace(there.entries[0], eps=9.0), *there.entries[1:])))
+
+
+def _charge_lowered(place):
+    lower = lambda there: (*there.entries[:3], replace(there.entries[3], eps=0.5), there.entries[4])  # noqa: E731
+    _rewritten(lambda there: replace(there, entries=lower(there)))
+
+
+def _rolled_back(name):
+    def attack(place):
+        shutil.rmtree(place / "ledger")
+        shutil.copytree(place / name, place / "ledger")
+
+    return attack
+
+
+def _downgraded(place):
+    """In the form of version 2, whose checksum anybody can make, without its charges."""
+    content = json.loads(_file(place).read_text())
+    entries = [{name: content["entries"][0][name] for name in ("kind", "eps", "delta", "note", "time")}]
+    old = {"version": 2, **{name: content[name] for name in ("fingerprint", "name")}, "entries": entries}
+    old |= {"public": None}
+    code = hashlib.sha256(json.dumps(old, sort_keys=True).encode()).hexdigest()
+    _file(place).write_text(json.dumps(old | {"sha256": code}))
+
+
+def _begun_anew(place):
+    shutil.rmtree(place / "ledger")
+    assert cli.main(["ledger", "init", *DATA, *TOTAL]) == 0
+
+
+def _anothers(place):
+    """The fresh ledger of other data under this one's name."""
+    name = _file(place)
+    assert cli.main(["ledger", "init", "dataset=synthetic", "dataset.n_records=800", *TOTAL]) == 0
+    (other,) = set((place / "ledger").glob("*.json")) - {name}
+    other.replace(name)
+
+
+BOTH = {"one", "two"}
+ATTACKS = {  # what it is, whether the next release is refused, and which releases are then not found
+    "none": (_untouched, True, set()),
+    "file deleted": (_file_deleted, True, BOTH),
+    "directory deleted": (_directory_deleted, True, BOTH),
+    "shortened": (_shortened, False, {"two"}),
+    "emptied": (_emptied, False, BOTH),
+    "total raised": (_total_raised, False, BOTH),
+    "charge lowered": (_charge_lowered, True, {"two"}),
+    "rolled back to between": (_rolled_back("between"), False, {"two"}),
+    "rolled back to before": (_rolled_back("before"), False, BOTH),
+    "downgraded": (_downgraded, True, BOTH),
+    "begun anew": (_begun_anew, False, BOTH),
+    "another ledger's file": (_anothers, True, BOTH),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_is_refused_or_shown(place, capsys, name):
+    attack, refused, shown = ATTACKS[name]
+    attack(place)
+    assert _shown(capsys) == shown
+    assert cli.main([*RUN, "hydra.run.dir=three"]) == (2 if refused else 0)
+    assert refused or shown
+    if refused:
+        assert not (place / "three").exists()
+    assert _shown(capsys) == shown  # the new charge does not cover the old ones
+
+
+def test_a_ledger_begun_beside_releases_of_another_says_so(place, capsys):
+    for name in ("ledger", "before", "between"):
+        capsys.readouterr()
+        given = ["--ledger", str(place / name)]
+        assert cli.main(["ledger", "init", *DATA[:1], "dataset.n_records=800", *TOTAL, *given]) == 0
+        said = capsys.readouterr().err
+        missing = {"ledger": "", "before": "one, outputs/day/two", "between": "outputs/day/two"}[name]
+        warning = f"pate: releases here are charged to no ledger in {place / name}: {missing};"
+        assert said.startswith(warning) == (name != "ledger")
+        assert said.count("\n") == (name != "ledger")
+
+
+# -- two at once
+
+
+def _started(*arguments):
+    command = [sys.executable, "-m", "pate_cli", *RUN, *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+@pytest.mark.parametrize(("eps", "folders"), [("9", ["same", "same"]), ("1", ["this", "that"])])
+def test_of_two_at_once_one_stops_uncharged(tmp_path, monkeypatch, eps, folders):
+    """Into one directory with room in the ledger for nine, and into two with room for one."""
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["ledger", "init", *DATA, "--eps", eps, "--delta", "1e-3"]) == 0
+    both = [_started(f"hydra.run.dir={folder}") for folder in folders]
+    said = [each.communicate(timeout=300)[1].splitlines()[-1] for each in both]
+    codes = [each.returncode for each in both]
+    assert sorted(codes) == [0, 2], said
+    why = said[codes.index(2)]
+    assert why.startswith(
+        "pate: hydra.run.dir: got" if eps == "9" else "pate: ledger of synthetic: this release"
+    )
+    (there,) = open_ledgers().ledgers()
+    assert [entry.kind for entry in there.entries] == ["open", "release", "certificate"]
+    assert cli.main(["verify", folders[codes.index(0)]]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"ledger", folders[codes.index(0)]}
+
+
+# -- kill -9
+
+KILLED = """
+import os, signal, sys
+from pate_cli import cli
+from pate_cli.release import noise, release
+
+where, argv = sys.argv[1], sys.argv[2:]
+
+def deadly(owner, name, *, before, call=1, counts=lambda *given: True):
+    kept, calls = getattr(owner, name), []
+    def wrapped(*given, **named):
+        calls.append(counts(*given))
+        now = calls[-1] and sum(calls) == call
+        if now and before:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = kept(*given, **named)
+        if now:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    setattr(owner, name, wrapped)
+
+in_ledger = lambda old, new: str(new).startswith(os.environ["PATE_LEDGER"])
+if where == "before the charge":
+    deadly(os, "replace", before=True, counts=in_ledger)
+if where == "charge on disk":
+    deadly(os, "replace", before=False, counts=in_ledger)
+if where == "noise drawn":
+    deadly(noise.ExactNoise, "gaussian", before=False)
+if where == "certificate on record":
+    deadly(release, "write_file", before=True)
+if where == "answers written":
+    deadly(release, "write_file", before=True, call=2)
+if where == "certificate written":
+    deadly(release, "write_file", before=False, call=4)
+sys.exit(cli.main(argv))
+"""
+MOMENTS = {  # charges there are then, and the files of the release
+    "before the charge": (0, []),
+    "charge on disk": (1, []),
+    "noise drawn": (1, []),
+    "certificate on record": (1, []),
+    "answers written": (1, ["answers.csv"]),
+    "certificate written": (1, ["answers.csv", "student.skops", "model_card.md", "certificate.json"]),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_killed_at_any_moment_what_left_is_counted(tmp_path, monkeypatch, capsys, moment):
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["ledger", "init", *DATA, "--eps", "1", "--delta", "1e-3"]) == 0
+    command = [sys.executable, "-c", KILLED, moment, *RUN, "mechanism=gaussian", "hydra.run.dir=out"]
+    assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=300).returncode == -signal.SIGKILL
+    charged, written = MOMENTS[moment]
+    (there,) = open_ledgers().ledgers()
+    assert sum(entry.kind == "release" for entry in there.entries) == charged
+    assert {path.name for path in (tmp_path / "out").glob("[!.]*")} == {"result.json", *written}
+    assert read_record(tmp_path / "out" / "result.json").status == "running"
+    capsys.readouterr()
+    assert cli.main(["verify", "out"]) == (1 if "certificate.json" in written else 2)
+    if "certificate.json" in written:
+        assert "FAILED  files: as certified, none missing, none added: result.json was changed" in (
+            capsys.readouterr().out
+        )
+    # the same command again finds the directory taken; elsewhere it goes only where nothing was charged
+    again = [*RUN, "mechanism=gaussian"]
+    assert cli.main([*again, "hydra.run.dir=out"]) == 2
+    assert cli.main([*again, "hydra.run.dir=other"]) == (2 if charged else 0)
