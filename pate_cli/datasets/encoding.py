@@ -16,7 +16,7 @@ from pate_cli.datasets.schema import Column, Schema
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DeclaredNumbers", "TableEncoder", "encoder_for"]
+__all__ = ["DeclaredNumbers", "TableEncoder"]
 
 
 class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -119,14 +119,6 @@ class TableEncoder:
 
     def _of(self, kind: str) -> dict[str, Column]:
         return {name: self.schema.columns[name] for name in self.schema.of_kind(kind)}
-
-
-def encoder_for(X: pd.DataFrame) -> TableEncoder:
-    """Unfitted encoder of a table whose columns have their types and nothing declared."""
-    kinds = {
-        str(name): Column("numeric" if X[name].dtype == np.float64 else "category") for name in X.columns
-    }
-    return TableEncoder(Schema(kinds, "its types"))
 
 
 def _values(column: Column) -> list[str]:

@@ -40,7 +40,6 @@ __all__ = [
     "SINGLE",
     "UNITS",
     "LabellingPlan",
-    "Mechanism",
     "NumbersTable",
     "Plan",
     "Sample",
@@ -206,15 +205,6 @@ class Plan(ABC):
             If there is no such form, or it cannot work in this setting.
         """
         raise ConfigError("mechanism.name", self.name, EXACT)
-
-
-class Mechanism(Protocol):
-    """A module of a mechanism."""
-
-    Options: type
-
-    def plan(self, options: Any, setting: Setting) -> Plan:
-        """Calibrate; raises InputError where it cannot work."""
 
 
 class LabellingPlan(Protocol):

@@ -18,7 +18,7 @@ from scipy.special import gammaln, logsumexp
 
 from pate_cli.privacy.roots import root_on_safe_side
 
-__all__ = ["eps0_of", "log_pure_profile", "pure_eps", "pure_profile"]
+__all__ = ["eps0_of", "log_pure_profile", "pure_eps"]
 
 
 def log_pure_profile(eps: float, eps0: float, count: int) -> float:
@@ -48,11 +48,6 @@ def log_pure_profile(eps: float, eps0: float, count: int) -> float:
     log_choose = gammaln(count + 1) - gammaln(terms + 1) - gammaln(count - terms + 1)
     log_odds = (count - terms) * eps0 - count * np.logaddexp(0.0, eps0)
     return float(logsumexp(log_choose + log_odds + np.log(-np.expm1(-gap))))
-
-
-def pure_profile(eps: float, eps0: float, count: int) -> float:
-    """Delta of `count` adaptively composed eps0-DP mechanisms at `eps`; see `log_pure_profile`."""
-    return math.exp(log_pure_profile(eps, eps0, count))
 
 
 @lru_cache(maxsize=1024)  # plans of one setting ask for it again and again, tens of milliseconds each

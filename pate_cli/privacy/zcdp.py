@@ -13,17 +13,7 @@ import math
 
 from scipy.optimize import minimize_scalar
 
-__all__ = ["eps_simple", "eps_tight", "rho_of_eps", "rho_of_gaussian", "rho_of_pure"]
-
-
-def rho_of_gaussian(sigma: float, sensitivity: float = 1.0) -> float:
-    """Rho of the Gaussian mechanism: ``sensitivity^2 / (2 sigma^2)`` (Bun and Steinke, Prop. 1.6)."""
-    return (sensitivity / sigma) ** 2 / 2
-
-
-def rho_of_pure(eps0: float) -> float:
-    """Rho that eps0-DP implies: ``eps0^2 / 2`` (Bun and Steinke, Prop. 1.4)."""
-    return eps0 * eps0 / 2
+__all__ = ["eps_simple", "eps_tight", "rho_of_eps"]
 
 
 def eps_simple(rho: float, delta: float) -> float:

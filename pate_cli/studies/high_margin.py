@@ -39,7 +39,7 @@ from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.studies.statistics import AGREES, rarely
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, Votes
 
-__all__ = ["INSTANCES", "Instance", "best_step", "run"]
+__all__ = ["STEPS", "Instance", "best_step", "run"]
 
 _CHECKS: dict[str, Check] = {
     "instances": Listed(OneOf(("one step", "three steps"))),
@@ -122,9 +122,6 @@ class Instance:
         k = np.arange(_GRID + 1)
         wrong = (2 * self._ones_below + _GRID - k - self._ones_below[-1]) / _GRID
         return float(min(wrong.min(), 1 - wrong.max()))
-
-
-INSTANCES = tuple(STEPS)
 
 
 def _grid() -> FloatArray:

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from encoders import encoder
 
 from pate_cli import datasets, pipeline
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
 from pate_cli.datasets.content import fingerprint
-from pate_cli.datasets.encoding import encoder_for
 from pate_cli.engine import votes
 from pate_cli.engine.cache import KeptVotes
 from pate_cli.engine.votes import VoteStore, content_key, to_keep
@@ -98,8 +98,8 @@ def test_a_fingerprint_sees_every_value():
         dataset(table.rename(columns={"text": "word"})),
         dataset(table[["text", "number"]]),
         dataset(table.assign(number=["1.0", "2.0", "3.0"])),
-        dataset(table, encoder=encoder_for(table)),
-        dataset(table, encoder=encoder_for(table[["text"]])),
+        dataset(table, encoder=encoder(number="numeric", text="category")),
+        dataset(table, encoder=encoder(text="category")),
     ]
     assert len({fingerprint(each) for each in seen}) == len(seen)
     assert fingerprint(dataset(dense.copy(order="F"), name="y")) == fingerprint(seen[0])

@@ -23,16 +23,8 @@ def test_zcdp_conversions(rho, delta):
     assert tight == pytest.approx(max(0.0, min(grid.min(), simple)), rel=1e-5, abs=1e-9)
 
 
-def test_rho_by_hand():
-    assert zcdp.rho_of_gaussian(2.0) == 1 / 8
-    assert zcdp.rho_of_gaussian(2.0, math.sqrt(2)) == pytest.approx(1 / 4)
-    assert zcdp.rho_of_pure(0.1) == pytest.approx(0.005)
+def test_nothing_spent_is_eps_0():
     assert zcdp.eps_tight(0.0, 1e-5) == 0
-
-
-def test_laplace_scale_is_neither_an_inverse_nor_a_variance():
-    assert pure.laplace_scale(0.5, 3.0) == 6.0
-    assert pure.laplace_eps(6.0, 3.0) == 0.5
 
 
 def test_exponential_mechanism():

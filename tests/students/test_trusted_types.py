@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
+from encoders import encoder
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from pate_cli.cli import main
-from pate_cli.datasets.encoding import encoder_for
 from pate_cli.learners import TWO_CLASSES
 from pate_cli.students import STUDENTS, fit_student, load_student, save_student
 from pate_cli.students.store import skops_io
@@ -302,14 +302,16 @@ def test_learners_of_scikit_learn_open(path, tmp_path):
     opens_as_it_was(tmp_path / "s", *fitted(f"sklearn.{path}", np.asarray, 2, counts=False))
 
 
-@pytest.mark.parametrize("columns", [["age"], ["job"], ["age", "job"]])
-def test_every_encoder_opens(columns, tmp_path):
-    table = pd.DataFrame({"age": [1.0, 2.0, 4.0], "job": ["a", "b", "a"]})[columns]
-    encoder = encoder_for(table).fit(table)
-    student = LogisticRegression().fit(encoder.transform(table), [0, 1, 0])
-    save_student(tmp_path / "s", student, classes=("0", "1"), n_features=2, encoder=encoder, meta={})
+@pytest.mark.parametrize(
+    "kinds", [{"age": "numeric"}, {"job": "category"}, {"age": "numeric", "job": "category"}]
+)
+def test_every_encoder_opens(kinds, tmp_path):
+    table = pd.DataFrame({"age": [1.0, 2.0, 4.0], "job": ["a", "b", "a"]})[list(kinds)]
+    fitted = encoder(**kinds).fit(table)
+    student = LogisticRegression().fit(fitted.transform(table), [0, 1, 0])
+    save_student(tmp_path / "s", student, classes=("0", "1"), n_features=2, encoder=fitted, meta={})
     back = load_student(tmp_path / "s")
-    there, here = (each.transform(table) for each in (back.encoder, encoder))
+    there, here = (each.transform(table) for each in (back.encoder, fitted))
     assert (there != here).sum() == 0
     np.testing.assert_array_equal(back.student.predict(there), student.predict(here))
 

@@ -175,7 +175,7 @@ def test_sizes_of_theorem_22(tau):
 # -- teachers of one mind -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", high_margin.INSTANCES)
+@pytest.mark.parametrize("name", high_margin.STEPS)
 def test_how_far_a_step_is_from_the_vote_in_the_limit(name):
     """Where the vote turns is found by roots, and the shares between by the normal law."""
     instance = high_margin.Instance(name, 100)
@@ -196,7 +196,7 @@ def test_how_far_a_step_is_from_the_vote_in_the_limit(name):
 
 def test_votes_have_the_law_that_the_margin_is_of():
     rng, runs, x = np.random.default_rng(0), 20_000, np.array([-1.05, 0.03, 0.9])
-    for name in high_margin.INSTANCES:
+    for name in high_margin.STEPS:
         instance = high_margin.Instance(name, 100)
         for ones, p in zip(instance.counts(runs, x, rng), instance.p(x), strict=True):
             assert binomtest(int(ones), runs, float(p)).pvalue > 1e-8  # six of them

@@ -1,11 +1,11 @@
 """Hypothesis classes whose labelings of a sample can be listed: thresholds, stumps, points.
 
 All label with 0 and 1. Each class offers its VC dimension, the distinct labelings
-("dichotomies") of a sample with one representative each, exact empirical risk
-minimisation, and a consistent hypothesis. A hypothesis *is* a fitted classifier.
+("dichotomies") of a sample with one representative each, and exact empirical risk
+minimisation. A hypothesis *is* a fitted classifier.
 """
 
-from pate_cli.learners.hypotheses.base import Dichotomies, HypothesisClass, consistent
+from pate_cli.learners.hypotheses.base import Dichotomies, HypothesisClass
 from pate_cli.learners.hypotheses.points import PointClassifier, Points
 from pate_cli.learners.hypotheses.stumps import StumpClassifier, Stumps
 from pate_cli.learners.hypotheses.thresholds import ThresholdClassifier, Thresholds
@@ -20,7 +20,6 @@ __all__ = [
     "Stumps",
     "ThresholdClassifier",
     "Thresholds",
-    "consistent",
 ]
 
 CLASSES: dict[str, HypothesisClass] = {

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from pate_cli.types import FloatArray, IntArray, dense
 
 __all__ = ["BinaryClassifier", "Dichotomies", "HypothesisClass"]
-__all__ += ["checked", "column", "consistent", "signed", "weights_of"]
+__all__ += ["checked", "column", "signed", "weights_of"]
 
 
 class Dichotomies(Protocol):
@@ -54,20 +54,6 @@ class HypothesisClass(Protocol):
 
     def erm(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> Any:
         """Hypothesis with the least weight of mistakes on (X, y), exactly: a fitted classifier."""
-
-
-def consistent(hypotheses: HypothesisClass, X: Any, y: IntArray) -> Any | None:
-    """Hypothesis without a mistake on (X, y), or None if the class has none.
-
-    Parameters
-    ----------
-    hypotheses : HypothesisClass
-    X : ndarray or csr_matrix of shape (n, d)
-    y : ndarray of int64, shape (n,)
-        0 or 1.
-    """
-    found = hypotheses.erm(X, y)
-    return found if np.array_equal(found.predict(X), y) else None
 
 
 def weights_of(y: IntArray, sample_weight: FloatArray | None) -> FloatArray:

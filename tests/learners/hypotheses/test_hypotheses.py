@@ -14,7 +14,6 @@ from pate_cli.learners.hypotheses import (
     PointClassifier,
     StumpClassifier,
     ThresholdClassifier,
-    consistent,
 )
 
 SHAPES = {"thresholds": 1, "stumps": 3, "points": 2}
@@ -93,8 +92,6 @@ def test_erm_has_the_fewest_mistakes(name):
         found = CLASSES[name].erm(X, y, weight)
         best = min(float((np.array(labeling) != y) @ w) for labeling in brute(name, dense(X), GRID))
         assert float((found.predict(X) != y) @ w) == best
-        perfect = consistent(CLASSES[name], X, y)
-        assert (perfect is not None) == (tuple(y) in brute(name, dense(X), GRID))
 
 
 def test_counts_are_the_known_formulas():
