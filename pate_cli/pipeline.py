@@ -25,7 +25,8 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.budget import Budget
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.noise import Noise
 from pate_cli.streams import Streams
 from pate_cli.students.metrics import measure
 from pate_cli.teachers.kept import KeptVotes
@@ -242,7 +243,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         private = Private(split.private)
     budget = Budget(run.config.eps, run.delta)
     budget.spend(run.plan.guarantee)
-    released = _release(run, split, private, SeededNoise(streams.noise), streams)
+    released = _release(run, split, private, Door.seeded(streams.noise), streams)
     student, fit = _student(run, split, released, streams)
     answers = released.answers
     accuracy, metrics = measure(student, split.test.X, split.test.y, run.dataset.classes)
@@ -306,7 +307,7 @@ def release(
         raise RuntimeError("no votes (why may be private)") from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        released = _release(run, split, private, noise(), streams)
+        released = _release(run, split, private, Door(noise()), streams)
     try:
         student, problem = _student(run, split, released, streams)[0], None
     except ConfigError as error:  # the answers are paid for, and public
@@ -315,10 +316,16 @@ def release(
     return Publication(split.public, released.answers, student, split.encoder, spent, problem)
 
 
-def _release(run: Prepared, split: Split, private: Private, noise: Noise, streams: Streams) -> Released:
+def _release(run: Prepared, split: Split, private: Private, door: Door, streams: Streams) -> Released:
     """Let the mechanism do its one run; a plan with teachers of its own deals them as the shared ones are."""
     rng = streams.queries if run.plan.asks_votes else streams.teachers
-    return run.plan.release(private, split.public, noise, rng)
+    released = run.plan.release(private, split.public, door, rng)
+    cost, promised = run.plan.loss(door.spent), run.plan.guarantee
+    if cost.eps > promised.eps * (1 + 1e-9) or cost.delta > promised.delta * (1 + 1e-9):
+        raise RuntimeError(
+            f"what was released costs eps={cost.eps:g}, delta={cost.delta:g}: above the guarantee"
+        )
+    return released
 
 
 def teaching_key(config: RunConfig) -> Hashable:

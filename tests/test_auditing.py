@@ -25,6 +25,8 @@ from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.svt import SvtPlan, SvtService, plan_svt
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import svt
+from pate_cli.privacy.above_threshold import AboveThreshold
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivacyLoss, ReleasedLabels, Setting
 
@@ -77,7 +79,7 @@ def one_noise_for_all_queries(patch):
     right = GaussianService.ask
 
     def ask(self, votes):
-        self._noise = SeededNoise(self._noise._seed)
+        self._door = Door.seeded(self._door.noise._seed)
         return right(self, votes)
 
     patch.setattr(GaussianService, "ask", ask)
@@ -87,10 +89,11 @@ def budget_counted_per_label_given(patch):
     right = SvtService.ask
 
     def ask(self, votes):
-        given, self._unstable = self._unstable, np.zeros_like(self._unstable)
-        self._unstable[given >= self._c.ell] = self._c.cutoff
+        tests = self._tests
+        given, tests.below = tests.below, np.zeros_like(tests.below)
+        tests.below[given >= self._c.ell] = self._c.cutoff
         released = right(self, votes)
-        self._unstable = given + (released.labels >= 0).sum(axis=0)
+        tests.below = given + (released.labels >= 0).sum(axis=0)
         return released
 
     patch.setattr(SvtService, "ask", ask)
@@ -100,14 +103,16 @@ def threshold_noise_redrawn_on_every_query(patch):
     right = SvtService.ask
 
     def ask(self, votes):
-        self._noisy_threshold = self._draw_threshold(self.runs)
+        self._tests._noisy_threshold = self._tests._draw_threshold(self.runs)
         return right(self, votes)
 
     patch.setattr(SvtService, "ask", ask)
 
 
 def threshold_noise_never_drawn(patch):
-    patch.setattr(SvtService, "_draw_threshold", lambda self, size: np.full(size, self._c.threshold))
+    patch.setattr(
+        AboveThreshold, "_draw_threshold", lambda self, size: np.full(size, self.calibration.threshold)
+    )
 
 
 def majority_of_an_unstable_answer_leaks(patch):

@@ -23,7 +23,8 @@ from pate_cli.mechanisms.stable import StableService
 from pate_cli.mechanisms.svt import SvtService, plan_svt
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.above_threshold import AboveThreshold
+from pate_cli.privacy.door import Door
 from pate_cli.students import soft_targets
 from pate_cli.students.gaussian_process import Landmarks
 from pate_cli.types import Answer, Holdout, PrivateRecords, PublicPoints, Setting, Split, Votes
@@ -57,14 +58,12 @@ def _without(patch, name):
 
     def init(self, *args, **options):
         right(self, *args, **options)
-        setattr(self, name, _Silent())
+        setattr(self, name, Door(_Silent()))
 
     patch.setattr(gnmax.GnmaxService, "__init__", init)
 
 
-@pytest.mark.parametrize(
-    ("noise", "confidence"), [("_check_noise", 0.75), ("_answer_noise", 0.75), ("_answer_noise", 0)]
-)
+@pytest.mark.parametrize(("noise", "confidence"), [("_check", 0.75), ("_answer", 0.75), ("_answer", 0)])
 def test_seeded_bug_gnmax_without_noise(noise, confidence, monkeypatch, capsys):
     argv = ["mechanism=gnmax", f"mechanism.confidence={confidence}", "eps=1", "--runs", "2000"]
     assert not caught(argv, capsys)
@@ -76,14 +75,14 @@ def test_seeded_bug_gaussian_without_noise(monkeypatch, capsys):
     argv = ["mechanism=gaussian", "eps=1", "--runs", "2000"]
     assert not caught(argv, capsys)
     right = gaussian.noisy_counts
-    monkeypatch.setattr(gaussian, "noisy_counts", lambda *given: right(*given[:3], _Silent()))
+    monkeypatch.setattr(gaussian, "noisy_counts", lambda *given: right(*given[:3], Door(_Silent())))
     assert caught(argv, capsys)
 
 
 def test_seeded_bug_svt_without_query_noise(monkeypatch, capsys):
     argv = ["mechanism=svt", "mechanism.cutoff=2", "eps=1", "--runs", "4000"]
     assert not caught(argv, capsys)
-    monkeypatch.setattr(StableService, "_draw_query_noise", lambda self, size: np.zeros(size))
+    monkeypatch.setattr(AboveThreshold, "_draw_query_noise", lambda self, size: np.zeros(size))
     assert caught(argv, capsys)
 
 
@@ -105,12 +104,12 @@ def _released(calibration, seed, values, distances):
     """One by one, together, and as `test` decides."""
 
     def service():
-        return StableService(calibration, SeededNoise(np.random.SeedSequence(seed)))
+        return StableService(calibration, Door.seeded(seed))
 
     one, told = service(), []
     while not one.exhausted and len(told) < len(values):
         told.append(one.release(values[len(told)], distances[len(told)]))
-    stable, reached = service().test(distances)
+    stable, reached, _ = service().test(distances)
     tested = [value if go else None for value, go in zip(values, stable[reached], strict=False)]
     return told, service().release_all(values, distances), tested
 
@@ -128,7 +127,7 @@ def test_seeded_bug_release_all_without_noise(monkeypatch):
     assert agree()
 
     def release_all(self, values, distances):
-        go = np.asarray(distances) > self._noisy_threshold[0]
+        go = np.asarray(distances) > self._tests._noisy_threshold[0]
         return [value if passed else None for value, passed in zip(values, go, strict=True)]
 
     monkeypatch.setattr(StableService, "release_all", release_all)
@@ -147,10 +146,10 @@ def test_many_runs_have_the_law_of_one():
         plan_svt(8.0, 1e-2, 3, 100, rule="tight", cutoff=2),
         gnmax.calibrate(gnmax.Options(confidence=0.6, checks=0.3), of_three),
     ):
-        released = made.service(SeededNoise(np.random.SeedSequence(1)), n).ask(votes)
+        released = made.service(Door.seeded(1), n).ask(votes)
         many = np.where(released.reached, released.labels, -2)
         alone = np.full((3, n), -2)
-        for run, source in enumerate(SeededNoise(np.random.SeedSequence(2)).spawn(n)):
+        for run, source in enumerate(Door.seeded(2).spawn(n)):
             labels = [answer.label for answer in made.service(source).answer_all(votes)]
             alone[: len(labels), run] = labels
         for outcome in (-2, -1, 0, 1):

@@ -8,7 +8,7 @@ import numpy as np
 
 from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.protocol import LabellingPlan
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import Answer, Votes
 
 __all__ = ["differing_paths"]
@@ -49,11 +49,11 @@ def differing_paths(plan: LabellingPlan, pairs: Sequence[VoteAttack], seed: int 
     return sorted(differing)
 
 
-def _noise(seed: int, stream: int) -> SeededNoise:
-    return SeededNoise(np.random.SeedSequence([seed, stream]))
+def _noise(seed: int, stream: int) -> Door:
+    return Door.seeded(np.random.SeedSequence([seed, stream]))
 
 
-def _asked(plan: LabellingPlan, votes: Votes, noise: SeededNoise) -> list[Answer]:
+def _asked(plan: LabellingPlan, votes: Votes, noise: Door) -> list[Answer]:
     """Answers of one run, asked as attacks ask many: query by query."""
     service = plan.service(noise, 1)
     answers: list[Answer] = []
@@ -66,7 +66,7 @@ def _asked(plan: LabellingPlan, votes: Votes, noise: SeededNoise) -> list[Answer
     return answers
 
 
-def _one_by_one(plan: LabellingPlan, votes: Votes, noise: SeededNoise) -> list[Answer]:
+def _one_by_one(plan: LabellingPlan, votes: Votes, noise: Door) -> list[Answer]:
     service = plan.service(noise)
     answers: list[Answer] = []
     while len(answers) < votes.n_queries and not service.exhausted:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.protocol import LabellingPlan
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, ReleasedLabels, Votes
 
 __all__ = ["VoteTrial"]
@@ -47,7 +47,7 @@ class VoteTrial:
         starts = range(0, runs, _CHUNK)
         for start, child in zip(starts, stream.spawn(len(starts)), strict=True):
             chunk = slice(start, min(start + _CHUNK, runs))
-            service = self.plan.service(SeededNoise(child), chunk.stop - start)
+            service = self.plan.service(Door.seeded(child), chunk.stop - start)
             for query, counts in enumerate(self.attack.neighbour if neighbour else self.attack.counts):
                 released = service.ask(Votes(counts[None], int(counts.sum())))
                 if not released.reached.any():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.svt import CALIBRATION
 from pate_cli.mechanisms.votes import majority
-from pate_cli.privacy.discrete import calibrate_discrete_sigma, discrete_eps, unit_shifts
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import (
     calibrate_sigma,
     calibrate_sigma_composed,
@@ -26,12 +26,12 @@ from pate_cli.privacy.gaussian import (
     eps_of_mu,
     mu_of,
 )
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.integer import vector_eps, vector_mu, vector_mu_squared, vector_sigma
 from pate_cli.privacy.svt import CALIBRATIONS, Calibration
 from pate_cli.queries.passive import Passive
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["GaussianPlan", "GaussianService", "IntegerGaussianPlan", "IntegerGaussianService", "Options"]
+__all__ = ["GaussianPlan", "GaussianService", "Options"]
 __all__ += ["l2_sensitivity", "noisy_counts", "plan", "plan_gaussian", "sigma_by"]
 
 
@@ -58,8 +58,15 @@ def l2_sensitivity(n_classes: int) -> float:
     return 1.0 if n_classes == 2 else math.sqrt(2.0)
 
 
-def noisy_counts(counts: IntArray, n_teachers: int, sigma: float, noise: Noise) -> FloatArray:
-    """Add noise to each row of votes.
+def noisy_counts(
+    counts: IntArray,
+    n_teachers: int,
+    sigma: float,
+    door: Door,
+    unit: float | None = None,
+    releases: int | None = None,
+) -> FloatArray:
+    """Release each row of votes with Gaussian noise.
 
     Parameters
     ----------
@@ -69,22 +76,77 @@ def noisy_counts(counts: IntArray, n_teachers: int, sigma: float, noise: Noise) 
         K.
     sigma : float
         In votes.
-    noise : Noise
+    door : Door
+    unit : float, optional
+        1 for integer noise.
+    releases : int, optional
+        Queries of one run, where the rows are those of several.
 
     Returns
     -------
     ndarray of float64, shape (m, C)
         For two classes the count of class 1 is noised, and class 0 gets what is left of K.
     """
-    if counts.shape[1] == 2:
-        ones = counts[:, 1] + noise.gaussian(sigma, len(counts))
-        return np.column_stack([n_teachers - ones, ones])
-    noisy: FloatArray = counts + noise.gaussian(sigma, counts.size).reshape(counts.shape)
-    return noisy
+    n_classes = counts.shape[1]
+    noisy = door.gaussian(
+        counts[:, 1] if n_classes == 2 else counts,
+        sensitivity=l2_sensitivity(n_classes),
+        sigma=sigma,
+        releases=len(counts) if releases is None else releases,
+        unit=unit,
+    )
+    return np.column_stack([n_teachers - noisy, noisy]) if n_classes == 2 else noisy
 
 
 class GaussianService(VoteService):
-    """Noisy majority: release ``counts + N(0, sigma^2)`` and label by the largest.
+    """Noisy majority at work: release ``counts + noise`` and label by the largest; see `GaussianPlan`.
+
+    Parameters
+    ----------
+    plan : GaussianPlan
+    door : Door
+    runs : int
+        Independent runs side by side; see `VoteService`.
+    """
+
+    def __init__(self, plan: GaussianPlan, door: Door, runs: int = 1) -> None:
+        self._plan = plan
+        self._door = door
+        self.runs = runs
+        self._asked = 0  # in every run: nothing that a run releases stops it
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether `ell` queries have been answered."""
+        return self._asked >= self._plan.ell
+
+    @property
+    def state(self) -> str:
+        """How many queries have been answered."""
+        return f"{self._asked} of {self._plan.ell} queries have been answered"
+
+    def ask(self, votes: Votes) -> ReleasedLabels:
+        """Put queries to every run; see `VoteService`."""
+        plan, counts = self._plan, votes.counts[: self._plan.ell - self._asked]
+        self._asked += len(counts)
+        shape = (len(counts), self.runs)
+        # a row a query and run, queries first: consecutive draws of one run are consecutive queries
+        rows = np.repeat(counts, self.runs, axis=0)
+        noisy = noisy_counts(rows, votes.n_teachers, plan.sigma, self._door, plan.unit, len(counts))
+        # for two classes: 1 where the noisy count of class 1 is at least K/2
+        labels = majority(noisy).reshape(shape)
+        return ReleasedLabels(labels, noisy.reshape(*shape, counts.shape[1]), np.ones(shape, dtype=bool))
+
+    def spent(self) -> PrivacyLoss:
+        """Loss of the queries asked so far (LZCW21's eps_ex_post): a report, not a guarantee."""
+        plan = self._plan
+        eps, how = plan.eps_of(self._asked), f"{plan.profile} of the {self._asked} queries asked"
+        return PrivacyLoss(eps, plan.delta, how, data_dependent=True)
+
+
+@dataclass(frozen=True)
+class GaussianPlan:
+    """Noisy majority, calibrated: add Gaussian noise to the vote counts and label by the largest.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record
     (replaced, or its part trained without it; n, K and the part sizes are public),
@@ -94,65 +156,7 @@ class GaussianService(VoteService):
     (Balle and Wang 2018; Dong, Roth, Su 2022). Labels are post-processing.
     Assumes that no two teachers share a record. The published calibrations
     (`sigma_by`) have more noise than this needs, so they give (eps, delta) too.
-
-    Parameters
-    ----------
-    sigma : float
-        Standard deviation of the noise, in votes.
-    ell : int
-        Queries the noise was calibrated for; the service takes no more.
-    delta : float
-        At which the loss after the fact is stated.
-    sensitivity : float
-        L2 sensitivity of one query, in votes.
-    noise : Noise
-    runs : int
-        Independent runs side by side; see `VoteService`.
-    """
-
-    def __init__(
-        self, sigma: float, ell: int, delta: float, sensitivity: float, noise: Noise, runs: int = 1
-    ) -> None:
-        self._sigma = sigma
-        self._ell = ell
-        self._delta = delta
-        self._sensitivity = sensitivity
-        self._noise = noise
-        self.runs = runs
-        self._asked = 0  # in every run: nothing that a run releases stops it
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether `ell` queries have been answered."""
-        return self._asked >= self._ell
-
-    @property
-    def state(self) -> str:
-        """How many queries have been answered."""
-        return f"{self._asked} of {self._ell} queries have been answered"
-
-    def ask(self, votes: Votes) -> ReleasedLabels:
-        """Put queries to every run; see `VoteService`."""
-        counts = votes.counts[: self._ell - self._asked]
-        self._asked += len(counts)
-        shape = (len(counts), self.runs)
-        # a row a query and run, queries first: consecutive draws of one run are consecutive queries
-        rows = np.repeat(counts, self.runs, axis=0)
-        noisy = noisy_counts(rows, votes.n_teachers, self._sigma, self._noise)
-        # for two classes: 1 where the noisy count of class 1 is at least K/2
-        labels = majority(noisy).reshape(shape)
-        return ReleasedLabels(labels, noisy.reshape(*shape, counts.shape[1]), np.ones(shape, dtype=bool))
-
-    def spent(self) -> PrivacyLoss:
-        """Loss of the queries asked so far (LZCW21's eps_ex_post): a report, not a guarantee."""
-        mu = self._sensitivity * math.sqrt(self._asked) / self._sigma
-        how = f"exact Gaussian profile of the {self._asked} queries asked"
-        return PrivacyLoss(eps_of_mu(mu, self._delta), self._delta, how, data_dependent=True)
-
-
-@dataclass(frozen=True)
-class GaussianPlan:
-    """The Gaussian mechanism calibrated for `ell` queries; see `GaussianService`.
+    Integer noise, for a release: the same by the proof of `pate_cli.privacy.integer`.
 
     Attributes
     ----------
@@ -164,6 +168,9 @@ class GaussianPlan:
         L2 sensitivity of one query, in votes.
     rule : {"tight", "liu2021", "bassily2018"}
         Which calibration made sigma; see `sigma_by`.
+    n_classes : int
+    unit : float or None
+        1 for integer noise.
     """
 
     eps: float
@@ -172,19 +179,33 @@ class GaussianPlan:
     sigma: float
     sensitivity: float
     rule: Calibration = field(default="tight", kw_only=True)
+    n_classes: int = field(default=2, kw_only=True)
+    unit: float | None = field(default=None, kw_only=True)
 
     @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta) for all `ell` queries; mu is what the noise in use comes to."""
-        if self.rule == "tight":
-            mu = mu_of(self.eps, self.delta)
-            return PrivacyLoss(self.eps, self.delta, f"exact Gaussian profile of {self.ell} queries", mu=mu)
-        mu = self.sensitivity * math.sqrt(self.ell) / self.sigma
-        return PrivacyLoss(self.eps, self.delta, f"{_HOW[self.rule]} of {self.ell} queries", mu=mu)
+        mu: float | None = self.sensitivity * math.sqrt(self.ell) / self.sigma
+        if self.rule != "tight":
+            return PrivacyLoss(self.eps, self.delta, f"{_HOW[self.rule]} of {self.ell} queries", mu=mu)
+        mu = mu_of(self.eps, self.delta) if self.unit is None else None
+        return PrivacyLoss(self.eps, self.delta, f"{self.profile} of {self.ell} queries", mu=mu)
 
-    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+    @property
+    def profile(self) -> str:
+        """Which proof the loss of some queries comes from."""
+        return "exact Gaussian profile" if self.unit is None else "integer Gaussian profile"
+
+    def eps_of(self, asked: int) -> float:
+        """Loss of so many queries."""
+        if self.unit is None:
+            return eps_of_mu(self.sensitivity * math.sqrt(asked) / self.sigma, self.delta)
+        mu = math.sqrt(asked * vector_mu_squared(self.sensitivity, self.sigma))
+        return min(self.eps, vector_eps(mu, asked * _noised(self.n_classes), self.delta))
+
+    def service(self, door: Door, runs: int = 1) -> VoteService:
         """Put it to work, in one run or in several side by side."""
-        return GaussianService(self.sigma, self.ell, self.delta, self.sensitivity, noise, runs)
+        return GaussianService(self, door, runs)
 
     def unanswered(self, n_teachers: int) -> None:
         """Say nothing: all queries are answered."""
@@ -200,7 +221,10 @@ class GaussianPlan:
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
-        return asdict(self)
+        numbers = asdict(self)
+        integers = numbers.pop("unit") is not None
+        del numbers["n_classes"]
+        return numbers | ({"integer_noise": True} if integers else {})
 
     def numbers_table(self, n_teachers: int, n_classes: int) -> NumbersTable:
         """Noise on a count of votes, and what fewer queries would cost after the fact."""
@@ -214,8 +238,9 @@ class GaussianPlan:
         rows.append(("sensitivity of one query, L2", self.sensitivity, "votes"))
         for share, word in ((4, "a quarter"), (2, "half"), (1, "all")):
             asked = -(-self.ell // share)
-            eps = eps_of_mu(self.sensitivity * math.sqrt(asked) / self.sigma, self.delta)
-            rows.append((f"eps_ex_post of {word} of the queries", eps, f"nats, {asked} queries"))
+            rows.append(
+                (f"eps_ex_post of {word} of the queries", self.eps_of(asked), f"nats, {asked} queries")
+            )
         return NumbersTable("Gaussian noise on a count of votes", ("", "value", "unit"), rows)
 
     def _other(self, rule: Calibration) -> float | str:
@@ -226,60 +251,23 @@ class GaussianPlan:
             return "-"
 
     def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
-        """Calibrate the integer Gaussian; see `IntegerGaussianService`.
+        """Calibrate integer noise, for a release.
 
         Raises
         ------
         ConfigError
-            If eps asks for less noise than the integer Gaussian's bounds are for, or the rule is a published
-            one: those are for noise on the real line.
+            If the rule is a published one: those are for noise on the real line.
         """
         if self.rule != "tight":
             raise ConfigError("mechanism.calibration", self.rule, "tight with release=true")
-        try:
-            sigma = calibrate_discrete_sigma(self.eps, self.delta, self.ell, n_classes)
-        except ValueError as error:
-            raise ConfigError("eps", self.eps, f"less with release=true: {error}") from error
-        return IntegerGaussianPlan(self.eps, self.delta, self.ell, sigma, self.sensitivity, n_classes)
+        mu = vector_mu(self.eps, self.delta, self.ell * _noised(n_classes))
+        sigma = vector_sigma(self.sensitivity * math.sqrt(self.ell), mu)
+        return replace(self, sigma=sigma, unit=1.0)
 
 
-@dataclass(frozen=True)
-class IntegerGaussianPlan(GaussianPlan):
-    """The Gaussian mechanism with noise N_Z(0, sigma^2); see `IntegerGaussianService`."""
-
-    n_classes: int
-
-    @property
-    def guarantee(self) -> PrivacyLoss:
-        """(eps, delta) for all `ell` queries."""
-        return PrivacyLoss(self.eps, self.delta, f"integer Gaussian profile of {self.ell} queries")
-
-    def service(self, noise: Noise, runs: int = 1) -> VoteService:
-        """Put it to work, in one run or in several side by side."""
-        return IntegerGaussianService(self, noise, runs)
-
-    def describe(self) -> dict[str, Any]:
-        """Its public numbers."""
-        return super().describe() | {"integer_noise": True}
-
-
-class IntegerGaussianService(GaussianService):
-    """Noisy majority with integer noise, which `noise` must be a source of.
-
-    **Guarantee.** (eps, delta)-DP under the assumptions of `GaussianService`, by the
-    bound of `pate_cli.privacy.discrete.log_discrete_profile`.
-    """
-
-    def __init__(self, plan: IntegerGaussianPlan, noise: Noise, runs: int = 1) -> None:
-        super().__init__(plan.sigma, plan.ell, plan.delta, plan.sensitivity, noise, runs)
-        self._plan = plan
-
-    def spent(self) -> PrivacyLoss:
-        """Loss of the queries asked so far: a report, not a guarantee."""
-        plan = self._plan
-        eps = discrete_eps(plan.sigma, unit_shifts(self._asked, plan.n_classes), plan.delta)
-        how = f"integer Gaussian profile of the {self._asked} queries asked"
-        return PrivacyLoss(min(eps, plan.eps), plan.delta, how, data_dependent=True)
+def _noised(n_classes: int) -> int:
+    """Numbers that get noise in one query."""
+    return 1 if n_classes == 2 else n_classes
 
 
 _NAMES: dict[str, str] = {
@@ -335,4 +323,4 @@ def plan_gaussian(
     except ValueError as error:
         accepted = f"tight or liu2021 at eps={eps:g}; {error}"
         raise ConfigError("mechanism.calibration", rule, accepted) from error
-    return GaussianPlan(eps, delta, ell, sigma, sensitivity, rule=rule)
+    return GaussianPlan(eps, delta, ell, sigma, sensitivity, rule=rule, n_classes=n_classes)

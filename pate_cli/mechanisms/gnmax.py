@@ -24,6 +24,7 @@ from pate_cli.mechanisms.protocol import EXACT, LabellingPlan, NumbersTable, Pla
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import gaussian
+from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.gnmax import (
     Sanitiser,
     eps_of_rdp,
@@ -34,7 +35,7 @@ from pate_cli.privacy.gnmax import (
 from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.roots import root_on_safe_side
 from pate_cli.queries.passive import Passive
-from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
+from pate_cli.types import UNANSWERED, FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["GnmaxPlan", "GnmaxService", "Options", "calibrate", "label", "plan"]
 
@@ -102,22 +103,19 @@ def calibrate(options: Options, setting: Setting) -> GnmaxPlan:
 
 def _mu_beside(sanitiser: Sanitiser, share: float, eps: float, delta: float) -> float:
     """Largest mu of the queries for which they and the sanitiser are (eps, delta)-DP together."""
-    orders = [1 + 1.1**k for k in range(-40, 80)]
-    costs = [sanitiser.rdp(order) for order in orders]
 
     def over(mu: float) -> float:
-        """Smallest eps over the orders, each of which is a bound, less the budget."""
-        return (
-            min(
-                eps_of_rdp(order * mu * mu / 2 + cost, order, delta)
-                for order, cost in zip(orders, costs, strict=True)
-            )
-            - eps
-        )
+        return _eps_beside(sanitiser, mu * mu, delta) - eps
 
     if over(1e-6) > 0:
         raise ConfigError("mechanism.sanitise", share, "a smaller share: this one leaves nothing for labels")
     return root_on_safe_side(over, 1e-6, 10 * (1 + eps), below=True)
+
+
+def _eps_beside(sanitiser: Sanitiser, mu_squared: float, delta: float) -> float:
+    """Eps of the queries and the sanitiser: the smallest over Renyi orders, each of which is a bound."""
+    orders = [1 + 1.1**k for k in range(-40, 80)]
+    return min(eps_of_rdp(order * mu_squared / 2 + sanitiser.rdp(order), order, delta) for order in orders)
 
 
 @dataclass(frozen=True)
@@ -166,9 +164,17 @@ class GnmaxPlan:
             return PrivacyLoss(self.eps, self.delta, how)
         return PrivacyLoss(self.eps, self.delta, how, mu=gaussian.mu_of(self.eps, self.delta))
 
-    def service(self, noise: Noise, runs: int = 1) -> GnmaxService:
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Profile of the checks and answers; with a sanitiser, by Renyi divergences."""
+        how, mu_squared, sanitised = "checks and answers", spent.mu_squared, spent.other.total()
+        if self.sanitiser is None or not sanitised:
+            return PrivacyLoss(gaussian.eps_of_mu(math.sqrt(mu_squared), self.delta), self.delta, how)
+        eps = _eps_beside(self.sanitiser, mu_squared, self.delta) if sanitised == 1 else math.inf
+        return PrivacyLoss(eps, self.delta, f"{how}, and the sanitiser")
+
+    def service(self, door: Door, runs: int = 1) -> GnmaxService:
         """Put it to work, in one run or in several side by side."""
-        return GnmaxService(self, noise, runs)
+        return GnmaxService(self, door, runs)
 
     def unanswered(self, n_teachers: int) -> str | None:
         """Say how many answers there are, and what the check lets through at best; nothing without a check.
@@ -230,7 +236,7 @@ class GnmaxService(VoteService):
     Parameters
     ----------
     plan : GnmaxPlan
-    noise : Noise
+    door : Door
     runs : int
         Independent runs side by side; see `VoteService`. What is said after the fact is of the first.
 
@@ -240,10 +246,10 @@ class GnmaxService(VoteService):
     learning with PATE. ICLR 2018. Algorithm 1, Theorem 6.
     """
 
-    def __init__(self, plan: GnmaxPlan, noise: Noise, runs: int = 1) -> None:
+    def __init__(self, plan: GnmaxPlan, door: Door, runs: int = 1) -> None:
         self._plan = plan
         self.runs = runs
-        self._check_noise, self._answer_noise, self._sanitiser_noise = noise.spawn(3)
+        self._check, self._answer, self._sanitise = door.spawn(3)
         self._asked = np.zeros(runs, dtype=np.int64)
         self._answered = np.zeros(runs, dtype=np.int64)
         self._checked: list[IntArray] = []  # private: votes of the queries taken, in the first run
@@ -270,7 +276,9 @@ class GnmaxService(VoteService):
         passed = passed & taken
         labels = np.full(passed.shape, UNANSWERED)
         rows = counts[np.nonzero(passed)[0]]
-        labels[passed] = majority(noisy_counts(rows, votes.n_teachers, plan.sigma, self._answer_noise))
+        answered = int(passed[:, 0].sum())
+        noisy = noisy_counts(rows, votes.n_teachers, plan.sigma, self._answer, releases=answered)
+        labels[passed] = majority(noisy)
         self._asked += taken.sum(axis=0)
         self._answered += passed.sum(axis=0)
         self._checked.append(counts[taken[:, 0]])
@@ -282,9 +290,10 @@ class GnmaxService(VoteService):
         plan, shape = self._plan, (len(counts), self.runs)
         if plan.sigma_check is None or plan.threshold is None:
             return np.ones(shape, dtype=bool)
-        drawn = self._check_noise.gaussian(plan.sigma_check, math.prod(shape)).reshape(shape)
-        passed: NDArray[np.bool_] = counts.max(axis=1)[:, None] + drawn >= plan.threshold
-        return passed
+        largest = np.broadcast_to(counts.max(axis=1)[:, None], shape)
+        taken = min(len(counts), plan.ell - int(self._asked[0]))
+        noisy = self._check.gaussian(largest, sensitivity=1.0, sigma=plan.sigma_check, releases=taken)
+        return np.asarray(noisy >= plan.threshold)
 
     def spent(self) -> PrivacyLoss:
         """Loss after the fact: of the queries taken and answered, or the sanitised limit if that is lower.
@@ -332,7 +341,12 @@ class GnmaxService(VoteService):
     def _sanitised(self, sanitiser: Sanitiser) -> float:
         plan = self._plan
         sensitivity = smooth_sensitivity(self._terms(), sanitiser.beta)
-        first, second = self._sanitiser_noise.gaussian(1.0, 2).tolist()
-        limit = sanitiser.limit(self._divergence(), sensitivity, (first, second))
+        divergence = self._divergence()
+
+        def draw(noise: Noise) -> FloatArray:
+            first, second = noise.gaussian(1.0, 2).tolist()
+            return np.array(sanitiser.limit(divergence, sensitivity, (first, second)))
+
+        limit = float(self._sanitise.other("sanitised divergence", np.array(divergence), draw))
         total = limit + sanitiser.rdp(plan.order)
         return eps_of_rdp(total, plan.order, plan.delta - sanitiser.failure)

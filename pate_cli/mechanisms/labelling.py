@@ -9,7 +9,7 @@ import numpy as np
 
 from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan
 from pate_cli.mechanisms.service import VoteService
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.door import Door, Spent
 from pate_cli.queries.strategy import Oracle, Strategy
 from pate_cli.types import (
     Answer,
@@ -51,6 +51,12 @@ class LabelledByVotes(Plan):
         """Of all queries together."""
         return self.labelling.guarantee
 
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """That of the labelling, where its proof is not the sum of its releases."""
+        own = getattr(self.labelling, "loss", super().loss)
+        loss: PrivacyLoss = own(spent)
+        return loss
+
     @property
     def n_teachers(self) -> int:
         """K."""
@@ -79,10 +85,10 @@ class LabelledByVotes(Plan):
         return self.labelling.unanswered(self.n_teachers)
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Ask about the points that the strategy picks, in a random order; see `Plan`."""
-        service = self.labelling.service(noise)
+        service = self.labelling.service(door)
         order = rng.permutation(public.n_points)
         answers, model = self.ask(public, order, _Oracle(service, private.votes()), rng)
         sigma = None if answers.noisy_counts is None else getattr(self.labelling, "sigma", None)

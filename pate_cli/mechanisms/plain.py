@@ -13,7 +13,7 @@ from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.votes import majority
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.door import Door
 from pate_cli.types import PrivacyLoss, ReleasedLabels, Votes
 
 __all__ = ["NoPrivacyPlan", "NoPrivacyService"]
@@ -66,7 +66,7 @@ class NoPrivacyPlan:
         """None."""
         return PrivacyLoss(math.inf, 0.0, "no noise")
 
-    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+    def service(self, door: Door, runs: int = 1) -> VoteService:
         """Give exact majorities; the noise is not used, and all runs are the same."""
         return NoPrivacyService(self.ell)
 

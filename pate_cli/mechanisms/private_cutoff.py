@@ -20,7 +20,7 @@ from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.svt import auto_cutoff, plan_svt
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -106,6 +106,16 @@ class PrivateCutoffPlan(Plan):
         """K."""
         return self.setting.n_teachers
 
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Larger of what the two places of a record cost."""
+        if not self.scale:
+            return self.guarantee
+        eps, delta = spent.sparse_loss()
+        held_back = (
+            spent.pure_eps * self.n_teachers / self.n_holdout
+        )  # the estimate alone, moved by 1/n_holdout
+        return PrivacyLoss(max(spent.pure_eps + eps, held_back), delta, "the worse of two places")
+
     def describe(self) -> dict[str, Any]:
         """Its public numbers; T itself is chosen in each repeat."""
         return {
@@ -119,7 +129,7 @@ class PrivateCutoffPlan(Plan):
         }
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Hold back, train, estimate, choose T, label all public points, fit the student."""
         records = private.records
@@ -134,7 +144,7 @@ class PrivateCutoffPlan(Plan):
             rng=rng,
             n_classes=s.n_classes,
         )
-        for_estimate, for_labels = noise.spawn(2)
+        for_estimate, for_labels = door.spawn(2)
         error = 1 - ensemble.accuracy(records.X[back], records.y[back])
         service = self.labelling(float(self.estimate(error, for_estimate)[0])).service(for_labels)
         order = queries.passive_order(public.n_points, rng)
@@ -161,9 +171,12 @@ class PrivateCutoffPlan(Plan):
         """Worst-case errors and votes for an audit, put to what `release` runs."""
         return _attacks(self)
 
-    def estimate(self, error: float, noise: Noise, runs: int = 1) -> FloatArray:
+    def estimate(self, error: float, door: Door, runs: int = 1) -> FloatArray:
         """Release the teachers' mean error in every run, shape (R,). PRIVATE in, public out."""
-        return error + noise.laplace(self.scale, runs) if self.scale else np.full(runs, error)
+        errors = np.full(runs, error)
+        return (
+            door.laplace(errors, sensitivity=1 / self.n_teachers, scale=self.scale) if self.scale else errors
+        )
 
     def labelling(self, estimate: float) -> LabellingPlan:
         """Calibrate the sparse vector technique with T chosen from the released estimate."""
@@ -296,18 +309,18 @@ def _sampler(
 
     def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         side = int(neighbour)
-        for_estimate, for_labels = SeededNoise(np.random.SeedSequence(rng.integers(2**63).item())).spawn(2)
+        for_estimate, for_labels = Door.seeded(int(rng.integers(2**63))).spawn(2)
         estimates = plan.estimate(errors[side], for_estimate, runs)
         rounded = np.round(np.clip(estimates, 0.0, 0.5) * 20) / 20
         votes = Votes(np.column_stack([K - ones[side], ones[side]]), K)
         out = np.full((runs, 1 + votes.n_queries), -2.0)
         out[:, 0] = estimates
         values = np.unique(rounded).tolist()
-        for value, noise in zip(values, for_labels.spawn(len(values)), strict=True):
+        for value, door in zip(values, for_labels.spawn(len(values)), strict=True):
             if value not in calibrated:
                 calibrated[value] = plan.labelling(value)
             among = np.flatnonzero(rounded == value)
-            released = calibrated[value].service(noise, len(among)).ask(votes)
+            released = calibrated[value].service(door, len(among)).ask(votes)
             out[among, 1:] = np.where(released.reached, released.labels, -2).T
         return out
 

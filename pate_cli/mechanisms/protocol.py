@@ -14,6 +14,7 @@ A mechanism is one module of this room (or of `agnostic` and `baselines` in it),
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -23,7 +24,8 @@ import numpy as np
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.service import VoteService
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.integer import vector_eps
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -150,7 +152,7 @@ class Plan(ABC):
 
     @abstractmethod
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Do the one run that it is calibrated for.
 
@@ -158,11 +160,26 @@ class Plan(ABC):
         ----------
         private : Private
         public : PublicPoints
-        noise : Noise
+        door : Door
             All randomness that privacy rests on.
         rng : numpy.random.Generator
             All other randomness.
         """
+
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Turn what passed the door into the loss that it proves; at most the guarantee in every run.
+
+        The sum of all releases here: what a mechanism's proof does better is said by its class.
+        """
+        eps, delta = spent.sparse_loss()
+        eps += spent.pure_eps
+        if spent.mu_squared:
+            rest = self.guarantee.delta - delta
+            eps += vector_eps(math.sqrt(spent.mu_squared), spent.integers, rest) if rest > 0 else math.inf
+            delta = self.guarantee.delta
+        if spent.inner or spent.other:
+            eps = math.inf
+        return PrivacyLoss(eps, delta, "sum of all releases")
 
     def unanswered(self) -> str | None:
         """Say beforehand which queries will stay unanswered; None where public numbers alone do not tell."""
@@ -218,7 +235,7 @@ class LabellingPlan(Protocol):
     def ell(self) -> int:
         """Most queries that may be asked."""
 
-    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+    def service(self, door: Door, runs: int = 1) -> VoteService:
         """Put it to work with a source of noise, in one run or in several side by side."""
 
     def describe(self) -> dict[str, Any]:

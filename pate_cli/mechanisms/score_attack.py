@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli.mechanisms.protocol import SampledAttack
 from pate_cli.mechanisms.score_boosting import PublicSide, ScoreBoostingPlan
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import RecordingDoor
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints
 
 __all__ = ["Side", "attacks"]
@@ -52,11 +52,14 @@ def attacks(plan: ScoreBoostingPlan) -> list[SampledAttack]:
     tiny = replace(plan, setting=small)
     side = tiny.look_at(_PUBLIC, np.random.default_rng(0))
     sets = [PrivateRecords(np.array([[-0.5], [x]]), np.array([0, 1])) for x in (1.0, -1e3)]
-    exact = [_Released(tiny, one, side, _Silence(), np.random.default_rng(0)).sums[0] for one in sets]
+    exact = [
+        _Released(tiny, one, side, RecordingDoor(cast(Any, _Silence())), np.random.default_rng(0)).sums[0]
+        for one in sets
+    ]
     moved = np.ravel(exact[0] - exact[1])
 
     def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        noise = RecordingDoor.seeded(int(rng.integers(2**63)))
         found = (_Released(tiny, sets[neighbour], side, source, rng) for source in noise.spawn(runs))
         return np.array([one.numbers(moved) for one in found])
 
@@ -98,10 +101,15 @@ class _Released:
     """All that one run releases."""
 
     def __init__(
-        self, plan: ScoreBoostingPlan, private: PrivateRecords, side: PublicSide, noise: Any, rng: Any
+        self,
+        plan: ScoreBoostingPlan,
+        private: PrivateRecords,
+        side: PublicSide,
+        door: RecordingDoor,
+        rng: Any,
     ) -> None:
-        told: list[FloatArray] = []
-        model = replace(plan, told=told.append).fit(private, side, noise, rng)
+        model = plan.fit(private, side, door, rng)
+        told = [out for _, out in door.released]
         self._longest = plan.longest
         steps = [2 * t + 1 for t in range(plan.rounds)] + list(range(2 * plan.rounds, len(told)))
         self.sums: Sequence[FloatArray] = [told[2 * t] for t in range(plan.rounds)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,9 +19,9 @@ from pate_cli.mechanisms.score_calibration import FINEST, NewtonStep
 from pate_cli.mechanisms.score_counting import auto_count, auto_rounds
 from pate_cli.mechanisms.score_directions import PublicDirections, Response, direction_weights, response_of
 from pate_cli.mechanisms.score_shrinkage import shrunk, shrunk_constant
-from pate_cli.privacy.discrete import vector_mu, vector_sigma
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.integer import vector_mu, vector_sigma
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -87,10 +87,6 @@ class PublicSide(NamedTuple):
         return [Function(one, np.zeros(1)) for one in (restored, found - restored)]
 
 
-def _unheard(released: FloatArray) -> None:
-    """Nobody listens."""
-
-
 @dataclass(frozen=True)
 class Options:
     """Options of `mechanism=score_boosting`."""
@@ -148,8 +144,6 @@ class ScoreBoostingPlan(Plan):
         T.
     calibration : float
         Share of mu^2 for the intercepts and slopes, in (0, 1).
-    told : callable
-        Is given every noisy sum and every noisy gradient, as it is released; an audit listens.
 
     References
     ----------
@@ -160,7 +154,6 @@ class ScoreBoostingPlan(Plan):
     setting: Setting
     rounds: int
     calibration: float
-    told: Callable[[FloatArray], object] = field(default=_unheard, repr=False, compare=False)
     whole: ClassVar[bool] = False
 
     @property
@@ -227,10 +220,10 @@ class ScoreBoostingPlan(Plan):
         }
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Do the rounds; see `Plan`."""
-        model = self.fit(private.records, self.look_at(public, rng), noise, rng)
+        model = self.fit(private.records, self.look_at(public, rng), door, rng)
         everything = np.arange(public.n_points, dtype=np.int64)
         answered = Answers(everything, model.predict(public.X), n_teachers=self.n_teachers)
         return Released(model, answered, self.guarantee)
@@ -247,13 +240,13 @@ class ScoreBoostingPlan(Plan):
         return PublicSide(points, space, weights, response)
 
     def fit(
-        self, private: PrivateRecords, side: PublicSide, noise: Noise, rng: np.random.Generator
+        self, private: PrivateRecords, side: PublicSide, door: Door, rng: np.random.Generator
     ) -> PublicKernelClassifier:
         """Do the rounds, all that looks at private records; an audit attacks this."""
         s, (points, space, weights, _) = self.setting, side
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
-        newton = NewtonStep(self.mu_step, self.told, self.width, self.whole)
-        student = _Student(space, private, newton, noise)
+        newton = NewtonStep(self.mu_step, self.width, self.whole)
+        student = _Student(space, private, newton, door)
         for _ in range(self.rounds):
             ensemble = teachers.train(
                 private,
@@ -268,16 +261,16 @@ class ScoreBoostingPlan(Plan):
                 total = teachers.sum_of_unit_shares(ensemble, points)
             else:
                 total = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
-            total = total + self.noise_on(total, noise)
-            self.told(total)
-            student.step(side.functions_of(total, self.sigma, s.n_teachers))
+            student.step(side.functions_of(self.noisy(total, door), self.sigma, s.n_teachers))
         for _ in range(_LAST):
             student.step([])
         return PublicKernelClassifier(space.features, space.weights(*student.function))
 
-    def noise_on(self, total: FloatArray, noise: Noise) -> FloatArray:
-        """Draw the noise on a round's sum."""
-        return noise.gaussian(self.sigma, total.size).reshape(total.shape)
+    def noisy(self, total: FloatArray, door: Door) -> FloatArray:
+        """Release a round's sum."""
+        unit = teachers.unit_of(self.n_teachers) if self.whole else None
+        sigma = self.sigma if unit is None else unit * vector_sigma(self.sensitivity / unit, self.mu_sum)
+        return door.gaussian(total, sensitivity=self.sensitivity, sigma=sigma, unit=unit)
 
     def model_bytes(self, n_features: int) -> int:
         """Room for the model; see `Plan`."""
@@ -314,7 +307,7 @@ class IntegerScoreBoostingPlan(ScoreBoostingPlan):
     multiples of `teachers.unit_of`, each teacher's vector rounded towards 0 by itself, and a step's of
     `score_calibration.grain_of`, each record's gradient rounded so; rounding adds nothing to what one record
     moves. In those units the noise is integer noise on vectors of integers, whose proof is in
-    `pate_cli.privacy.discrete`: mu^2 adds up over rounds and steps as in `ScoreBoostingPlan`, and sigma^2 has
+    `pate_cli.privacy.integer`: mu^2 adds up over rounds and steps as in `ScoreBoostingPlan`, and sigma^2 has
     4 units more. A teacher that cannot be fitted is a constant one, so whether a release is made does
     not depend on the records.
     """
@@ -338,12 +331,6 @@ class IntegerScoreBoostingPlan(ScoreBoostingPlan):
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
         return super().describe() | {"integer_noise": True}
-
-    def noise_on(self, total: FloatArray, noise: Noise) -> FloatArray:
-        """Draw the noise on a round's sum: whole multiples of its unit."""
-        unit = teachers.unit_of(self.n_teachers)
-        sigma = vector_sigma(self.sensitivity / unit, self.mu_sum)
-        return unit * noise.gaussian(sigma, total.size).reshape(total.shape)
 
 
 class Function(NamedTuple):
@@ -374,9 +361,9 @@ class _Student:
     """
 
     def __init__(
-        self, space: PublicDirections, private: PrivateRecords, newton: NewtonStep, noise: Noise
+        self, space: PublicDirections, private: PrivateRecords, newton: NewtonStep, door: Door
     ) -> None:
-        self._space, self._newton, self._noise, self._y = space, newton, noise, private.y
+        self._space, self._newton, self._door, self._y = space, newton, door, private.y
         self._features = space.features.apply(private.X)
         self._scores = np.zeros((private.n_records, newton.width))
         self._values: list[FloatArray] = []
@@ -419,7 +406,7 @@ class _Student:
             [known[i] / spreads[i] for i in heard],
             [parts[i][1] / spreads[i] for i in heard],
             self._y,
-            self._noise,
+            self._door,
         )
         slopes = np.zeros(len(parts))
         slopes[heard] = at[len(self.intercept) :] / np.array(spreads)[heard]

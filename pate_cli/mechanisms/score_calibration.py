@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pate_cli.mechanisms.baselines.public_model import probabilities
-from pate_cli.privacy.discrete import vector_sigma
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.integer import vector_sigma
 from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["FINEST", "NewtonStep", "clipped_sum", "grain_of"]
@@ -46,17 +46,14 @@ class NewtonStep:
     ----------
     mu : float
         Of one step; inf for no noise.
-    told : callable
-        Is given the noisy gradient of a step, which is what it releases.
     width : int
         Columns of the scores, q: 1 for two classes, else C.
     whole : bool
         Whether the noise is N_Z(0, sigma^2) in units of `grain_of`, for a release: the sum is of whole
-        numbers of them (`pate_cli.privacy.discrete`, vectors of integers).
+        numbers of them (`pate_cli.privacy.integer`, vectors of integers).
     """
 
     mu: float
-    told: Callable[[FloatArray], object]
     width: int
     whole: bool = False
 
@@ -73,7 +70,7 @@ class NewtonStep:
         public: Sequence[FloatArray],
         private: Sequence[FloatArray],
         y: IntArray,
-        noise: Noise,
+        door: Door,
     ) -> FloatArray:
         """Move from `start` by one step.
 
@@ -85,7 +82,7 @@ class NewtonStep:
             Values of the functions at public points, of shape (m, q), and at private records, of (n, q).
         y : ndarray of int64, shape (n,)
             Class codes.
-        noise : Noise
+        door : Door
 
         Returns
         -------
@@ -94,13 +91,9 @@ class NewtonStep:
         clip, n = self.clip(public), len(y)
         sigma = 2 * clip / self.mu
         gradient = clipped_sum(self._gradients(start, private, y), clip)
-        if self.whole:
-            grain = grain_of(clip, n)
-            gradient = gradient + grain * noise.gaussian(vector_sigma(2 * clip / grain, self.mu), len(start))
-        else:
-            gradient = gradient + noise.gaussian(sigma, len(start))
-        self.told(gradient)
-        gradient = gradient / n
+        grain = grain_of(clip, n) if self.whole else None
+        drawn = sigma if grain is None else grain * vector_sigma(2 * clip / grain, self.mu)
+        gradient = door.gaussian(gradient, sensitivity=2 * clip, sigma=drawn, unit=grain) / n
         hessian = self._hessian(start, public)
         damping = _DAMPING[0] + _DAMPING[1] * sigma * math.sqrt(len(start)) / n
         ridge = self._ridge(len(start), sigma / n)

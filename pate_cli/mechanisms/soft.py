@@ -22,7 +22,7 @@ from pate_cli.mechanisms.stable import StableService
 from pate_cli.mechanisms.svt import CALIBRATION, CUTOFF, auto_cutoff, fewest_teachers
 from pate_cli.mechanisms.votes import distance_to_instability, max_distance
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import (
     UNANSWERED,
     Answers,
@@ -122,16 +122,16 @@ class SoftService:
     ----------
     calibration : SvtCalibration or None
         With doubled T and ell; None for no privacy.
-    noise : Noise
+    door : Door
     runs : int
         R, independent runs side by side that are asked the same; a learner at work is the case of one.
     """
 
-    def __init__(self, calibration: svt.SvtCalibration | None, noise: Noise, runs: int = 1) -> None:
+    def __init__(self, calibration: svt.SvtCalibration | None, door: Door, runs: int = 1) -> None:
         self.runs = runs
         self._stable: StableService[float] | None = None
         if calibration is not None:
-            self._stable = StableService(calibration, noise, runs)
+            self._stable = StableService(calibration, door, runs)
 
     def ask(self, bins: ScoreBins) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Put queries to every run, in order, until 2 T refusals.
@@ -154,11 +154,13 @@ class SoftService:
         for j in range(len(plain)):
             if stable.exhausted:
                 break
-            first, asked = stable.test(plain_dist[j : j + 1])
-            second, _ = stable.test(shifted_dist[j : j + 1], among=(asked & ~first)[0])
-            scores[j, second[0]] = shifted[j]
-            scores[j, first[0]] = plain[j]
-            reached[j] = asked[0]
+            at = slice(j, j + 1)
+            first = stable.test(plain_dist[at], plain[at])
+            again = (first.reached & ~first.above)[0]
+            second = stable.test(shifted_dist[at], shifted[at], among=again)
+            for found in (first, second):
+                scores[j, found.above[0]] = np.asarray(found.values)[0]
+            reached[j] = first.reached[0]
         return scores, reached
 
     def answer_all(self, bins: ScoreBins) -> list[float | None]:
@@ -237,7 +239,7 @@ class SoftPlan(Plan):
         )
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Train teachers, ask for the score of every public point, fit the student on the scores."""
         records = private.records
@@ -245,7 +247,7 @@ class SoftPlan(Plan):
         learner = learners.make_learner(s.teacher[0], s.teacher[1], seed=None, n_classes=2)
         ensemble = teachers.train(records, n_teachers=s.n_teachers, learner=learner, rng=rng, n_classes=2)
         order = queries.passive_order(public.n_points, rng)
-        service = SoftService(self.calibration, noise)
+        service = SoftService(self.calibration, door)
         released = service.answer_all(score_bins(ensemble, public.X[order], self.n_bins))
         asked = order[: len(released)]
         scores = np.array([np.nan if score is None else score for score in released])
@@ -411,7 +413,7 @@ def _sampler(plan: SoftPlan, c: svt.SvtCalibration, steps: list[tuple[int, int]]
         high = np.array([step[int(neighbour)] for step in steps])
         # a little beside the edges: both partitions see two full bins, and so do both tests
         scores = np.where(np.arange(K)[:, None] < high, 1 - 0.75 / B, 0.75 / B)
-        noise = SeededNoise(np.random.SeedSequence(rng.integers(2**63).item()))
+        noise = Door.seeded(int(rng.integers(2**63)))
         told, reached = SoftService(c, noise, runs).ask(ScoreBins.of(scores, B))
         return np.where(reached, np.where(np.isnan(told), -1.0, told), -2.0).T
 

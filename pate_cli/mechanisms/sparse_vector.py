@@ -9,7 +9,7 @@ import numpy as np
 
 from pate_cli.errors import BudgetSpent
 from pate_cli.mechanisms.stable import StableService
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import FloatArray, PrivacyLoss
 
@@ -32,14 +32,14 @@ class SparseVector:
     ----------
     calibration : SvtCalibration
         From `pate_cli.privacy.svt.above_threshold`.
-    noise : Noise
+    door : Door
 
     Examples
     --------
-    >>> from pate_cli.privacy.noise import SeededNoise
+    >>> from pate_cli.privacy.door import Door
     >>> from pate_cli.privacy.svt import above_threshold
     >>> calibration = above_threshold("tight", eps=1.0, delta=1e-6, cutoff=2, threshold=50.0)
-    >>> asked = SparseVector(calibration, SeededNoise(np.random.SeedSequence(0)))
+    >>> asked = SparseVector(calibration, Door.seeded(0))
     >>> asked.above(200.0), asked.above(0.0), asked.above(300.0), asked.above(0.0), asked.exhausted
     (True, False, True, False, True)
 
@@ -48,10 +48,10 @@ class SparseVector:
     BTT18, long version, Algorithm 1, Theorems 2.7 and 2.8; LZCW21 Algorithm 6, Lemmas 45 and 46.
     """
 
-    def __init__(self, calibration: SvtCalibration, noise: Noise) -> None:
+    def __init__(self, calibration: SvtCalibration, door: Door) -> None:
         if calibration.delta_stab:
             raise ValueError("a calibration of above_threshold is needed")
-        self._service: StableService[bool] = StableService(calibration, noise)
+        self._service: StableService[bool] = StableService(calibration, door)
 
     @property
     def exhausted(self) -> bool:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.errors import BudgetSpent
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.above_threshold import Decisions
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss
 
@@ -46,18 +47,16 @@ class StableService(Generic[Value]):
     ----------
     calibration : SvtCalibration
         From `pate_cli.privacy.svt.calibrate`.
-    noise : Noise
-        Threshold noise and query noise are drawn from two sources spawned from it.
+    door : Door
     runs : int
-        R, independent runs side by side that are asked the same; all that is drawn, counted and decided is
-        in `test`, and a service at work is the case of one run.
+        R, independent runs side by side that are asked the same; a service at work is the case of one run.
 
     Examples
     --------
-    >>> from pate_cli.privacy.noise import SeededNoise
+    >>> from pate_cli.privacy.door import Door
     >>> from pate_cli.privacy.svt import calibrate
     >>> calibration = calibrate("tight", eps=1.0, delta=1e-6, ell=10, cutoff=2)
-    >>> service = StableService(calibration, SeededNoise(np.random.SeedSequence(0)))
+    >>> service = StableService(calibration, Door.seeded(0))
     >>> service.release("a median of 12", distance=200), service.release("a mode of 7", distance=0)
     ('a median of 12', None)
     >>> value, distance = aggregate(["red"] * 60 + ["blue"] * 39)  # one output a disjoint part of the records
@@ -69,83 +68,30 @@ class StableService(Generic[Value]):
     BTT18, long version, Algorithm 3 and Theorem 3.6; A. Smith, A. Thakurta. COLT 2013.
     """
 
-    def __init__(self, calibration: SvtCalibration, noise: Noise, runs: int = 1) -> None:
+    def __init__(self, calibration: SvtCalibration, door: Door, runs: int = 1) -> None:
         self._c = calibration
         self.runs = runs
-        self._threshold_noise, self._query_noise = noise.spawn(2)
-        self._noisy_threshold = self._draw_threshold(runs)
-        self._unstable = np.zeros(runs, dtype=np.int64)
-        self._asked = np.zeros(runs, dtype=np.int64)
-        self._open = np.zeros(runs, dtype=bool)  # a query was asked since the threshold was drawn
-
-    @property
-    def taking(self) -> NDArray[np.bool_]:
-        """Whether each run takes a further query, shape (R,)."""
-        return (self._unstable < self._c.cutoff) & (self._asked < self._c.ell)
+        self._tests = door.above_threshold(calibration, runs)
 
     @property
     def exhausted(self) -> bool:
         """Whether in every run T values were refused, or `ell` were asked for."""
-        return not self.taking.any()
+        return not self._tests.taking.any()
 
     @property
     def state(self) -> str:
         """How many values were refused, in the first run."""
-        c = self._c
-        return f"{self._unstable[0]} unstable answers of {c.cutoff}, {self._asked[0]} queries of {c.ell}"
+        c, tests = self._c, self._tests
+        return f"{tests.below[0]} unstable answers of {c.cutoff}, {tests.asked[0]} queries of {c.ell}"
 
     def test(
-        self, distances: IntArray | FloatArray, among: NDArray[np.bool_] | None = None
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Test consecutive queries in every run, or in some.
-
-        Parameters
-        ----------
-        distances : ndarray of shape (m,)
-            Distance to instability of each query. PRIVATE.
-        among : ndarray of bool, shape (R,), optional
-            Runs that ask.
-
-        Returns
-        -------
-        stable, reached : ndarray of bool, shape (m, R)
-            Whether the value may go, and whether the run asked and still took queries.
-        """
-        c, m = self._c, len(distances)
-        stable, reached = np.zeros((2, m, self.runs), dtype=bool)
-        who = np.flatnonzero(self.taking if among is None else self.taking & among)
-        noisy = distances[:, None] + self._draw_query_noise(m * len(who)).reshape(m, len(who))
-        # each turn takes every run from its next query to its next unstable answer, or to the end
-        at, end, first = np.zeros(len(who), dtype=np.int64), np.minimum(m, c.ell - self._asked[who]), 0
-        while first < m and len(who):
-            index = np.arange(first, m)[:, None]
-            ahead = (index >= at) & (index < end)
-            below = ahead & (noisy[first:] <= self._noisy_threshold[who])
-            failed = below.any(axis=0)
-            stop = np.where(failed, first + below.argmax(axis=0), end)
-            stable[first:, who] |= ahead & (index < stop)
-            reached[first:, who] |= ahead & (index <= stop)
-            self._asked[who] += stop - at + failed
-            self._unstable[who] += failed
-            self._open[who] |= stop > at
-            again = who[failed]
-            self._open[again] = not c.redraw
-            if c.redraw:
-                self._noisy_threshold[again] = self._draw_threshold(len(again))
-            left = failed & (stop + 1 < end) & (self._unstable[who] < c.cutoff)
-            who, noisy, at, end = who[left], noisy[:, left], stop[left] + 1, end[left]
-            first = int(at.min(initial=m))
-        return stable, reached
-
-    def _draw_threshold(self, size: int) -> FloatArray:
-        """Threshold w plus noise, shape (size,)."""
-        c = self._c
-        return c.threshold + _draw(self._threshold_noise, c.threshold_scale, size, c.noise)
-
-    def _draw_query_noise(self, size: int) -> FloatArray:
-        """Noise for the distances of consecutive queries."""
-        c = self._c
-        return _draw(self._query_noise, c.query_scale, size, c.noise)
+        self,
+        distances: IntArray | FloatArray,
+        values: NDArray[Any] | None = None,
+        among: NDArray[np.bool_] | None = None,
+    ) -> Decisions:
+        """Test the distances of consecutive queries, whose values go if they are stable: PRIVATE both."""
+        return self._tests.test(distances, among, values)
 
     def release(self, value: Value, distance: float) -> Value | None:
         """Release one value, or refuse it.
@@ -178,28 +124,25 @@ class StableService(Generic[Value]):
         """Release values in order until the T-th refusal, in one run; may give fewer than there are."""
         if self.runs != 1:
             raise ValueError(f"values are released in one run, and there are {self.runs}")
-        stable, reached = self.test(distances[: len(values)])
+        objects = np.empty(len(values), dtype=object)
+        objects[:] = values
+        stable, reached, released = self.test(distances[: len(values)], objects)
         taken = int(np.count_nonzero(reached))
         return [
             value if passed else None
-            for value, passed in zip(values[:taken], stable[:taken, 0].tolist(), strict=True)
+            for value, passed in zip(np.asarray(released)[:taken], stable[:taken, 0].tolist(), strict=True)
         ]
 
     def spent(self) -> PrivacyLoss:
         """Loss after the fact: the smaller of the budget and the pathwise loss of the pattern seen."""
-        c, refused = self._c, int(self._unstable[0])
-        pathwise = c.pathwise_eps(refused, open_segment=bool(self._open[0]))
+        c, refused = self._c, int(self._tests.below[0])
+        pathwise = c.pathwise_eps(refused, open_segment=bool(self._tests.open[0]))
         if pathwise < c.eps:
             how = f"pathwise loss of {refused} unstable answers, delta for stability"
             return PrivacyLoss(pathwise, c.delta, how, data_dependent=True)
         return PrivacyLoss(
             c.eps, c.delta, "the budget (the pathwise loss is no smaller)", data_dependent=True
         )
-
-
-def _draw(noise: Noise, scale: float, size: int, kind: str) -> FloatArray:
-    """Two-sided noise, or the one-sided -Exp(scale) (see `pate_cli.privacy.svt`)."""
-    return -noise.exponential(scale, size) if kind == "exponential" else noise.laplace(scale, size)
 
 
 def stability_threshold(eps: float, delta: float, rule: Literal["tight", "bassily2018"] = "tight") -> float:
@@ -221,7 +164,7 @@ def release_once(
     *,
     eps: float,
     delta: float,
-    noise: Noise,
+    door: Door,
     rule: Literal["tight", "bassily2018"] = "tight",
 ) -> Value | None:
     """Release one value if ``distance + Lap(1/eps) > threshold`` (BTT18 Algorithm 1, A_stab).
@@ -238,7 +181,7 @@ def release_once(
     distance : float
         At least 0. PRIVATE, as the value is.
     eps, delta : float
-    noise : Noise
+    door : Door
     rule : {"tight", "bassily2018"}
         See `stability_threshold`.
 
@@ -248,15 +191,15 @@ def release_once(
 
     Examples
     --------
-    >>> from pate_cli.privacy.noise import SeededNoise
-    >>> noise = SeededNoise(np.random.SeedSequence(0))
-    >>> release_once("e", 30, eps=1.0, delta=1e-6, noise=noise)
+    >>> from pate_cli.privacy.door import Door
+    >>> door = Door.seeded(0)
+    >>> release_once("e", 30, eps=1.0, delta=1e-6, door=door)
     'e'
     """
     if value is None or not distance >= 0:
         raise ValueError("a value and a distance of at least 0 are needed")
-    noisy = distance + float(noise.laplace(1 / eps, 1)[0])
-    return value if noisy > stability_threshold(eps, delta, rule) else None
+    noisy = door.laplace(np.array([float(distance)]), sensitivity=1.0, scale=1 / eps)
+    return value if noisy[0] > stability_threshold(eps, delta, rule) else None
 
 
 def aggregate(outputs: Sequence[Value]) -> tuple[Value, int]:

@@ -21,10 +21,10 @@ from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.stable import StableService
 from pate_cli.mechanisms.votes import distance_to_instability, majority, max_distance
 from pate_cli.privacy import svt
-from pate_cli.privacy.discrete import discrete_calibration, discrete_difference_tail
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.integer import discrete_calibration, discrete_difference_tail
 from pate_cli.queries.passive import Passive
-from pate_cli.types import UNANSWERED, PrivacyLoss, ReleasedLabels, Setting, Votes
+from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["CALIBRATION", "CUTOFF", "IntegerSvtPlan", "Options", "SvtPlan", "SvtService"]
 __all__ += ["auto_cutoff", "fewest_teachers", "label", "plan", "plan_svt", "unanswered_before"]
@@ -114,15 +114,19 @@ class SvtService(StableService[int], VoteService):
     Parameters
     ----------
     calibration : SvtCalibration
-    noise : Noise
+    door : Door
     runs : int
         Independent runs side by side; see `VoteService`.
     """
 
     def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `VoteService`."""
-        stable, reached = self.test(distance_to_instability(votes.counts))
-        labels = np.where(stable, majority(votes.counts)[:, None], UNANSWERED)
+        return self.labels(votes, distance_to_instability(votes.counts))
+
+    def labels(self, votes: Votes, distances: IntArray) -> ReleasedLabels:
+        """Release the majorities that are stable."""
+        stable, reached, majorities = self.test(distances, majority(votes.counts))
+        labels = np.where(stable, np.asarray(majorities)[:, None], UNANSWERED)
         return ReleasedLabels(labels, None, reached)
 
 
@@ -151,9 +155,9 @@ class SvtPlan:
         c = self.calibration
         return PrivacyLoss(c.eps, c.delta, f"sparse vector, {c.rule}: {c.cutoff} unstable answers")
 
-    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+    def service(self, door: Door, runs: int = 1) -> VoteService:
         """Put it to work, in one run or in several side by side."""
-        return SvtService(self.calibration, noise, runs)
+        return SvtService(self.calibration, door, runs)
 
     def unanswered(self, n_teachers: int) -> str | None:
         """Say what T allows, and which votes are answered; see `unanswered_before`."""
@@ -226,7 +230,7 @@ class SvtPlan:
             return None
 
     def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
-        """Calibrate anew for discrete noise and an integer threshold; see `pate_cli.privacy.discrete`.
+        """Calibrate anew for discrete noise and an integer threshold; see `pate_cli.privacy.integer`.
 
         Raises
         ------

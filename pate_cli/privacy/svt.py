@@ -56,7 +56,7 @@ from typing import Literal, TypeAlias
 
 from scipy.optimize import brentq, minimize_scalar
 
-from pate_cli.privacy.composition import eps0_of
+from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.noise import NoiseKind, difference_tail
 
 __all__ = ["CALIBRATIONS", "Calibration", "SvtCalibration", "above_threshold", "calibrate"]
@@ -148,6 +148,15 @@ class SvtCalibration:
         if self.redraw:
             return unstable * (1 / self.threshold_scale + per_unstable) + open_segment / self.threshold_scale
         return (unstable > 0 or open_segment) / self.threshold_scale + unstable * per_unstable
+
+    def proved(self, below: int = 0) -> tuple[float, float]:
+        """(eps, delta) of a run from its scales, composed exactly; of `below` unstable answers if more."""
+        T, per_unstable = max(self.cutoff, below), 2 / self.query_scale
+        if self.redraw:
+            eps = pure_eps(1 / self.threshold_scale + per_unstable, T, self.delta_comp)
+        else:
+            eps = 1 / self.threshold_scale + T * per_unstable
+        return eps, self.delta_comp + self.delta_stab
 
 
 def threshold(

@@ -20,7 +20,7 @@ from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
 from pate_cli.mechanisms.protocol import Plan
 from pate_cli.mechanisms.svt import SvtPlan
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
 
 __all__ = [
@@ -106,14 +106,14 @@ class BinClas(Plan):
         return {"n_teachers": self.n_teachers} | self.mechanism.describe()
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Teach, answer in random order, fit the student on the answers."""
         records, used = private.records, self.n_teachers
         deal = rng.permutation(records.n_records)
         counts = np.ones(records.n_records, dtype=np.int64)
         votes = self.classroom.votes(records.X[deal], records.y[deal], counts, used, public, 0)
-        answers = answer(self.mechanism, votes, queries.passive_order(public.n_points, rng), noise)
+        answers = answer(self.mechanism, votes, queries.passive_order(public.n_points, rng), door)
         return Released(student(self.setting, public, answers, rng), answers, self.guarantee)
 
 
@@ -198,4 +198,4 @@ def run(plan: Plan, X: FloatArray, y: Any, points: FloatArray, seed: np.random.S
     """Run it on records and public points; noise and everything else from different streams."""
     noise, other = seed.spawn(2)
     private = Private(PrivateRecords(X, y))
-    return plan.release(private, PublicPoints(points), SeededNoise(noise), np.random.default_rng(other))
+    return plan.release(private, PublicPoints(points), Door.seeded(noise), np.random.default_rng(other))

@@ -36,7 +36,7 @@ from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.soft import SoftService, score_bins
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, new_figure
 from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import compare
@@ -123,7 +123,7 @@ def _once(N: int, K: int, c: svt.SvtCalibration, p: dict[str, Any], seed: np.ran
     ensemble = _teachers(K, N, p, rng)
     mean = expected.mean(axis=0)
     near = np.abs(_scores(ensemble, X) - mean) <= 1 / (4 * p["bins"])
-    released = SoftService(c, SeededNoise(noise)).ask(score_bins(ensemble, X, p["bins"]))[0][:, 0]
+    released = SoftService(c, Door.seeded(noise)).ask(score_bins(ensemble, X, p["bins"]))[0][:, 0]
     probability = ndtr(X[:, 0] / p["sigma"])
     return _Run(probability, mean, expected.var(axis=0, ddof=1), near.mean(axis=0), released)
 

@@ -30,7 +30,7 @@ from pate_cli import mechanisms
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.agnostic.private_prediction import PredictionPlan
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import Verdict, close
@@ -172,7 +172,7 @@ def _once(
     family: Family, plan: PredictionPlan, records: PrivateRecords, seed: np.random.SeedSequence
 ) -> tuple[float, float, float, bool]:
     """Excess and disagreement of the answer, excess of the relabelling threshold, whether Lemma 4.1 holds."""
-    source = SeededNoise(seed)
+    source = Door.seeded(seed)
     T, labels = plan.division.relabelled(plan.classroom.hypotheses, records, source)
     x = T[:, 0]
     ordered = np.sort(x)

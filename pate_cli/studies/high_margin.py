@@ -31,7 +31,7 @@ from scipy.stats import binomtest
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.mechanisms.svt import SvtPlan
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import above, combined, compare
@@ -233,7 +233,7 @@ def _once(case: _Case, plan: SvtPlan, n_teachers: int, seed: np.random.SeedSeque
     truth = case.instance.in_the_limit(x)
     ones = case.instance.counts(n_teachers, x, rng)
     votes = Votes(np.column_stack([n_teachers - ones, ones]), n_teachers)
-    released = plan.service(SeededNoise(noise)).ask(votes)
+    released = plan.service(Door.seeded(noise)).ask(votes)
     labels = np.full(case.m, UNANSWERED)
     labels[: len(released.labels)] = np.where(released.reached, released.labels, UNANSWERED)[:, 0]
     finished = bool(released.reached.sum() == case.m)

@@ -41,7 +41,7 @@ from pate_cli.mechanisms.gaussian import GaussianPlan, sigma_by
 from pate_cli.mechanisms.protocol import LabellingPlan
 from pate_cli.mechanisms.svt import SvtPlan
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import above, close, combined, compare
@@ -239,7 +239,7 @@ def _failures(way: Way, case: Case, size: int, seed: np.random.SeedSequence) -> 
     known = knows_target(size, 2 * alpha, 0.0 if way.name == "AgPrivCl" else gamma)
     ones = np.where(target, int(rng.binomial(way.teachers, known)), 0)
     votes = Votes(np.column_stack([way.teachers - ones, ones]), way.teachers)
-    released = way.plan.service(SeededNoise(noise)).ask(votes)
+    released = way.plan.service(Door.seeded(noise)).ask(votes)
     labels = np.full(m, UNANSWERED)
     labels[: len(released.labels)] = np.where(released.reached, released.labels, UNANSWERED)[:, 0]
     return float(np.mean(labels != target))

@@ -27,7 +27,7 @@ from pate_cli.learners import make_learner
 from pate_cli.mechanisms.protocol import LabellingPlan
 from pate_cli.mechanisms.soft import SoftPlan, SoftService, fit_on_scores, score_bins
 from pate_cli.mechanisms.svt import plan_svt
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import VerdictWord, at_least, combined
@@ -159,7 +159,7 @@ def _repeat(data: Data, plans: list[Any], p: dict[str, Any], seed: np.random.See
     order = queries.passive_order(public.n_points, rng)
     truth = data.p(public.X)
     found = np.full((len(p["C"]), len(plans), len(_WAYS), len(_MEASURES)), np.nan)
-    for i, ((hard, soft), source) in enumerate(zip(plans, SeededNoise(noise).spawn(len(plans)), strict=True)):
+    for i, ((hard, soft), source) in enumerate(zip(plans, Door.seeded(noise).spawn(len(plans)), strict=True)):
         first, second = source.spawn(2)
         if hard is not None:
             answers = queries.collect(order, hard.service(first).answer_all(votes.at(order)))

@@ -26,7 +26,7 @@ from pate_cli.mechanisms.gaussian import GaussianPlan
 from pate_cli.mechanisms.protocol import LabellingPlan
 from pate_cli.mechanisms.svt import SvtPlan
 from pate_cli.privacy import gaussian, svt
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.studies import thresholds
 from pate_cli.studies.thresholds import Family
 from pate_cli.types import UNANSWERED, FloatArray
@@ -140,7 +140,7 @@ def run_once(family: Family, at: Design, seed: np.random.SeedSequence) -> tuple[
     rng = np.random.default_rng(data)
     trained = thresholds.train(family, at.n_teachers, at.size, rng)
     x = rng.uniform(-1.0, 1.0, at.points)
-    given = at.plan.service(SeededNoise(noise)).answer_all(thresholds.votes(trained, x))
+    given = at.plan.service(Door.seeded(noise)).answer_all(thresholds.votes(trained, x))
     labels = np.full(at.points, UNANSWERED)
     labels[: len(given)] = [answer.label for answer in given]
     missing = labels == UNANSWERED

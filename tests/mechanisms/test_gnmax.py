@@ -9,8 +9,8 @@ from pate_cli import mechanisms
 from pate_cli.audit import audit
 from pate_cli.cli import main
 from pate_cli.errors import BudgetSpent, ConfigError
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
-from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import UNANSWERED, Setting, Votes
 
 EPS, DELTA, M, K = 1.0, 1e-5, 60, 500
@@ -29,7 +29,7 @@ def _votes(n_classes=2, seed=3):
 
 
 def _service(plan, seed=0):
-    return plan.service(SeededNoise(np.random.SeedSequence(seed)))
+    return plan.service(Door.seeded(seed))
 
 
 @pytest.mark.parametrize("confidence", [0, 0.75])

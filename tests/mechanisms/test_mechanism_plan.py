@@ -11,7 +11,7 @@ from pate_cli.mechanisms.gaussian import plan_gaussian
 from pate_cli.mechanisms.plain import NoPrivacyPlan
 from pate_cli.mechanisms.svt import SvtPlan, auto_cutoff, fewest_teachers, plan_svt
 from pate_cli.mechanisms.votes import max_distance
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.svt import calibrate
 from pate_cli.types import Setting, Votes
 
@@ -109,7 +109,7 @@ def test_what_is_said_beforehand_of_unanswered_queries_holds(cutoff, rule, redra
 def answers_of(plan, K, lead):
     """What 4,000 runs say of 40 votes with a lead."""
     votes = Votes(np.tile([(K - lead) // 2, K - (K - lead) // 2], (40, 1)), K)
-    return plan.service(SeededNoise(np.random.SeedSequence(7)), 4000).ask(votes)
+    return plan.service(Door.seeded(7), 4000).ask(votes)
 
 
 def test_the_chance_of_an_unstable_query_under_integer_noise_is_the_sum_of_its_cases():

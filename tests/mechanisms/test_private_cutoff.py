@@ -17,7 +17,7 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan, choose_cutoff
 from pate_cli.mechanisms.svt import plan_svt
 from pate_cli.privacy.budget import Budget
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
 
 OPTIONS = {"cutoff": "private", "calibration": "tight", "holdout": 0.1, "share": 0.1}
@@ -46,7 +46,7 @@ def plan_private_cutoff(options, setting):
 
 
 def noise(seed=0):
-    return SeededNoise(np.random.SeedSequence(seed))
+    return Door.seeded(seed)
 
 
 def test_the_arithmetic_by_hand():

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from doors import Recorder
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import mechanisms, teachers
@@ -17,6 +18,7 @@ from pate_cli.learners import make_learner
 from pate_cli.mechanisms import score_boosting
 from pate_cli.mechanisms import score_calibration as calibration
 from pate_cli.mechanisms import score_directions as directions
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students import load_student, save_student
@@ -74,7 +76,7 @@ def data(n_classes=2, n=480, seed=0):
 
 
 def learn(s, noise=0, **options):
-    source = SeededNoise(np.random.SeedSequence(noise))
+    source = Door.seeded(noise)
     private, public = PrivateRecords(*data(s.n_classes, s.n_private)), PublicPoints(data(n=M, seed=1)[0])
     return plan(s, **options).release(Private(private), public, source, np.random.default_rng(0))
 
@@ -82,46 +84,20 @@ def learn(s, noise=0, **options):
 # -- what one record moves, against the noise ------------------------------------------------
 
 
-class _Scales(SeededNoise):
-    """Notes the scale of every draw."""
+def spent_by(p, private, neighbour, public, steps=True):
+    """The GDP parameter that telling these two apart takes: each release's shift over its noise, squared.
 
-    def __init__(self):
-        super().__init__(np.random.SeedSequence(1))
-        self.scales = []
-
-    def gaussian(self, scale, size):
-        self.scales.append(scale)
-        return super().gaussian(scale, size)
-
-
-def spent_by(p, private, neighbour, public, monkeypatch, steps=True):
-    """The GDP parameter that telling these two apart takes: each sum's shift over its noise, squared.
-
-    Both are given the same answers, noise alone, so that each round sees the same student on both. Without
-    steps, only what teachers say: one teacher is a part of it, however many of its records differ.
+    Both have the same history, so that each round sees the same student on both. Without steps, only what
+    teachers say: one teacher is a part of it, however many of its records differ.
     """
-    exact, step = [], calibration.clipped_sum
-    for name, module in (
-        ("sum_of_unit_vectors", teachers),
-        ("sum_of_unit_shares", teachers),
-        ("clipped_sum", calibration),
-    ):
-        real = getattr(module, name)
-
-        def noted(*args, real=real):
-            value = real(*args)
-            exact[-1].append(value.ravel() * (steps or real is not step))
-            return np.zeros_like(value)
-
-        monkeypatch.setattr(module, name, noted)
     side = p.look_at(public, np.random.default_rng(0))
-    for records in (private, neighbour):
-        exact.append([])
-        noise = _Scales()
-        p.fit(records, side, noise, np.random.default_rng(3))
-    assert len(noise.scales) == len(exact[0]) == len(exact[1]) == p.rounds + p.rounds + 3
-    shifts = [a - b for a, b in zip(*exact, strict=True)]
-    return math.sqrt(sum((x @ x) / s**2 for x, s in zip(shifts, noise.scales, strict=True)))
+    door = Recorder(SeededNoise(np.random.SeedSequence(1)))
+    p.fit(private, side, door, np.random.default_rng(3))
+    replay = door.replay(SeededNoise(np.random.SeedSequence(1)))
+    p.fit(neighbour, side, replay, np.random.default_rng(3))
+    assert len(replay.moved) == p.rounds + p.rounds + 3
+    counted = replay.moved if steps else replay.moved[: 2 * p.rounds : 2]
+    return math.sqrt(sum((by * one.sensitivity / one.scale) ** 2 for one, by in counted))
 
 
 def worst(far=-1e3, kinds=2):
@@ -135,10 +111,10 @@ def tiny():
     return plan(setting(1.0, n_teachers=1, n=2))
 
 
-def test_the_worst_record_takes_all_of_the_budget_and_no_more(monkeypatch):
+def test_the_worst_record_takes_all_of_the_budget_and_no_more():
     """The teacher is turned about: 2 in every sum. What a step takes depends on noise; its share is small."""
     p = tiny()
-    mu = spent_by(p, *worst(), monkeypatch)
+    mu = spent_by(p, *worst())
     assert 0.92 * p.mu < mu <= p.mu
 
 
@@ -146,7 +122,7 @@ def test_the_worst_record_takes_all_of_the_budget_and_no_more(monkeypatch):
     ("teacher", "n_classes"),
     [("logistic", 2), ("tree", 2), (MOODY, 2), ("sklearn.neighbors.KNeighborsClassifier", 2), ("tree", 3)],
 )
-def test_no_record_takes_more_than_the_budget(teacher, n_classes, monkeypatch):
+def test_no_record_takes_more_than_the_budget(teacher, n_classes):
     """Random and wild records in place of one; with 4 teachers a changed part is a large share."""
     p = plan(setting(1.0, n_classes, 4, 24, teacher), rounds=2)
     X, y = data(n_classes, 24)
@@ -155,43 +131,27 @@ def test_no_record_takes_more_than_the_budget(teacher, n_classes, monkeypatch):
     for row in rows:
         Z, labels = X.copy(), y.copy()
         Z[5], labels[5] = row, (y[5] + 1) % n_classes
-        with monkeypatch.context() as patch:
-            mu = spent_by(p, PrivateRecords(X, y), PrivateRecords(Z, labels), public, patch)
+        mu = spent_by(p, PrivateRecords(X, y), PrivateRecords(Z, labels), public)
         assert 0 < mu <= p.mu
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_release_adds_up_whole_numbers_and_their_noise_is_for_what_one_record_moves(n_classes, monkeypatch):
-    """Sums are multiples of the unit that the noise is scaled to; scales are those of the proof, no less."""
-    sums = {"teachers": [], "steps": []}
-    name = "sum_of_unit_vectors" if n_classes == 2 else "sum_of_unit_shares"
-    real, step = getattr(teachers, name), calibration.clipped_sum
-
-    def noted(*args):
-        sums["teachers"].append(real(*args) / teachers.unit_of(40))
-        return sums["teachers"][-1] * teachers.unit_of(40)
-
-    def noted_step(rows, clip):
-        found = step(rows, clip)
-        sums["steps"].append((found / calibration.grain_of(clip, len(rows)), clip))
-        return found
-
-    monkeypatch.setattr(teachers, name, noted)
-    monkeypatch.setattr(calibration, "clipped_sum", noted_step)
+def test_a_release_adds_up_whole_numbers_and_their_noise_is_for_what_one_record_moves(n_classes):
+    """Sums are multiples of the unit that the noise is scaled to."""
     right = plan(setting(1.0, n_classes), rounds=2)
-    p, noise = right.for_release(right.setting), _Scales()
+    p, door = right.for_release(right.setting), Recorder(SeededNoise(np.random.SeedSequence(1)))
     public, private = PublicPoints(data(n=M, seed=1)[0]), PrivateRecords(*data(n_classes))
-    p.fit(private, p.look_at(public, np.random.default_rng(0)), noise, np.random.default_rng(3))
-    assert [len(found) for found in sums.values()] == [2, 5]
-    for whole in (*sums["teachers"], *(found for found, _ in sums["steps"])):
+    p.fit(private, p.look_at(public, np.random.default_rng(0)), door, np.random.default_rng(3))
+    sums = [passing for passing, _ in door.released]
+    assert len(sums) == 2 + 5
+    for passing in sums:
+        whole = passing.value / passing.unit
         assert np.array_equal(whole, whole.round())
         assert np.abs(whole).max() < 2**52
-    longest = max(len(found) for found, _ in sums["steps"])  # the calibration counts them
-    assert longest == right.longest == 5  # one intercept and four slopes, or three and two
-    of_sums = [right.sigma / teachers.unit_of(40)] * 2
-    of_steps = [2 * clip / right.mu_step / calibration.grain_of(clip, 480) for _, clip in sums["steps"]]
-    asked, needed = sorted(noise.scales), sorted(of_sums + of_steps)
-    assert all(least < scale < least * (1 + 1e-6) for least, scale in zip(needed, asked, strict=True))
+    assert (
+        max(passing.value.size for passing in sums[1::2]) == right.longest == 5
+    )  # the calibration counts them
+    assert p.loss(door.spent).eps == pytest.approx(1.0, rel=1e-6)
     assert p.describe()["integer_noise"]
 
 
@@ -213,11 +173,12 @@ def test_a_release_whose_steps_would_pass_exact_integers_is_refused_before_it_is
 def test_integer_noise_is_accounted_for_as_many_numbers_as_get_it(n_classes, monkeypatch):
     """Sums of one number are the least there are: a gradient, of later rounds, has five."""
     s = setting(1.0, n_classes)
-    p, counts, told = plan(s, rounds=4).for_release(s), [], []
+    p, counts = plan(s, rounds=4).for_release(s), []
     side = p.look_at(PublicPoints(data(n=M, seed=1)[0]), np.random.default_rng(0))
-    records = PrivateRecords(*data(n_classes))
-    replace(p, told=told.append).fit(records, side, _Scales(), np.random.default_rng(3))
-    sizes = [found.size for found in told]
+    door = Recorder(SeededNoise(np.random.SeedSequence(1)))
+    p.fit(PrivateRecords(*data(n_classes)), side, door, np.random.default_rng(3))
+    sizes = [passing.value.size for passing, _ in door.released]
+    assert door.spent.integers == sum(sizes)
     steps = [*sizes[1:8:2], *sizes[8:]]
     assert len(steps) == 4 + 3
     assert max(steps) == p.longest == 5
@@ -235,7 +196,7 @@ def test_seeded_bug_sensitivity_1_instead_of_2(monkeypatch):
     """Noise for vectors that only leave, where one leaves and another comes."""
     p = tiny()
     monkeypatch.setattr("pate_cli.mechanisms.score_boosting._SENSITIVITY", 1.0)
-    assert spent_by(p, *worst(), monkeypatch) > 1.5 * p.mu
+    assert spent_by(p, *worst()) > 1.5 * p.mu
 
 
 def test_noise_for_several_classes_is_for_shares():
@@ -252,39 +213,23 @@ def test_seeded_bug_norm_forgotten(monkeypatch):
     private, neighbour = PrivateRecords(X, y), PrivateRecords(-X, y)
     public = PublicPoints(np.exp(data(n=M, seed=1)[0]))  # along whose many directions teachers say something
     of_vectors = p.mu_sum * math.sqrt(p.rounds)
-    with monkeypatch.context() as patch:
-        spent = spent_by(p, private, neighbour, public, patch, steps=False)
-        assert 0.99 * of_vectors < spent <= of_vectors * (1 + 1e-9)
+    spent = spent_by(p, private, neighbour, public, steps=False)
+    assert 0.99 * of_vectors < spent <= of_vectors * (1 + 1e-9)
 
     def plain(ensemble, points, found):
         vectors = np.vstack([some for _, some in teachers.score_vectors(ensemble, points, found)])
         return (vectors / np.abs(vectors).max(axis=1, keepdims=True)).sum(axis=0)
 
     monkeypatch.setattr(teachers, "sum_of_unit_vectors", plain)
-    assert spent_by(p, private, neighbour, public, monkeypatch, steps=False) > 1.5 * of_vectors
+    assert spent_by(p, private, neighbour, public, steps=False) > 1.5 * of_vectors
 
 
-@pytest.mark.parametrize("bug", ["not clipped", "without noise"])
-def test_seeded_bug_exact_calibration_gradient(bug, monkeypatch):
+def test_seeded_bug_calibration_gradient_not_clipped(monkeypatch):
     p = tiny()
-    if bug == "not clipped":
-        monkeypatch.setattr(calibration, "_CLIP", 0.02)  # far below most gradients, so that it matters
-        with monkeypatch.context() as patch:
-            assert spent_by(p, *worst(), patch) <= p.mu
-        monkeypatch.setattr(calibration, "clipped_sum", lambda rows, clip: rows.sum(axis=0))
-        assert spent_by(p, *worst(), monkeypatch) > 1.5 * p.mu
-        return
-    monkeypatch.setattr(calibration.NewtonStep, "take", _without_noise(calibration.NewtonStep.take))
-    with pytest.raises(AssertionError):
-        spent_by(p, *worst(), monkeypatch)
-
-
-def _without_noise(right):
-    class Silent:
-        def gaussian(self, scale, size):
-            return np.zeros(size)
-
-    return lambda self, start, public, private, y, noise: right(self, start, public, private, y, Silent())
+    monkeypatch.setattr(calibration, "_CLIP", 0.02)  # far below most gradients, so that it matters
+    assert spent_by(p, *worst()) <= p.mu
+    monkeypatch.setattr(calibration, "clipped_sum", lambda rows, clip: rows.sum(axis=0))
+    assert spent_by(p, *worst()) > 1.5 * p.mu
 
 
 @pytest.mark.parametrize(("n_classes", "rounds", "share"), [(2, [8, 8, 8], 0.15), (3, [1, 2, 4], 0.1)])
@@ -409,7 +354,7 @@ def test_each_of_several_classes_has_an_intercept():
     learner = ("logistic", {})
     s = Setting(20.0, 1e-4, 2400, 100, 100, 12, 6, 60, False, learner, learner, "drop")
     private = Private(PrivateRecords(X, (X @ weights).argmax(axis=1)))
-    noise = SeededNoise(np.random.SeedSequence(0))
+    noise = Door.seeded(0)
     model = plan(s, rounds=4).release(private, PublicPoints(public), noise, np.random.default_rng(0)).model
     assert np.mean(model.predict(test) == (test @ weights).argmax(axis=1)) > 0.89
 
@@ -417,8 +362,8 @@ def test_each_of_several_classes_has_an_intercept():
 @pytest.mark.parametrize(("mu", "least", "most"), [(math.inf, 0.7, 0.9), (0.005, 0.4, 0.55)])
 def test_intercepts_follow_the_classes_and_not_the_noise(mu, least, most):
     """Classes of .7, .2 and .1: the largest is found, or little said where noise is most; unshrunk .72."""
-    step, y = calibration.NewtonStep(mu, lambda gradient: None, 3), np.repeat([0, 1, 2], [350, 100, 50])
-    noise, largest = SeededNoise(np.random.SeedSequence(4)), []
+    step, y = calibration.NewtonStep(mu, 3), np.repeat([0, 1, 2], [350, 100, 50])
+    noise, largest = Door.seeded(4), []
     for _ in range(200):
         at = np.zeros(3)
         for _ in range(6):
@@ -445,7 +390,7 @@ def test_teachers_that_cannot_say_it_leave_no_bends(eps):
     for seed in range(4):
         Z, y, _ = easy(s.n_private + s.n_public, seed)
         private, public = PrivateRecords(Z[:-40], y[:-40]), PublicPoints(Z[-40:])
-        source = SeededNoise(np.random.SeedSequence(seed))
+        source = Door.seeded(seed)
         learnt = plan(s, rounds=1).release(Private(private), public, source, np.random.default_rng(seed))
         found.append(np.mean(learnt.model.predict(X) == true))
     assert min(found) > 0.97
@@ -480,7 +425,7 @@ def test_points_that_are_all_alike_leave_the_intercept():
     X, y = data(n=480)
     y = (np.arange(480) % 4 > 0).astype(np.int64)
     public = PublicPoints(np.zeros((M, 4)))
-    noise = SeededNoise(np.random.SeedSequence(0))
+    noise = Door.seeded(0)
     model = (
         plan(s, rounds=4)
         .release(Private(PrivateRecords(X, y)), public, noise, np.random.default_rng(0))

@@ -7,8 +7,8 @@ from pate_cli.errors import BudgetSpent
 from pate_cli.mechanisms.gaussian import plan_gaussian
 from pate_cli.mechanisms.svt import SvtService, plan_svt
 from pate_cli.privacy import svt
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import eps_of_mu
-from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import UNANSWERED, Votes
 
 M, K = 200, 400
@@ -45,8 +45,8 @@ class _Fixed:
 def test_vectorised_equals_one_at_a_time(n_classes, seed):
     votes = _votes(n_classes)
     for name, plan in _plans(n_classes):
-        together = plan.service(SeededNoise(np.random.SeedSequence(seed)))
-        single = plan.service(SeededNoise(np.random.SeedSequence(seed)))
+        together = plan.service(Door.seeded(seed))
+        single = plan.service(Door.seeded(seed))
         expected = together.answer_all(votes)
         got = []
         for j in range(M):
@@ -64,15 +64,15 @@ def test_vectorised_equals_one_at_a_time(n_classes, seed):
 def test_blocks_equal_the_whole():
     votes = _votes()
     for name, plan in _plans(2):
-        whole = plan.service(SeededNoise(np.random.SeedSequence(1))).answer_all(votes)
-        service = plan.service(SeededNoise(np.random.SeedSequence(1)))
+        whole = plan.service(Door.seeded(1)).answer_all(votes)
+        service = plan.service(Door.seeded(1))
         parts = service.answer_all(votes.at(slice(0, 50))) + service.answer_all(votes.at(slice(50, None)))
         assert [a.label for a in parts] == [a.label for a in whole], name
 
 
 def test_no_answer_after_the_last_unstable_one():
     calibration = svt.calibrate("tight", 1.0, 1e-3, M, 2)
-    service = SvtService(calibration, SeededNoise(np.random.SeedSequence(0)))
+    service = SvtService(calibration, Door.seeded(0))
     split_votes = Votes(np.tile([K // 2, K // 2], (M, 1)), K)
     answers = service.answer_all(split_votes)
     assert [a.label for a in answers] == [UNANSWERED] * 2
@@ -83,7 +83,7 @@ def test_no_answer_after_the_last_unstable_one():
 
 
 def test_gaussian_takes_no_more_than_it_was_calibrated_for():
-    service = plan_gaussian(1.0, 1e-5, 3, 2).service(SeededNoise(np.random.SeedSequence(0)))
+    service = plan_gaussian(1.0, 1e-5, 3, 2).service(Door.seeded(0))
     assert len(service.answer_all(_votes())) == 3
     with pytest.raises(BudgetSpent):
         service.answer(_votes().at(0))
@@ -91,7 +91,7 @@ def test_gaussian_takes_no_more_than_it_was_calibrated_for():
 
 def test_known_bug_budget_counted_per_label_instead_of_per_query():
     plan = plan_gaussian(1.0, 1e-5, 50, 2)
-    service = plan.service(SeededNoise(np.random.SeedSequence(0)))
+    service = plan.service(Door.seeded(0))
     service.answer_all(_votes().at(slice(0, 20)))
     assert service.spent().eps == pytest.approx(eps_of_mu(math.sqrt(20) / plan.sigma, 1e-5))
     assert service.spent().data_dependent
@@ -104,7 +104,7 @@ def test_gaussian_noise_has_the_calibrated_scale():
     plan = plan_gaussian(1.0, 1e-5, n, 3)
     assert plan.sensitivity == math.sqrt(2)
     counts = np.tile([10, 20, 30], (n, 1))
-    answers = plan.service(SeededNoise(np.random.SeedSequence(7))).answer_all(Votes(counts, 60))
+    answers = plan.service(Door.seeded(7)).answer_all(Votes(counts, 60))
     noise = np.array([a.noisy_counts for a in answers]) - counts
     z = (np.mean(noise**2) / plan.sigma**2 - 1) * math.sqrt(noise.size / 2)
     assert abs(z) < 5.2  # false alarm 2e-7
@@ -115,7 +115,7 @@ def test_known_bug_majority_of_an_unstable_query_leaks():
     # every field of the answer is the same whatever the votes were
     calibration = svt.calibrate("tight", 1.0, 1e-3, M, 1)
     for counts in ([200, 200], [201, 199], [199, 201]):
-        service = SvtService(calibration, SeededNoise(np.random.SeedSequence(0)))
+        service = SvtService(calibration, Door.seeded(0))
         (answer,) = service.answer_all(Votes(np.array([counts]), K))
         assert answer.label == UNANSWERED
         assert answer.noisy_counts is None
@@ -125,19 +125,19 @@ def test_known_bug_majority_of_an_unstable_query_leaks():
 @pytest.mark.parametrize(("redraw", "thresholds"), [(False, 1), (True, 21)])
 def test_threshold_noise_is_kept_or_redrawn_after_each_unstable_answer_only(redraw, thresholds):
     c = svt.SvtCalibration(1, 1e-3, M, 100, "test", "laplace", redraw, 100.0, 1.0, 1.0, 0, 1e-3)
-    service = SvtService(c, SeededNoise(np.random.SeedSequence(2)))
-    seen = {service._noisy_threshold[0]}
+    service = SvtService(c, Door.seeded(2))
+    seen = {service._tests._noisy_threshold[0]}
     for _ in range(20):
         assert service.answer(Votes(np.array([[0, K]]), K)).answered  # distance 199: never unstable
-        assert service._noisy_threshold[0] in seen
+        assert service._tests._noisy_threshold[0] in seen
         assert not service.answer(Votes(np.array([[K // 2, K // 2]]), K)).answered
-        seen.add(service._noisy_threshold[0])
+        seen.add(service._tests._noisy_threshold[0])
     assert len(seen) == thresholds
 
 
 def test_svt_loss_after_the_fact():
     calibration = svt.calibrate("tight", 1.0, 1e-3, M, 5)
-    service = SvtService(calibration, SeededNoise(np.random.SeedSequence(0)))
+    service = SvtService(calibration, Door.seeded(0))
     assert service.spent().eps == 0
     unanimous = Votes(np.tile([0, K], (M, 1)), K)
     service.answer(unanimous.at(0))

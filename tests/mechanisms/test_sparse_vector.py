@@ -12,11 +12,11 @@ from pate_cli.errors import BudgetSpent
 from pate_cli.mechanisms import sparse_vector
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 
 
 def noise(seed=0):
-    return SeededNoise(np.random.SeedSequence(seed))
+    return Door.seeded(seed)
 
 
 def test_the_examples_of_the_docstring():

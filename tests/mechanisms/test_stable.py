@@ -15,12 +15,12 @@ from pate_cli.mechanisms import stable
 from pate_cli.mechanisms.stable import StableService, aggregate, release_once, stability_threshold
 from pate_cli.mechanisms.svt import SvtService
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, Votes
 
 
 def noise(seed=0):
-    return SeededNoise(np.random.SeedSequence(seed))
+    return Door.seeded(seed)
 
 
 def test_the_examples_of_the_docstrings():
@@ -54,7 +54,7 @@ def test_stops_and_refuses_nonsense():
         with pytest.raises(ValueError, match="a value and a distance"):
             service.release(value, distance)
         with pytest.raises(ValueError, match="a value and a distance"):
-            release_once(value, distance, eps=1, delta=0.1, noise=noise())
+            release_once(value, distance, eps=1, delta=0.1, door=noise())
     assert service.release(("any", "hashable"), 1000) == ("any", "hashable")
     assert service.release_all(["a", "b", "c"], np.array([0, 1000, 0])) == [None, "b"]  # ell = 3
     assert service.exhausted
@@ -79,7 +79,7 @@ def test_one_release_passes_as_often_as_laplace_says(distance, rule, excess):
     eps, delta, n = 1.0, 0.05, 40_000
     source = noise(distance)
     passed = sum(
-        release_once("v", distance, eps=eps, delta=delta, noise=source, rule=rule) == "v" for _ in range(n)
+        release_once("v", distance, eps=eps, delta=delta, door=source, rule=rule) == "v" for _ in range(n)
     )
     margin = eps * distance - math.log(1 / delta) + excess  # of the distance over the threshold
     p = 0.5 * math.exp(margin) if margin < 0 else 1 - 0.5 * math.exp(-margin)
@@ -103,7 +103,7 @@ def _bound(calibration, distances, neighbour, runs=40_000):
     for seed, side in enumerate((distances, neighbour, distances, neighbour)):
         service = StableService(calibration, noise(seed), runs)
         service.test(np.asarray(side))
-        scores.append(service._unstable.astype(float))
+        scores.append(service._tests.below.astype(float))
     found = 0.0
     for sign, (first, second) in itertools.product((1, -1), ((0, 1), (1, 0))):
         t, _ = best_event(sign * scores[first], sign * scores[second], calibration.delta, 0.99)
@@ -127,7 +127,7 @@ def test_audit_of_one_release():
 
     def told(value, distance, seed):
         source = noise(seed)
-        given = [release_once(value, distance, eps=eps, delta=delta, noise=source) for _ in range(runs)]
+        given = [release_once(value, distance, eps=eps, delta=delta, door=source) for _ in range(runs)]
         return sum(v == "a" for v in given)
 
     def bound(distance):

@@ -4,7 +4,7 @@ Probabilities of every pattern of answered and unstable queries are integrated e
 over the threshold noise, and the hockey-stick divergence at the claimed eps, the supremum
 over all events, is held against the claimed delta: for every adaptive choice of queries
 from a menu (short sequences), and for the worst sequences known (longer ones). Integer
-noise (`pate_cli.privacy.discrete`) is checked by the same sums.
+noise (`pate_cli.privacy.integer`) is checked by the same sums.
 """
 
 import itertools
@@ -16,7 +16,7 @@ import pytest
 
 from pate_cli.mechanisms.agnostic.printed_svt import proved
 from pate_cli.privacy import svt
-from pate_cli.privacy.discrete import discrete_calibration
+from pate_cli.privacy.integer import discrete_calibration
 
 CRITICAL = None
 """A query whose majority differs between D and D'; others are a pair of distances."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from pate_cli.checks import Real, option
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import Answers, PrivacyLoss, Released, Votes
 
 
@@ -26,10 +26,10 @@ def plan(options, setting):
 
 @dataclass(frozen=True)
 class ExponentialPlan(Plan):
-    """Answer each point by the largest of its counts plus exponential noise of scale 2/eps0.
+    """Answer each point by the exponential mechanism on its counts.
 
     **Guarantee.** eps-DP for neighbours that differ in one private record: it changes one teacher, so each
-    count by at most 1, and one answer is eps0-DP (McKenna, Sheldon 2020); m = eps/eps0 of them add up.
+    count by at most 1, and one answer is eps0-DP (McSherry, Talwar 2007); m = eps/eps0 of them add up.
     """
 
     eps0: float
@@ -46,26 +46,21 @@ class ExponentialPlan(Plan):
         """Give its public numbers."""
         return {"ell": self.m, "eps_per_query": self.eps0}
 
-    def release(self, private, public, noise, rng):
+    def release(self, private, public, door, rng):
         """Answer all public points."""
-        labels = self.labels(private.votes(), noise)
+        labels = self.labels(private.votes(), door)
         return Released(None, Answers(np.arange(self.m), labels, n_teachers=self.n_teachers), self.guarantee)
 
-    def labels(self, votes, noise):
+    def labels(self, votes, door):
         """Label every query; released."""
-        scale = 2 / self.eps0 if np.isfinite(self.eps0) else 0.0
-        return (
-            votes.counts + noise.exponential(scale, votes.counts.size).reshape(votes.counts.shape)
-        ).argmax(1)
+        return door.exponential(votes.counts, sensitivity=1.0, eps=self.eps0)
 
     def attacks(self):
         """A tied vote, which one teacher turns, on every query."""
 
         def tied(neighbour, rng, runs):
             counts = np.tile([[5, 6] if neighbour else [6, 5]], (self.m, 1))
-            noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
-            return np.array(
-                [self.labels(Votes(counts, 11), source) for source in noise.spawn(runs)], dtype=float
-            )
+            doors = Door.seeded(int(rng.integers(2**63))).spawn(runs)
+            return np.array([self.labels(Votes(counts, 11), door) for door in doors], dtype=float)
 
         return [SampledAttack("a tied vote", tied, 2000)]

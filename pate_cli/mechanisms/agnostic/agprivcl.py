@@ -23,7 +23,7 @@ from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
 from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
 from pate_cli.mechanisms.svt import SvtPlan, fewest_teachers, plan_svt
 from pate_cli.privacy import svt
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -116,6 +116,19 @@ class AgPrivClPlan(Plan):
         """(eps, delta) for all public points."""
         return PrivacyLoss(self.eps, self.delta, f"sampled, relabelled, sparse vector ({self.calibration})")
 
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Sparse vector, resampled, relabelled, sampled: from the noise that it had."""
+        rate, relabel_eps = self.n_sampled / self.n_private, math.fsum(spent.inner.elements())
+        if isinstance(self.mechanism, PrintedSvtPlan):
+            eps, delta = math.inf, 1.0
+            if [run.calibration for run in spent.sparse] == [self.mechanism.calibration]:
+                eps, delta = _paper_loss(self.mechanism.calibration, self.delta, self.n_sampled, rate)
+            return PrivacyLoss(eps, delta, "sampled, relabelled, sparse vector (paper)")
+        eps, delta = spent.sparse_loss()
+        eps = accounting.sampled(*accounting.relabelled(eps, 0.0, relabel_eps), rate)[0]
+        delta = accounting.sampled(0.0, accounting.resampled(0.0, delta, self.n_sampled)[1], rate)[1]
+        return PrivacyLoss(eps, delta, "sampled, relabelled, sparse vector")
+
     @property
     def n_teachers(self) -> int:
         """K."""
@@ -142,12 +155,12 @@ class AgPrivClPlan(Plan):
         return self.mechanism.unanswered(self.teachers)
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Answer the public points in random order, and fit the student on the answers."""
         records = private.records
         order = queries.passive_order(public.n_points, rng)
-        answers = self.answers(records, public, order, noise, rng)
+        answers = self.answers(records, public, order, door, rng)
         model = student(self.classroom.setting, public, answers, rng)
         return Released(model, answers, self.guarantee)
 
@@ -156,23 +169,23 @@ class AgPrivClPlan(Plan):
         private: PrivateRecords,
         public: PublicPoints,
         order: Any,
-        noise: Noise,
+        door: Door,
         rng: np.random.Generator,
     ) -> Answers:
         """Answer public points in `order`."""
         checks.listable_encoded(self.classroom.hypotheses, public.X)
-        choices, votes_noise = noise.spawn(2)
-        rows = subset(private.n_records, self.n_sampled, choices)
+        choices, votes_door = door.spawn(2)
+        rows = subset(private.n_records, self.n_sampled, choices.noise)
         X, y = private.X[rows], private.y[rows]
         y = relabel(self.classroom.hypotheses, X, y, choices, relabel_eps=self.relabel_eps)
         seed = int(rng.integers(2**31))
         if self.calibration == "paper":
-            sample = drawn(self.n_sampled, choices)
+            sample = drawn(self.n_sampled, choices.noise)
             votes = self.classroom.votes_as_drawn(X, y, sample, self.teachers, public, seed)
         else:
-            counts = draws(self.n_sampled, choices)
+            counts = draws(self.n_sampled, choices.noise)
             votes = self.classroom.votes(X, y, counts, self.teachers, public, seed)
-        return answer(self.mechanism, votes, order, votes_noise)
+        return answer(self.mechanism, votes, order, votes_door)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""
@@ -297,16 +310,25 @@ def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) ->
         )
     calibration = svt.calibrate("bassily2018", p["svt_eps"], p["svt_delta"], m, cutoff)
     mechanism = PrintedSvtPlan(calibration, cutoff)
-    copies = math.log(2 / delta)
-    star, star_delta = accounting.nb20_resampled(*proved_on_margins(calibration), copies)
-    star_delta += accounting.copies_tail(sampled, copies)
-    proved, delta_proved = accounting.sampled(*accounting.relabelled(star, star_delta, 1.0), sampled / n)
-    if star_delta > delta or proved > eps or delta_proved > delta:
+    proved, delta_proved = _paper_loss(calibration, delta, sampled, sampled / n)
+    if proved > eps or delta_proved > delta:
         raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
     numbers = {"alpha": alpha, "beta": beta, "records_of_theorem_7": theorem}
     return AgPrivClPlan(
         eps, delta, "paper", n, sampled, 1.0, teachers, mechanism, classroom, proved, delta_proved, numbers
     )
+
+
+def _paper_loss(
+    calibration: svt.SvtCalibration, delta: float, n_sampled: int, rate: float
+) -> tuple[float, float]:
+    """(eps, delta) of Algorithm 3 as printed, by the exact steps; see `AgPrivClPlan`."""
+    copies = math.log(2 / delta)
+    star, star_delta = accounting.nb20_resampled(*proved_on_margins(calibration), copies)
+    star_delta += accounting.copies_tail(n_sampled, copies)
+    if star_delta > delta:
+        return math.inf, 1.0
+    return accounting.sampled(*accounting.relabelled(star, star_delta, 1.0), rate)
 
 
 def _attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
@@ -319,7 +341,7 @@ def _attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
 
     def tied_labels(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         tiny, private = tied(plan, neighbour)
-        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        noise = Door.seeded(int(rng.integers(2**63)))
         point = PublicPoints(np.array([[0.0]]))
         order = np.zeros(1, dtype=np.int64)
         found = [tiny.answers(private, point, order, source, rng).labels[0] for source in noise.spawn(runs)]

@@ -9,11 +9,11 @@ import numpy as np
 
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.svt import SvtPlan, SvtService
-from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.composition import pure_eps
-from pate_cli.privacy.noise import Noise, difference_tail
+from pate_cli.privacy.door import Door
+from pate_cli.privacy.noise import difference_tail
 from pate_cli.privacy.svt import SvtCalibration
-from pate_cli.types import UNANSWERED, PrivacyLoss, ReleasedLabels, Votes
+from pate_cli.types import PrivacyLoss, ReleasedLabels, Votes
 
 __all__ = ["PrintedSvtPlan", "PrintedSvtService", "proved"]
 
@@ -29,9 +29,7 @@ class PrintedSvtService(SvtService):
     def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `VoteService`."""
         top = np.partition(votes.counts, -2, axis=1)[:, -2:]
-        stable, reached = self.test(top[:, 1] - top[:, 0])
-        labels = np.where(stable, majority(votes.counts)[:, None], UNANSWERED)
-        return ReleasedLabels(labels, None, reached)
+        return self.labels(votes, top[:, 1] - top[:, 0])
 
 
 @dataclass(frozen=True)
@@ -43,9 +41,9 @@ class PrintedSvtPlan(SvtPlan):
         """What holds for the whole run; see `proved`."""
         return PrivacyLoss(*proved(self.calibration), "sparse vector on margins, of sensitivity 2")
 
-    def service(self, noise: Noise, runs: int = 1) -> VoteService:
+    def service(self, door: Door, runs: int = 1) -> VoteService:
         """Put it to work, in one run or in several side by side."""
-        return PrintedSvtService(self.calibration, noise, runs)
+        return PrintedSvtService(self.calibration, door, runs)
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""

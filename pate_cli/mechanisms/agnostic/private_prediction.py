@@ -19,7 +19,7 @@ from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.voting import Classroom, student
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.privacy.composition import eps0_of, pure_eps
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -46,7 +46,7 @@ class Options:
     alpha: float = option(0.1, checks.FRACTION)
 
 
-def predict(ones: IntArray, n_teachers: int, eps: float, noise: Noise) -> IntArray:
+def predict(ones: IntArray, n_teachers: int, eps: float, door: Door) -> IntArray:
     """Answer queries, each by the exponential mechanism on its votes.
 
     **Guarantee.** eps-DP for each query by itself, if one record changes one teacher: label y has
@@ -60,15 +60,13 @@ def predict(ones: IntArray, n_teachers: int, eps: float, noise: Noise) -> IntArr
     n_teachers : int
     eps : float
         In (0, inf), of one query.
-    noise : Noise
+    door : Door
 
     Returns
     -------
     ndarray of int64, shape (m,)
     """
-    # 1 wins if its exponential clock, at rate exp(eps ones/2), rings first
-    clocks = np.log(noise.exponential(1.0, 2 * len(ones)).reshape(2, -1))
-    return np.asarray(clocks[1] - eps * ones / 2 < clocks[0] - eps * (n_teachers - ones) / 2, dtype=np.int64)
+    return door.exponential(np.array([n_teachers - ones, ones]), sensitivity=1.0, eps=eps, axis=0)
 
 
 def teachers_of_lemma(eps: float, alpha: float) -> int:
@@ -122,6 +120,13 @@ class PredictionPlan(Plan):
         """(eps, delta) of all answers."""
         return PrivacyLoss(self.eps, self.delta, f"private prediction of {self.n_queries} queries")
 
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """By the transformation, of the votes' exact composition."""
+        (eps, count), *others = spent.pure.items()
+        delta = self.division.inner_delta
+        inner = math.inf if others else pure_eps(eps, count, delta)
+        return self.division.loss(spent, inner, delta, self.calibration)
+
     @property
     def n_teachers(self) -> int:
         """K."""
@@ -142,18 +147,18 @@ class PredictionPlan(Plan):
         } | self.division.describe()
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Answer `n_queries` public points; the student learns from the answers."""
         records = private.records
         order = queries.passive_order(public.n_points, rng)[: self.n_queries]
-        labels = self.answers(records, PublicPoints(public.X[order]), noise, int(rng.integers(2**31)))
+        labels = self.answers(records, PublicPoints(public.X[order]), door, int(rng.integers(2**31)))
         answers = Answers(order, labels, n_teachers=self.teachers)
         return Released(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
 
-    def answers(self, private: PrivateRecords, points: PublicPoints, noise: Noise, seed: int) -> IntArray:
+    def answers(self, private: PrivateRecords, points: PublicPoints, door: Door, seed: int) -> IntArray:
         """Labels of `points`, shape (m,): released."""
-        first, second = noise.spawn(2)
+        first, second = door.spawn(2)
         T, labels = self.division.relabelled(self.classroom.hypotheses, private, first)
         counts = np.ones(len(labels), dtype=np.int64)
         votes = self.classroom.votes(T, labels, counts, self.teachers, points, seed)
@@ -226,7 +231,7 @@ def _attacks(plan: PredictionPlan) -> list[SampledAttack]:
 
     def lone_teacher(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         tiny, private = lone(plan, neighbour)
-        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        noise = Door.seeded(int(rng.integers(2**63)))
         points = PublicPoints(np.zeros((plan.n_queries, 1)))
         found = [tiny.answers(private, points, source, 0) for source in noise.spawn(runs)]
         return np.array(found, dtype=float)

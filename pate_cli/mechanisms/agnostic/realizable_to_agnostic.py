@@ -16,12 +16,12 @@ from pate_cli.learners.hypotheses.stumps import MOST_CUTS, MOST_POINTS
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.relabel import relabel_with_rest
-from pate_cli.mechanisms.agnostic.selection import choose, drawn, subset
+from pate_cli.mechanisms.agnostic.selection import drawn, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis, labels_of
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
 from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
 from pate_cli.mechanisms.svt import SvtPlan, fewest_teachers, plan_svt
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -81,15 +81,24 @@ class Shares:
     delta_proved: float
 
     def relabelled(
-        self, hypotheses: HypothesisClass, private: PrivateRecords, noise: Noise
+        self, hypotheses: HypothesisClass, private: PrivateRecords, door: Door
     ) -> tuple[Any, IntArray]:
         """Draw T and relabel it by a hypothesis chosen on W. PRIVATE."""
         checks.listable_encoded(hypotheses, private.X)
-        rows = subset(private.n_records, self.t, noise)
+        rows = subset(private.n_records, self.t, door.noise)
         outside = np.ones(private.n_records, dtype=bool)
         outside[rows] = False
         T, rest = private.X[rows], (private.X[outside], private.y[outside])
-        return T, relabel_with_rest(hypotheses, T, rest, self.eps_in, noise)
+        return T, relabel_with_rest(hypotheses, T, rest, self.eps_in, door)
+
+    def loss(self, spent: Spent, inner_eps: float, inner_delta: float, kind: str) -> PrivacyLoss:
+        """(eps, delta) of the whole where the inner algorithm had (inner_eps, inner_delta)."""
+        r, eps_in = self.t / self.n, math.fsum(spent.inner.elements())
+        if kind == "paper":
+            eps = math.log(math.exp(eps_in) + r / (1 - r) * 4 * math.exp(1 + inner_eps))
+            return PrivacyLoss(eps, 4 * math.e * r * inner_delta, "relabelled by the rest (paper)")
+        eps = accounting.transformed(eps_in, inner_eps, self.n, self.t)
+        return PrivacyLoss(eps, r * inner_delta, "relabelled by the rest")
 
     def describe(self) -> dict[str, Any]:
         """Public numbers."""
@@ -242,6 +251,15 @@ class TransformPlan(Plan):
         inner += " on a grid" * (self.grid is not None) + f" on {self.draws} draws" * bool(self.draws)
         return PrivacyLoss(self.eps, self.delta, f"relabelled by the rest, then {inner} ({self.calibration})")
 
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """By the transformation, of what the inner algorithm's releases cost."""
+        eps, delta = spent.sparse_loss()
+        if self.mechanism is None:
+            eps = spent.pure_eps
+            if self.draws:
+                eps = accounting.black_box(eps, self.draws, self.division.t)
+        return self.division.loss(spent, eps, delta, self.calibration)
+
     @property
     def n_teachers(self) -> int:
         """K of `inner=svt`, else 0."""
@@ -264,38 +282,40 @@ class TransformPlan(Plan):
         return own | self.division.describe() | {"ell": self.mechanism.ell} | inner
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Sample, relabel, learn."""
         records = private.records
         checks.listable_encoded(self.classroom.hypotheses, public.X)
         if self.mechanism is None:
             candidates = self.classroom.hypotheses.dichotomies(public.X if self.grid is None else self.grid)
-            model = candidates.hypothesis(self.chosen(candidates, records, noise))
+            model = candidates.hypothesis(self.chosen(candidates, records, door))
             return Released(model, labels_of(model, public), self.guarantee)
-        answers = self.answers(self.mechanism, records, public, noise, rng)
+        answers = self.answers(self.mechanism, records, public, door, rng)
         return Released(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
 
-    def chosen(self, candidates: Dichotomies, private: PrivateRecords, noise: Noise) -> int:
+    def chosen(self, candidates: Dichotomies, private: PrivateRecords, door: Door) -> int:
         """Sample, relabel, and choose a candidate, with `inner=exponential` or `grid`."""
-        first, second = noise.spawn(2)
+        first, second = door.spawn(2)
         T, labels = self.division.relabelled(self.classroom.hypotheses, private, first)
         if not self.draws:
-            return int(choose(candidates.mistakes(T, labels), self.division.inner_eps, second)[0])
+            eps, mistakes = self.division.inner_eps, candidates.mistakes(T, labels)
+            return int(second.exponential(-mistakes, sensitivity=1.0, eps=eps))
         drawing, choosing = second.spawn(2)
-        rows = drawn(len(labels), drawing, self.draws)
-        return int(choose(candidates.mistakes(T[rows], labels[rows]), 1.0, choosing)[0])
+        rows = drawn(len(labels), drawing.noise, self.draws)
+        mistakes = candidates.mistakes(T[rows], labels[rows])
+        return int(choosing.exponential(-mistakes, sensitivity=1.0, eps=1.0))
 
     def answers(
         self,
         mechanism: LabellingPlan,
         private: PrivateRecords,
         public: PublicPoints,
-        noise: Noise,
+        door: Door,
         rng: np.random.Generator,
     ) -> Answers:
         """Sample, relabel, and let teachers answer the public points, with `inner=svt`."""
-        first, second = noise.spawn(2)
+        first, second = door.spawn(2)
         T, labels = self.division.relabelled(self.classroom.hypotheses, private, first)
         counts = np.ones(len(labels), dtype=np.int64)
         votes = self.classroom.votes(T, labels, counts, self.teachers, public, int(rng.integers(2**31)))
@@ -390,7 +410,7 @@ def _attacks(plan: TransformPlan) -> list[SampledAttack]:
     def lone_record(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         tiny, private, public = lone(plan, neighbour)
         candidates = tiny.classroom.hypotheses.dichotomies(public.X)
-        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        noise = Door.seeded(int(rng.integers(2**63)))
         found = [tiny.chosen(candidates, private, source) for source in noise.spawn(runs)]
         return np.array(found, dtype=float)[:, None]
 
@@ -409,7 +429,7 @@ def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator,
     private = PrivateRecords(np.zeros((n, 1)), y)
     tiny = replace(plan, division=replace(d, n=n, t=t), classroom=_thresholds(plan), teachers=t)
     point = PublicPoints(np.zeros((1, 1)))
-    noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+    noise = Door.seeded(int(rng.integers(2**63)))
     found = [
         tiny.answers(plan.mechanism, private, point, source, rng).labels[0] for source in noise.spawn(runs)
     ]

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pate_cli.learners.hypotheses import HypothesisClass
-from pate_cli.mechanisms.agnostic.selection import choose
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.door import Door
 from pate_cli.types import IntArray
 
 __all__ = ["relabel", "relabel_with_rest"]
 
 
 def relabel(
-    hypotheses: HypothesisClass, X: Any, y: IntArray, noise: Noise, *, relabel_eps: float = 1.0
+    hypotheses: HypothesisClass, X: Any, y: IntArray, door: Door, *, relabel_eps: float = 1.0
 ) -> IntArray:
     """Relabel a sample by a hypothesis of the class that makes few mistakes on it. PRIVATE.
 
@@ -29,7 +28,7 @@ def relabel(
     X : ndarray or csr_matrix of shape (n, d)
     y : ndarray of int64, shape (n,)
         0 or 1.
-    noise : Noise
+    door : Door
     relabel_eps : float
         Of the exponential mechanism, over one hypothesis a dichotomy of X; inf is plain
         empirical risk minimisation.
@@ -44,11 +43,12 @@ def relabel(
     NB20 Algorithm 2; Beimel, Nissim and Stemmer 2015.
     """
     found = hypotheses.dichotomies(X)
-    return found.labels(int(choose(found.mistakes(X, y), relabel_eps, noise)[0]))
+    chosen = door.exponential(-found.mistakes(X, y), sensitivity=1.0, eps=relabel_eps, released=False)
+    return found.labels(int(chosen))
 
 
 def relabel_with_rest(
-    hypotheses: HypothesisClass, X: Any, rest: tuple[Any, IntArray], eps_in: float, noise: Noise
+    hypotheses: HypothesisClass, X: Any, rest: tuple[Any, IntArray], eps_in: float, door: Door
 ) -> IntArray:
     """Relabel a sample by a hypothesis chosen on the records outside it. PRIVATE.
 
@@ -65,7 +65,7 @@ def relabel_with_rest(
         W, at least one record.
     eps_in : float
         Of the exponential mechanism, with sensitivity 1/|W|; inf takes a lowest score.
-    noise : Noise
+    door : Door
 
     Returns
     -------
@@ -78,4 +78,4 @@ def relabel_with_rest(
     found = hypotheses.dichotomies(X)
     # all in records of W: |W| q(h), of sensitivity 1
     scores = found.nearest(found.least_mistakes(*rest), len(rest[1]) / X.shape[0])
-    return found.labels(int(choose(scores, eps_in, noise)[0]))
+    return found.labels(int(door.exponential(-scores, sensitivity=1.0, eps=eps_in, released=False)))

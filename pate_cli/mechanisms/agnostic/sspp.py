@@ -10,9 +10,8 @@ import numpy as np
 from pate_cli.checks import option
 from pate_cli.learners.hypotheses import CLASSES, Dichotomies, HypothesisClass
 from pate_cli.mechanisms.agnostic import options as checks
-from pate_cli.mechanisms.agnostic.selection import choose
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -82,19 +81,18 @@ class SsppPlan(Plan):
         checks.listable_encoded(self.hypotheses, public.X)
         return self.hypotheses.dichotomies(public.X)
 
-    def chosen(
-        self, candidates: Dichotomies, private: PrivateRecords, noise: Noise, runs: int = 1
-    ) -> IntArray:
+    def chosen(self, candidates: Dichotomies, private: PrivateRecords, door: Door, runs: int = 1) -> IntArray:
         """Choose among the candidates in each of independent runs; shape (R,)."""
-        return choose(candidates.mistakes(private.X, private.y), self.eps, noise, runs)
+        mistakes = np.tile(candidates.mistakes(private.X, private.y), (runs, 1))
+        return door.exponential(-mistakes, sensitivity=1.0, eps=self.eps)
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Choose; the answers are the chosen hypothesis's labels of the public points."""
         records = private.records
         candidates = self.candidates(public)
-        model = candidates.hypothesis(int(self.chosen(candidates, records, noise)[0]))
+        model = candidates.hypothesis(int(self.chosen(candidates, records, door)[0]))
         return Released(model, labels_of(model, public), self.guarantee)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
@@ -139,7 +137,7 @@ def _attacks(plan: SsppPlan) -> list[SampledAttack]:
         points = PublicPoints(np.arange(20.0)[:, None])
         tiny = SsppPlan(plan.eps, CLASSES["thresholds"], 1, 20)
         record = PrivateRecords(np.array([[19.0]]), np.array([1 if neighbour else 0]))
-        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        noise = Door.seeded(int(rng.integers(2**63)))
         chosen = tiny.chosen(tiny.candidates(points), record, noise, runs)
         return np.asarray(chosen == 20, dtype=float)[:, None]
 

@@ -17,7 +17,7 @@ from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.voting import student
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.privacy.budget import compose
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
     Holdout,
@@ -71,6 +71,11 @@ class UniversalPlan(Plan):
             return self.answering.guarantee
         return compose(self.answering.guarantee, self.learning.guarantee)
 
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Sum of both: what AgPrivCl's releases cost, and SSPP's choice."""
+        first = self.answering.loss(spent)
+        return PrivacyLoss(first.eps + spent.pure_eps, first.delta, first.how)
+
     @property
     def n_teachers(self) -> int:
         """Of AgPrivCl."""
@@ -82,19 +87,19 @@ class UniversalPlan(Plan):
         return own | self.answering.describe()
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Answer all public points; the model is SSPP's hypothesis."""
         records = private.records
-        first_noise, second_noise = noise.spawn(2)
+        first_door, second_door = door.spawn(2)
         order = queries.passive_order(public.n_points, rng)
         early = order[: self.first]
-        answers = self.answering.answers(records, public, early, first_noise, rng)
+        answers = self.answering.answers(records, public, early, first_door, rng)
         if self.learning is None:
             model = student(self.answering.classroom.setting, public, answers, rng)
             return Released(model, answers, self.guarantee)
         # the points are public whether they were answered or not
-        learnt = self.learning.release(private, PublicPoints(public.X[early]), second_noise, rng)
+        learnt = self.learning.release(private, PublicPoints(public.X[early]), second_door, rng)
         late = order[self.first :]
         labels = np.asarray(learnt.model.predict(public.X[late]), dtype=np.int64)
         everything = Answers(

@@ -14,16 +14,16 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from pate_cli.mechanisms.protocol import SampledAttack
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["against_many", "attacks_on", "attacks_on_persons"]
 
-Learn: TypeAlias = Callable[[FloatArray, IntArray, Noise, int], FloatArray]
+Learn: TypeAlias = Callable[[FloatArray, IntArray, Door, int], FloatArray]
 """``learn(Z, y, noise, runs)``: weights of independent runs on scaled records, shape (runs, ...)."""
 
-LearnPersons: TypeAlias = Callable[[FloatArray, IntArray, Noise, int, IntArray], FloatArray]
-"""``learn(Z, y, noise, runs, units)``: the same, where records are those of persons."""
+LearnPersons: TypeAlias = Callable[[FloatArray, IntArray, Door, int, IntArray], FloatArray]
+"""``learn(Z, y, door, runs, units)``: the same, where records are those of persons."""
 
 _Sets: TypeAlias = tuple[FloatArray, FloatArray, IntArray]
 """Records of D and of D', shape (rows, d), and their labels."""
@@ -74,9 +74,9 @@ def attacks_on_persons(learn: LearnPersons, runs: int) -> list[SampledAttack]:
 
     def sample_of(sides: tuple[_Side, _Side]) -> Callable[[bool, np.random.Generator, int], FloatArray]:
         def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+            door = Door.seeded(int(rng.integers(2**63)))
             Z, y = sides[neighbour]
-            return learn(Z, y, noise, runs, np.zeros(len(y), dtype=np.int64)).reshape(runs, -1)
+            return learn(Z, y, door, runs, np.zeros(len(y), dtype=np.int64)).reshape(runs, -1)
 
         return sample
 
@@ -85,9 +85,9 @@ def attacks_on_persons(learn: LearnPersons, runs: int) -> list[SampledAttack]:
 
 def _sample(learn: Learn, sets: _Sets) -> Callable[[bool, np.random.Generator, int], FloatArray]:
     def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-        noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+        door = Door.seeded(int(rng.integers(2**63)))
         records = sets[1] if neighbour else sets[0]
-        return learn(records, sets[2], noise, runs).reshape(runs, -1)
+        return learn(records, sets[2], door, runs).reshape(runs, -1)
 
     return sample
 

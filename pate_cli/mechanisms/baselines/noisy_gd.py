@@ -30,8 +30,8 @@ from pate_cli.mechanisms.baselines.gradients import (
 from pate_cli.mechanisms.baselines.neighbours import attacks_on, attacks_on_persons
 from pate_cli.mechanisms.baselines.public_model import probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma
-from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
     FloatArray,
     IntArray,
@@ -124,17 +124,17 @@ class NoisyGradientPlan(Plan):
         return {**asdict(self), "sensitivity": 2 * self.clip}
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Descend on the private records; see `Plan`."""
         records = private.records
         scaling = Scaling.of(public.X)
-        weights = descend(self, scaling.apply(records.X), records.y, noise, units=records.units)
+        weights = descend(self, scaling.apply(records.X), records.y, door, units=records.units)
         return Released(linear_model(weights[0], scaling), no_answers(), self.guarantee)
 
     def attacks(self) -> list[SampledAttack]:
         """Put worst-case records to `descend` itself; see `Plan`."""
-        return attacks_on(lambda Z, y, noise, runs: descend(self, Z, y, noise, runs), 60_000)
+        return attacks_on(lambda Z, y, door, runs: descend(self, Z, y, door, runs), 60_000)
 
     def attacks_on_persons(self) -> list[SampledAttack]:
         """All records of one person in place of others; see `Plan`."""
@@ -182,7 +182,7 @@ def plan_noisy_gd(setting: Setting, *, steps: int | None, step_size: float, clip
 
 
 def descend(
-    plan: NoisyGradientPlan, Z: Any, y: IntArray, noise: Noise, runs: int = 1, units: IntArray | None = None
+    plan: NoisyGradientPlan, Z: Any, y: IntArray, door: Door, runs: int = 1, units: IntArray | None = None
 ) -> FloatArray:
     """Descend from 0; the weights are those of the second half of the steps, averaged.
 
@@ -193,7 +193,7 @@ def descend(
         Scaled records, of any finite norm; where there are fewer than `plan.n`, or fewer persons, the others
         are zeros and have no gradient.
     y : ndarray of int64, shape (rows,)
-    noise : Noise
+    door : Door
     runs : int
         Independent runs side by side, for auditing.
     units : ndarray of int64, shape (rows,), optional
@@ -208,8 +208,7 @@ def descend(
     total = np.zeros_like(weights)
     averaged = (plan.steps + 1) // 2
     for step in range(plan.steps):
-        gradient = gradient_at(weights)
-        gradient = gradient + noise.gaussian(plan.sigma, weights.size).reshape(weights.shape)
+        gradient = door.gaussian(gradient_at(weights), sensitivity=2 * plan.clip, sigma=plan.sigma)
         weights = weights - (plan.step_size / plan.n) * gradient
         if step >= plan.steps - averaged:
             total += weights

@@ -20,8 +20,8 @@ from pate_cli.checks import OneOf, Or, Real, option
 from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, clip_rows, linear_model
 from pate_cli.mechanisms.baselines.neighbours import against_many, attacks_on, attacks_on_persons
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma
-from pate_cli.privacy.noise import Noise
 from pate_cli.types import (
     FloatArray,
     IntArray,
@@ -32,7 +32,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["TOLERANCE", "Options", "OutputPlan", "gamma_noise", "minimise", "plan"]
+__all__ = ["TOLERANCE", "Options", "OutputPlan", "minimise", "plan"]
 
 TOLERANCE = 1e-10
 """Largest norm of the gradient at a point that is taken for the minimiser."""
@@ -136,17 +136,17 @@ class OutputPlan(Plan):
         return asdict(self)
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Fit on the private records; see `Plan`."""
         records = private.records
         scaling = Scaling.of(public.X)
-        found = self.weights(scaling.apply(records.X), records.y, noise, units=records.units)[0]
+        found = self.weights(scaling.apply(records.X), records.y, door, units=records.units)[0]
         by_class = np.vstack([np.zeros_like(found), found]) if self.n_classes == 2 else found
         return Released(linear_model(by_class, scaling), no_answers(), self.guarantee)
 
     def weights(
-        self, Z: Any, y: IntArray, noise: Noise, runs: int = 1, units: IntArray | None = None
+        self, Z: Any, y: IntArray, door: Door, runs: int = 1, units: IntArray | None = None
     ) -> FloatArray:
         """Minimise once, and add noise for each run.
 
@@ -155,7 +155,7 @@ class OutputPlan(Plan):
         Z : ndarray or csr_matrix of shape (rows, d)
             Scaled records, of any norm; where rows < n, the others are zeros.
         y : ndarray of shape (rows,)
-        noise : Noise
+        door : Door
         runs : int
         units : ndarray of shape (rows,), optional
             Whose each record is.
@@ -170,10 +170,11 @@ class OutputPlan(Plan):
         codes = [1] if self.n_classes == 2 else range(self.n_classes)
         signs = [np.where(y == code, 1.0, -1.0) for code in codes]
         exact = np.stack([minimise(Z, each, shares, self.n, self.regularisation) for each in signs])
-        shape = (runs, *exact.shape)
+        every = np.broadcast_to(exact, (runs, *exact.shape))
         if self.noise == "gaussian":
-            return exact + noise.gaussian(self.scale, math.prod(shape)).reshape(shape)
-        return exact + gamma_noise(noise, self.scale, runs * len(exact), Z.shape[1]).reshape(shape)
+            moved = self.sensitivity * math.sqrt(len(exact))
+            return door.gaussian(every, sensitivity=moved, sigma=self.scale)
+        return door.gamma(every, sensitivity=self.sensitivity, scale=self.scale, releases=len(exact))
 
     def attacks(self) -> list[SampledAttack]:
         """As of any of these learners, and against the pull of many records, where it is all but tight."""
@@ -236,14 +237,3 @@ def minimise(Z: Any, signs: FloatArray, shares: FloatArray, n: int, regularisati
     if not (size := float(np.linalg.norm(gradient))) <= TOLERANCE:
         raise FloatingPointError(f"no minimiser: the gradient is still {size:.3g}")
     return w
-
-
-def gamma_noise(noise: Noise, scale: float, count: int, d: int) -> FloatArray:
-    """Vectors of density proportional to ``exp(-|b|/scale)``, shape (count, d).
-
-    The norm is Gamma(d, scale), a sum of d exponentials, and the direction is uniform.
-    """
-    norms = noise.exponential(scale, count * d).reshape(count, d).sum(axis=1)
-    directions = noise.gaussian(1.0, count * d).reshape(count, d)
-    vectors: FloatArray = directions * (norms / np.linalg.norm(directions, axis=1))[:, None]
-    return vectors

@@ -33,8 +33,9 @@ from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, p
 from pate_cli.mechanisms.baselines.public_relevance import carried, column_weights, weighs_columns
 from pate_cli.mechanisms.baselines.public_rules import PublicKernelRules
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
-from pate_cli.privacy.discrete import calibrate_vector_sigma
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
+from pate_cli.privacy.integer import vector_mu, vector_sigma
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.types import (
     FloatArray,
@@ -165,9 +166,10 @@ class PublicKernelPlan(PublicKernelRules):
         return model_bytes(self.n_public, n_features, self.columns)
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Learn from the private records; see `Plan`."""
+        noise = getattr(door, "noise", door)
         learned = self.fit(private.records, public, noise, rng)
         which = int(learned.chosen[0])
         steps = self.steps_for(learned.features[0].dimension)
@@ -345,7 +347,7 @@ class IntegerPublicKernelPlan(PublicKernelPlan):
     What a step adds up is a vector of integers, in units of `grain`, and replacing a record, or a person,
     moves it by at most ``2 clip / grain`` in L2, exactly: each is rounded by itself, towards 0. Integer
     noise of that sensitivity on all coordinates of all steps is (eps, delta)-DP by
-    `pate_cli.privacy.discrete` (vectors of integers). Sum and noise are integers below 2^53 and exact; what
+    `pate_cli.privacy.integer` (vectors of integers). Sum and noise are integers below 2^53 and exact; what
     is computed from their sum is post-processing.
     """
 
@@ -363,7 +365,8 @@ class IntegerPublicKernelPlan(PublicKernelPlan):
         rounds = self.rounds_for(dimension, chosen=lines > 0, learned=learned)
         size = max(dimension, lines) * self.columns
         sensitivity = 2 * self.clip / self.grain
-        return self.grain * calibrate_vector_sigma(self.eps, self.delta, rounds, sensitivity, size)
+        mu = vector_mu(self.eps, self.delta, rounds * size)
+        return self.grain * vector_sigma(sensitivity * math.sqrt(rounds), mu)
 
 
 def plan_public_kernel(

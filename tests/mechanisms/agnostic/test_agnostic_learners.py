@@ -21,7 +21,7 @@ from pate_cli.mechanisms.protocol import Plan
 from pate_cli.mechanisms.svt import SvtPlan
 from pate_cli.privacy import svt
 from pate_cli.privacy.composition import pure_eps
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
 
 
@@ -51,7 +51,7 @@ def line(n, rng, noise=0.1):
 def learn(plan, n=60_000, m=100, seed=0, shift=0.0):
     rng = np.random.default_rng(seed)
     private, public = PrivateRecords(*line(n, rng)), PublicPoints(rng.random((m, 1)) + shift)
-    return plan.release(Private(private), public, SeededNoise(np.random.SeedSequence(seed + 1)), rng), public
+    return plan.release(Private(private), public, Door.seeded(np.random.SeedSequence(seed + 1)), rng), public
 
 
 def truth(X):
@@ -154,7 +154,7 @@ def test_the_printed_test_is_of_the_margin():
     c = replace(svt.calibrate("bassily2018", 1.0, 0.01, 4, 2), threshold=7.0, threshold_scale=1e-9)
     c = replace(c, query_scale=1e-9)
     votes = Votes(np.array([[15, 5], [5, 15], [12, 8], [7, 13], [0, 20]]), 20)
-    (source,) = SeededNoise(np.random.SeedSequence(0)).spawn(1)
+    (source,) = Door.seeded(0).spawn(1)
     printed = PrintedSvtPlan(c).service(source).answer_all(votes)
     assert [a.label for a in printed] == [0, 1, -1, -1]
     assert [a.label for a in SvtPlan(c).service(source).answer_all(votes)] == [-1, -1]
@@ -215,7 +215,7 @@ def test_prediction_says_what_queries_compose_to():
     assert private_prediction.teachers_of_lemma(0.5, 0.1) == 45
     # odds of a vote of 30 to 10 at eps 0.2: e^(0.2 * 20/2) = e^2, so 1 with probability 0.880797
     ones = np.full(40_000, 30)
-    noise = SeededNoise(np.random.SeedSequence(5))
+    noise = Door.seeded(5)
     share = private_prediction.predict(ones, 40, 0.2, noise).mean()
     assert abs(share - 0.880797) < 5.5 * math.sqrt(0.8808 * 0.1192 / 40_000)
     with pytest.raises(InfeasibleError, match=r"fewer mechanism\.queries"):
@@ -245,7 +245,7 @@ def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
     plan = mechanisms.plan("agprivcl", {"hypotheses": "thresholds"}, setting())
     small = replace(plan, n_private=500, n_sampled=100, teachers=7)
     for kind, name in (("tight", "votes"), ("paper", "votes_as_drawn")):
-        noise = SeededNoise(np.random.SeedSequence(1))
+        noise = Door.seeded(1)
         made = replace(small, calibration=kind)
         made.answers(data, points, np.zeros(1, dtype=np.int64), noise, np.random.default_rng(0))
         assert set(seen) == {name}
@@ -317,7 +317,7 @@ def test_columns_that_encoding_adds_are_counted():
     for name in ("sspp", "agprivcl", "realizable_to_agnostic"):
         plan = mechanisms.plan(name, {"hypotheses": "thresholds"}, setting())
         private = PrivateRecords(rng.random((60_000, 2)), rng.integers(0, 2, 60_000))
-        noise = SeededNoise(np.random.SeedSequence(1))
+        noise = Door.seeded(1)
         with pytest.raises(InfeasibleError, match="after encoding: thresholds need one feature, not 2"):
             plan.release(Private(private), PublicPoints(rng.random((100, 2))), noise, rng)
 
@@ -342,8 +342,7 @@ def test_points_are_learnt():
     y = (public.X[0] == X).all(axis=1)
     s = setting(n_private=3000, n_public=24, n_features=2, eps=5.0)
     plan = mechanisms.plan("sspp", {"hypotheses": "points"}, s)
-    noise = SeededNoise(np.random.SeedSequence(1))
-    learnt = plan.release(Private(PrivateRecords(X, y.astype(np.int64))), public, noise, rng)
+    learnt = plan.release(Private(PrivateRecords(X, y.astype(np.int64))), public, Door.seeded(1), rng)
     assert (learnt.model.predict(X) == y).mean() == 1
 
 
@@ -370,7 +369,7 @@ def test_stumps_on_adult_come_within_two_points_of_the_best_without_privacy(real
     split = datasets.split(dataset, private=0.8, public=0.02, budget=0.3, rng=np.random.default_rng(0))
     s = setting(n_private=split.private.n_records, n_public=split.public.n_points, n_features=14)
     plan = mechanisms.plan("sspp", {}, s)
-    noise = SeededNoise(np.random.SeedSequence(2))
+    noise = Door.seeded(2)
     learnt = plan.release(Private(split.private), split.public, noise, np.random.default_rng(3))
     best = CLASSES["stumps"].erm(split.private.X, split.private.y)
 
@@ -386,7 +385,7 @@ def test_a_million_records_on_a_line():
     private = PrivateRecords(*line(1_000_000, rng))
     s = setting(n_private=1_000_000)
     plan = mechanisms.plan("realizable_to_agnostic", {"hypotheses": "thresholds"}, s)
-    noise = SeededNoise(np.random.SeedSequence(1))
+    noise = Door.seeded(1)
     learnt = plan.release(Private(private), PublicPoints(rng.random((100, 1))), noise, rng)
     assert abs(learnt.model.threshold_ - 0.4) < 0.03
 

@@ -9,12 +9,12 @@ from scipy.stats import chi2
 
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic.relabel import relabel, relabel_with_rest
-from pate_cli.mechanisms.agnostic.selection import choose, draws, subset
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.mechanisms.agnostic.selection import draws, subset
+from pate_cli.privacy.door import Door
 
 
 def noise(seed):
-    return SeededNoise(np.random.SeedSequence(seed))
+    return Door.seeded(seed)
 
 
 def close(counts, probabilities):
@@ -22,27 +22,29 @@ def close(counts, probabilities):
     return ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-7, len(counts) - 1)
 
 
-def test_choose_follows_the_exponential_mechanism_both_ways():
+def test_the_door_follows_the_exponential_mechanism_both_ways():
     mistakes = np.array([3.0, 0.0, 1.0, 6.0])
     # weights e^(-eps m/2) at eps = 0.8: e^-1.2, 1, e^-0.4, e^-2.4
     weights = np.array([math.exp(-1.2), 1.0, math.exp(-0.4), math.exp(-2.4)])
     law = weights / weights.sum()
-    many = np.bincount(choose(mistakes, 0.8, noise(1), 20_000), minlength=4)
-    source = noise(2)
-    single = np.bincount([choose(mistakes, 0.8, source)[0] for _ in range(20_000)], minlength=4)
+    scores = np.tile(-mistakes, (20_000, 1))
+    many = np.bincount(noise(1).exponential(scores, sensitivity=1.0, eps=0.8), minlength=4)
+    door = noise(2)
+    single = [int(door.exponential(-mistakes, sensitivity=1.0, eps=0.8)) for _ in range(20_000)]
+    single = np.bincount(single, minlength=4)
+    assert door.spent.pure == {0.8: 20_000}
     assert close(many, law)
     assert close(single, law)
     assert not close(single, np.array([0.3, 0.4, 0.2, 0.1]))
 
 
-def test_choose_survives_hopeless_candidates_and_no_noise():
-    mistakes = np.array([5e6, 0.0, 1e5])
-    assert choose(mistakes, 1.0, noise(3))[0] == 1
-    assert choose(np.array([2.0, 1.0, 1.0]), math.inf, noise(3), 4).tolist() == [1, 1, 1, 1]
+def test_it_survives_hopeless_candidates_and_no_noise():
+    assert noise(3).exponential(-np.array([5e6, 0.0, 1e5]), sensitivity=1.0, eps=1.0) == 1
+    assert noise(3).exponential(-np.array([2.0, 1.0, 1.0]), sensitivity=1.0, eps=math.inf) == 1
 
 
 def test_subset_and_draws_are_uniform():
-    source = noise(4)
+    source = noise(4).noise
     pairs = np.zeros((5, 5))
     for _ in range(10_000):
         a, b = subset(5, 2, source)

@@ -14,8 +14,8 @@ from pate_cli.mechanisms.baselines import gradients, noisy_gd
 from pate_cli.mechanisms.baselines.gradients import PersonGradients, Persons
 from pate_cli.mechanisms.baselines.public_features import PublicFeatures
 from pate_cli.mechanisms.baselines.public_lines import PublicLines
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import eps_of_mu
-from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 EPS, DELTA, SURE, N = 3.0, 1e-3, 1 - 1e-6, 90
@@ -151,7 +151,7 @@ def test_noisy_gradient_descent_is_the_same_of_one_record_each():
     p = mechanisms.plan(
         "noisy_gd", {}, Setting(math.inf, DELTA, N, 80, 30, 5, 3, 10, False, learner, learner, "drop")
     )
-    none = SeededNoise(np.random.SeedSequence(0))
+    none = Door.seeded(0)
     one, other = (noisy_gd.descend(p, X / 3, y, none, units=units) for units in (None, np.arange(N)))
     assert np.abs(one - other).max() < 1e-4 * np.abs(one).max()
 
@@ -213,7 +213,7 @@ def test_more_records_of_each_person_teach_more():
     public, p = PublicPoints(rng.normal(size=(80, 6)) * math.sqrt(2)), made(n=n, eps=1.0)
 
     def accuracy(records):
-        noise = SeededNoise(np.random.SeedSequence(0))
+        noise = Door.seeded(0)
         model = p.release(Private(records), public, noise, np.random.default_rng(0)).model
         return float(np.mean(model.predict(T) == truth))
 

@@ -456,7 +456,7 @@ def test_a_release_sums_integers_that_one_record_moves_by_no_more_than_their_noi
             pair = [records_of(p, *data, P)[1].gradient(theta) for data in ((X, y), (other, labels))]
             assert all(np.array_equal(part, part.round()) for part in pair)
             moved.append(np.linalg.norm(pair[1] - pair[0]))
-    mu = math.sqrt(7) * max(moved) / math.sqrt(scale**2 - 4)  # of `privacy.discrete`, at t = 2
+    mu = math.sqrt(7) * max(moved) / math.sqrt(scale**2 - 4)  # of `privacy.integer`, at t = 2
     assert eps / 2 < eps_of_mu(mu, delta) <= eps
 
 

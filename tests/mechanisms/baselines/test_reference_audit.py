@@ -14,7 +14,7 @@ import pytest
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.mechanisms import plan
 from pate_cli.mechanisms.baselines import noisy_gd, output_perturbation
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import Setting
 
 EPS, DELTA, SURE = 3.0, 1e-3, 1 - 1e-6
@@ -145,7 +145,7 @@ def test_a_bug_is_caught_by_persons(name, options, bug, monkeypatch):
 def test_a_person_of_many_equal_records_is_one_of_one():
     p = made("output_perturbation")
     Z, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
-    noise = SeededNoise(np.random.SeedSequence(0)), SeededNoise(np.random.SeedSequence(0))
+    noise = Door.seeded(0), Door.seeded(0)
     units = np.repeat(np.arange(40), np.arange(40) % 5 + 1)
     one, several = p.weights(Z, y, noise[0], 2), p.weights(Z[units], y[units], noise[1], 2, units)
     assert np.abs(one - several).max() < 1e-6 * np.abs(one).max()

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from pate_cli.mechanisms import plan
 from pate_cli.mechanisms.baselines.features import Scaling, clip_rows, row_norms
 from pate_cli.mechanisms.baselines.noisy_gd import descend
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 NAMES = ("noisy_gd", "output_perturbation")
@@ -40,7 +40,7 @@ def setting(n, n_classes=2):
 
 
 def noise():
-    return SeededNoise(np.random.SeedSequence(0))
+    return Door.seeded(0)
 
 
 def as_given(X, kind):

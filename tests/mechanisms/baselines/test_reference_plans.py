@@ -15,8 +15,8 @@ from pate_cli.mechanisms import plan
 from pate_cli.mechanisms.baselines import output_perturbation
 from pate_cli.mechanisms.baselines.features import Scaling, clip_rows, linear_model
 from pate_cli.mechanisms.baselines.noisy_gd import descend
-from pate_cli.mechanisms.baselines.output_perturbation import TOLERANCE, gamma_noise, minimise
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.mechanisms.baselines.output_perturbation import TOLERANCE, minimise
+from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 NAMES = ("noisy_gd", "output_perturbation")
@@ -29,7 +29,7 @@ def setting(eps=0.5, *, delta=1 / N, n=N, n_classes=2, n_features=112):
 
 
 def noise(seed=0):
-    return SeededNoise(np.random.SeedSequence(seed))
+    return Door.seeded(seed)
 
 
 def records(rows=40, d=4, n_classes=2, seed=0):
@@ -220,7 +220,9 @@ def test_records_are_clipped_before_they_are_fitted():
 
 def test_gamma_noise_has_the_law_of_the_paper():
     """Norm Gamma(d, scale), direction uniform: three tests at 1e-7 each, so a false alarm in 3e-7."""
-    drawn = gamma_noise(noise(), 2.0, 20000, 3)
+    door = noise()
+    drawn = door.gamma(np.zeros((20000, 3)), sensitivity=1.0, scale=2.0)
+    assert door.spent.pure == {0.5: 1}
     norms = np.linalg.norm(drawn, axis=1)
     assert stats.kstest(norms, stats.gamma(3, scale=2.0).cdf).pvalue > 1e-7
     # a coordinate of a uniform direction in three dimensions is uniform

@@ -1,0 +1,269 @@
+"""The door: the one place where noise is added to private values, and what it costs is counted."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pate_cli.privacy.above_threshold import AboveThreshold, Decisions
+from pate_cli.privacy.integer import vector_mu_squared
+from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.svt import SvtCalibration
+
+__all__ = ["Door", "Passing", "RecordingDoor", "Spent"]
+
+FloatArray = NDArray[np.float64]
+Out = TypeVar("Out")
+
+
+class Passing(NamedTuple):
+    """A release on its way out. PRIVATE.
+
+    Attributes
+    ----------
+    kind : str
+    value : ndarray
+        Before noise.
+    sensitivity, scale : float
+        As stated by the mechanism, in the unit of the value; of an exponential mechanism, eps.
+    releases : int
+        Independent releases along the first axis, each of that sensitivity.
+    unit : float or None
+        Of integer noise.
+    """
+
+    kind: str
+    value: NDArray[Any]
+    sensitivity: float
+    scale: float
+    releases: int = 1
+    unit: float | None = None
+
+
+@dataclass
+class Spent:
+    """Cost of everything that passed a door, by kind of release. Public numbers.
+
+    Attributes
+    ----------
+    mu_squared : float
+        Of the Gaussian releases: adaptively chosen releases of mu_i-GDP compose to the root of the sum of
+        mu_i^2 (Dong, Roth, Su 2022, Corollary 2).
+    integers : int
+        Numbers that got integer Gaussian noise; see `pate_cli.privacy.discrete`.
+    pure : Counter of float
+        How many releases there were of each pure eps: Laplace noise and exponential mechanisms.
+    inner : Counter of float
+        The same, for choices that are not released themselves.
+    sparse : list of AboveThreshold
+        Runs of the sparse vector technique.
+    other : Counter of str
+        Releases whose noise is not added to a value, by name; the mechanism's class says what they cost.
+    """
+
+    mu_squared: float = 0.0
+    integers: int = 0
+    pure: Counter[float] = field(default_factory=Counter)
+    inner: Counter[float] = field(default_factory=Counter)
+    sparse: list[AboveThreshold] = field(default_factory=list)
+    other: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def pure_eps(self) -> float:
+        """Sum of the pure losses."""
+        return math.fsum(eps * count for eps, count in self.pure.items())
+
+    def sparse_loss(self) -> tuple[float, float]:
+        """(eps, delta) of the runs of the sparse vector technique, from the noise they had."""
+        losses = [run.calibration.proved(below=int(run.below.max())) for run in self.sparse]
+        return math.fsum(eps for eps, _ in losses), math.fsum(delta for _, delta in losses)
+
+
+class Door:
+    """The only way out of the private side: adds noise and counts what it costs.
+
+    Sensitivities are those of one replaced record (or person), in L2 for the Gaussian and in L1 for Laplace
+    noise. Noise of scale 0 releases a value as it is, at infinite cost.
+
+    Parameters
+    ----------
+    noise : Noise
+        Seeded, for experiments; exact integers from the system's entropy, for a release.
+
+    Attributes
+    ----------
+    spent : Spent
+        Shared with all doors that `spawn` makes.
+    noise : Noise
+        For random choices inside a mechanism that are not released, such as a sample of the records.
+    """
+
+    def __init__(self, noise: Noise, spent: Spent | None = None) -> None:
+        self.noise = noise
+        self.spent = Spent() if spent is None else spent
+
+    @classmethod
+    def seeded(cls, seed: int | np.random.SeedSequence) -> Self:
+        """Make a door with reproducible noise, for experiments."""
+        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        return cls(SeededNoise(sequence))
+
+    def spawn(self, count: int) -> list[Self]:
+        """Make doors with noise of their own that add to the same account."""
+        return [type(self)(source, self.spent) for source in self.noise.spawn(count)]
+
+    def gaussian(
+        self,
+        value: NDArray[Any],
+        *,
+        sensitivity: float,
+        sigma: float,
+        releases: int = 1,
+        unit: float | None = None,
+    ) -> FloatArray:
+        """Release an array with Gaussian noise on each number.
+
+        Parameters
+        ----------
+        value : ndarray
+            PRIVATE.
+        sensitivity, sigma : float
+            In the unit of `value`; of one release.
+        releases : int
+            How many releases of one run this is: rows of `value`, each of which has the sensitivity.
+        unit : float, optional
+            For integer noise: `value` is whole multiples of it, and so is the noise.
+
+        Returns
+        -------
+        ndarray of float64, like `value`
+        """
+        if unit is None:
+            self.spent.mu_squared += releases * (math.inf if sigma == 0 else (sensitivity / sigma) ** 2)
+        else:
+            self.spent.mu_squared += releases * vector_mu_squared(sensitivity / unit, sigma / unit)
+            self.spent.integers += value.size
+        step = unit or 1.0
+
+        def noisy() -> FloatArray:
+            return value + step * self.noise.gaussian(sigma / step, value.size).reshape(value.shape)
+
+        return self._pass(Passing("gaussian", value, sensitivity, sigma, releases, unit), noisy)
+
+    def laplace(self, value: NDArray[Any], *, sensitivity: float, scale: float) -> FloatArray:
+        """Release an array with Laplace noise of `scale` on each number: sensitivity/scale-DP."""
+        self.spent.pure[sensitivity / scale if scale else math.inf] += 1
+
+        def noisy() -> FloatArray:
+            return value + self.noise.laplace(scale, value.size).reshape(value.shape)
+
+        return self._pass(Passing("laplace", value, sensitivity, scale), noisy)
+
+    def gamma(
+        self, value: NDArray[Any], *, sensitivity: float, scale: float, releases: int = 1
+    ) -> FloatArray:
+        """Release vectors with noise b of density proportional to exp(-|b|/scale), each sensitivity/scale-DP.
+
+        Parameters
+        ----------
+        value : ndarray of shape (..., d)
+            PRIVATE. The norm of the noise is Gamma(d, scale), a sum of d exponentials; its direction uniform.
+        sensitivity : float
+            Of one vector, in L2.
+        scale : float
+        releases : int
+            Vectors of one run.
+        """
+        self.spent.pure[sensitivity / scale if scale else math.inf] += releases
+
+        def noisy() -> FloatArray:
+            norms = self.noise.exponential(scale, value.size).reshape(-1, value.shape[-1]).sum(axis=1)
+            directions = self.noise.gaussian(1.0, value.size).reshape(-1, value.shape[-1])
+            drawn = directions * (norms / np.linalg.norm(directions, axis=1))[:, None]
+            return np.asarray(value + drawn.reshape(value.shape))
+
+        return self._pass(Passing("gamma", value, sensitivity, scale, releases), noisy)
+
+    def exponential(
+        self,
+        scores: NDArray[Any],
+        *,
+        sensitivity: float,
+        eps: float,
+        axis: int = -1,
+        released: bool = True,
+    ) -> NDArray[np.int64]:
+        """Choose by the exponential mechanism: an index has probability proportional to exp(eps score/2).
+
+        Parameters
+        ----------
+        scores : ndarray
+            PRIVATE. Each slice along `axis` is a choice of its own, of eps-DP.
+        sensitivity : float
+            Most that one record moves a score, the scores moving in either direction.
+        eps : float
+            inf takes the first of the largest scores.
+        released : bool
+            False for a choice that only the mechanism itself sees; see `Spent.inner`.
+
+        Returns
+        -------
+        ndarray of int64, of the shape of `scores` without `axis`
+        """
+        choices = scores.size // scores.shape[axis]
+        (self.spent.pure if released else self.spent.inner)[eps] += choices
+
+        def chosen() -> NDArray[np.int64]:
+            if math.isinf(eps):
+                return np.asarray(np.argmax(scores, axis=axis), dtype=np.int64)
+            # a race of exponential clocks: no sum, so no rounding of small probabilities
+            clocks = self.noise.exponential(1.0, scores.size).reshape(scores.shape)
+            ringing = np.log(clocks) - eps / (2 * sensitivity) * scores
+            return np.asarray(np.argmin(ringing, axis=axis), dtype=np.int64)
+
+        if not released:
+            return chosen()
+        return self._pass(Passing("exponential", scores, sensitivity, eps, choices), chosen)
+
+    def above_threshold(self, calibration: SvtCalibration, runs: int = 1) -> AboveThreshold:
+        """Start the sparse vector technique, whose decisions are what it releases."""
+
+        def release(numbers: NDArray[Any], decide: Callable[[], Decisions]) -> Decisions:
+            return self._pass(Passing("above threshold", numbers, 1.0, 0.0, len(numbers)), decide)
+
+        self.spent.sparse.append(AboveThreshold(calibration, self.noise, runs, release))
+        return self.spent.sparse[-1]
+
+    def other(self, name: str, value: FloatArray, draw: Callable[[Noise], FloatArray]) -> FloatArray:
+        """Release what `draw` makes of a private value and noise; the mechanism's class counts its cost."""
+        self.spent.other[name] += 1
+        return self._pass(Passing(name, value, math.nan, math.nan), lambda: draw(self.noise))
+
+    def _pass(self, passing: Passing, make: Callable[[], Out]) -> Out:
+        """Let a release out; tests record, replay and measure here."""
+        return make()
+
+
+class RecordingDoor(Door):
+    """Keeps what is released, for audits and tests.
+
+    Attributes
+    ----------
+    released : list of (Passing, ndarray or Decisions)
+        In the order of the releases; those of doors that `spawn` makes are their own.
+    """
+
+    def __init__(self, noise: Noise, spent: Spent | None = None) -> None:
+        super().__init__(noise, spent)
+        self.released: list[tuple[Passing, Any]] = []
+
+    def _pass(self, passing: Passing, make: Callable[[], Out]) -> Out:
+        out = make()
+        self.released.append((passing, out))
+        return out

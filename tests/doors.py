@@ -1,0 +1,58 @@
+"""Doors for tests: one replays a recorded history, whatever private values come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pate_cli.privacy.door import Door, Passing, RecordingDoor
+
+
+class Recorder(RecordingDoor):
+    """Keeps the releases of a run in one list, those of doors that it spawns too."""
+
+    def spawn(self, count: int) -> list[Recorder]:
+        doors = super().spawn(count)
+        for door in doors:
+            door.released = self.released
+        return doors
+
+    def replay(self, noise: Any) -> Replay:
+        """A door that lets the same history out again."""
+        return Replay(noise, None, list(self.released))
+
+
+class Replay(Door):
+    """Lets out what another run released: the private values that come are only looked at.
+
+    Attributes
+    ----------
+    moved : list of (Passing, float)
+        For each release how far its private value is from the recorded run's, in units of the sensitivity
+        stated; more than 1 is a sensitivity that does not hold for these two private sets.
+    """
+
+    def __init__(
+        self, noise: Any, spent: Any = None, history: list[tuple[Passing, Any]] | None = None
+    ) -> None:
+        super().__init__(noise, spent)
+        self.history = history or []
+        self.moved: list[tuple[Passing, float]] = []
+
+    def spawn(self, count: int) -> list[Replay]:
+        doors = super().spawn(count)
+        for door in doors:
+            door.history, door.moved = self.history, self.moved
+        return doors
+
+    def _pass(self, passing: Passing, make: Any) -> Any:
+        assert self.history, f"a release more than was recorded: {passing.kind}"
+        (kind, value, *stated), out = self.history.pop(0)
+        assert (passing.kind, *passing[2:], passing.value.shape) == (kind, *stated, value.shape)
+        apart = np.abs(np.asarray(passing.value, dtype=float) - value)
+        if passing.kind == "gaussian":
+            apart = np.sqrt(np.square(apart).reshape(passing.releases, -1).sum(axis=1))
+        if apart.size and not np.isnan(passing.sensitivity):
+            self.moved.append((passing, float(apart.max()) / passing.sensitivity))
+        return out
