@@ -56,7 +56,7 @@ class Spent:
         Of the Gaussian releases: adaptively chosen releases of mu_i-GDP compose to the root of the sum of
         mu_i^2 (Dong, Roth, Su 2022, Corollary 2).
     integers : int
-        Numbers that got integer Gaussian noise; see `pate_cli.privacy.discrete`.
+        Numbers that got integer Gaussian noise; see `pate_cli.privacy.integer`.
     pure : Counter of float
         How many releases there were of each pure eps: Laplace noise and exponential mechanisms.
     inner : Counter of float

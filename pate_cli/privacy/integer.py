@@ -74,7 +74,7 @@ def vector_mu(eps: float, delta: float, numbers: int) -> float:
         If there are too many numbers at so small an eps for the bound to be of use.
     """
     c = numbers * _log_factor(_SMOOTHING)
-    if 2 * c > 1e-3 * min(eps, 1.0):
+    if 2 * c > 0.1 * min(eps, 1.0):
         raise ValueError(f"no integer noise is calibrated for {numbers} numbers at eps={eps:g}")
     return mu_of((eps - 2 * c) * (1 - _ROUNDING), delta * math.exp(-c) * (1 - _ROUNDING))
 

@@ -169,7 +169,7 @@ class PublicKernelPlan(PublicKernelRules):
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Learn from the private records; see `Plan`."""
-        noise = getattr(door, "noise", door)
+        noise: Any = getattr(door, "noise", door)
         learned = self.fit(private.records, public, noise, rng)
         which = int(learned.chosen[0])
         steps = self.steps_for(learned.features[0].dimension)
