@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, column, signed, weights_of
 from pate_cli.learners.hypotheses.thresholds import CutLoss, cuts, gain_above
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray, IntArray, dense
 
 __all__ = ["MOST_CUTS", "MOST_POINTS", "StumpClassifier", "StumpDichotomies", "Stumps"]
 
@@ -17,6 +18,8 @@ MOST_CUTS = 300_000
 """Most cuts (columns times sample points) whose distances `nearest` should compare pair by pair."""
 MOST_POINTS = 2_000
 """Most sample points for `nearest`: a pair of columns takes time and memory of the order of their square."""
+_CELLS = 10_000_000
+"""Labels that are compared at once."""
 
 
 class Stumps:
@@ -160,28 +163,54 @@ class StumpDichotomies:
 
     Notes
     -----
-    Labelings are told apart by two 64-bit sums of fixed random numbers, one a record: two
-    different ones among N are taken for one with probability below ``N^2 / 2^128``.
+    Two labelings are one only if all labels are equal. Sums of random numbers, one a record, say which
+    may be; records can be made so that different ones have equal sums, so each is looked at.
     """
 
     def __init__(self, X: Any) -> None:
         self._X = X
+        self._columns = np.ascontiguousarray(X.T) if isinstance(X, np.ndarray) else X.T.tocsr()
         self._gaps = gaps = _Gaps(X)
-        keys = np.random.default_rng(0).integers(2**64, size=(2, X.shape[0]), dtype=np.uint64)
-        code = np.empty(2 * len(gaps), dtype=[("a", np.uint64), ("b", np.uint64)])
-        for name, key in zip(("a", "b"), keys, strict=True):
-            up = gaps.above(key)
-            code[name] = np.concatenate([up, key.sum() - up])  # says 1 above the gap; below it
-        _, first, number = np.unique(code, return_index=True, return_inverse=True)
-        # number them in the order in which they first appear
-        rank = np.empty(len(first), dtype=np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        self._number: IntArray = rank[number]
-        self._first: IntArray = np.sort(first).astype(np.int64)
+        self._thresholds = gaps.thresholds()
+        self._number: IntArray
+        self._first, self._number = np.unique(self._first_alike(), return_inverse=True)
         gap = self._first % len(gaps)
         self._feature: IntArray = gaps.feature_of(gap)
-        self._threshold: FloatArray = gaps.thresholds()[gap]
+        self._threshold: FloatArray = self._thresholds[gap]
         self._above: IntArray = (self._first < len(gaps)).astype(np.int64)
+
+    def _first_alike(self) -> IntArray:
+        """The first labeling equal to each: 1 above gaps 0 .. G - 1, then 1 below them, shape (2 G,)."""
+        gaps = self._gaps
+        keys = np.random.default_rng(0).integers(2**64, size=(2, self._X.shape[0]), dtype=np.uint64)
+        sums = np.empty(2 * len(gaps), dtype=[("a", np.uint64), ("b", np.uint64)])
+        for name, key in zip(("a", "b"), keys, strict=True):
+            up = gaps.above(key)
+            sums[name] = np.concatenate([up, key.sum() - up])
+        first = np.arange(len(sums))
+        left = first.copy()
+        while len(left):
+            _, start, number = np.unique(sums[left], return_index=True, return_inverse=True)
+            leader = left[start[number]]
+            same = self._alike(left, leader)
+            first[left[same]] = leader[same]
+            left = left[~same]
+        return first
+
+    def _alike(self, one: IntArray, other: IntArray) -> NDArray[np.bool_]:
+        """Whether labelings are equal on the whole sample, pair by pair."""
+        same: NDArray[np.bool_] = one == other
+        apart = np.flatnonzero(~same)
+        for some in np.array_split(apart, 1 + len(apart) * self._X.shape[0] // _CELLS):
+            same[some] = (self._ones(one[some]) == self._ones(other[some])).all(axis=1)
+        return same
+
+    def _ones(self, labelings: IntArray) -> NDArray[np.bool_]:
+        """Where each labeling says 1, shape (number of them, n)."""
+        gap, above = labelings % len(self._gaps), labelings < len(self._gaps)
+        x = dense(self._columns[self._gaps.feature_of(gap)])
+        ones: NDArray[np.bool_] = (x >= self._thresholds[gap][:, None]) == above[:, None]
+        return ones
 
     def __len__(self) -> int:
         return len(self._first)
