@@ -189,10 +189,6 @@ class Plan(ABC):
         """Measure figures of its own for `diagnostics`: NOT differentially private."""
         return {}
 
-    def model_bytes(self, n_features: int) -> int:
-        """Room that a model of its own takes in a file, about; 0 for none."""
-        return 0
-
     def attacks(self) -> list[SampledAttack]:
         """Make worst-case neighbours for an audit.
 

@@ -12,7 +12,7 @@ import numpy as np
 from pate_cli import learners, teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.baselines.public_features import SHUFFLED, UNIT, enough_points, model_bytes
+from pate_cli.mechanisms.baselines.public_features import SHUFFLED, UNIT, enough_points
 from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.mechanisms.score_calibration import FINEST, NewtonStep
@@ -271,10 +271,6 @@ class ScoreBoostingPlan(Plan):
         unit = teachers.unit_of(self.n_teachers) if self.whole else None
         sigma = self.sigma if unit is None else unit * vector_sigma(self.sensitivity / unit, self.mu_sum)
         return door.gaussian(total, sensitivity=self.sensitivity, sigma=sigma, unit=unit)
-
-    def model_bytes(self, n_features: int) -> int:
-        """Room for the model; see `Plan`."""
-        return model_bytes(self.setting.n_public, n_features, self.width)
 
     def for_release(self, setting: Setting) -> Plan:
         """Calibrate for integer noise; see `IntegerScoreBoostingPlan`.

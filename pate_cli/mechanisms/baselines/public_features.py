@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from pate_cli.mechanisms.baselines import exact
-from pate_cli.mechanisms.baselines.public_bins import MOST_BINS, PublicBins
-from pate_cli.mechanisms.baselines.public_columns import KNOTS, PublicColumns
+from pate_cli.mechanisms.baselines.public_bins import PublicBins
+from pate_cli.mechanisms.baselines.public_columns import PublicColumns
 from pate_cli.mechanisms.baselines.public_distances import WeighedDistances, middle_distance
 from pate_cli.types import FloatArray, dense
 
@@ -23,7 +23,6 @@ __all__ = [
     "UNIT",
     "PublicFeatures",
     "enough_points",
-    "model_bytes",
 ]
 
 UNIT = 2.0**-16
@@ -265,14 +264,6 @@ class PublicFeatures:
         inner += self.centre @ self.centre - np.asarray(self.landmarks @ self.centre)
         smooth += inner / self.size
         return smooth
-
-
-def model_bytes(n_public: int, n_features: int, columns: int) -> int:
-    """Room for a model that is linear in the features, about: landmarks, the way back, and weights."""
-    landmarks = min(max(n_public, SHUFFLED), MOST_LANDMARKS)
-    splines = min(KNOTS * n_features, _MOST_SPLINES)
-    features = MOST_DIRECTIONS + MOST_BINS + 1
-    return 8 * (landmarks * (2 * n_features + splines + MOST_DIRECTIONS) + features * columns)
 
 
 def _landmarks(points: Any, rng: np.random.Generator, few: int) -> Any:

@@ -21,7 +21,7 @@ from pate_cli.checks import OneOf, Or, Real, Whole, option
 from pate_cli.mechanisms.baselines.gradients import CLIPS, PersonGradients, Persons, RecordGradients
 from pate_cli.mechanisms.baselines.public_descent import Descent, Learned, Move, has_more_right
 from pate_cli.mechanisms.baselines.public_distances import WeighedDistances
-from pate_cli.mechanisms.baselines.public_features import CONSTANT, UNIT, PublicFeatures, model_bytes
+from pate_cli.mechanisms.baselines.public_features import CONSTANT, UNIT, PublicFeatures
 from pate_cli.mechanisms.baselines.public_lines import (
     Features,
     Position,
@@ -160,10 +160,6 @@ class PublicKernelPlan(PublicKernelRules):
     def for_release(self, setting: Setting) -> Plan:
         """Calibrate for integer noise; see `IntegerPublicKernelPlan`."""
         return IntegerPublicKernelPlan(**vars(self))
-
-    def model_bytes(self, n_features: int) -> int:
-        """Room for the model; see `Plan`."""
-        return model_bytes(self.n_public, n_features, self.columns)
 
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
