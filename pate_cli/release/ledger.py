@@ -355,8 +355,8 @@ def _decode(path: Path, text: str) -> Ledger:
     version = content.pop("version")
     if version in (1, 2, 3):
         raise DataError(
-            f"{path}: a ledger of version {version}, which could be changed unnoticed, is not read; move it"
-            " away, and start anew with pate ledger init and no more than it had left"
+            f"{path}: a ledger of version {version}, this pate reads {_VERSION}; move it away, and start anew"
+            " with pate ledger init and no more than it had left"
         )
     if version != _VERSION:
         raise ValueError(f"version {version!r}, this pate reads {_VERSION}")

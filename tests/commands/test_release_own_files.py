@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from pate_cli.cli import main
+from pate_cli.release import open_ledgers
 
 pytest.importorskip("opendp")
 
@@ -100,6 +101,10 @@ def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refuse
     assert f"- `lab`: numbers from {held['lab']['low']:g} to {held['lab']['high']:g}, clipped.\n" in card
     assert "- `ward`: categories: `A`, `B`.\n" in card
     assert main(["verify", "out"]) == 0
+    capsys.readouterr()
+    assert main(["ledger", "show"]) == 0
+    said = "features open: none: the public points of all releases came from files of their own"
+    assert said in capsys.readouterr().out
     before, ledger = written("."), written("ledger")
     capsys.readouterr()
     assert released("second") == 2
@@ -128,3 +133,44 @@ def test_the_search_finds_what_a_careless_release_would_write(private, tmp_path)
     files = written("leak")
     found = [secret for secret in secrets(private) for data in files.values() if secret in data]
     assert {b"QX-00007", b"1987-01-01", struct.pack("<d", private["lab"][0])} <= set(found)
+
+
+ONE = [*GIVEN[:2], "dataset.target=outcome", "dataset.unit=null"]
+TWO = ["dataset.public=pub.csv", "dataset.classes=[ill,well]"]
+VOTES = ["run", *ONE, "release=true", "mechanism=gaussian", "teacher.size=10", "eps=2", "delta=1e-5"]
+
+
+def test_a_release_from_one_file_asks_for_the_word_and_then_fixes_rows(private, capsys):
+    assert main(["ledger", "init", *ONE, "--eps", "5", "--delta", "1e-3"]) == 0
+    given = [*VOTES, "split.public=40"]
+    assert main(given) == 2
+    said = "pate: split.public_from_private: got False; accepted: true, as the features of 40 of the 900"
+    assert capsys.readouterr().err.splitlines()[-1].startswith(said)
+    assert main([*VOTES, *TWO, "hydra.run.dir=a"]) == 0
+    capsys.readouterr()
+    assert main([*given, "split.public_from_private=true", "hydra.run.dir=b"]) == 0
+    assert "the features of 40 of the 900 records of csv become public" in capsys.readouterr().err
+    (ledger,) = open_ledgers().ledgers()
+    assert (len(ledger.public.rows), len(ledger.entries)) == (40, 5)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["dataset.public=pub.csv"], "dataset.classes: got None; accepted: the labels"),
+        (
+            ["dataset.unit=patient_id", "split.public_from_private=true"],
+            "dataset.public: got None; accepted: a file of public points, with release=true and dataset.unit",
+        ),
+        (
+            [*TWO, "dataset.test=more.csv"],
+            "dataset.test: got 'a file'; accepted: null with release=true: nothing is measured",
+        ),
+    ],
+)
+def test_what_a_release_refuses(private, capsys, given, said):
+    private.head(300).to_csv("more.csv", index=False)
+    assert main(["ledger", "init", *ONE, "--eps", "5", "--delta", "1e-3"]) == 0
+    capsys.readouterr()
+    assert main([*VOTES, *given]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"pate: {said}")
