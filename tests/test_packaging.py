@@ -67,10 +67,10 @@ def test_wheel_carries_package_configs_and_recipes(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     expected = {path.relative_to(REPO).as_posix() for path in (REPO / "pate_cli").rglob("*.py")}
     expected.add("pate_cli/py.typed")
-    for top in ("conf", "experiments"):
+    for top in ("conf", "experiments", "pate_cli/report/templates"):
         files = {path.relative_to(REPO).as_posix() for path in (REPO / top).rglob("*") if path.is_file()}
         assert files
-        expected |= {f"pate_cli/{name}" for name in files}
+        expected |= {f"pate_cli/{name.removeprefix('pate_cli/')}" for name in files}
     assert {name for name in names if ".dist-info/" not in name} == expected
 
 

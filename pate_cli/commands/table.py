@@ -141,7 +141,7 @@ def _render(table: Table, form: str) -> str:
     if form == "html":
         from pate_cli.report.page import document
 
-        return document("Runs", [table.to_html()])
+        return document("Runs", table)
     if form != "console":
         return {"csv": table.to_csv, "markdown": table.to_markdown, "latex": table.to_latex}[form]()
     import io

@@ -1,12 +1,11 @@
-"""A table as text cells, and its forms: the terminal, CSV (raw values), Markdown, LaTeX and HTML."""
+"""A table as text cells, and its forms: the terminal, CSV (raw values), Markdown, LaTeX (in `page`, HTML)."""
 
 from __future__ import annotations
 
 import csv
-import html
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-__all__ = ["ABSENT", "Column", "Table", "from_frame", "number", "tag"]
+__all__ = ["ABSENT", "Column", "Table", "from_frame", "number"]
 
 ABSENT = "–"
 _FOLD = 12  # signs of a word that is not broken if there is room
@@ -128,37 +127,12 @@ class Table:
         r"""Booktabs table that fits a page, ready for \input; see `pate_cli.report.latex`."""
         return latex(self)
 
-    def to_html(self) -> str:
-        """Build a `table` element and its note; what they show is escaped."""
-        lines = []
-        if self.cells:
-            lines += ['<div class="scroll" tabindex="0">', "<table>", "<thead>"]
-            if any(column.group for column in self.columns):
-                lines.append(f"<tr>{''.join(self._html_groups())}</tr>")
-            lines.append(self._html_row([column.header for column in self.columns], "th"))
-            lines += ["</thead>", "<tbody>", *(self._html_row(row, "td") for row in self.cells)]
-            lines += ["</tbody>", "</table></div>"]
-            lines += [f'<p class="note">{html.escape(self.note)}</p>'] if self.note else []
-        lines += [f'<p class="note">{html.escape(remark)}</p>' for remark in self.remarks]
-        return "\n".join(lines)
-
-    def _html_groups(self) -> Iterator[str]:
-        for name, run in groupby(self.columns, key=lambda column: column.group):
-            width = len(list(run))
-            yield (
-                f'<th colspan="{width}" class="group">{html.escape(name)}</th>'
-                if name
-                else f'<td colspan="{width}"></td>'
-            )
-
-    def _html_row(self, cells: Sequence[str], kind: str) -> str:
-        parts = []
-        for column, cell in zip(self.columns, cells, strict=True):
-            number = ' class="number"' if column.numeric else ' class="reason"' if column.prose else ""
-            scope = ' scope="col"' if kind == "th" else ""
-            text = tag(cell) if column.tags and kind == "td" and cell else html.escape(cell)
-            parts.append(f"<{kind}{number}{scope}>{text}</{kind}>")
-        return f"<tr>{''.join(parts)}</tr>"
+    @property
+    def groups(self) -> list[tuple[str, int]]:
+        """Headings above the columns' own and how many columns each spans; empty if there is none."""
+        if not any(column.group for column in self.columns):
+            return []
+        return [(name, len(list(run))) for name, run in groupby(self.columns, lambda column: column.group)]
 
     def show(self, console: Console | None = None) -> None:
         """Print it to a terminal, rather too wide than with a number cut; then the note and the remarks.
@@ -218,11 +192,6 @@ class Table:
     def constant(self, index: int) -> bool:
         """Whether every row, of several, has the same in this column."""
         return len(self.cells) > 1 and len({row[index] for row in self.cells}) == 1
-
-
-def tag(word: str) -> str:
-    """Write a verdict for the page: its first word is its style."""
-    return f'<span class="tag {html.escape(word.split()[0])}">{html.escape(word)}</span>'
 
 
 def number(value: float | Interval | None, form: str = ".4f", ci: float | None = None) -> str:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from pate_cli.errors import InputError
 from pate_cli.report import Interval, RunRecord, run_table
+from pate_cli.report.page import document
 from pate_cli.report.runs import select
 from pate_cli.report.table import Table
 
@@ -371,6 +372,6 @@ def test_latex_compiles(runs: list[RunRecord], typeset: Callable[[str], None]) -
 
 
 def test_html_is_escaped() -> None:
-    text = run_table([record("<b>", "svt")]).to_html()
+    text = document("Runs", run_table([record("<b>", "svt")]))
     assert "<td>&lt;b&gt;</td>" in text
     assert "not differentially private" in text

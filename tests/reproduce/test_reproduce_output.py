@@ -14,6 +14,7 @@ import pytest
 
 from pate_cli.engine import schedule
 from pate_cli.report.output import write
+from pate_cli.report.page import document
 from pate_cli.report.table import Column, Table, from_frame, number
 from pate_cli.reproduce.assemble import assemble
 
@@ -58,7 +59,7 @@ def test_latex_compiles(typeset):
 
 
 def test_html_is_escaped():
-    text = GRID.to_html()
+    text = document("Grid", GRID)
     assert "&lt;z&gt;" in text
     assert "<z>" not in text
     assert '<th colspan="2" class="group">size</th>' in text
