@@ -14,9 +14,10 @@ from pate_cli.engine.schedule import Failure, Results
 from pate_cli.frontier.methods import EXACT
 from pate_cli.frontier.tables import TableSpec
 from pate_cli.frontier.yardsticks import LIMIT, Yardstick
+from pate_cli.report.frame import paired_difference
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import ABSENT
-from pate_cli.reproduce.rows import DoneRow, apart, done_rows
+from pate_cli.reproduce.rows import DoneRow, done_rows
 
 __all__ = ["METRICS", "Board", "Metric", "Place"]
 
@@ -51,7 +52,7 @@ class Metric(NamedTuple):
 
     def gap(self, of: Sequence[Unit], minus: Sequence[Unit]) -> Interval | None:
         """By how much one is better than another, in `unit`, at the same splits."""
-        found = apart(of, minus, self.name)
+        found = paired_difference(of, minus, self.name)
         if found is None or found.half_width is None:
             return found and Interval(self.sign * self.scale * found.mean, None, found.n)
         return Interval(self.sign * self.scale * found.mean, self.scale * found.half_width, found.n)

@@ -10,6 +10,7 @@ from pate_cli.frontier.boards import METRICS, Board, Metric, Place
 from pate_cli.frontier.ranking import Ranking
 from pate_cli.frontier.report import NOT_PRIVATE
 from pate_cli.frontier.yardsticks import LIMIT, TRUE_LABELS
+from pate_cli.report.frame import flat, pivoted
 from pate_cli.report.interval import T_NOTE, Interval
 from pate_cli.report.table import ABSENT, Column, Table, number
 
@@ -56,7 +57,7 @@ def winners(places: Sequence[Place], first: str) -> Table:
         record |= {"best": best, "first": first, "other": other}
         found = {metric.name: value, "without_privacy": limit, "student_on_true_labels": true}
         found |= {f"best_below_{metric.unit}": gap, f"first_below_{metric.unit}": ours}
-        records.append(record | _flat(found | {f"first_above_other_{metric.unit}": lead}))
+        records.append(record | flat(found | {f"first_above_other_{metric.unit}": lead}))
     note = (
         f"Mean {metric.words} on held-out records and differences at the same splits; {T_NOTE}. The limit is "
         f"the {LIMIT}: it, the student on true labels and the measuring are {NOT_PRIVATE}. eps is the "
@@ -98,7 +99,7 @@ def ranks_table(
             cells[-1] += [str(one.firsts), f"{metric.text(gap)}{of}", number(one.p, ".3g")]
             found = {"mean_rank": one.rank, "win_rate": one.wins, f"below_{metric.unit}": gap}
             record = {"eps": eps, "method": name, "tables": n_tables, "tables_below": len(held)}
-            records.append(record | _flat(found) | {"first_on": one.firsts, "p": one.p})
+            records.append(record | flat(found) | {"first_on": one.firsts, "p": one.p})
     note = (
         f"Over {n_tables} tables, by the mean {metric.words} of each: ± is half a 95% interval of Student's "
         "t over tables, as if drawn at random from those one might have. A method without a value on a table "
@@ -115,19 +116,21 @@ def paired(
     first, *others = methods
     if not others:
         return {}
-    columns = [Column("table", numeric=False), Column(f"{first} above", numeric=False)]
-    columns += [Column(f"eps {eps:g}") for eps in budgets]
-    cells, records = [], []
+    shown: dict[tuple[str, ...], dict[str, str]] = {}
+    records = []
     for board in boards:
         for other in others:
             leads = {eps: Place(board, eps, metric).lead(first, other) for eps in budgets}
-            shown = [metric.text(lead, sign=True) for lead in leads.values()]
-            cells.append([board.spec.name, other, *shown])
+            shown[board.spec.name, other] = {
+                f"eps {eps:g}": metric.text(lead, sign=True) for eps, lead in leads.items()
+            }
             for eps, lead in leads.items():
                 record = {"table": board.spec.name, "of": first, "above": other, "eps": eps}
-                found = _flat({f"{metric.name}_{metric.unit}": lead})
+                found = flat({f"{metric.name}_{metric.unit}": lead})
                 records.append(record | {"n": lead.n if lead else 0} | found)
     note = f"Differences in {metric.words} at the same splits, in {metric.unit}; above 0, {first} is better."
+    keys = [Column("table", numeric=False), Column(f"{first} above", numeric=False)]
+    columns, cells = pivoted(keys, [f"eps {eps:g}" for eps in budgets], shown)
     return {"paired": Table(columns, cells, records, f"{note} {T_NOTE}.")}
 
 
@@ -148,21 +151,13 @@ def rows_table(boards: Sequence[Board], metric: Metric) -> Table:
             record = {"table": table, "kind": "method", "method": method, "eps": row.eps}
             record |= {"delta": run and run.plan.guarantee.delta, "guarantee": "differentially private"}
             record |= {"n": len(row.units), "status": row.status, "reason": row.message or None}
-            records.append(record | _flat(means))
+            records.append(record | flat(means))
         for one in board.held:
             means, status = {name: one.over(name) for name in METRICS}, "ok" if one.units else "failed"
             cells.append([table, f"{one.name} ({NOT_PRIVATE})", "∞", *map(number, means.values()), ABSENT])
             cells[-1] += [str(len(one.units)), status]
             record = {"table": table, "kind": "yardstick", "method": one.name, "eps": math.inf, "delta": None}
             record |= {"guarantee": NOT_PRIVATE, "n": len(one.units), "status": status, "reason": None}
-            records.append(record | _flat(means))
+            records.append(record | flat(means))
     note = f"{ABSENT} where a student gives no scores, or no probabilities. {T_NOTE}."
     return Table(columns, cells, records, note)
-
-
-def _flat(found: Mapping[str, Interval | None]) -> dict[str, float | None]:
-    """Means and half widths, by name."""
-    flat: dict[str, float | None] = {}
-    for name, one in found.items():
-        flat |= {name: one.mean if one else None, f"{name}_ci95": one.half_width if one else None}
-    return flat

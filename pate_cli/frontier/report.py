@@ -15,11 +15,12 @@ from pate_cli.frontier.methods import EXACT
 from pate_cli.frontier.statements import statements
 from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
 from pate_cli.report.findings import Findings
-from pate_cli.report.interval import T_NOTE, Interval
+from pate_cli.report.frame import flat, paired_difference, pivoted
+from pate_cli.report.interval import T_NOTE
 from pate_cli.report.runs_table import METRICS
 from pate_cli.report.table import Column, Table, number
 from pate_cli.reproduce.assemble import sources
-from pate_cli.reproduce.rows import DoneRow, apart, done_rows
+from pate_cli.reproduce.rows import DoneRow, done_rows
 from pate_cli.reproduce.verdicts import signed
 
 __all__ = ["NOT_PRIVATE", "data_of", "report", "shown"]
@@ -115,25 +116,27 @@ def data_of(plan: Plan, name: str = "") -> dict[str, str]:
 def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | None) -> Table:
     """A line a method and a column a budget; as CSV a line for each of both."""
     budgets = sorted({row.eps for row in rows})
-    columns = [Column("method", numeric=False), *(Column(f"eps {eps:g}") for eps in budgets)]
-    columns.append(Column("guarantee", numeric=False))
-    cells, records = [], []
+    shown: dict[tuple[str, ...], dict[str, str]] = {}
+    guarantees, records = [], []
     for name in dict.fromkeys(row.planned.method for row in rows):
         those = {row.eps: row for row in rows if row.planned.method == name}
-        shown = [_accuracy(those[eps]) for eps in budgets]
         pure = any(_delta(row) == 0 for row in those.values())
-        cells.append([name, *shown, "(eps, 0)-DP" if pure else "(eps, delta)-DP"])
+        guarantees.append("(eps, 0)-DP" if pure else "(eps, delta)-DP")
+        shown[(name,)] = {f"eps {eps:g}": _accuracy(those[eps]) for eps in budgets}
         records += [_record(those[eps]) for eps in budgets]
     for one in held:
-        found = one.accuracy
-        cells.append([one.name, *[number(found)] * len(budgets), NOT_PRIVATE])
+        guarantees.append(NOT_PRIVATE)
+        shown[(one.name,)] = {f"eps {eps:g}": number(one.accuracy) for eps in budgets}
         blank = dict.fromkeys(records[0])
         records.append(
             blank
             | {"kind": "yardstick", "method": one.name, "guarantee": NOT_PRIVATE, "eps": float("inf")}
             | {"n": len(one.units), "status": "ok" if one.units else "failed"}
-            | _measured({name: one.over(name) for name in ("accuracy", *METRICS)})
+            | flat({name: one.over(name) for name in ("accuracy", *METRICS)})
         )
+    columns, cells = pivoted([Column("method", numeric=False)], [f"eps {eps:g}" for eps in budgets], shown)
+    columns.append(Column("guarantee", numeric=False))
+    cells = [[*row, guarantee] for row, guarantee in zip(cells, guarantees, strict=True)]
     return Table(columns, cells, records, f"{_NOTE} delta = {number(delta, '.3g')}.")
 
 
@@ -166,15 +169,7 @@ def _record(row: DoneRow) -> dict[str, Any]:
         "cutoff": row.cutoff,
     }
     names = ("accuracy", "answered", "asked", "eps_ex_post", "label_accuracy", "ceiling", *METRICS)
-    return record | _measured({name: row.over(name) for name in names}) | {"reason": row.message or None}
-
-
-def _measured(found: dict[str, Interval | None]) -> dict[str, float | None]:
-    record: dict[str, float | None] = {}
-    for name, one in found.items():
-        mean, half = (None, None) if one is None else (one.mean, one.half_width)
-        record |= {name: mean, f"{name}_ci95": half}
-    return record
+    return record | flat({name: row.over(name) for name in names}) | {"reason": row.message or None}
 
 
 def _metrics(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> Table:
@@ -189,7 +184,7 @@ def _metrics(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> Table:
     for name, eps, one in several:
         found = {metric: one.over(metric) for metric in ("accuracy", *METRICS)}
         cells.append([name, f"{eps:g}", *(number(each) for each in found.values())])
-        records.append({"method": name, "eps": eps} | _measured(found))
+        records.append({"method": name, "eps": eps} | flat(found))
     meanings = "; ".join(f"{name.replace('_', ' ')}: {meaning}" for name, meaning in METRICS.items())
     note = f"On held-out records, {NOT_PRIVATE}. {meanings[0].upper()}{meanings[1:]}. {T_NOTE}."
     return Table(columns, cells, records, note)
@@ -223,13 +218,15 @@ def _against_best(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> dict[st
     at = {(row.planned.method, row.eps): row.units for row in rows}
     others = {name: {eps: at[name, eps] for eps in budgets} for name in names[1:]}
     others |= {f"{one.name} ({NOT_PRIVATE})": dict.fromkeys(budgets, one.units) for one in held}
-    columns = [Column(f"{names[0]} less", numeric=False), *(Column(f"eps {eps:g}") for eps in budgets)]
-    cells, records = [], []
+    shown: dict[tuple[str, ...], dict[str, str]] = {}
+    records = []
     for name, units in others.items():
-        gaps = {eps: apart(at[names[0], eps], units[eps], "accuracy") for eps in budgets}
-        cells.append([name, *("–" if gap is None else signed(gap) for gap in gaps.values())])
+        gaps = {eps: paired_difference(at[names[0], eps], units[eps], "accuracy") for eps in budgets}
+        shown[(name,)] = {f"eps {eps:g}": signed(gap) for eps, gap in gaps.items() if gap}
         for eps, gap in gaps.items():
             pair = {"of": names[0], "minus": name, "eps": eps, "n": gap.n if gap else 0}
-            records.append(pair | {"accuracy": gap and gap.mean, "accuracy_ci95": gap and gap.half_width})
+            records.append(pair | flat({"accuracy": gap}))
     note = f"Differences in accuracy at the same splits, repeat by repeat. {T_NOTE}."
+    heads = [f"eps {eps:g}" for eps in budgets]
+    columns, cells = pivoted([Column(f"{names[0]} less", numeric=False)], heads, shown)
     return {"paired": Table(columns, cells, records, note)}

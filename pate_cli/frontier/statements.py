@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from pate_cli.config import MechanismConfig
 from pate_cli.frontier.yardsticks import ALL_PRIVATE, LIMIT, MAJORITY, Yardstick
+from pate_cli.report.frame import paired_difference
 from pate_cli.report.table import number
-from pate_cli.reproduce.rows import DoneRow, apart
+from pate_cli.reproduce.rows import DoneRow
 from pate_cli.reproduce.verdicts import signed
 
 __all__ = ["statements"]
@@ -55,14 +56,16 @@ def _best(rows: Sequence[DoneRow], ceiling: Yardstick, limit: Yardstick | None) 
         close = [
             row.planned.method
             for _, row in there
-            if row is not best and (gap := apart(best.units, row.units, "accuracy")) and gap.sign == 0
+            if row is not best
+            and (gap := paired_difference(best.units, row.units, "accuracy"))
+            and gap.sign == 0
         ]
         if close:
             text += f"; the difference to {', '.join(close)} is within its interval"
-        gap = apart(ceiling.units, best.units, "accuracy")
+        gap = paired_difference(ceiling.units, best.units, "accuracy")
         if gap is not None:
             text += f". {ceiling.name[0].upper()}{ceiling.name[1:]}, without privacy, give {signed(gap)} more"
-        if limit and (gap := apart(limit.units, best.units, "accuracy")) is not None:
+        if limit and (gap := paired_difference(limit.units, best.units, "accuracy")) is not None:
             text += f"; the {limit.name} gives {signed(gap)} more"
         said.append(f"{text}.")
     return said
@@ -97,7 +100,7 @@ def _names(rows: Sequence[DoneRow], labeller: str) -> list[str]:
 def _compared(name: str, of: Sequence[DoneRow], other: str, than: dict[float, DoneRow]) -> str:
     cases: dict[str, list[str]] = {}
     for row in sorted(of, key=lambda row: row.eps):
-        gap = apart(row.units, than[row.eps].units, "accuracy")
+        gap = paired_difference(row.units, than[row.eps].units, "accuracy")
         status = next((r.status for r in (row, than[row.eps]) if r.status != "ok"), "")
         if gap is None:
             word, text = status or "not measured", f"{row.eps:g}"
@@ -157,7 +160,7 @@ def _answered(tight: DoneRow, liu: DoneRow) -> str:
 def _no_better_than_majority(rows: Sequence[DoneRow], majority: Yardstick) -> list[str]:
     cases: dict[str, list[float]] = {}
     for row in rows:
-        gap = apart(row.units, majority.units, "accuracy")
+        gap = paired_difference(row.units, majority.units, "accuracy")
         if gap is not None and gap.sign <= 0:
             cases.setdefault(row.planned.method, []).append(row.eps)
     return [

@@ -26,8 +26,8 @@ from pate_cli.engine.task import reason
 from pate_cli.frontier.limits import FAMILIES, best_model
 from pate_cli.frontier.methods import EXACT
 from pate_cli.pipeline import Prepared, Streams, split_of
+from pate_cli.report.frame import mean_of
 from pate_cli.report.interval import Interval
-from pate_cli.reproduce.rows import over
 from pate_cli.students import fit_student
 from pate_cli.students.metrics import measure as measured
 from pate_cli.types import Answers, PublicPoints
@@ -79,7 +79,7 @@ class Yardstick:
 
     def over(self, name: str) -> Interval | None:
         """Mean of a measure over repeats, as of every method."""
-        return over(self.units, name)
+        return mean_of(self.units, name)
 
 
 def measure(plan: Plan, work: Path, *, limit: bool, force: bool, advance: Advance) -> list[Failure]:

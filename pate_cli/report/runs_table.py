@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from pate_cli.errors import InputError, one_line
+from pate_cli.report.frame import ALWAYS, SYNONYMS, differing, pivoted, ranks, settings, telling
 from pate_cli.report.interval import STUDENT, T_NOTE, Interval
 from pate_cli.report.record import RunRecord
 from pate_cli.report.runs import Runs, checksum, count, majority, no_better, order, select, stopped_early
-from pate_cli.report.settings import ALWAYS, SYNONYMS, differing, ranks, settings, telling
 from pate_cli.report.table import ABSENT, Column, Table, number
 
 __all__ = ["METRICS", "run_table"]
@@ -107,7 +107,7 @@ def run_table(
             "are no sample of anything."
         )
     lines = [dict(zip(chosen, key, strict=True)) | one.record() for key, one in averages.items()]
-    columns, cells = _averaged(keys, averages) if pivot is None else _pivoted(keys, pivot, averages)
+    columns, cells = _averaged(keys, averages) if pivot is None else _by_value(keys, pivot, averages)
     return Table(columns, cells, lines, " ".join(said), runs.remarks())
 
 
@@ -179,17 +179,14 @@ def _averaged(keys: Sequence[str], groups: dict[tuple[str, ...], _Average]) -> t
     return [_column(head, [row[i] for row in cells]) for i, head in enumerate(heads)], cells
 
 
-def _pivoted(keys: Sequence[str], pivot: str, groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
-    heads = sorted({group[-1] for group in groups}, key=lambda text: ranks([text]))
-    rows = list(dict.fromkeys(group[:-1] for group in groups))
-    columns = [_column(key, [row[i] for row in rows]) for i, key in enumerate(keys)]
-    columns += [Column(head, pivot, short=f"{pivot}\n{head}") for head in heads]
-    found = [[groups.get((*row, head)) for head in heads] for row in rows]
-    cells = [
-        [*row, *(number(None if one is None else one.accuracy) for one in those)]
-        for row, those in zip(rows, found, strict=True)
-    ]
-    return columns, cells
+def _by_value(keys: Sequence[str], pivot: str, groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
+    cells: dict[tuple[str, ...], dict[str, str]] = {}
+    for key, one in groups.items():
+        cells.setdefault(key[:-1], {})[key[-1]] = number(one.accuracy)
+    heads = sorted({key[-1] for key in groups}, key=lambda text: ranks([text]))
+    return pivoted(
+        [_column(key, [row[i] for row in cells]) for i, key in enumerate(keys)], heads, cells, pivot
+    )
 
 
 def _plain_table(

@@ -11,6 +11,7 @@ from pate_cli.engine.cache import code_version, library_versions
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
 from pate_cli.report.findings import Findings
+from pate_cli.report.frame import flat
 from pate_cli.report.interval import T_NOTE, Interval
 from pate_cli.report.table import Column, Table, number
 from pate_cli.report.verdict import CLAIMS_RULE, Verdict, rule, unjudged
@@ -177,16 +178,13 @@ def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:
         "eps": row.eps,
         "delta": row.planned.prepared.delta if row.planned.prepared else None,
     }
-    for name in ("answered", "asked", "eps_ex_post", "accuracy", *_DIAGNOSTICS):
-        found = row.over(name)
-        record |= {name: found and found.mean, f"{name}_ci95": found and found.half_width}
+    names = ("answered", "asked", "eps_ex_post", "accuracy", *_DIAGNOSTICS)
+    record |= flat({name: row.over(name) for name in names})
     for name in ("queries", "queries_ci", "eps_ex_post", "accuracy", "ci"):
         record[f"printed_{name}"] = row.printed.get(name)
-    gap = row.difference
     return record | {
         "eps_ex_post_at_printed_queries": row.eps_ex_post_at_printed,
-        "difference": gap and gap.mean,
-        "difference_ci95": gap and gap.half_width,
+        **flat({"difference": row.difference}),
         "majority_rate": row.majority,
         "verdict": verdict.verdict if verdict else None,
         "reason": verdict.reason if verdict else row.message or None,
@@ -211,9 +209,7 @@ def _paired(compared: Sequence[Pair]) -> Table:
             "eps": pair.of.eps,
             "n": n,
         }
-        for name, gap in gaps.items():
-            record |= {name: gap and gap.mean, f"{name}_ci95": gap and gap.half_width}
-        records.append(record)
+        records.append(record | flat(gaps))
     note = f"Differences at the same splits, teachers, votes and order of points, repeat by repeat. {T_NOTE}."
     return Table(columns, cells, records, note)
 

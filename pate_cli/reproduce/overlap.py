@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pate_cli.engine.finished import Unit
+from pate_cli.report.frame import flat
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import Column, Table, number
 from pate_cli.report.verdict import Verdict
@@ -156,9 +157,7 @@ def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: st
             ]
         )
         record = {"dataset": row.planned.dataset, "eps": row.eps, "cutoff": row.cutoff, "n": len(one.found)}
-        for name, found in mean.items():
-            record |= {name: found and found.mean, f"{name}_ci95": found and found.half_width}
-        records.append(record | {"status": status})
+        records.append(record | flat(mean) | {"status": status})
     for row in rows:
         if row.planned.method == paid and row.status != "ok":
             start = [row.planned.dataset, number(row.eps, "g")]

@@ -12,37 +12,10 @@ from pate_cli.engine.finished import Unit
 from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.schedule import Failure, Results
 from pate_cli.privacy.gaussian import eps_of_mu
-from pate_cli.report.interval import Interval, paired
+from pate_cli.report.frame import mean_of, paired_difference
+from pate_cli.report.interval import Interval
 
-__all__ = ["DoneRow", "Pair", "apart", "done_rows", "matches", "measured", "over", "pairs"]
-
-_OWN = {"answered": "n_answered", "asked": "n_asked"}
-
-
-def measured(units: Sequence[Unit], name: str) -> dict[int, float]:
-    """Give a measure by repeat, where it is defined.
-
-    Parameters
-    ----------
-    units : sequence of Unit
-    name : str
-        n_teachers, answered, asked, eps_ex_post, accuracy or a diagnostic.
-    """
-    if name in ("n_teachers", "eps_ex_post", "accuracy", *_OWN):
-        return {unit.repeat: float(getattr(unit, _OWN.get(name, name))) for unit in units}
-    values = {unit.repeat: unit.diagnostics.get(name) for unit in units}
-    return {repeat: float(value) for repeat, value in values.items() if value is not None}
-
-
-def over(units: Sequence[Unit], name: str) -> Interval | None:
-    """Mean of a measure over the repeats in which it is defined; None if there is none."""
-    values = measured(units, name).values()
-    return Interval.of(values) if values else None
-
-
-def apart(of: Sequence[Unit], minus: Sequence[Unit], name: str) -> Interval | None:
-    """Mean difference of a measure over the repeats both have: the same splits, teachers and points."""
-    return paired(measured(of, name), measured(minus, name))
+__all__ = ["DoneRow", "Pair", "done_rows", "matches", "pairs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +89,8 @@ class DoneRow:
         return float(np.bincount(y).max() / len(y))
 
     def over(self, name: str) -> Interval | None:
-        """Mean of a measure over repeats; see `measured`."""
-        return over(self.units, name)
+        """Mean of a measure over repeats; see `report.frame.measured`."""
+        return mean_of(self.units, name)
 
     @property
     def difference(self) -> Interval | None:
@@ -190,7 +163,7 @@ class Pair:
 
     def over(self, name: str) -> Interval | None:
         """Mean difference of a measure."""
-        return apart(self.of.units, self.minus.units, name)
+        return paired_difference(self.of.units, self.minus.units, name)
 
 
 def done_rows(plan: Plan, results: Results) -> list[DoneRow]:

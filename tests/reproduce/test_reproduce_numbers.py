@@ -10,8 +10,9 @@ from pate_cli.engine.finished import Unit
 from pate_cli.errors import InputError
 from pate_cli.privacy import gaussian
 from pate_cli.report import Interval
+from pate_cli.report.frame import paired_difference
 from pate_cli.reproduce import overlap
-from pate_cli.reproduce.rows import DoneRow, apart, pairs
+from pate_cli.reproduce.rows import DoneRow, pairs
 from pate_cli.reproduce.verdicts import check_claim, claim_verdicts, eps_ex_post_verdict, row_verdicts
 
 
@@ -37,9 +38,9 @@ def unit(repeat, accuracy=0.9, answered=10, ex_post=0.5, **changes):
 def test_paired_differences_use_the_repeats_both_have():
     of = [unit(0, 0.9), unit(1, 0.8), unit(3, 0.1)]
     minus = [unit(1, 0.7), unit(0, 0.85), unit(2, 0.0)]
-    assert apart(of, minus, "accuracy") == Interval.of([0.9 - 0.85, 0.8 - 0.7])
-    assert apart(of, minus, "label_agreement") is None
-    assert apart([unit(0, ex_post=math.inf)], [unit(0, ex_post=math.inf)], "eps_ex_post") is None
+    assert paired_difference(of, minus, "accuracy") == Interval.of([0.9 - 0.85, 0.8 - 0.7])
+    assert paired_difference(of, minus, "label_agreement") is None
+    assert paired_difference([unit(0, ex_post=math.inf)], [unit(0, ex_post=math.inf)], "eps_ex_post") is None
 
 
 @pytest.fixture

@@ -1,16 +1,18 @@
-"""What runs were set to, as text, and which of it tells them apart."""
+"""Rows by repeats by measures: means, paired differences, the settings in which rows differ, and pivots."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from pate_cli.errors import one_line
+from pate_cli.report.interval import Interval, paired
 from pate_cli.report.record import RunRecord
-from pate_cli.report.table import ABSENT, number
+from pate_cli.report.table import ABSENT, Column, number
 
-__all__ = ["ALWAYS", "SYNONYMS", "differing", "ranks", "settings", "telling"]
+__all__ = ["ALWAYS", "SYNONYMS", "Repeat", "differing", "flat", "mean_of", "measured", "paired_difference"]
+__all__ += ["pivoted", "ranks", "settings", "telling"]
 
 _ELSEWHERE = ("hydra", "compute", "cache", "release", "purpose", "ledger", "tracking")
 """Settings that no number depends on."""
@@ -23,6 +25,77 @@ ALWAYS = ("dataset", "mechanism", "teachers", "eps")
 
 SYNONYMS = {"teacher.estimator": "teacher", "student.estimator": "student"}
 SYNONYMS |= {"dataset.name": "dataset", "mechanism.name": "mechanism"}
+
+_OWN = {"answered": "n_answered", "asked": "n_asked"}
+
+
+class Repeat(Protocol):
+    """One repeat of a row; its other measures are attributes."""
+
+    @property
+    def repeat(self) -> int:
+        """Number, from 0: the same split in every row."""
+
+    @property
+    def diagnostics(self) -> dict[str, float | None]:
+        """Further measures by name."""
+
+
+def measured(repeats: Sequence[Repeat], name: str) -> dict[int, float]:
+    """Values of a measure by repeat, where it is defined.
+
+    Parameters
+    ----------
+    repeats : sequence of Repeat
+    name : str
+        n_teachers, answered, asked, eps_ex_post, accuracy or a diagnostic.
+    """
+    if name in ("n_teachers", "eps_ex_post", "accuracy", *_OWN):
+        return {one.repeat: float(getattr(one, _OWN.get(name, name))) for one in repeats}
+    values = {one.repeat: one.diagnostics.get(name) for one in repeats}
+    return {repeat: float(value) for repeat, value in values.items() if value is not None}
+
+
+def mean_of(repeats: Sequence[Repeat], name: str) -> Interval | None:
+    """Mean of a measure over the repeats in which it is defined; None if there is none."""
+    values = measured(repeats, name).values()
+    return Interval.of(values) if values else None
+
+
+def paired_difference(of: Sequence[Repeat], minus: Sequence[Repeat], name: str) -> Interval | None:
+    """Mean difference of a measure over the repeats both have: the same splits, teachers and points."""
+    return paired(measured(of, name), measured(minus, name))
+
+
+def flat(found: Mapping[str, Interval | None]) -> dict[str, float | None]:
+    """Columns of a CSV file: each mean by its name, and its half width as NAME_ci95."""
+    columns: dict[str, float | None] = {}
+    for name, one in found.items():
+        columns |= {name: one.mean if one else None, f"{name}_ci95": one.half_width if one else None}
+    return columns
+
+
+def pivoted(
+    keys: Sequence[Column],
+    heads: Sequence[str],
+    cells: Mapping[tuple[str, ...], Mapping[str, str]],
+    group: str = "",
+) -> tuple[list[Column], list[list[str]]]:
+    """Columns and cells of a table with a row for each key and a column for each value of one setting.
+
+    Parameters
+    ----------
+    keys : sequence of Column
+        Of the parts of a key.
+    heads : sequence of str
+        The values.
+    cells : mapping
+        By key, then by heading; what is not there is shown as absent.
+    group : str
+        Name of the setting, above its values.
+    """
+    more = [Column(head, group, short=f"{group}\n{head}" if group else "") for head in heads]
+    return [*keys, *more], [[*key, *(row.get(head, ABSENT) for head in heads)] for key, row in cells.items()]
 
 
 def settings(record: RunRecord) -> dict[str, str]:
