@@ -379,7 +379,7 @@ def _teachers(
     """Train teachers, so many at a time as memory does not grow with them; all if not told which."""
     asked, n_classes = run.config.teacher, run.dataset.n_classes
     learner = learners.make_learner(asked.estimator, asked.params, seed=None, n_classes=n_classes)
-    for group in teachers.kept_at_once(learner, range(run.n_teachers) if only is None else only):
+    for group in teachers.batches(learner, range(run.n_teachers) if only is None else only):
         yield teachers.train(
             split.private,
             n_teachers=run.n_teachers,

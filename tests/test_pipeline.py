@@ -88,7 +88,7 @@ def test_teachers_kept_a_few_at_a_time_say_the_same(monkeypatch, estimator):
         return train(*args, only=only, **options)
 
     monkeypatch.setattr(pipeline.teachers, "train", spy)
-    monkeypatch.setattr("pate_cli.teachers.ensemble._KEPT", 30)
+    monkeypatch.setattr("pate_cli.teachers.training._MODELS", 30)
     apart = pipeline.train(run, 0)
     np.testing.assert_array_equal(together.votes.counts, apart.votes.counts)
     assert together.teacher_accuracy == apart.teacher_accuracy

@@ -1,22 +1,10 @@
 """Disjoint parts of the private records, a teacher on each, and their votes; knows no privacy."""
 
-from pate_cli.teachers.directions import score_vectors, sum_of_unit_shares, sum_of_unit_vectors, unit_of
-from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, fit_part, kept_at_once, train
+from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher
 from pate_cli.teachers.parts import n_teachers, partition
-from pate_cli.teachers.progress import watched
+from pate_cli.teachers.scores import score_vectors, sum_of_unit_shares, sum_of_unit_vectors, unit_of
+from pate_cli.teachers.training import batches, fit_part, train, watched
 
-__all__ = [
-    "Ensemble",
-    "Failures",
-    "Teacher",
-    "fit_part",
-    "kept_at_once",
-    "n_teachers",
-    "partition",
-    "score_vectors",
-    "sum_of_unit_shares",
-    "sum_of_unit_vectors",
-    "train",
-    "unit_of",
-    "watched",
-]
+__all__ = ["Ensemble", "Failures", "Teacher"]
+__all__ += ["batches", "fit_part", "n_teachers", "partition", "train", "watched"]
+__all__ += ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]

@@ -1,338 +1,253 @@
-"""Fit one teacher on each part, and count their votes."""
+"""Teachers on disjoint parts of the private records, and the count of their votes."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterator
-from typing import Any
+import random
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners.constant import ConstantClassifier
-from pate_cli.teachers import batched, sparse
-from pate_cli.teachers.linear import Together
-from pate_cli.teachers.parts import check_disjoint, partition, partition_blocks
-from pate_cli.teachers.progress import tick
-from pate_cli.teachers.voting import Ensemble, Failures, Teacher, apart, is_row, quick, what_failed
-from pate_cli.types import FloatArray, IntArray, PrivateRecords
+from pate_cli.teachers.linear_votes import FittedTogether, add_votes, in_order
+from pate_cli.types import FloatArray, IntArray, Votes, _Private
 
-__all__ = ["Ensemble", "Failures", "Teacher", "fit_part", "kept_at_once", "train"]
-
-_FEWEST = 8  # teachers worth fitting at once
-
-_KEPT = 256
-"""Most teachers kept at once that are not a row of numbers, as forests; few enough to be small."""
-
-_RECORDS = 2**23
-"""Most numbers of records copied at once: 64 MB (more where sparse records are fuller than most)."""
+__all__ = ["Ensemble", "Failures", "Teacher", "failure", "isolated", "quick"]
 
 
-_LARGEST = 1e30
-"""Most that a feature may be for its part to be learned from: squares of larger ones overflow, float32 does
-not hold them, and liblinear does not end."""
+class Failures(NamedTuple):
+    """Count of the teachers that a learner could not make, or could not let vote. PRIVATE.
 
-
-def train(
-    private: PrivateRecords,
-    *,
-    n_teachers: int,
-    learner: Any,
-    rng: np.random.Generator,
-    n_classes: int,
-    sample_weight: FloatArray | None = None,
-    only: range | None = None,
-    strict: bool = True,
-) -> Ensemble:
-    """Train one teacher on each of `n_teachers` disjoint parts of the private records.
-
-    Changing one record (where there are units, all records of one) changes one teacher, to the bit: parts
-    and seeds depend on `rng` and sizes alone, and no number of a fit depends on another part. A part with
-    one class gives a constant teacher. So does one that the learner fails on, and one with a feature that
-    is not finite or beyond 1e30: its vote is the class most of its own records have (the lowest code of
-    several). Features below 1e-100 are 0 (`PrivateRecords`). So the built-in learners end on every part:
-    liblinear loops without end on larger and smaller numbers alone, and every solver has a bound on its
-    iterations (`max_iter`; ten million steps in LIBSVM; `passes`).
-
-    Parameters
+    Attributes
     ----------
-    private : PrivateRecords
-    n_teachers : int
-        K, in [1, n_private].
-    learner : unfitted scikit-learn classifier
-        Copied for each teacher; `random_state` is set, where it has one.
-    rng : Generator
-        Deals out the records, and the teachers' seeds.
-    n_classes : int
-        Number of classes, C.
-    sample_weight : ndarray of shape (n_private,), optional
-        Weight of each record in the fit of its teacher, positive; each may depend on its own record and on
-        what is public, nothing else. A learner that takes no weights gets its part resampled by them.
-    only : range, optional
-        Numbers of the teachers wanted, where others are trained elsewhere; these are what they would be
-        among all.
-    strict : bool
-        Whether it is an error if the learner fails on every part; see `Ensemble`.
-
-    Returns
-    -------
-    Ensemble
-
-    Raises
-    ------
-    ConfigError
-        If there are more teachers than records; or if the learner fails on every part, and it is `strict`.
-
-    Notes
-    -----
-    Warnings of the fits (as of a teacher that did not converge) are not shown: they would be computed
-    from private records, and there may be thousands.
+    tried : int
+        Number of teachers whose part has more than one class.
+    failed : int
+        How many of them are constant because the learner raised an exception.
+    problem : ConfigError or None
+        What it said the first time. May quote a record.
     """
-    if private.blocks is None:
-        parts = partition(private.n_units, n_teachers, rng)
-    else:
-        parts = partition_blocks(private.blocks, n_teachers, rng)
-    check_disjoint(parts, private.n_units)
-    if private.units is not None:  # all records of one person go to one teacher
-        starts = np.searchsorted(private.units, np.arange(private.n_units + 1))
-        parts = [np.concatenate([np.arange(starts[u], starts[u + 1]) for u in part]) for part in parts]
-        check_disjoint(parts, private.n_records)
-    longest = max(map(len, parts)) if private.blocks is not None else -(-private.n_records // n_teachers)
-    seeds = rng.integers(2**31, size=n_teachers)
-    before = 0  # teachers that are trained elsewhere, or were before
-    if only is not None:
-        parts, seeds, before = [parts[k] for k in only], seeds[list(only)], only.start
-    fresh = _copier(learner)
-    # at once, parts are padded to one length, which the records of one person would change for all
-    at_once = n_teachers >= _FEWEST and private.units is None
-    solver = _solver(learner, private.X[:0], n_classes) if at_once else None
-    resample = sample_weight is not None and not _takes_weights(learner)
-    numbers, coefficients, alone = [], [], {}
-    failures = Failures(0, 0, None)
-    with quick():
-        for first, group in _groups(parts, private.X.shape[1]):
-            # Rows once in the order of the parts; each part is then a contiguous slice.
-            order = np.concatenate(group)
-            X, y = private.X[order], private.y[order]
-            weights = None if sample_weight is None else sample_weight[order]
-            ends = np.cumsum([len(part) for part in group])
-            starts = ends - np.diff(ends, prepend=0)
-            fitted, theirs = _fit_at_once(
-                None if resample else solver, learner, X, y, weights, starts, ends, longest
-            )
-            done = first + len(fitted)
-            tick(before + done, n_teachers)
-            for k in np.setdiff1d(np.arange(len(group)), fitted).tolist():
-                rows = slice(starts[k], ends[k])
-                alone[first + k], error = fit_part(
-                    fresh,
-                    X[rows],
-                    y[rows],
-                    seed=int(seeds[first + k]),
-                    n_classes=n_classes,
-                    weights=None if weights is None else weights[rows],
-                    resample=resample,
-                )
-                learned = error is not None or len(alone[first + k].classes) > 1
-                failures += (int(learned), int(error is not None), error)
-                done += 1
-                tick(before + done, n_teachers)
-            failures += (len(fitted), 0, None)
-            numbers.append(first + fitted)
-            coefficients.append(theirs)
 
-    def make(k: int, row: FloatArray) -> Teacher:
-        return _with_coefficients(fresh(int(seeds[k])), row)
+    tried: int
+    failed: int
+    problem: ConfigError | None
 
-    together = coefficients[0] if len(coefficients) == 1 else np.concatenate(coefficients)
-    if strict:
-        failures.check()
-    group_of = Together(alone, np.concatenate(numbers), together, make)
-    return Ensemble(group_of, n_classes, failures.failed, failures.problem, strict)
+    def __add__(self, other: tuple[Any, ...]) -> Failures:
+        """Of two groups of teachers."""
+        theirs = Failures(*other)
+        return Failures(
+            self.tried + theirs.tried, self.failed + theirs.failed, self.problem or theirs.problem
+        )
+
+    def check(self) -> None:
+        """Refuse a learner that failed on all parts that it was tried on."""
+        if self.problem is not None and self.failed == self.tried:
+            raise self.problem
 
 
-def kept_at_once(learner: Any, only: range) -> Iterator[range]:
-    """Cut numbers of teachers into runs that may be kept in memory together; `train` makes one of them.
+@dataclass(frozen=True, repr=False, eq=False)
+class Teacher(_Private):
+    """One fitted teacher. PRIVATE.
 
-    Parameters
+    Attributes
     ----------
-    learner : unfitted scikit-learn classifier
-    only : range
-        Numbers of the teachers wanted, consecutive.
-
-    Yields
-    ------
-    range
-    """
-    # dealing out the records again for each run would take longer than thousands of linear fits
-    most = len(only) if is_row(learner) else _KEPT
-    yield from (only[first : first + most] for first in range(0, len(only), max(1, most)))
-
-
-def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:
-    """Parts whose records are copied at once, with the number of the first: public numbers decide."""
-    rows = _RECORDS // min(max(n_features, 1), 64)  # of sparse records, far fewer are not zero
-    at_once = max(_FEWEST, rows // len(parts[0]))
-    for first in range(0, len(parts), at_once):
-        yield first, parts[first : first + at_once]
-
-
-def _solver(learner: Any, X: Any, n_classes: int) -> Any:
-    """Module that finds the learner's minimiser for many parts at once; None if there is none.
-
-    `batched` is for few features, `sparse` for records with few entries: there they were measured to be
-    faster than the solver's loop, two to fifty times.
-    """
-    from sklearn.linear_model import LogisticRegression
-
-    if n_classes != 2 or type(learner) is not LogisticRegression:
-        return None
-    same = LogisticRegression(solver="liblinear").get_params()
-    free = ("C", "tol", "max_iter", "random_state", "verbose")  # change nothing in the minimiser but C
-    if any(value != same[name] for name, value in learner.get_params().items() if name not in free):
-        return None
-    return batched if isinstance(X, np.ndarray) and X.shape[1] <= batched.MOST_FEATURES else sparse
-
-
-def _sound(X: Any, weights: FloatArray | None, starts: IntArray) -> NDArray[np.bool_]:
-    """Tell which parts have no number that is not finite or beyond `_LARGEST`, shape (K,)."""
-    if isinstance(X, np.ndarray):
-        sound = (np.abs(X) <= _LARGEST).all(axis=1)
-    else:
-        sound = np.ones(X.shape[0], dtype=bool)
-        beyond = np.flatnonzero(~(np.abs(X.data) <= _LARGEST))
-        sound[np.searchsorted(X.indptr, beyond, side="right") - 1] = False
-    if weights is not None:
-        sound &= np.isfinite(weights)
-    return np.logical_and.reduceat(sound, starts)
-
-
-def _fit_at_once(
-    solver: Any,
-    learner: Any,
-    X: Any,
-    y: IntArray,
-    weights: FloatArray | None,
-    starts: IntArray,
-    ends: IntArray,
-    longest: int,
-) -> tuple[IntArray, FloatArray]:
-    """Positions of the parts that could be fitted together, and their coefficients, intercept last.
-
-    Which way a part goes depends on no other part; those that go another way keep their place.
-    """
-    sizes = ends - starts
-    ones = np.add.reduceat(y, starts)
-    wanted = (ones > 0) & (ones < sizes) & (solver is not None)
-    if solver is not None:
-        wanted &= _sound(X, weights, starts)
-    if solver is sparse:
-        entries = np.count_nonzero(X, axis=1) if isinstance(X, np.ndarray) else np.diff(X.indptr)
-        wanted &= np.add.reduceat(entries, starts) <= sparse.MOST_ENTRIES * sizes
-    if not wanted.any():
-        return np.flatnonzero(wanted), np.zeros((0, X.shape[1] + 1))
-    own = {"tolerance": learner.tol} if solver is sparse else {"longest": longest}
-    found, converged = solver.fit_logistic(X, y, ends, learner.C, weights, wanted, **own)
-    return np.flatnonzero(converged), found[converged]
-
-
-def _takes_weights(learner: Any) -> bool:
-    from sklearn.utils.validation import has_fit_parameter
-
-    return bool(has_fit_parameter(learner, "sample_weight"))
-
-
-def _resampled(weights: FloatArray, seed: int) -> IntArray:
-    """Positions drawn with replacement in proportion to the weights."""
-    rng = np.random.default_rng(seed)
-    rows: IntArray = rng.choice(len(weights), size=len(weights), p=weights / weights.sum())
-    return rows
-
-
-def _with_coefficients(estimator: Any, coefficients: FloatArray) -> Teacher:
-    """Make the teacher that `fit` would have made."""
-    estimator.classes_ = np.arange(2)
-    estimator.coef_ = coefficients[None, :-1]
-    estimator.intercept_ = coefficients[-1:]
-    estimator.n_features_in_ = len(coefficients) - 1
-    estimator.n_iter_ = np.array([0])
-    return Teacher(estimator, np.arange(2))
-
-
-def fit_part(
-    fresh: Callable[[int], Any],
-    X: Any,
-    y: IntArray,
-    *,
-    seed: int,
-    n_classes: int,
-    weights: FloatArray | None = None,
-    resample: bool = False,
-) -> tuple[Teacher, ConfigError | None]:
-    """Fit a teacher on its part; where that fails, give a constant one instead, and what failed.
-
-    Parameters
-    ----------
-    fresh : callable
-        From a seed to an unfitted classifier.
-    X : ndarray or csr_matrix of shape (n, d)
-    y : ndarray of int64, shape (n,)
-        Class codes.
+    estimator : fitted scikit-learn classifier
+        Predicts 0 .. c-1, positions in `classes`; None where its part has one class.
+    classes : ndarray of int64, shape (c,)
+        Codes of the classes of its part, ascending.
+    majority : int
+        Code of the class most records of its part have, the lowest of several: its vote where the
+        estimator cannot predict.
     seed : int
-        Of the classifier, and of whatever it draws from the generators of `random` and numpy.
+        Of random numbers that `predict` takes from the generators of `random` and numpy.
+    """
+
+    estimator: Any
+    classes: IntArray
+    majority: int = 0
+    seed: int = 0
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether `predict` is the sign of one linear function."""
+        return len(self.classes) == 2 and is_linear_model(self.estimator)
+
+    def predict(self, X: Any) -> IntArray:
+        """Class codes, shape (m,), of `X` of shape (m, d); its majority where that fails."""
+        return self.predict_or_fail(X)[0]
+
+    def predict_or_fail(self, X: Any) -> tuple[IntArray, ConfigError | None]:
+        """Class codes as `predict` gives them, and what failed, if anything did."""
+        try:
+            with isolated(self.seed):
+                return self._predict(X), None
+        except (Exception, SystemExit) as error:  # as nearest neighbours with fewer records than neighbours
+            votes = np.full(X.shape[0], self.majority, dtype=np.int64)
+            return votes, failure(self.estimator, "can predict after learning from its part", error)
+
+    def scores(self, X: Any) -> FloatArray:
+        """Probability of its second class, shape (m,), in [0, 1]; 0 or 1, its majority, where that fails."""
+        try:
+            with isolated(self.seed):
+                found = np.asarray(self.estimator.predict_proba(X.copy()), dtype=float)[:, 1]
+            if found.shape == (X.shape[0],) and not np.isnan(found).any():
+                return np.asarray(np.clip(found, 0.0, 1.0))
+        except (Exception, SystemExit):
+            pass
+        return np.full(X.shape[0], float(self.majority == self.classes[-1]))
+
+    def _predict(self, X: Any) -> IntArray:
+        if len(self.classes) == 1:
+            return np.full(X.shape[0], self.classes[0])
+        if self.is_linear:
+            model = self.estimator
+            scores = in_order(X, model.coef_[0], float(np.broadcast_to(model.intercept_, 1)[0]))
+            return np.asarray(self.classes[(scores > 0).astype(np.int64)])
+        found = np.asarray(self.estimator.predict(X.copy()))  # a copy: the next teacher gets the same points
+        if found.shape != (X.shape[0],) or not np.isin(found, np.arange(len(self.classes))).all():
+            raise ValueError("predict does not give a class that was learned for each point")
+        return np.asarray(self.classes[found.astype(np.int64)])
+
+    def __repr__(self) -> str:
+        return "Teacher()"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Ensemble(_Private):
+    """Teachers trained on disjoint parts of the private records. PRIVATE.
+
+    Only their votes leave, and those only through a mechanism.
+
+    Attributes
+    ----------
+    teachers : sequence of Teacher
+        K of them.
     n_classes : int
         Number of classes, C.
-    weights : ndarray of shape (n,), optional
-    resample : bool
-        Whether records are drawn by their weights, for a classifier that takes none.
-
-    Returns
-    -------
-    Teacher
-    ConfigError or None
-        What an experiment says if this happens on every part. May quote a record.
+    failed : int
+        Number of the teachers that are constant because the learner raised an exception on their part.
+    problem : ConfigError or None
+        What it said the first time.
+    strict : bool
+        Whether `votes` raises where the learner failed on all parts. In a release it must not: that would
+        be a word about the records beside what the mechanism gives.
     """
-    shares = np.bincount(y, minlength=n_classes)
-    majority = int(shares.argmax())
-    if np.count_nonzero(shares) == 1 or not _sound(X, weights, np.zeros(1, dtype=np.int64))[0]:
-        return _constant(majority), None
+
+    teachers: Sequence[Teacher] | FittedTogether
+    n_classes: int
+    failed: int = 0
+    problem: ConfigError | None = None
+    strict: bool = True
+
+    @property
+    def n_teachers(self) -> int:
+        """Number of teachers, K; public."""
+        return len(self.teachers)
+
+    def votes(self, X: Any) -> Votes:
+        """Count the teachers' predictions; memory does not grow with teachers times points.
+
+        Linear teachers vote in matrix products, which give exactly the votes of their `predict`.
+
+        Parameters
+        ----------
+        X : ndarray or csr_matrix of shape (m, d)
+
+        Returns
+        -------
+        Votes
+            `counts` of shape (m, C), rows summing to K.
+
+        Raises
+        ------
+        ConfigError
+            If no teacher could be fitted, or none can predict, and the ensemble is `strict`.
+        """
+        votes, failures = self.votes_and_failures(X)
+        if self.strict:
+            failures.check()
+        return votes
+
+    def votes_and_failures(self, X: Any) -> tuple[Votes, Failures]:
+        """Count the teachers' predictions, and the teachers that failed; see `votes`."""
+        counts = np.zeros((X.shape[0], self.n_classes), dtype=np.int64)
+        rows = np.arange(X.shape[0])
+        linear: dict[tuple[int, ...], list[Any]] = {}
+        failures = Failures(self.failed, self.failed, self.problem)
+        with quick():
+            alone: Iterable[Teacher] = self.teachers
+            if isinstance(self.teachers, FittedTogether):
+                coefficients = self.teachers.coefficients
+                add_votes(coefficients[:, :-1], coefficients[:, -1], (0, 1), X, counts)
+                alone = self.teachers.alone.values()
+                failures += (len(coefficients), 0, None)
+            for teacher in alone:
+                if len(teacher.classes) == 1:
+                    counts[:, teacher.classes[0]] += 1
+                elif teacher.is_linear:
+                    linear.setdefault(tuple(teacher.classes.tolist()), []).append(teacher.estimator)
+                else:
+                    found, error = teacher.predict_or_fail(X)
+                    counts[rows, found] += 1
+                    failures += (1, int(error is not None), error)
+            for (lower, upper), models in linear.items():
+                weights = np.concatenate([model.coef_ for model in models])
+                intercepts = np.concatenate([np.broadcast_to(model.intercept_, 1) for model in models])
+                add_votes(weights, intercepts, (lower, upper), X, counts)
+                failures += (len(models), 0, None)
+        return Votes(counts, self.n_teachers), failures
+
+    def accuracy(self, X: Any, y: IntArray) -> float:
+        """Mean accuracy of a teacher, in [0, 1]. NOT DIFFERENTIALLY PRIVATE: for diagnostics only."""
+        counts = self.votes(X).counts
+        return float(counts[np.arange(len(y)), y].mean() / self.n_teachers)
+
+    def __repr__(self) -> str:
+        return f"Ensemble(n_teachers={self.n_teachers}, n_classes={self.n_classes})"
+
+
+def failure(estimator: Any, can: str, error: BaseException) -> ConfigError:
+    """Error of an experiment in which a learner fails on every part. May quote a record."""
+    accepted = f"a classifier that {can}; it failed on every part ({error})"
+    return ConfigError("teacher.estimator", type(estimator).__name__, accepted)
+
+
+@contextmanager
+def quick() -> Iterator[None]:
+    """Leave out checks that scikit-learn would do for each of thousands of small fits, and warnings.
+
+    Parameters were checked by `check_learner`, finiteness by the loaders.
+    """
+    import sklearn
+
+    with (
+        sklearn.config_context(assume_finite=True, skip_parameter_validation=True),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def isolated(seed: int) -> Iterator[None]:
+    """Let a learner find the same global state in each part, whatever it drew or set in another."""
+    plain, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002 - code that is not ours uses it
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
     try:
-        with apart(seed):
-            if weights is not None and resample:
-                rows = _resampled(weights, seed)
-                X, y, weights = X[rows], y[rows], None
-            classes = np.flatnonzero(np.bincount(y, minlength=n_classes))
-            if len(classes) == 1:
-                return _constant(int(classes[0])), None
-            if len(classes) < n_classes:
-                # Some classifiers insist on labels 0 .. c-1.
-                y = np.searchsorted(classes, y)
-            estimator = fresh(seed)
-            estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
-    except (Exception, SystemExit) as error:
-        return _constant(majority), what_failed(fresh(seed), f"learns from a part of {len(y)} records", error)
-    return Teacher(estimator, classes, majority, seed), None
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(theirs)  # noqa: NPY002
 
 
-def _constant(code: int) -> Teacher:
+def is_linear_model(estimator: Any) -> bool:
+    """Whether what a classifier learns is a row of coefficients a class: small, and quickly fitted."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
 
-    return Teacher(ConstantClassifier().fit(None), np.array([code]), code)
-
-
-def _copier(learner: Any) -> Any:
-    """Make a function that gives a fresh copy of the learner with a seed."""
-    from sklearn.base import clone
-
-    params = learner.get_params(deep=False)
-    # A shallow copy is ten times faster than `clone`, and enough where no parameter can be shared.
-    plain = all(value is None or isinstance(value, bool | int | float | str) for value in params.values())
-    template = clone(learner)
-
-    def fresh(seed: int) -> Any:
-        estimator = copy.copy(template) if plain else clone(template)
-        if "random_state" in params:
-            estimator.random_state = seed
-        return estimator
-
-    return fresh
+    return type(estimator) in (LogisticRegression, LinearSVC)

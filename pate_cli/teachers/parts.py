@@ -1,4 +1,4 @@
-"""How many teachers, and which private records each of them sees."""
+"""The number of teachers, and the disjoint parts of the private records that they learn from."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.types import IntArray
+from pate_cli.types import IntArray, PrivateRecords
 
-__all__ = ["check_disjoint", "n_teachers", "partition", "partition_blocks"]
+__all__ = ["check_disjoint", "deal", "n_teachers", "partition", "partition_blocks"]
 
 
 def n_teachers(n_private: int, *, size: int | None, count: int | None) -> int:
-    """Say how many teachers there are, from public numbers alone.
+    """Number of teachers, from public numbers alone.
 
     Parameters
     ----------
@@ -50,29 +50,37 @@ def n_teachers(n_private: int, *, size: int | None, count: int | None) -> int:
     return n_private // size  # type: ignore[operator]
 
 
-def partition(n_records: int, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
-    """Cut records into disjoint random parts that cover them all.
-
-    Which record goes where depends on `rng` and the two sizes alone, never on the records: that is
-    why one changed record changes one part.
-
-    Parameters
-    ----------
-    n_records : int
-        Number of private records.
-    n_teachers : int
-        Number of parts, K, in [1, n_records].
-    rng : Generator
+def deal(private: PrivateRecords, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
+    """Deal the private records out to the teachers, all records of one person to one of them.
 
     Returns
     -------
     list of ndarray of int64
-        K arrays of record indices; their sizes differ by at most one.
+        K disjoint arrays of record numbers.
 
     Raises
     ------
     ConfigError
-        If there are more teachers than records, or none.
+        If there are more teachers than records, or persons.
+    """
+    if private.blocks is None:
+        parts = partition(private.n_units, n_teachers, rng)
+    else:
+        parts = partition_blocks(private.blocks, n_teachers, rng)
+    check_disjoint(parts, private.n_units)
+    if private.units is None:
+        return parts
+    starts = np.searchsorted(private.units, np.arange(private.n_units + 1))
+    parts = [np.concatenate([np.arange(starts[u], starts[u + 1]) for u in part]) for part in parts]
+    check_disjoint(parts, private.n_records)
+    return parts
+
+
+def partition(n_records: int, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
+    """Cut records into disjoint random parts that cover them all.
+
+    Which record goes where depends on `rng` and the two sizes alone, never on the records: that is
+    why one changed record changes one part. Sizes of parts differ by at most one.
     """
     if not 1 <= n_teachers <= n_records:
         accepted = f"1 to {n_records} teachers (the private records; a teacher needs one)"
@@ -83,8 +91,7 @@ def partition(n_records: int, n_teachers: int, rng: np.random.Generator) -> list
 def partition_blocks(blocks: IntArray, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
     """Cut records that lie in blocks, as in files, into disjoint random parts, none across two blocks.
 
-    Each block gets teachers by its size, at least one, and its records are dealt to them as `partition` does.
-
+    Each block gets teachers by its size, at least one, and its records are dealt to them by `partition`.
     Which record goes where depends on `rng`, the sizes of the blocks and the number of teachers alone, never
     on what a record holds. So two data sets that differ in one record, replaced where it lies, give the same
     parts, and that record is in one of them: the guarantee of every mechanism on votes holds as it does for
@@ -97,18 +104,8 @@ def partition_blocks(blocks: IntArray, n_teachers: int, rng: np.random.Generator
     blocks : ndarray of int64, shape (b,)
         Number of records in each block; records are numbered through all of them.
     n_teachers : int
-        Number of parts, K, at least the number of blocks with records and at most the number of records.
+        K, at least the number of blocks with records and at most the number of records.
     rng : Generator
-
-    Returns
-    -------
-    list of ndarray of int64
-        K arrays of record numbers, block by block.
-
-    Raises
-    ------
-    ConfigError
-        If there are fewer teachers than blocks, or more than records.
     """
     sizes = np.asarray(blocks, dtype=np.int64)
     full = int(np.count_nonzero(sizes))
@@ -132,18 +129,7 @@ def partition_blocks(blocks: IntArray, n_teachers: int, rng: np.random.Generator
 
 
 def check_disjoint(parts: Sequence[IntArray], n_records: int) -> None:
-    """Stop the run if two parts share a record, or a part has a record that is not there.
-
-    Parameters
-    ----------
-    parts : sequence of ndarray of int64
-    n_records : int
-
-    Raises
-    ------
-    RuntimeError
-        If the parts are not disjoint. This is our fault, never the user's.
-    """
+    """Stop the run if two parts share a record, or a part has a record that is not there."""
     records = np.concatenate(parts)
     if records.min() < 0 or records.max() >= n_records:
         raise RuntimeError("a part holds a record that does not exist")

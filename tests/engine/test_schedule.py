@@ -89,7 +89,7 @@ def slow(
     monkeypatch: pytest.MonkeyPatch, wait: Callable[[float], None], *, repeat: float, teacher: float
 ) -> None:
     """Let each repeat, and each teacher, take so many seconds of that clock."""
-    run_repeat, tick = pipeline.run_repeat, pipeline.teachers.ensemble.tick
+    run_repeat, tick = pipeline.run_repeat, pipeline.teachers.training._tick
 
     def slower(*args: Any) -> Any:
         wait(repeat)
@@ -100,7 +100,7 @@ def slow(
         tick(*args)
 
     monkeypatch.setattr(pipeline, "run_repeat", slower)
-    monkeypatch.setattr(pipeline.teachers.ensemble, "tick", ticked)
+    monkeypatch.setattr(pipeline.teachers.training, "_tick", ticked)
 
 
 def test_a_fast_job_is_done_here(monkeypatch, spread, clock, units):
@@ -140,8 +140,10 @@ def test_long_teachers_are_seen_within_the_first_repeat(monkeypatch, spread, clo
 def test_a_slow_first_teacher_alone_decides_nothing(monkeypatch, spread, clock, units):
     """It imports what the others need: the next slice is looked at, too."""
     seconds = iter([0.4] + [0.001] * 1000)
-    tick = pipeline.teachers.ensemble.tick
-    monkeypatch.setattr(pipeline.teachers.ensemble, "tick", lambda *args: clock(next(seconds)) or tick(*args))
+    tick = pipeline.teachers.training._tick
+    monkeypatch.setattr(
+        pipeline.teachers.training, "_tick", lambda *args: clock(next(seconds)) or tick(*args)
+    )
     expected = numbers(units("compute.workers=1"))
     seconds = iter([0.4] + [0.001] * 1000)
     assert numbers(units()) == expected

@@ -9,7 +9,7 @@ import pytest
 
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.teachers import n_teachers, train
-from pate_cli.teachers.batched import fit_logistic
+from pate_cli.teachers.batched_logistic import fit_dense
 from pate_cli.types import PrivateRecords
 
 
@@ -57,6 +57,6 @@ def test_weights_reach_each_teacher():
             sample_weight=weights,
         )
         assert ensemble.accuracy(X, y) > 0.8
-    coefficients, _ = fit_logistic(X, labels, np.array([400]), 1.0, weights)
+    coefficients, _ = fit_dense(X, labels, np.array([400]), weights, np.ones(1, dtype=bool), 400)
     direct = LogisticRegression(solver="liblinear", tol=1e-10).fit(X, labels, sample_weight=weights)
     np.testing.assert_allclose(coefficients[0, :3], direct.coef_[0], atol=1e-4)

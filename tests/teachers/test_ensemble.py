@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, TWO_CLASSES, make_learner
-from pate_cli.teachers import Ensemble, ensemble, linear, train
+from pate_cli.teachers import Ensemble, linear_votes, partition, parts, train, training
 from pate_cli.types import PrivateRecords, Votes
 
 GENERAL = [name for name in BUILT_IN if name not in TWO_CLASSES]
@@ -58,9 +58,8 @@ def test_votes_are_the_teachers_predictions_counted(name, n_classes, kind):
 def test_teachers_are_the_learner_fitted_on_each_part():
     X, y, queries = records(2)
     teachers = trained("logistic", X, y, 2)
-    parts = ensemble.partition(len(y), 20, np.random.default_rng(0))
     fitted = 0
-    for teacher, part in zip(teachers.teachers, parts, strict=True):
+    for teacher, part in zip(teachers.teachers, partition(len(y), 20, np.random.default_rng(0)), strict=True):
         if len(set(y[part])) == 1:
             assert teacher.classes.tolist() == [y[part][0]]
             continue
@@ -78,7 +77,7 @@ def test_one_record_changes_one_teacher_on_all_queries(name):
     before = trained(name, X, y, 2)
     said, counts = one_by_one(before, queries), before.votes(queries).counts
     heard = 0
-    for record in ensemble.partition(len(y), 20, np.random.default_rng(0))[4]:  # from its first to its last
+    for record in partition(len(y), 20, np.random.default_rng(0))[4]:  # from its first to its last
         X2, y2 = X.copy(), y.copy()
         X2[record], y2[record] = -40 * X[record], 1 - y[record]
         after = trained(name, X2, y2, 2)
@@ -126,7 +125,7 @@ def test_votes_do_not_depend_on_the_block_size(monkeypatch):
     X, y, queries = records(3, sp.csr_matrix)
     teachers = trained("linear_svm", X, np.minimum(y, 1), 2)
     whole = teachers.votes(queries).counts
-    monkeypatch.setattr(linear, "_BLOCK", 23)
+    monkeypatch.setattr(linear_votes, "_BLOCK", 23)
     np.testing.assert_array_equal(teachers.votes(queries).counts, whole)
 
 
@@ -135,7 +134,7 @@ def test_votes_do_not_depend_on_the_block_size(monkeypatch):
 def test_teachers_do_not_depend_on_how_many_records_are_copied_at_once(name, kind, monkeypatch):
     X, y, queries = records(2, kind)
     whole = one_by_one(trained(name, X, y, 2), queries)
-    monkeypatch.setattr(ensemble, "_RECORDS", 5 * 6 * 9)  # nine teachers of six records
+    monkeypatch.setattr(training, "_RECORDS", 5 * 6 * 9)  # nine teachers of six records
     np.testing.assert_array_equal(one_by_one(trained(name, X, y, 2), queries), whole)
 
 
@@ -179,7 +178,7 @@ def test_a_partition_that_shares_records_stops_the_run(monkeypatch):
     def shared(n, k, rng):
         return [rng.choice(n, n // k) for _ in range(k)]
 
-    monkeypatch.setattr(ensemble, "partition", shared)
+    monkeypatch.setattr(parts, "partition", shared)
     with pytest.raises(RuntimeError, match="every epsilon would be void"):
         trained("logistic", X, y, 2)
 

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from pate_cli import teachers
 from pate_cli.errors import ConfigError
-from pate_cli.teachers import batched
+from pate_cli.teachers.batched_logistic import fit_dense
 from pate_cli.types import PrivateRecords
 
 
@@ -48,8 +48,9 @@ def test_a_singular_matrix_leaves_the_other_parts_alone() -> None:
     X[:, 3] = X[:, 2]
     X[2] = 1e9
     ends = 10 * np.arange(1, 7)
-    plain, _ = batched.fit_logistic(np.where(X > 1e8, 0.0, X), y, ends, 1.0)
-    found, converged = batched.fit_logistic(X, y, ends, 1.0)
+    given = y, ends, np.ones(60), np.ones(6, dtype=bool), 10
+    plain, _ = fit_dense(np.where(X > 1e8, 0.0, X), *given)
+    found, converged = fit_dense(X, *given)
     assert converged.tolist() == [False] + [True] * 5
     np.testing.assert_array_equal(found[1:], plain[1:])
 

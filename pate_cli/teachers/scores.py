@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.teachers.linear import Together
-from pate_cli.teachers.voting import Ensemble, Teacher, apart, quick
+from pate_cli.teachers.ensemble import Ensemble, Teacher, isolated, quick
+from pate_cli.teachers.linear_votes import FittedTogether
 from pate_cli.types import FloatArray
 
 __all__ = ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]
@@ -47,7 +47,7 @@ def score_vectors(
         Their numbers.
     vectors : ndarray of shape (len(teachers), r)
     """
-    together = ensemble.teachers if isinstance(ensemble.teachers, Together) else None
+    together = ensemble.teachers if isinstance(ensemble.teachers, FittedTogether) else None
     slopes = None if together is None else np.asarray(points.T @ directions)  # (d, r)
     with quick(), np.errstate(all="ignore"):
         for first in range(0, ensemble.n_teachers, _AT_ONCE):
@@ -139,7 +139,7 @@ def _scores(teacher: Teacher, points: Any) -> FloatArray | None:
         return None
     model = teacher.estimator
     try:
-        with apart(teacher.seed):
+        with isolated(teacher.seed):
             points = points.copy()  # the next teacher gets the same points
             if hasattr(model, "decision_function"):
                 said = np.asarray(model.decision_function(points), dtype=np.float64)
@@ -161,7 +161,7 @@ def _shares(teacher: Teacher, points: Any, n_classes: int) -> FloatArray:
     m = points.shape[0]
     if len(teacher.classes) > 1 and hasattr(teacher.estimator, "predict_proba"):
         try:
-            with apart(teacher.seed):
+            with isolated(teacher.seed):
                 said = np.asarray(teacher.estimator.predict_proba(points.copy()), dtype=np.float64)
             if said.shape == (m, len(teacher.classes)) and (said.max(axis=1) > 0).all():
                 shares = np.zeros((m, n_classes))

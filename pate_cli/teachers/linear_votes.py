@@ -1,26 +1,26 @@
-"""Linear teachers of two classes: kept as one matrix, asked in one product."""
+"""Votes of linear teachers of two classes, counted by matrix products."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from pate_cli.types import FloatArray, IntArray, _Private
 
-__all__ = ["Scores", "Together", "add_votes", "in_order"]
+__all__ = ["FittedTogether", "add_votes", "in_order"]
 
-_ROWS = 256  # points asked at once: a constant, as are the teachers below but for the number of features
+_ROWS = 256  # points scored at once: a constant, as are the teachers below but for the number of features
 _BLOCK = 2**17
 """Most scores held at once while voting: 1 MB, so that they stay in the processor's cache."""
 
 _FEWEST = 64  # teachers in a block, however many features there are
 
 
-class Together(_Private, Sequence[Any]):
-    """Teachers fitted at once: one matrix of coefficients instead of thousands of estimators. PRIVATE.
+class FittedTogether(_Private):
+    """Sequence of teachers, most of them rows of one matrix of coefficients and no estimators. PRIVATE.
 
     Parameters
     ----------
@@ -49,77 +49,25 @@ class Together(_Private, Sequence[Any]):
     def __len__(self) -> int:
         return len(self.alone) + len(self._numbers)
 
-    @overload
-    def __getitem__(self, k: int) -> Any: ...
-    @overload
-    def __getitem__(self, k: slice) -> Sequence[Any]: ...
-    def __getitem__(self, k: int | slice) -> Any:
-        if isinstance(k, slice):
-            return [self[i] for i in range(len(self))[k]]
-        k = range(len(self))[k]
-        return self.alone[k] if k in self.alone else self.made(int(np.searchsorted(self._numbers, k)))
+    def __getitem__(self, k: int) -> Any:
+        if k in self.alone:
+            return self.alone[k]
+        return self._make(k, self.coefficients[int(np.searchsorted(self._numbers, k))])
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
 
     def rows(self, numbers: range) -> tuple[IntArray, IntArray]:
-        """Rows of those of consecutive teachers that were fitted together, and their places in `numbers`."""
+        """Rows of those of consecutive teachers that have one, and their places in `numbers`."""
         first, end = np.searchsorted(self._numbers, [numbers.start, numbers.stop])
         return np.arange(first, end), self._numbers[first:end] - numbers.start
 
-    def made(self, row: int) -> Any:
-        """Make the teacher of one row of the coefficients."""
-        return self._make(int(self._numbers[row]), self.coefficients[row])
-
-    def __repr__(self) -> str:
-        return f"Together(n_teachers={len(self)})"
-
-
-class Scores:
-    """Coefficients of a group of linear teachers, a block at a time.
-
-    Parameters
-    ----------
-    count : int
-        Number of teachers.
-    block : callable
-        From the numbers of the first teacher and of the one after the last to coefficients of shape (d, k)
-        and intercepts of shape (k,).
-    """
-
-    def __init__(self, count: int, block: Callable[[int, int], tuple[FloatArray, FloatArray]]) -> None:
-        self.count, self.block = count, block
-
-    @classmethod
-    def of_estimators(cls, estimators: Sequence[Any]) -> Scores:
-        """Take them from fitted scikit-learn models."""
-
-        def block(first: int, end: int) -> tuple[FloatArray, FloatArray]:
-            these = estimators[first:end]
-            W = np.concatenate([model.coef_ for model in these]).T
-            return W, np.concatenate([np.broadcast_to(model.intercept_, 1) for model in these])
-
-        return cls(len(estimators), block)
-
-    @classmethod
-    def of_together(cls, teachers: Together) -> Scores:
-        """Take them from teachers that are kept as one matrix."""
-        W, b = teachers.coefficients[:, :-1], teachers.coefficients[:, -1]
-        return cls(len(W), lambda i, j: (W[i:j].T, b[i:j]))
-
 
 def in_order(points: Any, w: FloatArray, b: float) -> FloatArray:
-    """Give a linear teacher's scores, summed over the features from the first to the last.
+    """Scores of a linear teacher, shape (m,), summed over the features from the first to the last.
 
     The order of the sum is fixed, so that a score has the same bits whatever is computed beside it, by
     whatever BLAS, in blocks of whatever shape; `points @ w` promises none of this.
-
-    Parameters
-    ----------
-    points : ndarray or csr_matrix of shape (m, d)
-    w : ndarray of shape (d,)
-    b : float
-
-    Returns
-    -------
-    ndarray of shape (m,)
     """
     with np.errstate(all="ignore"):
         if sp.issparse(points):  # scipy adds up the entries of a row one after the other
@@ -130,12 +78,23 @@ def in_order(points: Any, w: FloatArray, b: float) -> FloatArray:
         return scores
 
 
-def add_votes(scores: Scores, classes: tuple[int, int], X: Any, counts: IntArray) -> None:
+def add_votes(
+    weights: FloatArray, intercepts: FloatArray, classes: tuple[int, int], X: Any, counts: IntArray
+) -> None:
     """Add the votes of linear teachers of the same two classes to `counts` of shape (m, C), in place.
 
     A teacher's vote on a point is the sign of its score `in_order`: a function of its own coefficients
     and the point, and of nothing else, to the bit. The matrix product of many teachers and points only
     says where that sign is beyond doubt. Memory does not grow with teachers times points.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (k, d)
+    intercepts : ndarray of shape (k,)
+    classes : pair of int
+        Voted for where the score is at most 0, and where it is above.
+    X : ndarray or csr_matrix of shape (m, d)
+    counts : ndarray of int64, shape (m, C)
     """
     n_points, n_features = X.shape
     lower, upper = classes
@@ -144,10 +103,8 @@ def add_votes(scores: Scores, classes: tuple[int, int], X: Any, counts: IntArray
     unit = 2 * (n_features + 1) * np.finfo(float).eps
     least = 4 * (n_features + 1) * np.finfo(float).tiny
     at_once = max(_FEWEST, min(_BLOCK // _ROWS, _BLOCK // max(n_features, 1)))
-    for first in range(0, scores.count, at_once):
-        end = min(first + at_once, scores.count)
-        W, b = scores.block(first, end)
-        W = np.ascontiguousarray(W)
+    for first in range(0, len(weights), at_once):
+        W, b = np.ascontiguousarray(weights[first : first + at_once].T), intercepts[first : first + at_once]
         slope, offset = unit * np.abs(W).max(axis=0, initial=0.0), unit * np.abs(b) + least
         for top in range(0, n_points, _ROWS):
             points = X[top : top + _ROWS]
@@ -165,4 +122,4 @@ def add_votes(scores: Scores, classes: tuple[int, int], X: Any, counts: IntArray
                     positive[rows, k] = in_order(points[rows], W[:, k], b[k]) > 0
             votes = np.count_nonzero(positive, axis=1)
             counts[top : top + _ROWS, upper] += votes
-            counts[top : top + _ROWS, lower] += end - first - votes
+            counts[top : top + _ROWS, lower] += len(b) - votes

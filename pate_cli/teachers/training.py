@@ -1,0 +1,284 @@
+"""Training: one teacher on each part of the private records."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pate_cli.errors import ConfigError
+from pate_cli.teachers import batched_logistic
+from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, failure, is_linear_model, isolated, quick
+from pate_cli.teachers.linear_votes import FittedTogether
+from pate_cli.teachers.parts import deal
+from pate_cli.types import FloatArray, IntArray, PrivateRecords
+
+__all__ = ["batches", "fit_part", "train", "watched"]
+
+_FEWEST = 8  # teachers worth fitting together
+
+_MODELS = 256
+"""Most teachers in memory together that are not a row of numbers, as forests; few enough to be small."""
+
+_RECORDS = 2**23
+"""Most numbers of records copied at once: 64 MB (more where sparse records are fuller than most)."""
+
+_LARGEST = 1e30
+"""Most that a feature may be for its part to be learned from: squares of larger ones overflow, float32 does
+not hold them, and liblinear does not end."""
+
+_OBSERVER: ContextVar[Callable[[int, int], None] | None] = ContextVar("observer", default=None)
+
+
+def train(
+    private: PrivateRecords,
+    *,
+    n_teachers: int,
+    learner: Any,
+    rng: np.random.Generator,
+    n_classes: int,
+    sample_weight: FloatArray | None = None,
+    only: range | None = None,
+    strict: bool = True,
+) -> Ensemble:
+    """Train one teacher on each of `n_teachers` disjoint parts of the private records.
+
+    Changing one record (where there are units, all records of one) changes one teacher, to the bit: parts
+    and seeds depend on `rng` and sizes alone, and no number of a fit depends on another part. A part with
+    one class gives a constant teacher. So does one that the learner fails on, and one with a feature that
+    is not finite or beyond 1e30: its vote is the class most of its own records have (the lowest code of
+    several). Features below 1e-100 are 0 (`PrivateRecords`). So the built-in learners end on every part:
+    liblinear loops without end on larger and smaller numbers alone, and every solver has a bound on its
+    iterations (`max_iter`; ten million steps in LIBSVM; `passes`).
+
+    Parameters
+    ----------
+    private : PrivateRecords
+    n_teachers : int
+        K, in [1, n_private].
+    learner : unfitted scikit-learn classifier
+        Copied for each teacher; `random_state` is set, where it has one.
+    rng : Generator
+        Deals out the records, and the teachers' seeds.
+    n_classes : int
+        Number of classes, C.
+    sample_weight : ndarray of shape (n_private,), optional
+        Weight of each record in the fit of its teacher, positive; each may depend on its own record and on
+        what is public, nothing else. A learner that takes no weights gets its part resampled by them.
+    only : range, optional
+        Numbers of the teachers wanted, where others are trained elsewhere; these are what they would be
+        among all.
+    strict : bool
+        Whether it is an error if the learner fails on every part; see `Ensemble`.
+
+    Returns
+    -------
+    Ensemble
+
+    Raises
+    ------
+    ConfigError
+        If there are more teachers than records; or if the learner fails on every part, and it is `strict`.
+
+    Notes
+    -----
+    Warnings of the fits (as of a teacher that did not converge) are not shown: they would be computed
+    from private records, and there may be thousands.
+    """
+    parts = deal(private, n_teachers, rng)
+    longest = max(map(len, parts))
+    seeds = rng.integers(2**31, size=n_teachers)
+    only = range(n_teachers) if only is None else only
+    parts, seeds = [parts[k] for k in only], seeds[list(only)]
+    fresh = _copier(learner)
+    resample = sample_weight is not None and not _takes_weights(learner)
+    together = (
+        n_teachers >= _FEWEST
+        and private.units is None  # parts are padded to one length, which one person's records would change
+        and batched_logistic.is_liblinear(learner, n_classes)
+    )
+    alone, numbers, coefficients = {}, [np.zeros(0, dtype=np.int64)], [np.zeros((0, private.X.shape[1] + 1))]
+    failures = Failures(0, 0, None)
+    with quick():
+        for first, group in _groups(parts, private.X.shape[1]):
+            # Rows once in the order of the parts; each part is then a contiguous slice.
+            order = np.concatenate(group)
+            X, y = private.X[order], private.y[order]
+            weights = None if sample_weight is None else sample_weight[order]
+            ends = np.cumsum([len(part) for part in group])
+            starts = ends - np.diff(ends, prepend=0)
+            done = np.zeros(len(group), dtype=bool)
+            if together:
+                wanted = _sound(X, weights, starts)
+                fitted, found = batched_logistic.fit_parts(learner, X, y, ends, weights, wanted, longest)
+                numbers.append(first + fitted)
+                coefficients.append(found)
+                failures += (len(fitted), 0, None)
+                done[fitted] = True
+            n_done = only.start + first + int(done.sum())
+            _tick(n_done, n_teachers)
+            for number, k in enumerate(np.flatnonzero(~done).tolist(), start=1):
+                rows = slice(starts[k], ends[k])
+                alone[first + k], error = fit_part(
+                    fresh,
+                    X[rows],
+                    y[rows],
+                    seed=int(seeds[first + k]),
+                    n_classes=n_classes,
+                    weights=None if weights is None else weights[rows],
+                    resample=resample,
+                )
+                learned = error is not None or len(alone[first + k].classes) > 1
+                failures += (int(learned), int(error is not None), error)
+                _tick(n_done + number, n_teachers)
+    if strict:
+        failures.check()
+
+    def make(k: int, row: FloatArray) -> Teacher:
+        return _with_coefficients(fresh(int(seeds[k])), row)
+
+    teachers = FittedTogether(alone, np.concatenate(numbers), np.concatenate(coefficients), make)
+    return Ensemble(teachers, n_classes, failures.failed, failures.problem, strict)
+
+
+def batches(learner: Any, only: range) -> Iterator[range]:
+    """Cut the teachers wanted into runs whose models fit in memory together, each for one `train`."""
+    # dealing out the records again for each run would take longer than thousands of linear fits
+    most = len(only) if is_linear_model(learner) else _MODELS
+    yield from (only[first : first + most] for first in range(0, len(only), max(1, most)))
+
+
+def fit_part(
+    fresh: Callable[[int], Any],
+    X: Any,
+    y: IntArray,
+    *,
+    seed: int,
+    n_classes: int,
+    weights: FloatArray | None = None,
+    resample: bool = False,
+) -> tuple[Teacher, ConfigError | None]:
+    """Fit a teacher on its part; where that fails, give a constant one instead, and what failed.
+
+    Parameters
+    ----------
+    fresh : callable
+        From a seed to an unfitted classifier.
+    X : ndarray or csr_matrix of shape (n, d)
+    y : ndarray of int64, shape (n,)
+        Class codes.
+    seed : int
+        Of the classifier, and of whatever it draws from the generators of `random` and numpy.
+    n_classes : int
+        Number of classes, C.
+    weights : ndarray of shape (n,), optional
+    resample : bool
+        Whether records are drawn by their weights, for a classifier that takes none.
+
+    Returns
+    -------
+    Teacher
+    ConfigError or None
+        What an experiment says if this happens on every part. May quote a record.
+    """
+    shares = np.bincount(y, minlength=n_classes)
+    majority = int(shares.argmax())
+    if np.count_nonzero(shares) == 1 or not _sound(X, weights, np.zeros(1, dtype=np.int64))[0]:
+        return _constant(majority), None
+    try:
+        with isolated(seed):
+            if weights is not None and resample:
+                p = weights / weights.sum()
+                rows = np.random.default_rng(seed).choice(len(weights), size=len(weights), p=p)
+                X, y, weights = X[rows], y[rows], None
+            classes = np.flatnonzero(np.bincount(y, minlength=n_classes))
+            if len(classes) == 1:
+                return _constant(int(classes[0])), None
+            if len(classes) < n_classes:
+                # Some classifiers insist on labels 0 .. c-1.
+                y = np.searchsorted(classes, y)
+            estimator = fresh(seed)
+            estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
+    except (Exception, SystemExit) as error:
+        return _constant(majority), failure(fresh(seed), f"learns from a part of {len(y)} records", error)
+    return Teacher(estimator, classes, majority, seed), None
+
+
+@contextmanager
+def watched(observer: Callable[[int, int], None]) -> Iterator[None]:
+    """Call `observer(done, total)` after each teacher trained within this."""
+    token = _OBSERVER.set(observer)
+    try:
+        yield
+    finally:
+        _OBSERVER.reset(token)
+
+
+def _tick(done: int, total: int) -> None:
+    observer = _OBSERVER.get()
+    if observer is not None:
+        observer(done, total)
+
+
+def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:
+    """Parts whose records are copied at once, with the number of the first: public numbers decide."""
+    rows = _RECORDS // min(max(n_features, 1), 64)  # of sparse records, far fewer are not zero
+    at_once = max(_FEWEST, rows // len(parts[0]))
+    for first in range(0, len(parts), at_once):
+        yield first, parts[first : first + at_once]
+
+
+def _sound(X: Any, weights: FloatArray | None, starts: IntArray) -> NDArray[np.bool_]:
+    """Which parts have no number that is not finite or beyond `_LARGEST`, shape (K,)."""
+    if isinstance(X, np.ndarray):
+        sound = (np.abs(X) <= _LARGEST).all(axis=1)
+    else:
+        sound = np.ones(X.shape[0], dtype=bool)
+        beyond = np.flatnonzero(~(np.abs(X.data) <= _LARGEST))
+        sound[np.searchsorted(X.indptr, beyond, side="right") - 1] = False
+    if weights is not None:
+        sound &= np.isfinite(weights)
+    return np.logical_and.reduceat(sound, starts)
+
+
+def _takes_weights(learner: Any) -> bool:
+    from sklearn.utils.validation import has_fit_parameter
+
+    return bool(has_fit_parameter(learner, "sample_weight"))
+
+
+def _with_coefficients(estimator: Any, coefficients: FloatArray) -> Teacher:
+    """Make the teacher that `fit` would have made."""
+    estimator.classes_ = np.arange(2)
+    estimator.coef_ = coefficients[None, :-1]
+    estimator.intercept_ = coefficients[-1:]
+    estimator.n_features_in_ = len(coefficients) - 1
+    estimator.n_iter_ = np.array([0])
+    return Teacher(estimator, np.arange(2))
+
+
+def _constant(code: int) -> Teacher:
+    return Teacher(None, np.array([code]), code)
+
+
+def _copier(learner: Any) -> Callable[[int], Any]:
+    """Make a function that gives a fresh copy of the learner with a seed."""
+    from sklearn.base import clone
+
+    params = learner.get_params(deep=False)
+    # A shallow copy is ten times faster than `clone`, and enough where no parameter can be shared.
+    plain = all(value is None or isinstance(value, bool | int | float | str) for value in params.values())
+    template = clone(learner)
+
+    def fresh(seed: int) -> Any:
+        estimator = copy.copy(template) if plain else clone(template)
+        if "random_state" in params:
+            estimator.random_state = seed
+        return estimator
+
+    return fresh

@@ -1,0 +1,245 @@
+"""Fits of many parts at once against the library's, teacher by teacher."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+
+from pate_cli import teachers
+from pate_cli.teachers import batched_logistic, parts
+from pate_cli.types import PrivateRecords
+
+
+def _dense_parts(n_parts, size, n_features, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    X = scale * rng.normal(size=(n_parts * size + 3, n_features))
+    y = ((X @ rng.normal(size=n_features) > 0) ^ (rng.random(len(X)) < 0.1)).astype(np.int64)
+    ends = np.cumsum([size + (k < 3) for k in range(n_parts)])  # three parts are one longer
+    return X, y, ends
+
+
+def _dense(X, y, ends, C=1.0):
+    sizes = np.diff(ends, prepend=0)
+    weights, wanted = np.full(len(y), C)[: ends[-1]], np.ones(len(ends), dtype=bool)
+    return batched_logistic.fit_dense(X[: ends[-1]], y[: ends[-1]], ends, weights, wanted, sizes.max())
+
+
+def _sparse(X, y, ends, weights=1.0, **more):
+    weights, wanted = np.broadcast_to(weights, len(y)), np.ones(len(ends), dtype=bool)
+    return batched_logistic.fit_sparse(X, y, ends, weights, wanted, **more)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize(("size", "n_features", "scale"), [(20, 5, 1.0), (7, 12, 1.0), (40, 3, 50.0)])
+def test_stacked_parts_have_the_minimiser_of_liblinear(C, size, n_features, scale):
+    X, y, ends = _dense_parts(30, size, n_features, scale=scale)
+    found, converged = _dense(X, y, ends, C)
+    start = 0
+    for k, end in enumerate(ends.tolist()):
+        part, start = slice(start, end), end
+        if len(set(y[part].tolist())) < 2:
+            continue
+        theirs = LogisticRegression(solver="liblinear", C=C, tol=1e-10, max_iter=10_000).fit(X[part], y[part])
+        assert converged[k]
+        np.testing.assert_allclose(
+            found[k], np.append(theirs.coef_[0], theirs.intercept_), rtol=2e-4, atol=2e-5
+        )
+
+
+def test_stacks_make_no_difference(monkeypatch):
+    X, y, ends = _dense_parts(30, 20, 4)
+    whole, _ = _dense(X, y, ends)
+    monkeypatch.setattr(batched_logistic, "_NUMBERS", 20 * 5 * 7)
+    blocks, _ = _dense(X, y, ends)
+    np.testing.assert_allclose(blocks, whole, rtol=1e-9, atol=1e-12)
+
+
+def test_stacked_parts_vote_as_the_solver_loop(monkeypatch):
+    """On at least 99.9% of teacher-query pairs, one-class parts included; and the path is really taken."""
+    X, y, _ = _dense_parts(400, 8, 5)
+    queries = np.random.default_rng(1).normal(size=(300, 5))
+    learner = LogisticRegression(solver="liblinear")
+    taken = []
+    fit = batched_logistic.fit_dense
+    monkeypatch.setattr(
+        batched_logistic, "fit_dense", lambda *args, **more: taken.append(1) or fit(*args, **more)
+    )
+
+    def predictions():
+        made = teachers.train(
+            PrivateRecords(X, y), n_teachers=400, learner=learner, rng=np.random.default_rng(2), n_classes=2
+        )
+        return np.array([teacher.predict(queries) for teacher in made.teachers]), made.votes(queries).counts
+
+    together, counts = predictions()
+    assert taken == [1]
+    np.testing.assert_array_equal(counts[:, 1], together.sum(axis=0))
+    monkeypatch.setattr(batched_logistic, "_MOST_FEATURES", 0)
+    monkeypatch.setattr(batched_logistic, "_MOST_ENTRIES", 0)
+    one_by_one, _ = predictions()
+    assert taken == [1]
+    assert np.mean(together == one_by_one) >= 0.999
+
+
+@pytest.mark.parametrize(
+    "params", [{"class_weight": "balanced"}, {"fit_intercept": False}, {"solver": "lbfgs"}]
+)
+def test_other_settings_go_to_the_solver(params, monkeypatch):
+    monkeypatch.setattr(
+        batched_logistic, "fit_dense", lambda *args, **more: pytest.fail("not the same minimiser")
+    )
+    X, y, _ = _dense_parts(20, 20, 3)
+    learner = LogisticRegression(**{"solver": "liblinear", **params})
+    teachers.train(
+        PrivateRecords(X, y), n_teachers=20, learner=learner, rng=np.random.default_rng(0), n_classes=2
+    )
+
+
+def _sparse_parts(n_parts, size, n_features=60, density=0.15, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    X = sp.random(n_parts * size, n_features, density=density, format="csr", random_state=seed)
+    X.data[:] = scale * rng.choice([1.0, 1.0, -2.0], size=X.nnz)
+    y = ((X @ rng.normal(size=n_features) > 0) ^ (rng.random(X.shape[0]) < 0.1)).astype(np.int64)
+    return X, y, size * np.arange(1, n_parts + 1)
+
+
+def _theirs(X, y, ends, C=1.0, tol=1e-10):
+    size = ends[0]
+    models = []
+    for end in ends.tolist():
+        learner = LogisticRegression(solver="liblinear", C=C, tol=tol, max_iter=10_000)
+        models.append(learner.fit(X[end - size : end], y[end - size : end]))
+    return np.array([np.append(model.coef_[0], model.intercept_) for model in models])
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("dense", [False, True])
+def test_sparse_parts_have_the_minimiser_of_liblinear(C, dense):
+    X, y, ends = _sparse_parts(12, 50)
+    found, converged = _sparse(X.toarray() if dense else X, y, ends, C, tolerance=1e-9)
+    assert converged.all()
+    np.testing.assert_allclose(found, _theirs(X, y, ends, C), rtol=1e-4, atol=1e-5 * C)
+
+
+def test_what_no_record_of_a_part_has_stays_zero():
+    X, y, ends = _sparse_parts(6, 10, n_features=500, density=0.01)
+    found, _ = _sparse(X, y, ends, 1.0)
+    for k, end in enumerate(ends.tolist()):
+        there = np.asarray(abs(X[end - 10 : end]).sum(axis=0)).ravel() > 0
+        np.testing.assert_array_equal(found[k, :-1] != 0, there)
+    np.testing.assert_allclose(found, _theirs(X, y, ends), rtol=1e-3, atol=1e-3)
+
+
+def test_a_part_has_no_say_in_the_fits_of_others():
+    """To the last bit: that one record moves one vote is what every sensitivity rests on."""
+    X, y, ends = _sparse_parts(40, 30, scale=3.0)
+    before, _ = _sparse(X, y, ends, 1.0)
+    hard, _, _ = _sparse_parts(
+        1, 30, density=0.9, seed=5, scale=1000.0
+    )  # takes many more steps than the others
+    changed = X.tolil()
+    changed[330:360] = hard
+    after, _ = _sparse(changed.tocsr(), y, ends, 1.0)
+    np.testing.assert_array_equal(np.flatnonzero((before != after).any(axis=1)), [11])
+
+
+def test_blocks_make_no_difference(monkeypatch):
+    X, y, ends = _sparse_parts(40, 30)
+    whole = _sparse(X, y, ends, 1.0)
+    monkeypatch.setattr(batched_logistic, "_RECORDS", 1000)
+    blocks = _sparse(X, y, ends, 1.0)
+    np.testing.assert_array_equal(whole[0], blocks[0])
+    assert blocks[1].all()
+
+
+def test_what_does_not_converge_says_so(monkeypatch):
+    X, y, ends = _sparse_parts(12, 50)
+    monkeypatch.setattr(batched_logistic, "_MOST_STEPS", 2)
+    assert not _sparse(X, y, ends, 1.0)[1].any()
+    X.data[:3] = 1e200  # overflows in the first part alone
+    monkeypatch.undo()
+    assert _sparse(X, y, ends, 1.0)[1].tolist() == [False] + [True] * 11
+
+
+@pytest.mark.parametrize("fail", [0, 20])
+def test_sparse_parts_vote_as_the_solver_loop(fail, monkeypatch):
+    """On at least 99.9% of teacher-query pairs; one-class parts, and those left to the solver, included."""
+    X, y, _ = _sparse_parts(60, 50)
+    y[:50] = 1
+    queries, _, _ = _sparse_parts(10, 50, seed=3)
+    fit = batched_logistic.fit_sparse
+
+    def some_fail(*args, **more):
+        found, converged = fit(*args, **more)
+        found[: fail + 1] = np.nan  # the first part has one class
+        return found, converged & (np.arange(len(found)) > fail)
+
+    monkeypatch.setattr(batched_logistic, "fit_sparse", some_fail)
+    monkeypatch.setattr(parts, "partition", lambda n, k, rng: np.array_split(np.arange(n), k))
+
+    def trained():
+        learner = LogisticRegression(solver="liblinear")
+        private, rng = PrivateRecords(X, y), np.random.default_rng(2)
+        return teachers.train(private, n_teachers=60, learner=learner, rng=rng, n_classes=2)
+
+    def predictions(made):
+        return np.array([teacher.predict(queries) for teacher in made.teachers])
+
+    together = trained()
+    assert len(together.teachers.coefficients) == 59 - fail
+    said = predictions(together)
+    np.testing.assert_array_equal(together.votes(queries).counts[:, 1], said.sum(axis=0))
+    assert (said[0] == 1).all()
+    monkeypatch.setattr(batched_logistic, "_MOST_ENTRIES", 0)
+    loop = trained()
+    assert len(loop.teachers.coefficients) == 0
+    assert np.mean(said == predictions(loop)) >= 0.999
+
+
+def test_a_full_part_goes_to_the_solver_alone():
+    """Which way a part goes is its own affair."""
+    X, y, ends = _sparse_parts(20, 30, n_features=100, density=0.1)
+    full = X.tolil()
+    full[:30] = np.random.default_rng(1).normal(size=(30, 100))
+    learner = LogisticRegression(solver="liblinear")
+    wanted = np.ones(20, dtype=bool)
+    numbers, _ = batched_logistic.fit_parts(learner, full.tocsr(), y, ends, None, wanted, 30)
+    assert numbers.tolist() == list(range(1, 20))
+
+
+def test_weights_count_like_copies():
+    X, y, ends = _sparse_parts(12, 30)
+    weights = np.tile([1.0, 2.0, 3.0], 120)
+    found, _ = _sparse(X, y, ends, weights, tolerance=1e-9)
+    copies = np.repeat(np.arange(360), weights.astype(int))
+    copied, _ = _sparse(X[copies], y[copies], 2 * ends, 1.0, tolerance=1e-9)
+    np.testing.assert_allclose(found, copied, atol=1e-7)
+
+
+@pytest.mark.real_data
+def test_the_same_votes_on_a9a(real_data, monkeypatch):
+    from pate_cli import datasets
+    from pate_cli.learners import make_learner
+
+    monkeypatch.setenv("PATE_DATA", str(real_data))
+    split = datasets.split(
+        datasets.load("a9a"), private=0.8, public=0.02, budget=0.3, rng=np.random.default_rng(0)
+    )
+    learner = make_learner("logistic", {}, seed=None, n_classes=2)
+
+    def trained():
+        rng = np.random.default_rng(0)
+        return teachers.train(split.private, n_teachers=390, learner=learner, rng=rng, n_classes=2)
+
+    queries = split.public.X
+    together = trained()
+    monkeypatch.setattr(batched_logistic, "_MOST_ENTRIES", 0)
+    loop = trained()
+    agree = [
+        np.mean(a.predict(queries) == b.predict(queries))
+        for a, b in zip(together.teachers, loop.teachers, strict=True)
+    ]
+    assert np.mean(agree) >= 0.999
+    assert np.abs(together.votes(queries).counts - loop.votes(queries).counts).max() <= 2
