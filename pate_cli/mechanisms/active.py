@@ -14,9 +14,9 @@ from pate_cli.mechanisms.labelling import LabelledByVotes
 from pate_cli.mechanisms.protocol import LabellingPlan, Plan
 from pate_cli.mechanisms.svt import CALIBRATION, CUTOFF, plan_svt
 from pate_cli.privacy.svt import Calibration
-from pate_cli.queries.active import Active
-from pate_cli.queries.disagreement import Disagreement
-from pate_cli.queries.strategy import Oracle
+from pate_cli.queries import Oracle
+from pate_cli.queries.half_spaces import Active
+from pate_cli.queries.thresholds import Disagreement
 from pate_cli.types import Answers, IntArray, PublicPoints, Setting
 
 __all__ = ["ExactlyActive", "Options", "label", "plan"]

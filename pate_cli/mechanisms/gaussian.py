@@ -28,7 +28,7 @@ from pate_cli.privacy.gaussian import (
 )
 from pate_cli.privacy.integer import vector_eps, vector_mu, vector_mu_squared, vector_sigma
 from pate_cli.privacy.svt import CALIBRATIONS, Calibration
-from pate_cli.queries.passive import Passive
+from pate_cli.queries import Passive
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["GaussianPlan", "GaussianService", "Options"]

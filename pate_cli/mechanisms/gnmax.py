@@ -34,7 +34,7 @@ from pate_cli.privacy.gnmax import (
 )
 from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.roots import root_on_safe_side
-from pate_cli.queries.passive import Passive
+from pate_cli.queries import Passive
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["GnmaxPlan", "GnmaxService", "Options", "calibrate", "label", "plan"]

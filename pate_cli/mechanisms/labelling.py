@@ -10,7 +10,7 @@ import numpy as np
 from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan
 from pate_cli.mechanisms.service import VoteService
 from pate_cli.privacy.door import Door, Spent
-from pate_cli.queries.strategy import Oracle, Strategy
+from pate_cli.queries import Oracle, Strategy
 from pate_cli.types import (
     Answer,
     Answers,

@@ -23,7 +23,7 @@ from pate_cli.mechanisms.votes import distance_to_instability, majority, max_dis
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.integer import discrete_calibration, discrete_difference_tail
-from pate_cli.queries.passive import Passive
+from pate_cli.queries import Passive
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["CALIBRATION", "CUTOFF", "IntegerSvtPlan", "Options", "SvtPlan", "SvtService"]

@@ -1,10 +1,5 @@
-"""Which public points are asked: all of them, or the active learner's choice.
+"""Which public points are asked: all of them, or an active learner's choice; nothing here sees a vote."""
 
-Nothing here sees a vote: an active learner holds the public points and a function
-that asks for one label.
-"""
+from pate_cli.queries.base import Oracle, Passive, Strategy, ask_actively, collect, passive_order
 
-from pate_cli.queries.active import ActiveLearner, ask_actively
-from pate_cli.queries.passive import collect, passive_order
-
-__all__ = ["ActiveLearner", "ask_actively", "collect", "passive_order"]
+__all__ = ["Oracle", "Passive", "Strategy", "ask_actively", "collect", "passive_order"]

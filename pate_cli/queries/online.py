@@ -1,4 +1,4 @@
-"""Disagreement-based active queries by one pass of gradient steps, with importance weights for the oracle.
+"""Disagreement-based active learning by one pass of gradient steps, with importance weights for the oracle.
 
 The learner is one half-space w that takes a gradient step of the logistic loss for each label, in the order
 asked, and never looks back. Where another label of x would turn w only at a large weight, all plausible
@@ -7,9 +7,9 @@ hypotheses agree on x. A step of length eta for a record (x, y) of weight g move
 
     g(x) = |w.x| / (eta |x|^2)
 
-at the least, and x is in the region of disagreement if ``g(x) <= t U(t)``, with U(t) as in `active`, Err the
-share of labels that w missed when it was given them among all t points seen. In `active` the whole loss of
-the asked points stands in the place of this weight: that form has a closed one, and asks otherwise.
+at the least, and x is in the region of disagreement if ``g(x) <= t U(t)``, with U(t) as in `half_spaces`, Err
+the share of labels that w missed when it was given them among all t points seen. In `half_spaces` the whole
+loss of the asked points stands in the place of this weight: that form has a closed one, and asks otherwise.
 
 References
 ----------
@@ -29,10 +29,10 @@ __all__ = ["OnlineLearner"]
 
 
 class OnlineLearner:
-    """The learner's side, of two classes: what it knows is public points, and labels already released.
+    """Active learner of one half-space, for two classes.
 
-    **Guarantee.** As `pate_cli.queries.active.ActiveLearner`: all it does is post-processing of released
-    answers, so the (eps, delta) is that of the mechanism that answers, for the same neighbours.
+    **Guarantee.** As `ActiveLearner`: all it does is post-processing of released answers, so the (eps, delta)
+    is that of the mechanism that answers, for the same neighbours.
 
     Parameters
     ----------
@@ -52,13 +52,7 @@ class OnlineLearner:
         self._seen = self._mistakes = 0
 
     def next_wanted(self, stream: IntArray) -> int | None:
-        """Go along the stream to the first point in the region of disagreement; None if there is none.
-
-        Parameters
-        ----------
-        stream : ndarray of int64, shape (r,)
-            The points that are left, in order.
-        """
+        """Place of the first point of the stream in the region of disagreement; None if there is none."""
         for place, index in enumerate(stream.tolist()):
             self._seen += 1
             x = self._row(index)
@@ -69,7 +63,7 @@ class OnlineLearner:
         return None
 
     def learn(self, index: int, label: int) -> None:
-        """Take a step for a label, 0 or 1, that the service released."""
+        """Take a step for a label, 0 or 1, that was released."""
         x, sign = self._row(index), 2 * label - 1
         margin = sign * float(self._w @ x)
         self._mistakes += margin <= 0

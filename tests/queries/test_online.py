@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from pate_cli.commands.plan import main
 from pate_cli.errors import ConfigError
 from pate_cli.learners.sgd import SgdLogistic
-from pate_cli.queries.active import ask_actively
+from pate_cli.queries import ask_actively
 from pate_cli.queries.online import OnlineLearner
 from pate_cli.types import Answer, PublicPoints
 

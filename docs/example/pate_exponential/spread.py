@@ -7,7 +7,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from pate_cli.mechanisms.gaussian import plan_gaussian
 from pate_cli.mechanisms.labelling import LabelledByVotes
-from pate_cli.queries.passive import collect
+from pate_cli.queries import collect
 
 
 @dataclass(frozen=True)

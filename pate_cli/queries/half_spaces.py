@@ -1,4 +1,4 @@
-"""Disagreement-based active queries (LZCW21 Algorithms 4 and 5), in closed form.
+"""Disagreement-based active learning of half-spaces (LZCW21 Algorithms 4 and 5), in closed form.
 
 A stream over the public points in random order; a label is asked for only where two hypotheses that
 are both still plausible disagree. Algorithm 4 keeps the version space
@@ -29,20 +29,18 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import expit
 
+from pate_cli.queries.base import Learner, Oracle, ask_actively
 from pate_cli.queries.online import OnlineLearner
-from pate_cli.queries.passive import collect
-from pate_cli.queries.strategy import Oracle
-from pate_cli.types import Answer, Answers, Ask, FloatArray, IntArray, PublicPoints, dense
+from pate_cli.types import Answers, FloatArray, IntArray, PublicPoints, dense
 
-__all__ = ["Active", "ActiveLearner", "ask_actively"]
+__all__ = ["Active", "ActiveLearner"]
 
 _BLOCK, _LARGEST_BLOCK = 8, 64
 """Points tested at once: few after a new label, when the next one wanted is near."""
@@ -64,7 +62,7 @@ _TINY = np.finfo(float).tiny
 
 
 class ActiveLearner:
-    """The learner's side: what it knows is public (points, and labels already released).
+    """Active learner of half-spaces; all it knows is public (points, and labels already released).
 
     **Guarantee.** Nothing is spent here: which point is asked, and when the learner stops, is post-processing
     of released answers. The (eps, delta) is that of the mechanism that answers, for the same neighbours, and
@@ -101,18 +99,7 @@ class ActiveLearner:
         self._mistakes = 0
 
     def next_wanted(self, stream: IntArray) -> int | None:
-        """Go along the stream to the first point in the region of disagreement.
-
-        Parameters
-        ----------
-        stream : ndarray of int64, shape (r,)
-            The points that are left, in order.
-
-        Returns
-        -------
-        int or None
-            Its place in `stream`; None if there is none.
-        """
+        """Place of the first point of the stream in the region of disagreement; None if there is none."""
         start, block = 0, _BLOCK
         while start < len(stream):
             part = stream[start : start + block]
@@ -127,7 +114,7 @@ class ActiveLearner:
         return None
 
     def learn(self, index: int, label: int) -> None:
-        """Take in a label the service released."""
+        """Take in a label that was released."""
         n = len(self._asked)
         if n == len(self._k):
             self._k = np.concatenate([self._k, np.empty_like(self._k)])
@@ -183,7 +170,7 @@ class ActiveLearner:
 
 
 class _HalfSpace:
-    """The minimiser w = sum_i a_i x_i of |w|^2 / 2 + sum_i log(1 + exp(-y_i w.x_i)), and its curvature.
+    """Minimiser w = sum_i a_i x_i of |w|^2 / 2 + sum_i log(1 + exp(-y_i w.x_i)), and its curvature.
 
     Parameters
     ----------
@@ -223,13 +210,7 @@ class _HalfSpace:
         self.a = a
 
     def at(self, k: FloatArray, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Give w.x and x.H^-1 x of points whose inner products with the n points and themselves are given.
-
-        Parameters
-        ----------
-        k : ndarray of shape (n, B)
-        squares : ndarray of shape (B,)
-        """
+        """w.x and x.H^-1 x of B points, by their products with the n points, (n, B), and themselves, (B,)."""
         pulled = solve_triangular(self._factor, self._root[:, None] * k, lower=True, check_finite=False)
         return self.a @ k, np.maximum(squares - (pulled * pulled).sum(axis=0), _TINY)
 
@@ -238,16 +219,8 @@ class _Centred:
     """Inner products of points about their mean, plus 1 for the constant feature.
 
     Columns whose standard deviation exceeds 1 are divided by it: in whatever unit a feature comes, the
-    regulariser is not left without a say, nor 16 digits used up by one column.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix of shape (m, d)
-
-    Attributes
-    ----------
-    squares : ndarray of shape (m,)
-        Of each point with itself.
+    regulariser is not left without a say, nor 16 digits used up by one column. `squares` has the product of
+    each point with itself, shape (m,).
     """
 
     def __init__(self, X: Any) -> None:
@@ -306,64 +279,8 @@ class Active:
         budget: int,
     ) -> Answers:
         """Ask; see `Strategy`."""
-        learner: ActiveLearner | OnlineLearner
-        if self.step is None:
-            learner = ActiveLearner(points, n_classes, self.mellowness)
-        else:
+        learner: Learner = ActiveLearner(points, n_classes, self.mellowness)
+        if self.step is not None:
             learner = OnlineLearner(points, self.mellowness, self.step)
         fill = rng if self.fill else None
         return ask_actively(learner, order, oracle.answer, budget, lambda: oracle.exhausted, fill)
-
-
-def ask_actively(
-    learner: ActiveLearner | OnlineLearner,
-    order: IntArray,
-    ask: Ask,
-    budget: int,
-    spent: Callable[[], bool],
-    fill: np.random.Generator | None = None,
-) -> Answers:
-    """Run the stream until the budget, the points or the mechanism are spent.
-
-    Parameters
-    ----------
-    learner : ActiveLearner or OnlineLearner
-    order : ndarray of int64, shape (m,)
-        The stream.
-    ask : callable
-        Asks the labelling service for one point.
-    budget : int
-        Most questions asked: those the service was calibrated for, whoever chooses them.
-    spent : callable
-        Whether the service takes no more.
-    fill : numpy.random.Generator, optional
-        Draws points that were passed over, for what the learner left of the budget; without it, that is
-        left unspent. It costs nothing of the guarantee, which holds for `budget` adaptive queries.
-
-    Returns
-    -------
-    Answers
-        In the order asked; `n_chosen` says where the learner stopped, if it did.
-    """
-    asked: list[int] = []
-    answers: list[Answer] = []
-    stream, n_chosen = order, None
-    while len(asked) < budget and not spent():
-        place = learner.next_wanted(stream)
-        if place is None:
-            n_chosen = len(asked)
-            break
-        index, stream = int(stream[place]), stream[place + 1 :]
-        answer = ask(index)
-        asked.append(index)
-        answers.append(answer)
-        if answer.answered:
-            learner.learn(index, answer.label)
-    if fill is not None and n_chosen is not None:
-        passed_over = order[~np.isin(order, asked)]
-        for index in fill.permutation(passed_over)[: budget - len(asked)].tolist():
-            if spent():
-                break
-            asked.append(index)
-            answers.append(ask(index))
-    return replace(collect(asked, answers), n_chosen=n_chosen)

@@ -1,4 +1,4 @@
-"""LZCW21 Algorithm 4 in its exact form, for thresholds on the line, whose version space can be enumerated.
+"""LZCW21 Algorithm 4 exactly, for thresholds on the line, whose version space can be enumerated.
 
 The public points x_1, x_2, ... come in random order; V is all thresholds ``1(x >= t)``, one for each gap
 between points. A label is asked of a point on which two thresholds of V disagree. After j points, j a power
@@ -27,22 +27,16 @@ from numpy.typing import NDArray
 
 from pate_cli.learners.hypotheses import ThresholdClassifier
 from pate_cli.learners.hypotheses.thresholds import ThresholdDichotomies, line
-from pate_cli.queries.passive import collect
-from pate_cli.queries.strategy import Oracle
+from pate_cli.queries.base import Oracle, collect
 from pate_cli.types import UNANSWERED, Answer, Answers, IntArray, PublicPoints
 
 __all__ = ["Disagreement", "VersionSpace"]
 
 
 class VersionSpace:
-    """Thresholds that are still plausible, one for each way to cut k ascending distinct values.
+    """Plausible thresholds, one for each way to cut k ascending distinct values.
 
     Cut number p, 0 .. k, labels the values from number p on 1, those before it 0.
-
-    Parameters
-    ----------
-    n_values : int
-        k.
     """
 
     def __init__(self, n_values: int) -> None:
@@ -106,7 +100,7 @@ class Disagreement:
         n_classes: int,
         budget: int,
     ) -> Answers:
-        """Ask; see `pate_cli.queries.strategy.Strategy`."""
+        """Ask; see `Strategy`."""
         return self.learn(points, order, oracle, budget)[0]
 
     def slack(self, seen: int) -> float:

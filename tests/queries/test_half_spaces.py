@@ -7,7 +7,8 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from pate_cli.cli import main
-from pate_cli.queries import ActiveLearner, ask_actively
+from pate_cli.queries import ask_actively
+from pate_cli.queries.half_spaces import ActiveLearner
 from pate_cli.types import UNANSWERED, Answer, PublicPoints
 
 M = 300
@@ -184,7 +185,7 @@ def _with_constant(X):
 
 def test_the_cost_is_that_of_the_paper_s_oracle_on_the_surrogate(monkeypatch):
     """L(w_x) - L(w_hat), w_x the best half-space with w.x = 0 found by another optimiser."""
-    monkeypatch.setattr("pate_cli.queries.active._CLOSE", 1e-9)
+    monkeypatch.setattr("pate_cli.queries.half_spaces._CLOSE", 1e-9)
     rng = np.random.default_rng(3)
     X, y = _mixture(rng, 140, 4, offset=2.0)
     learner = ActiveLearner(PublicPoints(X), 2, 0.1)
@@ -230,7 +231,7 @@ def test_choices_depend_neither_on_where_zero_is_nor_on_how_points_are_kept(monk
     rng = np.random.default_rng(5)
     X = np.round(rng.normal(size=(M, 12)), 1) * (rng.random((M, 12)) < 0.4)
     y = np.digitize(X @ rng.normal(size=12), [0.0] if n_classes == 2 else [-0.7, 0.7])
-    monkeypatch.setattr("pate_cli.queries.active._DENSE", 0)
+    monkeypatch.setattr("pate_cli.queries.half_spaces._DENSE", 0)
     asked = [
         _run(points, y, mellowness=0.1, n_classes=n_classes).asked
         for points in (X, X + 1000, sp.csr_matrix(X))
