@@ -79,23 +79,7 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.quiet = quiet
 
     def fit(self, X: Any, y: Any) -> LibsvmClassifier:
-        """Fit on labelled records.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (n, d)
-        y : array-like of shape (n,)
-            At least two classes.
-
-        Returns
-        -------
-        LibsvmClassifier
-
-        Raises
-        ------
-        ValueError
-            On parameters out of range, or a single class.
-        """
+        """Fit on labelled records of at least two classes."""
         parameter = self._parameter()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
@@ -115,16 +99,7 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict classes with LIBSVM's `svm_predict`.
-
-        Parameters
-        ----------
-        X : ndarray or sparse matrix of shape (m, d)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
+        """Predict classes, shape (m,), with LIBSVM's `svm_predict`."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         n_classes, n_support = len(self.order_), len(self.dual_coef_[0])

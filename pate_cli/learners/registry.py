@@ -1,4 +1,4 @@
-"""From a name and parameters in a config to an unfitted classifier, with every check on the way."""
+"""Learners by name or import path: make an unfitted classifier of a config, and check it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,10 @@ BUILT_IN = tuple(_PATHS)
 
 TWO_CLASSES = tuple(name for name, path in _PATHS.items() if ".hypotheses." in path)
 """Those of them that learn two classes only: the classes of `pate_cli.learners.hypotheses`."""
+
+
+_TRIED: set[tuple[Any, ...]] = set()
+"""Learners tried out in this process, by their class: one that is loaded anew is tried anew."""
 
 
 def _accepted(names: Sequence[str]) -> str:
@@ -136,20 +140,20 @@ def build(
     params_key: str,
     names: Sequence[str] = BUILT_IN,
 ) -> Any:
-    """Do the work of `make_learner`, with both keys of the config, and the names it lists, spelled out."""
+    """Make an unfitted classifier as `make_learner`, of any keys of the config and list of names."""
     from sklearn.base import is_classifier
 
     built_in = isinstance(estimator, str) and estimator in _PATHS
     cls = _imported(_PATHS[estimator] if built_in else estimator, name_key, _accepted(names))
     defaults = _defaults(estimator, params, n_classes) if built_in else {}
-    known = _parameters(cls)
-    others = [name for name in known if name != "random_state"]
+    names_of_params = _parameters(cls)
+    others = [name for name in names_of_params if name != "random_state"]
     for name in params:
         if name == "random_state":
             raise ConfigError(f"{params_key}.{name}", params[name], "nothing: it comes from seed, set that")
-        if name not in known:
+        if name not in others:
             raise ConfigError(f"{params_key}.{name}", params[name], f"parameters {', '.join(others)}")
-    if seed is not None and "random_state" in known:
+    if seed is not None and "random_state" in names_of_params:
         defaults["random_state"] = seed
     try:
         learner = cls(**{**defaults, **params})
@@ -226,10 +230,10 @@ def try_out(
     learner : unfitted scikit-learn classifier
     estimator, params, name_key, params_key
         What the user gave and where, for the message.
-    n_classes : int
-    sparse : bool
+    n_classes, sparse
+        As in `check_learner`.
     shape : tuple of int, optional
-        Number of records, at least two, and of features; left out, 20 records a class of 32.
+        As in `check_learner`; left out, 20 records a class of 32 features.
 
     Raises
     ------
@@ -242,7 +246,7 @@ def try_out(
     plain = learner.get_params(deep=False)
     simple = all(value is None or isinstance(value, bool | int | float | str) for value in plain.values())
     asked = (type(learner), repr(sorted(plain.items())), n_classes, sparse, shape) if simple else None
-    if asked in _FINE:  # the jobs of a sweep ask for the same
+    if asked in _TRIED:  # the jobs of a sweep ask for the same
         return
     n_records, n_features = shape or (20 * n_classes, 32)
     n_records = max(2, n_records)
@@ -270,8 +274,4 @@ def try_out(
     if predicted.shape != y.shape or not np.isin(predicted, y).all():
         raise ConfigError(*where, f"a classifier whose predict gives a class for each of {records}")
     if asked is not None:
-        _FINE.add(asked)
-
-
-_FINE: set[tuple[Any, ...]] = set()
-"""Learners tried out in this process, by their class: one that is loaded anew is tried anew."""
+        _TRIED.add(asked)

@@ -61,24 +61,7 @@ class SgdLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SgdLogistic:
-        """Descend.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (n, d)
-        y : ndarray of shape (n,)
-        sample_weight : ndarray of shape (n,), optional
-            Multiplies a record's steps.
-
-        Returns
-        -------
-        SgdLogistic
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range.
-        """
+        """Descend; `sample_weight`, of shape (n,), multiplies a record's steps."""
         from sklearn.linear_model import SGDClassifier
 
         for name, value in (("step", self.step), ("clip", self.clip)):
@@ -105,21 +88,18 @@ class SgdLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Give the linear scores; shape (m,) for two classes, (m, C) for more."""
-        scores: NDArray[np.float64] = self.descent_.decision_function(self._seen(X))
-        return scores
+        """Linear scores; shape (m,) for two classes, (m, C) for more."""
+        return np.asarray(self.descent_.decision_function(self._checked(X)))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Give the probability of each class, shape (m, C)."""
-        probabilities: NDArray[np.float64] = self.descent_.predict_proba(self._seen(X))
-        return probabilities
+        """Probability of each class, shape (m, C)."""
+        return np.asarray(self.descent_.predict_proba(self._checked(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Give the likeliest class, shape (m,)."""
-        predicted: NDArray[Any] = self.descent_.predict(self._seen(X))
-        return predicted
+        """Likeliest class, shape (m,)."""
+        return np.asarray(self.descent_.predict(self._checked(X)))
 
-    def _seen(self, X: Any) -> Any:
+    def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
         return _clipped(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False), self.clip)
 
@@ -142,7 +122,7 @@ def _clipped(X: Any, clip: float) -> Any:
 
 
 def largest_step(clip: float) -> float:
-    """Largest step at which one step of SGD brings no two parameters further apart: 2 over the smoothness.
+    """Largest step at which a step of SGD takes no two parameters further apart: 2 over the smoothness.
 
     The log-loss of a row (x, 1) with ``|x| <= clip`` is convex, ``sqrt(clip^2 + 1)``-Lipschitz and
     ``(clip^2 + 1)/4``-smooth in the weights and the intercept.
@@ -151,7 +131,7 @@ def largest_step(clip: float) -> float:
 
 
 def change_of_prediction(passes: int, step: float, clip: float) -> float:
-    """Most by which replacing one record, whichever, changes any predicted probability: uniform stability.
+    """Uniform stability: bound on the change of any predicted probability when one record is replaced.
 
     Each visit of the record moves the parameters of the two runs apart by at most ``2 step L``; no other
     step moves them apart (Hardt, Recht and Singer 2016, Lemma 2.5 and Theorem 3.8). A record is visited
