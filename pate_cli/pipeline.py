@@ -24,7 +24,6 @@ from pate_cli.datasets.again import split_again
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.mechanisms.votes import majority
-from pate_cli.privacy.budget import Budget
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
 from pate_cli.streams import Streams
@@ -207,6 +206,11 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         raise ConfigError("teacher.count", plan.n_teachers, accepted)
     if dataset.unit is not None and not plan.protects_units:  # one of another package
         raise mechanisms.single_records(dataset.unit, plan.name)
+    promised = plan.guarantee
+    if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
+        raise RuntimeError(
+            f"{plan.name} promises {promised}, where eps={config.eps:g}, delta={delta:g} were asked"
+        )
     return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan)
 
 
@@ -241,8 +245,6 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
     else:
         split, trained = split_of(run, streams), None
         private = Private(split.private)
-    budget = Budget(run.config.eps, run.delta)
-    budget.spend(run.plan.guarantee)
     released = _release(run, split, private, Door.seeded(streams.noise), streams)
     student, fit = _student(run, split, released, streams)
     answers = released.answers
@@ -252,7 +254,7 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
         n_teachers=run.n_teachers,
         n_asked=answers.n_asked,
         n_answered=answers.n_answered,
-        eps=budget.spent.eps,
+        eps=run.plan.guarantee.eps,
         delta=run.delta,
         eps_ex_post=released.spent.eps,
         accuracy=accuracy,
@@ -289,8 +291,6 @@ def release(
     RuntimeError
         If there are no votes, as for want of memory; it does not say more, as why may be private.
     """
-    budget = Budget(run.config.eps, run.delta)
-    budget.spend(run.plan.guarantee)
     charge(run.plan.guarantee)
     try:
         with warnings.catch_warnings():

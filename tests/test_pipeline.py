@@ -173,3 +173,13 @@ def test_rows_share_a_split_only_where_all_that_it_depends_on_is_the_same():
         pipeline.split_of(runs[0], pipeline.Streams.of(0, 0))
         assert pipeline.split_of(run, streams) is not first
         first = pipeline.split_of(runs[0], pipeline.Streams.of(0, 0))
+
+
+def test_a_run_that_costs_more_than_its_guarantee_fails():
+    """Half of the noise, or a promise above what was asked: neither gives a result."""
+    run = _prepare("mechanism=gaussian", "eps=1")
+    labelling = dataclasses.replace(run.plan.labelling, sigma=run.plan.labelling.sigma / 2)
+    with pytest.raises(RuntimeError, match=r"costs eps=2\.\d+.*: above the guarantee"):
+        pipeline.run_repeat(
+            dataclasses.replace(run, plan=dataclasses.replace(run.plan, labelling=labelling)), 0
+        )

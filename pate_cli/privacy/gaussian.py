@@ -19,7 +19,6 @@ import math
 
 from scipy.special import erfcx, log_ndtr
 
-from pate_cli.privacy import zcdp
 from pate_cli.privacy.roots import root_on_safe_side
 
 __all__ = [
@@ -126,7 +125,8 @@ def eps_of_mu(mu: float, delta: float) -> float:
     if mu == 0:
         return 0.0
     mu = max(mu, _LEAST_MU)
-    high = zcdp.eps_simple(mu * mu / 2, delta)  # an upper bound, so a bracket
+    rho = mu * mu / 2
+    high = rho + 2 * math.sqrt(rho * math.log(1 / delta))  # eps of rho-zCDP: an upper bound, so a bracket
     target = math.log(delta) - _rounding(high, mu)
     if log_profile(0.0, mu) <= target:
         return 0.0
@@ -173,9 +173,12 @@ def calibrate_sigma(eps: float, delta: float, ell: int, sensitivity: float = 1.0
 def calibrate_sigma_zcdp(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
     """Noise by the looser zCDP rule that LZCW21 Algorithm 1 states, line 1.
 
-    Same parameters and unit as `calibrate_sigma`; never smaller than it.
+    Same parameters and unit as `calibrate_sigma`; never smaller than it. The rho at which ``rho + 2 sqrt(rho
+    ln(1/delta)) = eps`` (Bun and Steinke 2016, Proposition 1.3).
     """
-    return sensitivity * math.sqrt(ell / (2 * zcdp.rho_of_eps(eps, delta)))
+    inverse = math.log(1 / delta)
+    root = eps / (math.sqrt(inverse + eps) + math.sqrt(inverse))  # of rho, without cancellation
+    return sensitivity * math.sqrt(ell / (2 * (root * root)))
 
 
 def calibrate_sigma_composed(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:

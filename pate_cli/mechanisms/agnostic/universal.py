@@ -16,7 +16,6 @@ from pate_cli.mechanisms.agnostic import agprivcl, sspp
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.voting import student
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
-from pate_cli.privacy.budget import compose
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
@@ -69,7 +68,9 @@ class UniversalPlan(Plan):
         """The sum of both."""
         if self.learning is None:
             return self.answering.guarantee
-        return compose(self.answering.guarantee, self.learning.guarantee)
+        first, second = self.answering.guarantee, self.learning.guarantee
+        how = f"{first.how} + {second.how}"
+        return PrivacyLoss(first.eps + second.eps, first.delta + second.delta, how)
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Sum of both: what AgPrivCl's releases cost, and SSPP's choice."""
