@@ -14,9 +14,7 @@ COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
 
 
 def unit(repeat, accuracy, answered=60):
-    return Unit(
-        repeat, 120, answered, answered, 1.0, 0.01, 1.0, 1.0, accuracy, 0.1, {}, list(range(answered)), []
-    )
+    return Unit(repeat, 120, answered, answered, 1.0, 0.01, 1.0, accuracy, 0.1, {}, list(range(answered)), [])
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ def unit(repeat, accuracy=0.9, answered=10, ex_post=0.5, **changes):
         0.5,
         0.1,
         ex_post,
-        ex_post,
         accuracy,
         0.0,
         {},
