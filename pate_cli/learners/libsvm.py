@@ -105,9 +105,9 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_classes, n_support = len(self.order_), len(self.dual_coef_[0])
         # LIBSVM's structure over our arrays; nothing here is freed by LIBSVM (it did not make them).
         support = svm_problem(np.zeros(n_support), _rows(self.support_vectors_))
-        coefs = np.ascontiguousarray(self.dual_coef_)
+        coefs = np.ascontiguousarray(self.dual_coef_, dtype=np.float64)
         pointers = (POINTER(c_double) * (n_classes - 1))(*[_pointer(row, c_double) for row in coefs])
-        rho = np.ascontiguousarray(self.rho_)
+        rho = np.ascontiguousarray(self.rho_, dtype=np.float64)
         order = np.ascontiguousarray(self.order_, dtype=np.int32)
         per_class = np.ascontiguousarray(self.n_support_, dtype=np.int32)
         model = svm_model()

@@ -12,7 +12,7 @@ from typing import Any
 
 from pate_cli import console
 from pate_cli.errors import ConfigError, DataError, one_line
-from pate_cli.students.trusted import Refused, foreign_types
+from pate_cli.students.trusted import WRITTEN, Refused, foreign_types
 from pate_cli.types import _Private
 from pate_cli.writing import write_file
 
@@ -136,8 +136,8 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     Raises
     ------
     DataError
-        If the file is missing, truncated, not a student, or holds a type that is not allowed; names all
-        those that are not.
+        If the file is missing, truncated, not a student, holds a type that is not allowed (names all of
+        them), or an array that is not as its type has it.
     """
     path = Path(path)
     try:
@@ -165,6 +165,12 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
         except Exception as error:
             raise DataError(f"{path}: cannot be read as a model written by pate ({error})") from error
     found = _student(content, path)
+    from pate_cli.students.checked import check_loaded
+
+    try:
+        check_loaded([found.student, found.encoder], WRITTEN["ObjectNode"])
+    except Exception as error:
+        raise DataError(f"{path}: not a model written by pate: {error}") from error
     for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in said):
         console.err().print(text, markup=False, soft_wrap=True)  # another version of scikit-learn, as a rule
     return found

@@ -138,12 +138,22 @@ def foreign_types(data: bytes, trust: Sequence[str] = ()) -> tuple[list[str], li
             known: set[str] = set()
             foreign: set[str] = set()
             owner: dict[str, object] = {}
+            first: dict[object, dict[str, Any]] = {}
+            ambiguous: set[object] = set()
+            parts: list[dict[str, Any]] = []
             for node in _nodes(schema):
+                if first.setdefault(node.get("__id__"), node) != node:
+                    ambiguous.add(node.get("__id__"))
                 for loader, name in _named(node):
                     accepted = name in WRITTEN.get(loader, ()) or name in trust
                     (known if accepted else foreign).add(name)
                 if "file" in node:
                     _check_file(archive, node, owner)
+                if node["__loader__"] == "TreeNode":
+                    parts += _check_nodes(archive, node)
+            # skops gives what it has read first under an id: what was checked has to be what it gives
+            if not ambiguous.isdisjoint(part.get("__id__") for part in parts):
+                raise Refused("a part of a decision tree that stands for two things")
     except Refused:
         raise
     except Exception as error:
@@ -172,6 +182,26 @@ def _check_file(archive: zipfile.ZipFile, node: dict[str, Any], owner: dict[str,
         with zipfile.ZipFile(io.BytesIO(archive.read(name))) as inner:
             if sum(member.file_size for member in inner.infolist()) > _MOST_BYTES:
                 raise Refused(f"a matrix of more than {_MOST_BYTES} bytes")
+
+
+def _check_nodes(archive: zipfile.ZipFile, node: dict[str, Any]) -> list[dict[str, Any]]:
+    """Refuse a decision tree before it is made, as then it is too late to look; gives the parts of it."""
+    import numpy as np
+
+    from pate_cli.students.checked import check_tree
+
+    def value(part: dict[str, Any]) -> Any:
+        if part["__loader__"] == "JsonNode":
+            return json.loads(part["content"])
+        return np.load(io.BytesIO(archive.read(part["file"])), allow_pickle=False)
+
+    made, state = node["__reduce__"]["args"], node["content"]
+    if (made["__loader__"], state["__loader__"]) != ("TupleNode", "DictNode"):
+        raise Refused("a decision tree made of other parts")
+    n_features, n_classes, n_outputs = map(value, made["content"])
+    fields = {name: value(part) for name, part in state["content"].items()}
+    check_tree(n_features, n_classes, n_outputs, fields)
+    return [made, state, *made["content"], *state["content"].values()]
 
 
 def _nodes(schema: object) -> Iterator[dict[str, Any]]:
