@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from pate_cli.datasets.profile import LARGE, check_profile, drift
 from pate_cli.datasets.schema import NEARLY_ALL, Column, Schema, listed, numbers
 from pate_cli.errors import DataError
+from pate_cli.types import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from pate_cli.datasets.reading import Table
 
 __all__ = ["Known", "known_of"]
+
+_FEW = 10
+"""Cells from which on a column without a single number is taken for another one."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,15 @@ class Known:
         if absent:
             shown = ", ".join(map(repr, absent))
             raise DataError(f"{table.path}: no column {shown}, which the model was trained on")
-        for name in self.schema.of_kind("numeric"):
-            _check_numbers(table, name, self.schema.columns[name], self.words)
-        frame = self.schema.apply(table, self.words)
+        numeric = self.schema.of_kind("numeric")
+        read = {name: _numbers(table, name, self.schema.columns[name], self.words) for name in numeric}
+        columns = {name: values for name, (values, _) in read.items()}
+        frame = self.schema.apply(replace(table, frame=table.frame.assign(**columns)), self.words)
         for name in self.schema.of_kind("category"):
             frame[name] = frame[name].astype(object)
-        return frame, list(self._remarks(table, frame))
+        return frame, list(self._remarks(table, frame, {name: texts for name, (_, texts) in read.items()}))
 
-    def _remarks(self, table: Table, frame: pd.DataFrame) -> Iterator[str]:
+    def _remarks(self, table: Table, frame: pd.DataFrame, texts: Mapping[str, str]) -> Iterator[str]:
         kinds = {
             "missing": self._missing,
             "numbers out of range": self._beyond,
@@ -84,6 +89,7 @@ class Known:
             told = []
             for name in self.schema.columns:
                 where, more = kind(name, frame[name])
+                more += texts.get(name, "") if word == "missing" else ""
                 if where.any():
                     row = int(np.argmax(where))
                     held = frame[name].iloc[row]
@@ -170,21 +176,26 @@ def _column(kind: str, part: Any, at: int) -> Column:
     return Column("category", values=values, missing="" in values)
 
 
-def _check_numbers(table: Table, name: str, column: Column, words: Collection[str]) -> None:
-    """Refuse a column that holds other things than numbers, or a cell that has no code."""
+def _numbers(table: Table, name: str, column: Column, words: Collection[str]) -> tuple[FloatArray, str]:
+    """Read a column of numbers, and count the texts in it; refuses another column, and a cell without a code.
+
+    Where missing numbers have a code, any text is one of them, as it was in training.
+    """
     values, found = numbers(table.frame[name], words, table.decimal)
     some = found.n_numbers + found.n_others
     first = found.first
+    if first is not None and column.missing and (found.n_numbers or some < _FEW):
+        return values, f", {found.n_others} of them text as {str(table.frame[name].iloc[first])!r}"
     if first is not None and found.n_numbers < NEARLY_ALL * some:
         why = f"{found.n_others} of {some} cells are no numbers: is this the same column?"
-    elif first is not None and not column.missing:
+    elif first is not None:
         why = "the model has no code for a missing number in it"
     elif found.n_missing and not column.missing:
         first, why = int(np.argmax(np.isnan(values))), "the model has no code for a missing number in it"
     elif np.isinf(values).any():
         first, why = int(np.argmax(np.isinf(values))), "a finite number is needed"
     else:
-        return
+        return values, ""
     held = table.frame[name].iloc[first]
     shown = "" if isinstance(held, float) and math.isnan(held) else str(held)
     comma = "; --decimal , where a comma stands before decimals" if "," in shown else ""

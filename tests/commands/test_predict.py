@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -268,6 +269,41 @@ def test_a_column_of_another_type_is_refused(hospital, tmp_path, capsys):
         capsys, hospital, new, "--output", output
     )
     assert not output.exists()
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_what_the_training_took_for_missing_is_missing(public, tmp_path, monkeypatch, capsys):
+    """Cells below the limit of detection, declared `missing: true`: one in three private records has one."""
+    monkeypatch.chdir(tmp_path)
+
+    def labs(n, seed, share):
+        table = patients(900, seed).drop(columns="patient").head(n)
+        below = np.random.default_rng(seed).random(n) < share
+        return table.assign(lab=table["lab"].replace("-9", "").mask(below, "<5"))
+
+    labs(900, 0, 0.35).to_csv("mine.csv", index=False)
+    labs(200, 1, 0.2 if public else 0.0).to_csv("pub.csv", index=False)
+    Path("s.yaml").write_text("columns: {lab: {low: 0, high: 12, missing: true}, ward: {kind: category}}")
+    given = ["dataset=csv", "dataset.path=mine.csv", "dataset.public=pub.csv", "dataset.target=outcome"]
+    given += ["dataset.schema=s.yaml", "eps=20", "teacher.size=20", "hydra.run.dir=out"]
+    assert main(["run", *given]) == 0
+    capsys.readouterr()
+    argv = ["predict", "out/student.skops", "new.csv"]
+    for n, share in ((900, 0.35), (900, 0.8), (1, 1.0), (5, 1.0)):
+        new = labs(n, 0, share)
+        new.to_csv("new.csv", index=False)
+        n_text, empty = int((new["lab"] == "<5").sum()), int((new["lab"] == "").sum())
+        assert main(argv) == 0
+        said = capsys.readouterr()
+        assert len(said.out.splitlines()) == n
+        missing = f"'lab' {n_text + empty} of {n}, {n_text} of them text as '<5' (first, line "
+        assert said.err.startswith(f"pate: new.csv: missing: {missing}")
+        # as an empty cell is read
+        new.assign(lab=new["lab"].replace("<5", "")).to_csv("new.csv", index=False)
+        assert main(argv) == 0
+        assert capsys.readouterr().out == said.out
+    labs(50, 0, 1.0).to_csv("new.csv", index=False)
+    assert "50 of 50 cells are no numbers: is this the same column?" in fails(capsys, *argv[1:])
 
 
 def test_a_missing_number_without_a_code_is_refused(table_model, tmp_path, capsys):
