@@ -1,4 +1,4 @@
-"""How figures look: series differ in colour, marker and line, for printers without colours too."""
+"""Style of figures: series differ in colour, marker and line, for printers without colours too."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def look(style: int) -> dict[str, Any]:
 
 
 STYLES = tuple(look(style) for style in range(len(_COLOURS)))
-"""One for each series of a panel, in the order drawn."""
 
 
 def new_figure(
@@ -49,20 +48,9 @@ def new_figure(
     panel: tuple[float, float] = (4.6, 4.0),
     margin: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[Figure, list[Axes]]:
-    """Make a figure without pyplot's global state.
+    """Make a figure without pyplot's global state, and its panels in reading order.
 
-    Parameters
-    ----------
-    columns, rows : int
-    sharey : bool
-    panel, margin : (float, float)
-        Width and height in inches, of a panel and of what is around them; one panel alone is wider.
-
-    Returns
-    -------
-    figure : Figure
-    panels : list of Axes
-        In reading order.
+    `panel` and `margin` are width and height in inches; one panel alone is wider.
     """
     width = 1.4 * panel[0] if columns == rows == 1 else panel[0] * columns
     figure = Figure(figsize=(margin[0] + width, margin[1] + panel[1] * rows), layout="constrained")

@@ -14,14 +14,9 @@ from pate_cli.report.table import ABSENT, Column, number
 __all__ = ["ALWAYS", "SYNONYMS", "Repeat", "differing", "flat", "mean_of", "measured", "paired_difference"]
 __all__ += ["pivoted", "ranks", "settings", "telling"]
 
-_ELSEWHERE = ("hydra", "compute", "cache", "release", "purpose", "ledger", "tracking")
-"""Settings that no number depends on."""
-
-_SAID = ("dataset.name", "mechanism.name", "mechanism.oracle")
-"""Settings that the names of the dataset and the mechanism say."""
-
-ALWAYS = ("dataset", "mechanism", "teachers", "eps")
-"""Keys that have a column in any case."""
+_NO_NUMBERS = ("hydra", "compute", "cache", "release", "purpose", "ledger", "tracking")
+_IN_NAMES = ("dataset.name", "mechanism.name", "mechanism.oracle")  # of the dataset and the mechanism
+ALWAYS = ("dataset", "mechanism", "teachers", "eps")  # have a column in any case
 
 SYNONYMS = {"teacher.estimator": "teacher", "student.estimator": "student"}
 SYNONYMS |= {"dataset.name": "dataset", "mechanism.name": "mechanism"}
@@ -42,14 +37,7 @@ class Repeat(Protocol):
 
 
 def measured(repeats: Sequence[Repeat], name: str) -> dict[int, float]:
-    """Values of a measure by repeat, where it is defined.
-
-    Parameters
-    ----------
-    repeats : sequence of Repeat
-    name : str
-        n_teachers, answered, asked, eps_ex_post, accuracy or a diagnostic.
-    """
+    """Values of n_teachers, answered, asked, eps_ex_post, accuracy or a diagnostic, by repeat."""
     if name in ("n_teachers", "eps_ex_post", "accuracy", *_OWN):
         return {one.repeat: float(getattr(one, _OWN.get(name, name))) for one in repeats}
     values = {one.repeat: one.diagnostics.get(name) for one in repeats}
@@ -83,16 +71,7 @@ def pivoted(
 ) -> tuple[list[Column], list[list[str]]]:
     """Columns and cells of a table with a row for each key and a column for each value of one setting.
 
-    Parameters
-    ----------
-    keys : sequence of Column
-        Of the parts of a key.
-    heads : sequence of str
-        The values.
-    cells : mapping
-        By key, then by heading; what is not there is shown as absent.
-    group : str
-        Name of the setting, above its values.
+    `keys` are the columns of a key's parts, `heads` the values and `group` the name of the setting.
     """
     more = [Column(head, group, short=f"{group}\n{head}" if group else "") for head in heads]
     return [*keys, *more], [[*key, *(row.get(head, ABSENT) for head in heads)] for key, row in cells.items()]
@@ -106,12 +85,12 @@ def settings(record: RunRecord) -> dict[str, str]:
         if isinstance(value, dict):
             for key, item in value.items():
                 walk(f"{name}.{key}" if name else str(key), item)
-        elif name not in _SAID:
+        elif name not in _IN_NAMES:
             text = value if isinstance(value, str) else json.dumps(value)
             text = f"{value:g}" if isinstance(value, float) else text
             found[one_line(SYNONYMS.get(name, name))] = one_line(text)
 
-    walk("", {key: value for key, value in record.config.items() if key not in _ELSEWHERE})
+    walk("", {key: value for key, value in record.config.items() if key not in _NO_NUMBERS})
     found |= {"dataset": one_line(record.dataset), "mechanism": one_line(record.mechanism)}
     seed, checksum = record.provenance.get("seed"), str(record.provenance.get("dataset_checksum") or "")
     known = {
@@ -126,17 +105,10 @@ def settings(record: RunRecord) -> dict[str, str]:
 
 
 def differing(given: Sequence[dict[str, str]], *, always: bool = False) -> list[str]:
-    """Name the settings in which runs differ.
+    """Name the settings in which runs differ, with `always` those, too, that have a column in any case.
 
     A setting that some runs do not have tells those apart that could have it: `mechanism.cutoff` is
     compared among runs of one mechanism, `teacher.params.C` among those of one teacher.
-
-    Parameters
-    ----------
-    given : sequence of dict of str to str
-        Of `settings`.
-    always : bool
-        Whether to name those, too, that have a column in any case.
     """
     found = []
     for key in dict.fromkeys(key for one in given for key in one):

@@ -1,4 +1,4 @@
-"""Means over repeats with confidence intervals of Student's t: the one kind there is."""
+"""Means over repeats with confidence intervals of Student's t."""
 
 from __future__ import annotations
 
@@ -12,11 +12,8 @@ __all__ += ["Interval", "mean_ci", "paired", "simultaneous"]
 
 LEVEL = 0.95
 STUDENT = "Student's t"
-NORMAL = "normal"
-"""What versions before this one wrote into `result.json`: 1.96 s/sqrt(n)."""
-
+NORMAL = "normal"  # of earlier versions' `result.json`: 1.96 s/sqrt(n)
 T_NOTE = "± is half a two-sided 95% interval of Student's t, t s/sqrt(n) over n repeats"
-"""Said below every table with intervals."""
 
 
 @dataclass(frozen=True)
@@ -26,36 +23,17 @@ class Interval:
     The half width is ``t s / sqrt(n)``: s the sample standard deviation (ddof = 1), t the quantile of
     Student's t with n - 1 degrees of freedom at (1 + level)/2. It is exact for normal repeats and holds
     approximately for means of others.
-
-    Attributes
-    ----------
-    mean : float
-        May be infinite (the eps of a run without privacy); then there is no interval.
-    half_width : float or None
-        None where n is 1: one repeat says nothing of the spread.
-    n : int
-        Repeats, at least 1.
-    level : float
-        In (0, 1).
-    law : str
-        `STUDENT`; `NORMAL` only for what an earlier version has written.
     """
 
-    mean: float
-    half_width: float | None
+    mean: float  # may be infinite (the eps of a run without privacy); then there is no interval
+    half_width: float | None  # None where n is 1
     n: int
     level: float = LEVEL
     law: str = STUDENT
 
     @classmethod
     def of(cls, values: Iterable[float], level: float = LEVEL) -> Interval:
-        """Make the interval of values, at least one.
-
-        Raises
-        ------
-        ValueError
-            If there is none.
-        """
+        """Interval of the mean of values, at least one."""
         values = [float(value) for value in values]
         n = len(values)
         if not n:
@@ -67,15 +45,7 @@ class Interval:
 
     @classmethod
     def pooled(cls, parts: Sequence[Interval], level: float = LEVEL) -> Interval:
-        """Make the interval of all repeats of several means, as if the repeats were at hand.
-
-        It holds if the repeats of different parts are as independent as those of one.
-
-        Raises
-        ------
-        ValueError
-            If there is no part.
-        """
+        """Interval of all repeats of several means; repeats of different parts must be independent, too."""
         n = sum(part.n for part in parts)
         if not n:
             raise ValueError("no values, so no mean")
@@ -138,13 +108,7 @@ def mean_ci(values: Iterable[float]) -> tuple[float, float]:
 
 
 def paired(of: Mapping[int, float], minus: Mapping[int, float]) -> Interval | None:
-    """Mean difference over the repeats both have (the same splits, teachers and points); None if none.
-
-    Parameters
-    ----------
-    of, minus : mapping of int to float
-        Values by the number of the repeat. Repeats with a value that is not finite are left out.
-    """
+    """Mean difference over the repeats where both have a finite value, by number; None if there is none."""
     both = [(of[repeat], minus[repeat]) for repeat in of if repeat in minus]
     gaps = [one - other for one, other in both if math.isfinite(one) and math.isfinite(other)]
     return Interval.of(gaps) if gaps else None

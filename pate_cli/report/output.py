@@ -1,4 +1,4 @@
-"""Writing what a recipe came to: tables, figures and one page with all of it."""
+"""The files of a recipe, a frontier or a leaderboard: tables, figures and one page with all of it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,7 @@ _OURS = ("figure*.png", "figure*.svg", "report.html", *(f"{stem}.*" for stem in 
 
 
 def check(directory: Path, *, default: bool) -> None:
-    """Check, before the work, that `write` will be able to write.
-
-    Parameters
-    ----------
-    directory : Path
-        Of `--output`, or the default one.
-    default : bool
-        Whether it is the default: then those above it may be missing too.
-
-    Raises
-    ------
-    InputError
-    """
+    """Check before the work that `write` can write; directories above the default one may be missing."""
     check_directory(directory, parents=default)
     for pattern in _OURS:
         for path in directory.glob(pattern):
@@ -41,18 +29,7 @@ def check(directory: Path, *, default: bool) -> None:
 
 
 def write(directory: Path, findings: Findings) -> list[Path]:
-    """Write every file of a recipe, each whole or not at all; those of an earlier run go.
-
-    Returns
-    -------
-    list of Path
-        `table.csv`, `.md`, `.tex`, further tables, `figure.png`, `.svg` (further ones as `figure-NAME`),
-        and `report.html`.
-
-    Raises
-    ------
-    OSError
-    """
+    """Write every file, each whole or not at all; those of an earlier run are removed."""
     from pate_cli.report.figures import render  # matplotlib: not for the check before the work
 
     if unknown := set(findings.more) - set(_TABLES):

@@ -1,4 +1,4 @@
-"""Which runs make a table, in which order, and what is said below it."""
+"""Selection and order of the runs of a table, and the remarks below it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,10 @@ _FEW = 0.25
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs sorted by dataset, mechanism and eps, and how many were left out.
+    """Runs sorted by dataset, mechanism and eps."""
 
-    Attributes
-    ----------
-    records : list of RunRecord
-        Every run kept, whatever its status.
-    left_out : int
-        Runs of a configuration and seed, on the same data, of which another one is kept.
-    """
-
-    records: list[RunRecord]
-    left_out: int
+    records: list[RunRecord]  # whatever their status
+    left_out: int  # how many there are of whose configuration, seed and data another one is kept
 
     @property
     def rows(self) -> list[RunRecord]:
@@ -45,7 +37,7 @@ class Runs:
         return [run for run in self.records if run.status != "ok"]
 
     def remarks(self) -> list[str]:
-        """Say what stands below the table: runs left out, runs to be read with care and runs not finished."""
+        """Lines below the table: runs left out, runs to be read with care and runs not finished."""
         lines = []
         if self.left_out:
             runs = "1 other run" if self.left_out == 1 else f"{self.left_out} other runs"
@@ -75,12 +67,8 @@ def select(records: Sequence[RunRecord], *, averaged: bool = False) -> Runs:
     that one did not finish, the latest that did is kept as well, so a failed repetition hides nothing. A
     run that failed before it had read its data is left out if any run of its configuration and seed is later.
 
-    Parameters
-    ----------
-    records : sequence of RunRecord
-    averaged : bool
-        Whether repeats are to be pooled. Repeat i of one configuration and seed is the same in each of its
-        runs, so of runs that differ in `repeats` alone the finished one with most repeats is kept.
+    Where repeats are to be pooled (`averaged`), of runs that differ in `repeats` alone the finished one with
+    most is kept: repeat i of one configuration and seed is the same in each of them.
     """
     groups: dict[tuple[str, str], list[RunRecord]] = {}
     for record in records:
@@ -107,7 +95,7 @@ def _name(run: RunRecord) -> str:
 
 
 def stopped_early(record: RunRecord) -> str:
-    """Say that an active learner wanted few of the points its noise was calibrated for."""
+    """Warning that an active learner wanted few of the points its noise was calibrated for."""
     wanted, budget = record.diagnostics.get("queries_wanted"), record.sizes.get("budget")
     if wanted is None or not budget or wanted >= _FEW * budget:
         return ""
@@ -128,7 +116,7 @@ def majority(record: RunRecord) -> float | None:
 
 
 def no_better(record: RunRecord) -> str:
-    """Say that a student is no better than one that knows nothing."""
+    """Warning that a student is no better than the majority class."""
     share = majority(record)
     if record.accuracy is None or share is None or record.accuracy.mean > share:
         return ""

@@ -56,22 +56,8 @@ def run_table(
 ) -> Table:
     """Put runs into a table with a column for each setting in which they differ.
 
-    Parameters
-    ----------
-    records : sequence of RunRecord
-    by : sequence of str
-        Settings that make a row; finished runs that agree in them are averaged. Empty: every run is a row.
-    pivot : str, optional
-        Setting whose values are columns, of accuracy.
-    metrics : bool
-        Whether to show the other figures of the students, and the recall of each class.
-    width : int, optional
-        Of the terminal: settings that do not fit into it are named below the table instead.
-
-    Raises
-    ------
-    InputError
-        If no run has a setting of that name; names those there are.
+    Finished runs that agree in the settings `by` are averaged; the values of the setting `pivot` are columns
+    of accuracy. Settings that do not fit into a terminal of `width` are named below the table instead.
     """
     averaged = bool(by) or pivot is not None
     runs = select(records, averaged=averaged and "repeats" not in (*by, pivot))

@@ -34,28 +34,14 @@ class Found(NamedTuple):
 
 
 def write_record(directory: str | Path, record: RunRecord) -> Path:
-    """Write `result.json` into a directory, which is made if absent.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; an earlier `result.json` is then left as it was.
-    """
+    """Write `result.json` into a directory, which is made if absent; an earlier one stays if that fails."""
     # Strict JSON: a nan or an infinity here is a bug, not something to write.
     text = json.dumps(record.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return _write(directory, RECORD_NAME, text)
 
 
 def write_repeats(directory: str | Path, repeats: Sequence[RepeatResult]) -> Path:
-    """Write `repeats.csv`, one row a repeat; diagnostics are columns named `diagnostics.NAME`.
-
-    Returns and raises as `write_record` does. A diagnostic that a repeat does not have is an empty cell.
-    """
+    """Write `repeats.csv`, a row a repeat; diagnostics are columns `diagnostics.NAME`, empty where absent."""
     from pate_cli.types import RepeatResult
 
     names = [item.name for item in fields(RepeatResult) if item.name != "diagnostics"]
@@ -70,13 +56,7 @@ def write_repeats(directory: str | Path, repeats: Sequence[RepeatResult]) -> Pat
 
 
 def read_record(path: str | Path) -> RunRecord:
-    """Read one `result.json`.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read or is not the record of a run; names the file and the reason.
-    """
+    """Read one `result.json`; a `DataError` names the file and why it cannot be read."""
     try:
         return _read(Path(path))
     except _Unreadable as error:

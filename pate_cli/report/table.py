@@ -28,31 +28,15 @@ _ASCII = str.maketrans({"±": "+-", "∞": "inf", "–": "-", "−": "-", "≤":
 
 @dataclass(frozen=True)
 class Column:
-    """One column as people see it.
-
-    Attributes
-    ----------
-    header : str
-    group : str
-        Columns next to each other with one group share a heading above theirs.
-    numeric : bool
-    tags : bool
-        Whether its cells are verdicts.
-    short : str
-        Heading on a terminal, where it may have several lines; empty for the same.
-    folds : bool
-        Whether its words may be broken in a narrow terminal.
-    prose : bool
-        Whether its cells are sentences: on the page they have several lines.
-    """
+    """One column as people see it."""
 
     header: str
-    group: str = ""
+    group: str = ""  # columns next to each other with one group share a heading above theirs
     numeric: bool = True
-    tags: bool = False
-    short: str = ""
-    folds: bool = False
-    prose: bool = False
+    tags: bool = False  # its cells are verdicts
+    short: str = ""  # heading on a terminal, of one or several lines
+    folds: bool = False  # its words may be broken in a narrow terminal
+    prose: bool = False  # its cells are sentences: on the page they have several lines
 
     @property
     def full(self) -> str:
@@ -72,32 +56,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
-
-    Attributes
-    ----------
-    columns : list of Column
-    cells : list of list of str
-        As people see it.
-    records : list of dict of str to Any
-        For CSV: every number, nothing rounded; all with the same keys.
-    note : str
-        Said below it.
-    remarks : list of str
-        Said below the note, a line each; comments in LaTeX.
-    brief : list of int
-        Columns shown on a terminal; empty for all.
-    left_out : str
-        Said on a terminal of the columns that are not shown.
-    """
+    """Cells for people and records for CSV."""
 
     columns: list[Column]
     cells: list[list[str]]
-    records: list[dict[str, Any]] = field(default_factory=list)
-    note: str = ""
-    remarks: list[str] = field(default_factory=list)
-    brief: list[int] = field(default_factory=list)
-    left_out: str = ""
+    records: list[dict[str, Any]] = field(default_factory=list)  # nothing rounded; all with the same keys
+    note: str = ""  # below the table
+    remarks: list[str] = field(default_factory=list)  # below the note, a line each; comments in LaTeX
+    brief: list[int] = field(default_factory=list)  # columns shown on a terminal; empty for all
+    left_out: str = ""  # on a terminal, of the columns that are not shown
 
     def to_csv(self) -> str:
         """Raw values: empty where absent, infinity `inf`, floats in full."""
@@ -135,13 +102,7 @@ class Table:
         return [(name, len(list(run))) for name, run in groupby(self.columns, lambda column: column.group)]
 
     def show(self, console: Console | None = None) -> None:
-        """Print it to a terminal, rather too wide than with a number cut; then the note and the remarks.
-
-        Parameters
-        ----------
-        console : Console, optional
-            Default: the one of stdout. One that cannot show a sign gets another instead of an error.
-        """
+        """Print it to a console (default: stdout), rather too wide than with a number cut."""
         from rich import box
         from rich.table import Table as Rich
         from rich.text import Text

@@ -1,9 +1,8 @@
-"""Verdicts: what became of a printed number or a claim of a paper, by intervals and margins.
+"""Verdicts on printed numbers and claims: tests of equivalence and of superiority against a margin.
 
-Three outcomes can be told by an interval, and each is said only if the *whole* interval says it, at a level
-corrected for the number of rows judged together (Bonferroni, `interval.simultaneous`). So of a table whose
-intervals hold together with probability 95%, all verdicts are right with at least that probability,
-however many rows and repeats there are; what the repeats cannot tell is "undecided".
+A verdict is given only if the *whole* interval supports it, at a level corrected for the number of rows
+judged together (Bonferroni, `interval.simultaneous`): all verdicts of a table are right with probability at
+least 95%, however many rows and repeats there are; what the repeats cannot tell is "undecided".
 """
 
 from __future__ import annotations
@@ -30,35 +29,19 @@ VerdictWord: TypeAlias = Literal[
 ]
 
 VERDICTS: tuple[str, ...] = get_args(VerdictWord)
-"""Every word a verdict may be."""
-
-FEWEST = 10
-"""Repeats below which no verdict is given: Student's t needs more of accuracies to be near its level."""
+FEWEST = 10  # repeats that a verdict needs: with fewer accuracies Student's t is not near its level
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one printed number or claim of the paper.
-
-    Attributes
-    ----------
-    name : str
-        The claim, in a few words.
-    verdict : str
-        One of `VERDICTS`.
-    reason : str
-        Our number beside theirs, or why there is none.
-    gap : Interval or None
-        What was judged, at the level it was judged at: ours less what is claimed. None where several cases
-        are judged together, and where no interval is needed.
-    margin : float or None
-        By how much it may be off; None where nothing may.
-    """
+    """Verdict on one printed number or claim of the paper."""
 
     name: str
     verdict: VerdictWord
-    reason: str
-    gap: Interval | None = None
+    reason: str  # our number beside theirs, or why there is none
+    gap: Interval | None = (
+        None  # ours less the claimed, at the level it was judged at; None for several cases
+    )
     margin: float | None = None
 
     def __post_init__(self) -> None:
@@ -67,30 +50,21 @@ class Verdict:
 
 
 def close(name: str, gap: Interval, margin: float, reason: str, rows: int = 1) -> Verdict:
-    """Judge one difference that is claimed to be none, as `compare` does, and keep it."""
+    """Verdict of an equivalence test, see `compare`."""
     return Verdict(name, compare(gap, margin, rows), reason, gap.at(simultaneous(rows)), margin)
 
 
 def above(name: str, gap: Interval, reason: str, margin: float = 0.0, rows: int = 1) -> Verdict:
-    """Judge one difference that is claimed to be above minus a margin, as `at_least` does, and keep it."""
+    """Verdict of a superiority test against a margin, see `at_least`."""
     return Verdict(name, at_least(gap, margin, rows), reason, gap.at(simultaneous(rows)), margin)
 
 
 def compare(gap: Interval, margin: float, rows: int = 1) -> VerdictWord:
-    """Judge a difference that is claimed to be none.
+    """Equivalence test against a margin >= 0, of `rows` rows judged together.
 
     It reproduces if the whole interval lies within the margin of 0, differs if it lies wholly beyond it, and
     is undecided if an end of the margin is inside. If the true difference is beyond the margin, "reproduces"
     is said with probability at most 2.5% / rows; if it is within, "differs" with at most that on either side.
-
-    Parameters
-    ----------
-    gap : Interval
-        Ours less the printed number, or paired.
-    margin : float
-        At least 0.
-    rows : int
-        Judged together, at least 1.
     """
     if gap.half_width is None or gap.n < FEWEST:
         return "no verdict"
@@ -103,15 +77,10 @@ def compare(gap: Interval, margin: float, rows: int = 1) -> VerdictWord:
 
 
 def at_least(gap: Interval, margin: float = 0.0, rows: int = 1) -> VerdictWord:
-    """Judge a difference that is claimed to be above 0, or not below it by more than a margin.
+    """Test that a difference is above 0, or not below it by more than a margin.
 
     It reproduces if the whole interval lies above -margin, and differs if none of it does: also where both
     are equal in every repeat, for equal is not greater. Either is wrong with probability at most 2.5% / rows.
-
-    Parameters
-    ----------
-    gap, margin, rows
-        As of `compare`.
     """
     if gap.half_width is None or gap.n < FEWEST:
         return "no verdict"
@@ -120,15 +89,7 @@ def at_least(gap: Interval, margin: float = 0.0, rows: int = 1) -> VerdictWord:
 
 
 def combined(words: Sequence[VerdictWord], *, most: bool = False) -> VerdictWord:
-    """Judge a claim by its cases, the missing ones among them.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Verdicts of the cases.
-    most : bool
-        Whether more than half of the cases are enough, and not all are needed.
-    """
+    """Verdict on a claim by those of its cases: all must hold, with `most` more than half of them."""
     holds = sum(word == "reproduces" for word in words)
     fails = [word for word in words if word.startswith("differs")]
     if not words or all(word == "missing" for word in words):
@@ -152,7 +113,6 @@ CLAIMS_RULE = (
     "cases of all claims: a case holds if the whole interval lies above 0 (or minus the claim's margin), "
     "does not hold if none of it does, and is undecided otherwise; cases without numbers count as missing."
 )
-"""Said under claims."""
 
 
 def rule(rows: int, margin: float) -> str:
