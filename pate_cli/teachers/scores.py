@@ -1,4 +1,4 @@
-"""What teachers say of points as real scores: one vector of norm 1 a teacher, and their sum."""
+"""Real-valued scores that teachers give to points: one vector of norm 1 a teacher, and their exact sum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pate_cli.types import FloatArray
 
 __all__ = ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]
 
-_AT_ONCE = 256  # linear teachers asked at once: a constant, and a teacher's place is its number
+_AT_ONCE = 256  # linear teachers scored at once: a constant, and a teacher's place is its number
 _BITS = 52  # that a sum over teachers may use: whole numbers of so many are exact
 _FINE = 36
 _MARGIN = 1 - 1e-9  # of norm 1: more than all rounding on the way to it
@@ -23,12 +23,11 @@ _MARGIN = 1 - 1e-9  # of norm 1: more than all rounding on the way to it
 def score_vectors(
     ensemble: Ensemble, points: Any, directions: FloatArray
 ) -> Iterator[tuple[range, FloatArray]]:
-    """Give each teacher's scores of the points, projected; a few teachers at a time. PRIVATE.
+    """Projections of each teacher's scores of the points, a few teachers at a time. PRIVATE.
 
     For two classes. A score is the decision function, or else the probability of class 1, or else the
-    vote. A teacher that learned
-    nothing, or fails on the points, or gives a number that is not finite has scores of 0. Where numbers are
-    huge or tiny, a teacher's are divided by the largest of them.
+    vote. A teacher that learned nothing, or fails on the points, or gives a number that is not finite has
+    scores of 0. Where numbers are huge or tiny, a teacher's are divided by the largest of them.
 
     One record changes one teacher, to the bit: a teacher's numbers are made from its own by operations
     whose shapes follow from the number of points, directions and teachers, in a place that follows from
@@ -39,7 +38,7 @@ def score_vectors(
     ensemble : Ensemble
     points : ndarray or csr_matrix of shape (m, d)
     directions : ndarray of shape (m, r)
-        Each orthogonal to the constant vector: what a teacher says of all points alike is left out.
+        Each orthogonal to the constant vector: what all points have in common is left out.
 
     Yields
     ------
@@ -134,7 +133,7 @@ def _over_peak(rows: FloatArray) -> FloatArray:
 
 
 def _scores(teacher: Teacher, points: Any) -> FloatArray | None:
-    """Scores of shape (m,), less that of the first point; None where there is nothing to say."""
+    """Scores of shape (m,), less that of the first point; None where a teacher has none."""
     if len(teacher.classes) == 1:
         return None
     model = teacher.estimator
