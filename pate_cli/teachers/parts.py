@@ -13,21 +13,7 @@ __all__ = ["check_disjoint", "deal", "n_teachers", "partition", "partition_block
 
 
 def n_teachers(n_private: int, *, size: int | None, count: int | None) -> int:
-    """Number of teachers, from public numbers alone.
-
-    Parameters
-    ----------
-    n_private : int
-        Number of private records.
-    size : int or None
-        Records a teacher, at least; used where `count` is None.
-    count : int or None
-        Number of teachers.
-
-    Returns
-    -------
-    int
-        K: `count`, or `n_private // size`, in [1, n_private].
+    """Number of teachers, K in [1, n_private]: `count`, or else that of `size` records each, at least.
 
     Raises
     ------
@@ -51,18 +37,7 @@ def n_teachers(n_private: int, *, size: int | None, count: int | None) -> int:
 
 
 def deal(private: PrivateRecords, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
-    """Deal the private records out to the teachers, all records of one person to one of them.
-
-    Returns
-    -------
-    list of ndarray of int64
-        K disjoint arrays of record numbers.
-
-    Raises
-    ------
-    ConfigError
-        If there are more teachers than records, or persons.
-    """
+    """Deal the private records out: K disjoint arrays of record numbers, all of one person in one of them."""
     if private.blocks is None:
         parts = partition(private.n_units, n_teachers, rng)
     else:
