@@ -80,7 +80,7 @@ def _checked(text: str, state: tuple[int, ...]) -> CheckedRun:
     raw = json.loads(text)
     config = parse(raw)
     dataset = _dataset(config.dataset)
-    known = identity(raw, fingerprint(dataset))  # before its learners are imported by anybody else
+    known = identity(raw, fingerprint(dataset))
     return CheckedRun(config, report.config_hash(raw), prepare(config, dataset), known)
 
 

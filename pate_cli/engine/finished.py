@@ -1,7 +1,8 @@
 """What is kept of one repeat of one row, so that work done is never done again.
 
-A unit is a small JSON file, named after everything its numbers depend on. It is written whole or not at
-all, and read only if every number in it is as it was written. No release reads or writes one.
+A unit is a small JSON file, named after everything its numbers depend on, but for code outside this package:
+that is in the file, and one of other code is done again. It is written whole or not at all, and read only
+if every number in it is as it was written. No release reads or writes one.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli import mechanisms
-from pate_cli.engine.cache import code_version, learner_version, library_versions, module_version
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.engine.cache import LoadedCode, code_version, has_source, library_versions, loaded_code
+from pate_cli.errors import InputError
 from pate_cli.pipeline import Outcome
 from pate_cli.report import config_hash
 from pate_cli.report.provenance import plain
@@ -32,9 +33,7 @@ __all__ = ["PLACE", "Finished", "Identity", "Unit", "identity"]
 PLACE = ".finished"
 """Name of the directory of finished repeats, beside the results they went into."""
 
-_SCHEMA = 2
-_MODULE = "module"  # before the name of one, among the names of learners
-_UNTOLD = "untold"
+_SCHEMA = 3
 _OLD = 3600.0
 """Seconds after which a temporary file is nobody's."""
 
@@ -53,30 +52,24 @@ class Identity:
         Hash of the source of this package.
     versions : str
         Of the numeric libraries.
-    learners : dict of str to str
-        `learner_version` of each learner by its name, and `module_version` of the mechanism's module; for
-        one that has none, a number that this process alone has: what it gave is found again by nobody else.
+    untold : str
+        Where a learner has no source to hash, a number that this process alone has: what it gave is found
+        again by nobody else. Else empty.
     """
 
     config: str
     dataset: str
     code: str
     versions: str
-    learners: dict[str, str]
+    untold: str = ""
 
     def check(self) -> None:
-        """Refuse to work under this name where something else is loaded, as a learner edited since.
+        """Refuse to work under this name where this package or a library is another one.
 
         Raises
         ------
-        ConfigError
-            If a learner is another one in this process.
         InputError
-            If this package or a library is.
         """
-        for name, version in self.learners.items():
-            if _loaded(name) != version and not version.startswith(_UNTOLD):
-                raise ConfigError("estimator", name, "code whose source stays as it is during the work")
         if (self.code, self.versions) != (code_version(), _versions()):
             raise InputError(
                 "the code of pate or a library is another one in a process that was to do a part of the work:"
@@ -180,7 +173,7 @@ class Finished:
         try:
             content = json.loads(self._file(key, repeat).read_bytes())
             kept, unit = content["kept"], Unit.read(content["kept"]["unit"])
-            whole = content["sha256"] == _digest(kept)
+            whole = content["sha256"] == _digest(kept) and LoadedCode(**kept["loaded"]).is_current()
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
         ours = whole and kept["schema"] == _SCHEMA and kept["identity"] == asdict(key)
@@ -199,8 +192,18 @@ class Finished:
             return None
         return (unit, content) if _sha(content) == unit.student else None
 
-    def write(self, key: Identity, unit: Unit, student: bytes | None = None) -> None:
+    def write(
+        self, key: Identity, unit: Unit, student: bytes | None = None, loaded: LoadedCode | None = None
+    ) -> None:
         """Write a unit in place of an earlier one, and its student before.
+
+        Parameters
+        ----------
+        key : Identity
+        unit : Unit
+        student : bytes, optional
+        loaded : LoadedCode, optional
+            Of the process that did the work, if that was another one.
 
         Raises
         ------
@@ -210,7 +213,8 @@ class Finished:
         # hundreds of them, and `read` refuses what is not whole: not worth waiting for the disk
         if student is not None:
             write_file(self._file(key, unit.repeat, ".skops"), student, sync=False)
-        kept = {"schema": _SCHEMA, "identity": asdict(key), "unit": unit.content()}
+        loaded = loaded or loaded_code()
+        kept = {"schema": _SCHEMA, "identity": asdict(key), "unit": unit.content(), "loaded": asdict(loaded)}
         text = json.dumps({"sha256": _digest(kept), "kept": kept}, allow_nan=False) + "\n"
         write_file(self._file(key, unit.repeat), text, sync=False)
 
@@ -252,25 +256,16 @@ def identity(raw: Mapping[str, Any], records: str) -> Identity:
     kept = {key: value for key, value in raw.items() if key != "repeats"}
     student = raw["student"]
     names = [raw["teacher"]["estimator"], student["estimator"], (student.get("params") or {}).get("base")]
-    names.append(f"{_MODULE} {mechanisms.find(raw['mechanism']['name']).__name__}")
-    learners = {name: _learner(name) for name in names if isinstance(name, str)}
-    return Identity(config_hash(kept), records, code_version(), _versions(), learners)
-
-
-def _learner(name: str) -> str:
-    version = _loaded(name)
-    return _nonce() if version is None else version
-
-
-def _loaded(name: str) -> str | None:
-    """Version of a learner, or of a mechanism's module, as this process has loaded it."""
-    kind, _, module = name.rpartition(" ")
-    return module_version(module) if kind == _MODULE else learner_version(name)
+    modules = [name.rpartition(".")[0] for name in names if isinstance(name, str)]
+    modules.append(mechanisms.find(raw["mechanism"]["name"]).__name__)
+    told = all(has_source(module) for module in modules if module)
+    loaded_code()  # of learners as they were imported just now, should they be edited later
+    return Identity(config_hash(kept), records, code_version(), _versions(), "" if told else _nonce())
 
 
 @cache
 def _nonce() -> str:
-    return f"{_UNTOLD} {secrets.token_hex(8)}"
+    return secrets.token_hex(8)
 
 
 def _versions() -> str:

@@ -15,7 +15,7 @@ from pate_cli.config.rows import Composer, checked, choices, last_wins
 from pate_cli.datasets import files
 from pate_cli.datasets.content import fingerprint
 from pate_cli.datasets.registry import ENTRIES
-from pate_cli.engine.cache import has_changed
+from pate_cli.engine.cache import edited
 from pate_cli.engine.finished import Identity, identity
 from pate_cli.engine.schedule import Row, check_places
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
@@ -195,16 +195,14 @@ def _planned(
         return PlannedRow(spec, texts, config, code, "missing", missing)
     try:
         dataset = loaded.get(config)
-        known = identity(raw, fingerprint(dataset))  # before its learners are imported by anybody else
+        known = identity(raw, fingerprint(dataset))
         prepared = prepare(config, dataset)
     except InfeasibleError as error:
         return PlannedRow(spec, texts, config, code, "infeasible", str(error))
     except InputError as error:
         raise InputError(f"row {spec.name!r}: {error}") from error
-    for name in known.learners:
-        if has_changed(name):
-            accepted = "a learner as it was when it was imported; it has been edited since: start pate again"
-            raise ConfigError("estimator", name, accepted)
+    if changed := edited():
+        raise InputError(f"{changed[0]}: has been edited since it was imported: start pate again")
     return PlannedRow(spec, texts, config, code, prepared=prepared, identity=known)
 
 

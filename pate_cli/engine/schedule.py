@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pate_cli import pipeline
 from pate_cli.config import RunConfig
+from pate_cli.engine.cache import loaded_code
 from pate_cli.engine.finished import Finished, Unit
 from pate_cli.engine.parallel import dask, local
 from pate_cli.engine.parallel.tasks import single_threaded
@@ -165,7 +166,7 @@ def do(
     advance(len(found), len(found), total)
     yield from found
     if tasks:
-        shared = Shared({row.name: row for row in rows}, store, strict)
+        shared = Shared({row.name: row for row in rows}, store, strict, loaded_code())
         yield from _Work(shared, votes, advance, len(found), total).do(tasks)
 
 
@@ -333,10 +334,11 @@ class _Work:
             if done.votes is not None:
                 self._votes.keep(self._shared.asking(task), task.repeat, done.votes)
             if not written and done.unit is not None and self._shared.store is not None:
-                self._shared.store.write(self._shared.rows[done.row].identity, done.unit, done.student)
+                key = self._shared.rows[done.row].identity
+                self._shared.store.write(key, done.unit, done.student, done.loaded)
             self._done += 1
             self._tell(0)
-            yield replace(done, votes=None)
+            yield replace(done, votes=None, loaded=None)
 
     def _recalled(self, task: Task) -> Task:
         asking = self._shared.asking(task)

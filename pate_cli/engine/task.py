@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pate_cli import pipeline
+from pate_cli.engine.cache import LoadedCode, loaded_code
 from pate_cli.engine.finished import Finished, Identity, Unit
 from pate_cli.engine.votes import to_keep
 from pate_cli.pipeline import Outcome, Part, Prepared, Streams, Trained
@@ -80,6 +81,8 @@ class Done:
         With the last row of a task: what teachers left, if new. PRIVATE; for the scheduler alone.
     student : bytes or None
         The content of its file, where it is wanted.
+    loaded : LoadedCode or None
+        Of the process that made the unit.
     """
 
     row: str
@@ -87,15 +90,20 @@ class Done:
     failure: Failure | None = None
     votes: KeptVotes | None = None
     student: bytes | None = None
+    loaded: LoadedCode | None = None
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What all tasks share: the rows by name, where units go (None: not for workers), what a failure is."""
+    """What all tasks share: the rows by name, where units go (None: not for workers), what a failure is.
+
+    And the code that the first process has loaded, which is to be that of every worker.
+    """
 
     rows: dict[str, Row]
     store: Finished | None
     strict: bool
+    loaded: LoadedCode
 
     def asking(self, task: Task) -> list[Prepared]:
         """Runs of a task with votes: private learners split for themselves, and have no use for teachers."""
@@ -142,6 +150,7 @@ def do_task(
     try:
         for name in task.rows:  # a worker imports learners for itself, perhaps later than we did
             shared.rows[name].identity.check()
+        shared.loaded.check()
         trained = None
         if asking:
             trained = train() if train else pipeline.train(asking[0], task.repeat, task.votes)
@@ -153,20 +162,22 @@ def do_task(
     taken = time.perf_counter() - started
     known = -1 if task.votes is None else len(task.votes.ceilings)
     for name in task.rows:
-        row, unit, student, failure = shared.rows[name], None, None, None
+        row, unit, student, failure, loaded = shared.rows[name], None, None, None, None
         try:
             outcome = pipeline.run_repeat(row.prepared, task.repeat, trained)
             student = _student(row.prepared, outcome) if row.wants_student(task.repeat) else None
             unit = Unit.of(outcome, taken + outcome.result.seconds, student)
-            row.identity.check()  # what is imported within a fit, too, is what its name says
+            row.identity.check()
+            shared.loaded.check()  # what is imported within a fit, too
+            loaded = loaded_code()
         except Exception as error:  # this row cannot; the others may
             if shared.strict:
                 raise
             unit, failure = None, Failure(name, task.repeat, reason(error))
         if unit is not None and shared.store is not None:
-            shared.store.write(row.identity, unit, student)  # a full disk stops everything
+            shared.store.write(row.identity, unit, student, loaded)  # a full disk stops everything
         new = trained is not None and name == task.rows[-1] and len(trained.ceilings) > known
-        yield Done(name, unit, failure, to_keep(trained) if new and trained else None, student)
+        yield Done(name, unit, failure, to_keep(trained) if new and trained else None, student, loaded)
 
 
 def split_of_task(run: Prepared, task: Task) -> Split:

@@ -8,10 +8,8 @@ and hand back what is new, so that votes are on no disk unless `cache=true` says
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -22,9 +20,9 @@ from pate_cli.engine.cache import (
     Memory,
     Store,
     code_version,
+    edited,
     find_place,
-    has_changed,
-    learner_version,
+    has_source,
     library_versions,
     size_limit,
 )
@@ -54,7 +52,7 @@ def content_key(run: Prepared, repeat: int) -> str:
             *(run.sizes.n_private, run.sizes.n_public, run.config.split.mode),
             *(run.config.seed, repeat),
         ],
-        "teachers": [teacher.estimator, teacher.params, run.n_teachers, learner_version(teacher.estimator)],
+        "teachers": [teacher.estimator, teacher.params, run.n_teachers],
         "versions": _versions(),
     }
     return json.dumps(parts, sort_keys=True, default=repr)
@@ -86,7 +84,7 @@ class VoteStore:
 
     def __init__(self) -> None:
         self._memory = Memory()
-        self._unversioned: set[str] = set()
+        self._said: set[str] = set()
 
     @cached_property
     def _store(self) -> Store:
@@ -110,32 +108,23 @@ class VoteStore:
         key = content_key(run, repeat)
         self._memory.keep(key, votes)
         if self._on_disk(run):
-            if any(_is_foreign(each.config.student) for each in runs):
-                votes = replace(votes, ceilings={})  # of students whose code may become another
             self._store.keep(key, votes)
 
     def _on_disk(self, run: Prepared) -> bool:
-        """Whether disk is to be used; not for a learner of which it is not sure what code made its votes."""
+        """Whether disk is to be used; not where it is not sure what code made the votes."""
         if not run.config.cache or run.config.release:
             return False
         name = run.config.teacher.estimator
-        version = learner_version(name)
-        if version is None:
-            why = "its source cannot be told"
-        elif has_changed(name):  # worker processes may have loaded what is there now
-            why = "its source has changed since it was loaded"
-        elif version and run.config.compute.address is not None:
-            why = "workers elsewhere may have another one"
+        module = name.rpartition(".")[0]
+        if module and not has_source(module):
+            why = f"{name}: its source cannot be told"
+        elif changed := edited():  # worker processes may have loaded what is there now
+            why = f"{changed[0]}: its source has changed since it was loaded"
+        elif module.partition(".")[0] not in ("", "sklearn") and run.config.compute.address is not None:
+            why = f"{name}: workers elsewhere may have another one"
         else:
             return True
-        if name not in self._unversioned:
-            self._unversioned.add(name)
-            text = f"pate: cache: {name}: {why}: its votes are not kept"
-            console.err().print(text, markup=False, soft_wrap=True)
+        if why not in self._said:
+            self._said.add(why)
+            console.err().print(f"pate: cache: {why}: votes are not kept", markup=False, soft_wrap=True)
         return False
-
-
-def _is_foreign(student: Any) -> bool:
-    params: Mapping[str, Any] = student.params
-    names = [student.estimator, *([params["base"]] if isinstance(params.get("base"), str) else [])]
-    return any(learner_version(name) != "" for name in names)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,11 +68,21 @@ class KeptVotes:
         return f"KeptVotes(n_queries={self.counts.shape[0]}, n_classes={self.counts.shape[1]})"
 
 
-def encode(key: str, votes: KeptVotes) -> bytes:
-    """Bytes of an entry; the key says all that decides the numbers."""
+def encode(key: str, votes: KeptVotes, loaded: Mapping[str, Any]) -> bytes:
+    """Bytes of an entry.
+
+    Parameters
+    ----------
+    key : str
+        All that decides the numbers, but for other code than this package's.
+    votes : KeptVotes
+    loaded : mapping of str to plain values
+        That code.
+    """
     counts = np.ascontiguousarray(votes.counts, dtype=_COUNTS)
     header = {
         "key": key,
+        "loaded": loaded,
         "shape": counts.shape,
         "teacher_accuracy": votes.teacher_accuracy,
         "ceilings": votes.ceilings,
@@ -81,8 +92,8 @@ def encode(key: str, votes: KeptVotes) -> bytes:
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def decode(content: bytes, key: str) -> KeptVotes:
-    """Read an entry back.
+def decode(content: bytes, key: str) -> tuple[KeptVotes, dict[str, Any]]:
+    """Read an entry back, with the code that was loaded.
 
     Raises
     ------
@@ -102,7 +113,8 @@ def decode(content: bytes, key: str) -> KeptVotes:
             raise Damaged("of a wrong size")
         counts = np.frombuffer(content, dtype=_COUNTS, offset=end).reshape(shape).astype(np.int64)
         ceilings = {str(name): float(value) for name, value in header["ceilings"].items()}
-        return KeptVotes(counts, float(header["teacher_accuracy"]), ceilings)
+        votes = KeptVotes(counts, float(header["teacher_accuracy"]), ceilings)
+        return votes, {"sources": header["loaded"]["sources"], "packages": header["loaded"]["packages"]}
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise Damaged(f"not an entry ({error})") from None
 

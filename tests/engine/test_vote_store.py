@@ -168,20 +168,6 @@ def test_votes_that_cannot_be_of_this_run_are_not_used(run):
     assert store.recall(run, 0) is kept
 
 
-def test_ceilings_of_a_student_of_one_s_own_are_never_on_disk(tmp_path, monkeypatch):
-    """Whichever of the runs that share the votes has it: its code may become another."""
-    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
-    own = "student.estimator=sklearn.neighbors.KNeighborsClassifier"
-    ours, theirs = prepared("cache=true"), prepared("cache=true", own)
-    _, kept = run_repeat(theirs, 0, run_repeat(ours, 0)[1])
-    assert len(kept.ceilings) == 2
-    monkeypatch.setattr(votes, "learner_version", lambda name: "a hash" if "." in name else "")
-    VoteStore().keep([ours, theirs], 0, kept)
-    found = VoteStore().recall(ours, 0)
-    assert found is not None
-    assert found.ceilings == {}
-
-
 def test_how_records_are_split_is_in_the_key_whatever_the_sizes(run):
     split = dataclasses.replace(run.config.split, mode="label_private")
     other = dataclasses.replace(run, config=dataclasses.replace(run.config, split=split))

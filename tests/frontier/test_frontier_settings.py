@@ -125,9 +125,7 @@ def test_votes_are_kept_for_all_methods_or_for_none():
         methods("", ["a=mechanism=svt,cache=true"])
 
 
-@pytest.mark.parametrize(
-    "loaded", [{"learners": {"logistic": "another"}}, {"code": "another"}, {"versions": "others"}]
-)
+@pytest.mark.parametrize("loaded", [{"code": "another"}, {"versions": "others"}])
 @pytest.mark.parametrize("late", [False, True])
 def test_a_worker_that_has_loaded_something_else_keeps_nothing(loaded, late, tmp_path, monkeypatch):
     plan = plan_of("compute.workers=1", names="gaussian", repeats=1)

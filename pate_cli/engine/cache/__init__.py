@@ -7,32 +7,29 @@ private records without any noise. It stays in memory for the jobs of one comman
 through a mechanism.
 
 An entry is found by its content key: a digest of the records, the split, the learner and the
-versions of everything that decides a number. Mechanism and eps are not part of it. Importing this
-package is cheap.
+versions of this package and its libraries; and used only where the code that was loaded when it was
+made is the same still (`loaded_code`). Mechanism and eps are not part of it. Importing this package
+is cheap.
 """
 
+from pate_cli.engine.cache.loaded import LoadedCode, edited, has_source, loaded_code
 from pate_cli.engine.cache.memory import Memory
 from pate_cli.engine.cache.place import Place, find_place, size_limit
 from pate_cli.engine.cache.store import Store
-from pate_cli.engine.cache.versions import (
-    code_version,
-    has_changed,
-    learner_version,
-    library_versions,
-    module_version,
-)
+from pate_cli.engine.cache.versions import code_version, library_versions
 from pate_cli.teachers.kept import KeptVotes
 
 __all__ = [
     "KeptVotes",
+    "LoadedCode",
     "Memory",
     "Place",
     "Store",
     "code_version",
+    "edited",
     "find_place",
-    "has_changed",
-    "learner_version",
+    "has_source",
     "library_versions",
-    "module_version",
+    "loaded_code",
     "size_limit",
 ]

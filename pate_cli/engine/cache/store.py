@@ -9,8 +9,10 @@ import secrets
 import stat
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from pate_cli import console
+from pate_cli.engine.cache.loaded import LoadedCode, loaded_code
 from pate_cli.engine.cache.place import Place
 from pate_cli.errors import ConfigError
 from pate_cli.teachers.kept import Damaged, KeptVotes, decode, encode
@@ -44,12 +46,13 @@ class Store:
         self._broken = False
 
     def recall(self, key: str) -> KeptVotes | None:
-        """Votes of a key; None if there is none that can be relied on."""
+        """Votes of a key; None if there is none that can be relied on, or other code made them."""
         with self._tolerated(), self.place.opened() as handle:
             if handle is None:
                 return None
             try:
-                return decode(self._read(handle, _name(key)), key)
+                votes, loaded = decode(self._read(handle, _name(key)), key)
+                return votes if LoadedCode(**loaded).is_current() else None
             except FileNotFoundError:
                 return None
             except Damaged as error:
@@ -60,7 +63,7 @@ class Store:
         """Write votes, in place of earlier ones of the key."""
         if self._broken:
             return
-        content = encode(key, votes)
+        content = encode(key, votes, asdict(loaded_code()))
         if len(content) > self.limit:
             return
         with self._tolerated(), self.place.opened(make=True) as handle:

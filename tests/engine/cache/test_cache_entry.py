@@ -11,7 +11,8 @@ import pytest
 from pate_cli.teachers.kept import Damaged, KeptVotes, decode, encode
 
 KEPT = KeptVotes(np.array([[3, 0], [1, 2], [0, 3]]), 0.1 + 0.2, {"('tree', {})": 1 / 3})
-CONTENT = encode("some key", KEPT)
+LOADED = {"sources": {"mine": ["0f", "/mine.py"]}, "packages": {"numpy": "2.4"}}
+CONTENT = encode("some key", KEPT, LOADED)
 
 
 def same(one: KeptVotes, other: KeptVotes) -> bool:
@@ -24,7 +25,9 @@ def same(one: KeptVotes, other: KeptVotes) -> bool:
 
 
 def test_what_comes_back_is_what_went_in():
-    assert same(decode(CONTENT, "some key"), KEPT)
+    votes, loaded = decode(CONTENT, "some key")
+    assert same(votes, KEPT)
+    assert loaded == LOADED
 
 
 def test_every_bit_counts():
@@ -58,12 +61,13 @@ def test_an_entry_of_another_key_is_seen():
         {"teacher_accuracy": "high"},
         {"ceilings": []},
         {"key": None},
+        {"loaded": None},
     ],
 )
 def test_a_header_that_says_nonsense(change):
     """With a right checksum, as a bug might write it."""
     start = CONTENT.index(b"{")
-    end = CONTENT.index(b"}}") + 2
+    end = start + json.JSONDecoder().raw_decode(CONTENT[start:].decode("latin-1"))[1]
     header = json.dumps(json.loads(CONTENT[start:end]) | change).encode()
     body = len(header).to_bytes(8, "big") + header + CONTENT[end:]
     with pytest.raises(Damaged):

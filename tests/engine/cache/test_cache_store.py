@@ -9,12 +9,13 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pate_cli.engine.cache import KeptVotes, Place, Store, find_place, size_limit
+from pate_cli.engine.cache import KeptVotes, Place, Store, find_place, loaded_code, size_limit
 from pate_cli.engine.cache import store as module
 from pate_cli.errors import ConfigError
 
@@ -170,7 +171,7 @@ def test_a_full_disk(store, call, monkeypatch, capsys):
 
 
 def test_the_least_recently_used_go_first(place):
-    one = len(module.encode(KEYS[0], votes(0)))
+    one = len(module.encode(KEYS[0], votes(0), asdict(loaded_code())))
     store = Store(place, 3 * one + 100)
     fill(store, 3)
     age(store)
@@ -201,10 +202,11 @@ def test_what_killed_runs_left_is_swept_when_it_is_old(store):
 WORKER = """
 import sys
 import numpy as np
-from pate_cli.engine.cache import KeptVotes, Place, Store
+from pate_cli.engine.cache import KeptVotes, Place, Store, loaded_code
 from pathlib import Path
 
 path, limit, rounds, start = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+loaded_code()  # the first time it reads what is installed
 print("ready", flush=True)
 store = Store(Place(path, "PATE_CACHE"), limit)
 for n in range(start, start + rounds):

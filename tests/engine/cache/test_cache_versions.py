@@ -1,4 +1,4 @@
-"""A version for whatever decides a number."""
+"""Which code made a number: every module that is loaded counts, and every package."""
 
 from __future__ import annotations
 
@@ -6,39 +6,36 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from pate_cli.engine.cache import (
-    code_version,
-    has_changed,
-    learner_version,
-    library_versions,
-    sources,
-    versions,
-)
+from pate_cli.engine.cache import code_version, edited, has_source, library_versions, loaded_code, versions
+from pate_cli.engine.cache import loaded as module
+from pate_cli.errors import ConfigError
 
-BASE = "from sklearn.tree import DecisionTreeClassifier as Tree\n"
 FILES = {
     "mine/__init__.py": "",
-    "mine/learner.py": f"{BASE}from mine.depth import DEPTH\nclass Mine(Tree): depth = DEPTH\n",
+    "mine/learner.py": "from mine.depth import DEPTH\n",
     "mine/depth.py": "from . import more\nDEPTH = more.DEPTH\n",
-    "mine/more.py": "def late():\n    import helper.below\nDEPTH = 1\n",
+    "mine/more.py": "exec('import helper.below')\nDEPTH = __import__('one').DEPTH\n",
     "helper/below.py": "",  # in a directory without __init__.py
+    "one.py": "DEPTH = 1\n",
     "other.py": "",
 }
 
 
 @pytest.fixture
 def write(tmp_path, monkeypatch) -> Iterator[Callable[..., None]]:
-    """Write modules that can be imported; `forget` them as a new process would."""
+    """Write modules that can be imported, and start anew as a new process would."""
     monkeypatch.syspath_prepend(tmp_path)
+    # Python takes what it compiled for current where second and size are those of the source
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def write(files: dict[str, str], *, forget: bool = True) -> None:
         for name, text in files.items():
-            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
             (tmp_path / name).write_text(text)
-        importlib.invalidate_caches()
         if forget:
             forgotten()
 
@@ -48,99 +45,90 @@ def write(tmp_path, monkeypatch) -> Iterator[Callable[..., None]]:
 
 def forgotten() -> None:
     for name in list(sys.modules):
-        if name.partition(".")[0] in ("mine", "helper", "other", "one"):
+        if name.partition(".")[0] in ("mine", "helper", "other", "one", "package"):
             del sys.modules[name]
-
-
-@pytest.mark.parametrize("name", ["logistic", "libsvm", "sklearn.ensemble.RandomForestClassifier"])
-def test_ours_and_scikit_learns_are_known(name):
-    assert learner_version(name) == ""
-
-
-@pytest.mark.parametrize("name", ["no.such.Thing", "sklearn.tree.Nothing", "a..B", "sklearn.__version__"])
-def test_what_is_no_class_has_no_version_and_is_no_crash(name):
-    assert learner_version(name) is None
-    assert not has_changed(name)
-
-
-def test_an_installed_class_is_as_old_as_all_that_is_installed(monkeypatch):
-    version = learner_version("rich.console.Console")
-    assert version
-    assert version == learner_version("hydra.core.hydra_config.HydraConfig")
-    monkeypatch.setattr(versions, "_environment", lambda: "another package")
-    assert learner_version("rich.console.Console") not in ("", None, version)
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if name != "other.py"])
-def test_every_local_module_that_it_imports_counts(write, name):
-    write(FILES)
-    before = learner_version("mine.learner.Mine")
-    assert before
-    write({"other.py": "changed = 1\n"})
-    assert learner_version("mine.learner.Mine") == before
-    write({name: FILES[name] + "\n# edited\n"})
-    assert learner_version("mine.learner.Mine") not in (before, None)
-    write(FILES)
-    assert learner_version("mine.learner.Mine") == before
-
-
-def test_the_module_of_a_name_and_those_of_its_bases_count(write):
-    write({"one.py": "from other import Thing\nThing = Thing\n", "other.py": f"{BASE}Thing = Tree\n"})
-    before = learner_version("one.Thing")
-    assert before  # though the class itself is scikit-learn's
-    write({"other.py": f"{BASE}class Thing(Tree): pass\n"})
-    assert learner_version("one.Thing") not in (before, None)
-
-
-def test_a_package_that_it_imports_brings_all_that_are_installed(write, monkeypatch):
-    write({"one.py": f"{BASE}def late():\n    import rich.console\n"})
-    before = learner_version("one.Tree")
-    monkeypatch.setattr(versions, "_environment", lambda: "another package")
-    assert learner_version("one.Tree") not in (before, None)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "import importlib\nx = importlib.import_module('helper.below')\n",
-        "from importlib import import_module\n",
-        "x = __import__('helper.below')\n",
-        "exec('x = 1')\n",
-    ],
-)
-def test_where_modules_are_imported_by_name_nothing_is_known(write, text):
-    write({**FILES, "mine/more.py": text + "DEPTH = 1\n"})
-    assert learner_version("mine.learner.Mine") is None
-
-
-def test_a_module_without_a_source_is_not_known(write, tmp_path):
-    import py_compile
-
-    write({"other.py": f"{BASE}class Mine(Tree): pass\n"})
-    py_compile.compile(str(tmp_path / "other.py"), cfile=str(tmp_path / "one.pyc"))
     importlib.invalidate_caches()
-    assert learner_version("one.Mine") is None
+    for cached in (module._version, module._distributions):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize("loads", [True, False])
+@pytest.mark.parametrize("name", [name for name in FILES if name != "other.py"])
+def test_every_local_module_that_was_loaded_counts(write, name, loads):
+    """However it is imported, and whether this process has loaded it or would have to."""
+
+    def is_current() -> bool:
+        if loads:
+            importlib.import_module("mine.learner")
+        return before.is_current()
+
+    write(FILES)
+    importlib.import_module("mine.learner")
+    before = loaded_code()
+    assert is_current()
+    write({"other.py": "changed = 1\n"})
+    assert is_current()
+    write({name: FILES[name] + "\n# edited\n"})
+    assert not is_current()
+    write(FILES)
+    assert is_current()
+
+
+def test_libraries_and_this_package_are_not_local():
+    files = [Path(path) for _, path in loaded_code().sources.values()]
+    assert not [path for path in files if "site-packages" in path.parts or "pate_cli" in path.parts]
+    assert Path(__file__) in files
+
+
+def test_every_distribution_that_was_loaded_counts_and_no_other(write, tmp_path, monkeypatch):
+    def install(name: str, version: str) -> None:
+        write({f"site-packages/{name}-1.dist-info/METADATA": f"Name: {name}\nVersion: {version}\n"})
+        write({f"site-packages/{name}-1.dist-info/top_level.txt": name, f"site-packages/{name}.py": ""})
+
+    install("package", "1.0")
+    monkeypatch.syspath_prepend(tmp_path / "site-packages")
+    importlib.import_module("package")
+    before = loaded_code()
+    assert before.packages["package"] == "1.0"
+    assert {"numpy", "pytest"} < set(before.packages)
+    assert "package" not in before.sources
+    install("other", "1.0")
+    assert before.is_current()
+    install("package", "1.1")
+    assert not before.is_current()
 
 
 def test_a_change_after_it_was_loaded_is_seen_and_is_not_what_runs(write):
     write(FILES)
-    before = learner_version("mine.learner.Mine")
-    assert not has_changed("mine.learner.Mine")
+    importlib.import_module("mine.learner")
+    before = loaded_code()
+    assert edited() == []
     write({"mine/more.py": "DEPTH = 2\n"}, forget=False)
-    assert has_changed("mine.learner.Mine")
-    assert learner_version("mine.learner.Mine") == before  # this process still runs what it has loaded
-    forgotten()
-    assert learner_version("mine.learner.Mine") not in (before, None)
-    assert not has_changed("mine.learner.Mine")
+    assert edited() == ["mine.more"]
+    assert loaded_code() == before  # this process still runs what it has loaded
+    importlib.reload(sys.modules["mine.more"])
+    assert edited() == []
+    assert not before.is_current()
 
 
-def test_a_change_while_it_is_being_imported_is_seen(write, tmp_path):
-    edit = "import pathlib\npathlib.Path(__file__).with_name('other.py').write_text('DEPTH = 2')\n"
-    write({"other.py": "DEPTH = 1\n", "one.py": f"{BASE}from other import DEPTH\n{edit}"})
-    learner_version("one.Tree")
-    assert sys.modules["other"].DEPTH == 1
-    assert (tmp_path / "other.py").read_text() == "DEPTH = 2"
-    assert has_changed("one.Tree")
+def test_a_process_that_has_loaded_another_source_is_refused(write):
+    write(FILES)
+    importlib.import_module("mine.learner")
+    before = loaded_code()
+    before.check()
+    write({"one.py": "DEPTH = 2\n"})
+    before.check()  # not loaded yet
+    importlib.import_module("mine.learner")
+    with pytest.raises(ConfigError, match="'one'; accepted: code whose source stays as it is"):
+        before.check()
+
+
+def test_what_was_made_at_a_prompt_has_no_source(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
+    assert not has_source("mine")
+    assert not has_source("__main__")
+    assert has_source("sklearn.tree")
+    assert has_source("no.such.module")  # which is refused where it is made
 
 
 def test_all_source_counts_and_names_of_files(tmp_path, monkeypatch):
@@ -163,7 +151,6 @@ def test_all_source_counts_and_names_of_files(tmp_path, monkeypatch):
 def test_it_is_the_source_of_this_package_that_is_hashed():
     assert Path(versions.__file__).is_relative_to(versions._PACKAGE)
     assert (versions._PACKAGE / "privacy").is_dir()
-    assert versions._PACKAGE.name in sources.CORE
 
 
 def test_the_libraries_that_compute():
