@@ -130,7 +130,7 @@ def test_voting_without_an_edge_is_its_base_alone():
         (
             "vote",
             {},
-            r"student\.estimator: got 'vote'; accepted: logistic, linear_svm, libsvm, .*tree, voting, noise",
+            r"student\.estimator: got 'vote'; accepted: logistic, linear_svm, libsvm, .*voting, soft_targets",
         ),
         ("logistic", {"c": 1}, r"student\.params\.c: got 1; accepted: parameters C, "),
         ("logistic", {"C": 0}, r"student\.params\.C: got 0; accepted: a float in the range"),
