@@ -20,7 +20,7 @@ import numpy as np
 
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
-from pate_cli.datasets.again import split_again
+from pate_cli.datasets.split_cache import cached_split
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.mechanisms.votes import majority
@@ -394,7 +394,7 @@ def _teachers(
 def split_of(run: Prepared, streams: Streams) -> Split:
     """Split the data of a run, by the stream for it; a release's split is not kept for others."""
     given = {**run.config.split.shares, "release": run.config.release, "public_rows": run.public_rows}
-    make = datasets.split if run.config.release else split_again
+    make = datasets.split if run.config.release else cached_split
     return make(run.dataset, rng=streams.split, **given)
 
 

@@ -7,19 +7,20 @@ Liu, Zhu, Chaudhuri and Wang (2021).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.checks import Real
-from pate_cli.datasets.deferred import DeferredRecords
 from pate_cli.errors import ConfigError
-from pate_cli.types import Holdout, PublicPoints, Split, without_tiny
+from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split, without_tiny
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from pate_cli.types import Dataset, IntArray, Split
+    from pate_cli.types import Dataset, IntArray
 
 __all__ = ["MODES", "SplitSizes", "sizes", "split"]
 
@@ -313,6 +314,24 @@ def split(
         budget=parts.budget,
         encoder=encoder,
     )
+
+
+class DeferredRecords(PrivateRecords):
+    """Private records whose features are computed when first used: never where votes are known. PRIVATE."""
+
+    @classmethod
+    def of(
+        cls, features: Callable[[], Any], y: IntArray, units: IntArray | None, blocks: IntArray | None = None
+    ) -> DeferredRecords:
+        """Records with labels `y`, of `units`, in `blocks`, and the features that `features()` gives."""
+        records = object.__new__(cls)
+        vars(records).update(_features=features, y=y, units=units, blocks=blocks)
+        return records
+
+    @cached_property
+    def X(self) -> Any:
+        """Features, of shape (n_private, d)."""
+        return vars(self)["_features"]()
 
 
 def _rows(X: Any, index: Any) -> Any:

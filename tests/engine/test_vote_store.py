@@ -127,7 +127,7 @@ def test_with_kept_votes_nothing_changes_and_nobody_is_trained(overrides, monkey
     cold, kept = run_repeat(run, 1)
     monkeypatch.setattr(pipeline.teachers, "train", None)
     # and private features are not even put together
-    monkeypatch.setattr("pate_cli.datasets.deferred.DeferredRecords.X", property(lambda _: 1 / 0))
+    monkeypatch.setattr("pate_cli.datasets.splitting.DeferredRecords.X", property(lambda _: 1 / 0))
     warm, again = run_repeat(run, 1, kept)
     assert again.ceilings == kept.ceilings
     assert numbers(cold) == numbers(warm) == numbers(alone)

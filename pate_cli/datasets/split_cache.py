@@ -1,4 +1,4 @@
-"""The split made last, for those who ask for the same one in turn."""
+"""One-entry cache of the last split."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ if TYPE_CHECKING:
 
     from pate_cli.types import Dataset, Split
 
-__all__ = ["split_again"]
+__all__ = ["cached_split"]
 
 _last: tuple[Hashable, Split] | None = None
-"""The split made last in this process, and all that it depends on."""
 
 
-def split_again(dataset: Dataset, rng: np.random.Generator, **given: Any) -> Split:
-    """Do what `split` does, or give what it gave last if all it depends on is the same.
+def cached_split(dataset: Dataset, rng: np.random.Generator, **given: Any) -> Split:
+    """Split as `split` does, or return the last split of this process if nothing it depends on differs.
 
-    That is the content of the records, what is `given`, and the state of `rng`, which is to be used for
-    nothing else: whether it is advanced is left open. The rows of a frontier ask so for the same split
-    one after another.
+    It depends on the records' content, what is `given`, and the state of `rng`, which has no other use:
+    whether it is advanced is left open. Rows of a frontier ask for the same split one after another.
     """
     global _last
     shares = {key: None if value is None else repr(value) for key, value in given.items()}
