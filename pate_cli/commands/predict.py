@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.commands.own_files import add_format_options, is_parquet, read_table
 from pate_cli.console import err, out
-from pate_cli.datasets.incoming import known_of
 from pate_cli.datasets.libsvm import read_libsvm
+from pate_cli.datasets.new_records import training_table
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.students import load_student
 from pate_cli.types import without_tiny
@@ -133,8 +133,8 @@ def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
 
 def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     """Records of a CSV or Parquet file, checked against what the model was made of."""
-    known = known_of(model.encoder, str(args.model))
-    schema = known.schema
+    trained = training_table(model.encoder, str(args.model))
+    schema = trained.schema
     named = {option: getattr(args, option) for option in ("target", "id")}
     text = {*schema.of_kind("category"), schema.target, *named.values()} - {None}
     table = read_table(args.data, args, text, next(iter(schema.columns), None))
@@ -142,7 +142,7 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     for option, column in named.items():
         if column is not None and column not in there:
             raise ConfigError(f"--{option}", column, f"a column of {args.data}: {', '.join(there)}")
-    frame, remarks = known.read(table)
+    frame, remarks = trained.read(table)
     target = args.target or (schema.target if schema.target in there else None)
     labels = None if target is None else [_plain(cell) for cell in table.frame[target]]
     names = None if args.id is None else [str(cell) for cell in table.frame[args.id]]

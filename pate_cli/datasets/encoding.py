@@ -85,8 +85,8 @@ class TableEncoder:
     def fit(self, X: pd.DataFrame) -> Any:
         """Give a fitted ColumnTransformer: on public rows, of which it takes what is not declared.
 
-        Its attribute `profile_` is for those who bring it new records (`datasets.incoming`): the target, the
-        cells that stand for a missing value, and of each column the `profile_of` these public rows.
+        Its attribute `profile_` is for new records (`datasets.new_records`): the target, the cells that stand
+        for a missing value, and of each column the `profile_of` these public rows.
         """
         from sklearn.compose import ColumnTransformer
         from sklearn.preprocessing import OneHotEncoder, StandardScaler

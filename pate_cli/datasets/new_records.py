@@ -1,7 +1,6 @@
-"""New records for a saved student: brought under the schema it was made with, or refused.
+"""New records for a saved student: brought under the schema of its training, compared with it, or refused.
 
-What is known of that schema stands in the fitted encoder: the columns, their kinds, bounds and categories,
-and the profile of the public points. All of it is public.
+The fitted encoder holds that schema and a profile of the public points. All of it is public.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ if TYPE_CHECKING:
 
     from pate_cli.datasets.reading import Table
 
-__all__ = ["Known", "known_of"]
+__all__ = ["TrainingTable", "training_table"]
 
 _FEW = 10
 """Cells from which on a column without a single number is taken for another one."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """What a student knows of the table it was made of. PUBLIC.
+class TrainingTable:
+    """What a student holds of the table it was trained on. PUBLIC.
 
     Attributes
     ----------
@@ -80,60 +79,44 @@ class Known:
         return frame, list(self._remarks(table, frame, {name: texts for name, (_, texts) in read.items()}))
 
     def _remarks(self, table: Table, frame: pd.DataFrame, texts: Mapping[str, str]) -> Iterator[str]:
-        kinds = {
-            "missing": self._missing,
-            "numbers out of range": self._beyond,
-            "unseen categories": self._unseen,
-        }
-        for word, kind in kinds.items():
-            told = []
-            for name in self.schema.columns:
-                where, more = kind(name, frame[name])
-                more += texts.get(name, "") if word == "missing" else ""
+        told: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}
+        drifted = []
+        for name, cells in frame.items():
+            for kind, where, more in self._differences(str(name), cells, texts):
                 if where.any():
                     row = int(np.argmax(where))
-                    held = frame[name].iloc[row]
+                    held = cells.iloc[row]
                     held = repr(str(table.frame[name].iloc[row])) if isinstance(held, str) else f"{held:g}"
-                    first = "" if word == "missing" else f" {held}"
-                    told.append(
-                        f"{name!r} {int(where.sum())} of {len(frame)}{more} (first{first}, {table.word}"
-                        f" {frame.index[row]})"
-                    )
-            if told:
-                yield f"{table.path}: {word}: {listed(told)}"
-        drifted = []
-        for name, profile in self.profiles.items():
-            index = drift(profile, frame[name], len(self.profiles))
-            if index is not None:
-                drifted.append(f"{name!r} {index:.2f}")
+                    first = "" if kind == "missing" else f" {held}"
+                    place = f"(first{first}, {table.word} {frame.index[row]})"
+                    told[kind].append(f"{name!r} {int(where.sum())} of {len(frame)}{more} {place}")
+            if name in self.profiles:
+                index = drift(self.profiles[str(name)], cells, len(self.profiles))
+                drifted += [] if index is None else [f"{name!r} {index:.2f}"]
+        yield from (f"{table.path}: {kind}: {listed(columns)}" for kind, columns in told.items() if columns)
         if drifted:
-            yield (
-                f"{table.path}: drift: {listed(drifted)} (population stability index against the public"
-                f" points; {LARGE} is large)"
-            )
+            against = f"population stability index against the public points; {LARGE} is large"
+            yield f"{table.path}: drift: {listed(drifted)} ({against})"
 
-    def _missing(self, name: str, cells: pd.Series) -> tuple[Any, str]:
-        missing = cells.isna() if self.schema.columns[name].kind == "numeric" else cells == ""
-        return missing.to_numpy(), ""
-
-    def _beyond(self, name: str, cells: pd.Series) -> tuple[Any, str]:
-        column = self.schema.columns[name]
-        low, high = column.low, column.high
-        if low is None and name in self.profiles:
-            low, high = self.profiles[name].get("low"), self.profiles[name].get("high")
-        if column.kind != "numeric" or low is None or high is None:
-            return np.zeros(len(cells), dtype=bool), ""
-        return ((cells < low) | (cells > high)).to_numpy(), f" outside {low:g} to {high:g}"
-
-    def _unseen(self, name: str, cells: pd.Series) -> tuple[Any, str]:
-        column = self.schema.columns[name]
-        if column.kind != "category":
-            return np.zeros(len(cells), dtype=bool), ""
-        return (~cells.isin(column.values or []) & (cells != "")).to_numpy(), ""
+    def _differences(
+        self, name: str, cells: pd.Series, texts: Mapping[str, str]
+    ) -> Iterator[tuple[str, Any, str]]:
+        """Which cells of a column are unlike the training's: kind, mask, and what to add to the count."""
+        column, profile = self.schema.columns[name], self.profiles.get(name, {})
+        if column.kind == "category":
+            missing = (cells == "").to_numpy()
+            yield "missing", missing, ""
+            yield "unseen categories", ~cells.isin(column.values or []).to_numpy() & ~missing, ""
+            return
+        yield "missing", cells.isna().to_numpy(), texts[name]
+        low, high = (column.low, column.high) if column.low is not None else map(profile.get, ("low", "high"))
+        if low is not None and high is not None:
+            beyond = ((cells < low) | (cells > high)).to_numpy()
+            yield "numbers out of range", beyond, f" outside {low:g} to {high:g}"
 
 
-def known_of(encoder: Any, name: str) -> Known:
-    """Read what a fitted encoder of a table knows.
+def training_table(encoder: Any, name: str) -> TrainingTable:
+    """Read what a fitted encoder holds of the training's table.
 
     Parameters
     ----------
@@ -153,25 +136,26 @@ def known_of(encoder: Any, name: str) -> Known:
             for at, column in enumerate(map(str, columns)):
                 found[column] = _column(kind, part, at)
         profile = getattr(encoder, "profile_", {})
-        words, target = tuple(profile.get("missing", ())), profile.get("target")
         profiles = dict(profile.get("columns", {}))
         for each in profiles.values():
             check_profile(each)
         order = [str(column) for column in encoder.feature_names_in_ if str(column) in found]
-        schema = Schema({column: found[column] for column in order}, "saved with the model", target)
+        schema = Schema({c: found[c] for c in order}, "saved with the model", profile.get("target"))
+        words = tuple(profile.get("missing", ()))
     except Exception as error:
         raise DataError(f"{name}: its encoder is not one that pate writes ({error})") from error
-    return Known(schema, words, {column: profiles[column] for column in order if column in profiles})
+    return TrainingTable(schema, words, {c: profiles[c] for c in order if c in profiles})
 
 
 def _column(kind: str, part: Any, at: int) -> Column:
+    """Column number `at` of a part of the encoder."""
     if kind == "numbers":
         return Column()
     if kind == "declared":
         low, high = float(part.low[at]), float(part.high[at])
-        bounded = math.isfinite(low) and math.isfinite(high)
         missing = bool(part.missing[at])
-        return Column("numeric", low, high, missing=missing) if bounded else Column(missing=missing)
+        bounded = math.isfinite(low) and math.isfinite(high)
+        return Column(low=low, high=high, missing=missing) if bounded else Column(missing=missing)
     values = [str(value) for value in part.categories_[at]]
     return Column("category", values=values, missing="" in values)
 
@@ -182,21 +166,19 @@ def _numbers(table: Table, name: str, column: Column, words: Collection[str]) ->
     Where missing numbers have a code, any text is one of them, as it was in training.
     """
     values, found = numbers(table.frame[name], words, table.decimal)
-    some = found.n_numbers + found.n_others
-    first = found.first
-    if first is not None and column.missing and (found.n_numbers or some < _FEW):
-        return values, f", {found.n_others} of them text as {str(table.frame[name].iloc[first])!r}"
-    if first is not None and found.n_numbers < NEARLY_ALL * some:
+    some, row = found.n_numbers + found.n_others, found.first
+    if row is not None and column.missing and (found.n_numbers or some < _FEW):
+        return values, f", {found.n_others} of them text as {str(table.frame[name].iloc[row])!r}"
+    why = "the model has no code for a missing number in it"
+    if row is not None and found.n_numbers < NEARLY_ALL * some:
         why = f"{found.n_others} of {some} cells are no numbers: is this the same column?"
-    elif first is not None:
-        why = "the model has no code for a missing number in it"
-    elif found.n_missing and not column.missing:
-        first, why = int(np.argmax(np.isnan(values))), "the model has no code for a missing number in it"
-    elif np.isinf(values).any():
-        first, why = int(np.argmax(np.isinf(values))), "a finite number is needed"
-    else:
+    elif row is None and found.n_missing and not column.missing:
+        row = int(np.argmax(np.isnan(values)))
+    elif row is None and np.isinf(values).any():
+        row, why = int(np.argmax(np.isinf(values))), "a finite number is needed"
+    if row is None:
         return values, ""
-    held = table.frame[name].iloc[first]
+    held = table.frame[name].iloc[row]
     shown = "" if isinstance(held, float) and math.isnan(held) else str(held)
     comma = "; --decimal , where a comma stands before decimals" if "," in shown else ""
-    raise DataError(f"{table.place(first)}: numeric column {name!r} has {shown!r}; {why}{comma}")
+    raise DataError(f"{table.place(row)}: numeric column {name!r} has {shown!r}; {why}{comma}")
