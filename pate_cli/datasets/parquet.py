@@ -74,27 +74,22 @@ def read_parquet(path: Path, text: Collection[str] = (), wanted: str | None = No
     dates, unread = set(), {}
     for field in held.schema:
         kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+        number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+        cells = held.column(field.name)
         if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
             unread[field.name] = str(field.type)
-            continue
-        if _is_text(kind) or (types.is_integer(kind) and field.name in text):
-            columns[field.name] = _categories(held.column(field.name))
-            continue
-        if types.is_floating(kind) and field.name not in text and field.type == kind:
-            values = held.column(field.name).to_numpy().astype(np.float64, copy=False)
-            if not np.isnan(values).all():
-                columns[field.name] = values
-                continue
-        column = held.column(field.name).to_pandas()
-        number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-        if field.name in text or not (number or types.is_temporal(kind)):
-            columns[field.name] = as_text(_whole(column).astype(object).where(column.notna(), "").map(str))
-        elif number:
-            values = column.astype(np.float64).to_numpy()
-            columns[field.name] = values if not np.isnan(values).all() else as_text(column.map(lambda _: ""))
+        elif _is_text(kind) or (types.is_integer(kind) and field.name in text):
+            columns[field.name] = _categories(cells)
+        elif number and field.name not in text:
+            values = cells.to_pandas().astype(np.float64).to_numpy()
+            known = not np.isnan(values).all()
+            columns[field.name] = values if known else as_text(pd.Series([""] * len(values)))
         else:
-            dates.add(field.name)
-            columns[field.name] = as_text(column.astype(str).where(column.notna(), ""))
+            column = cells.to_pandas()
+            if types.is_temporal(kind) and field.name not in text:
+                dates.add(field.name)
+                column = column.astype(str).where(column.notna(), "")
+            columns[field.name] = as_text(_whole(column))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1), copy=False)
     return Table(frame, path, digest.hexdigest(), "row", frozenset(dates), unread)
 
