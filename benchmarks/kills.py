@@ -115,7 +115,7 @@ def units(place: Path) -> dict[Path, tuple[int, bytes]]:
 
 def tables(place: Path) -> dict[str, str]:
     """Tables of the last command that came to its end, without wall times."""
-    kinds = ("2*/*", "frontier/*", "leaderboard", "reproduce/*")
+    kinds = ("2*/*", "frontier/*", "leaderboard/*", "reproduce/*")
     newest = max(
         (path for kind in kinds for path in place.glob(f"outputs/{kind}")),
         key=lambda path: path.stat().st_mtime_ns,

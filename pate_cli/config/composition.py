@@ -78,7 +78,7 @@ class CommandLine:
     def sweeper(self) -> str | None:
         """Sweeper chosen instead of Hydra's own (`hydra/sweeper=optuna`), which finds points as it goes."""
         chosen = [text.partition("=")[2] for text in self.overrides if text.startswith("hydra/sweeper=")]
-        return chosen[-1] if chosen and chosen[-1] != "basic" else None
+        return chosen[-1] if self.multirun and chosen and chosen[-1] != "basic" else None
 
 
 def packaged(name: str) -> Path:

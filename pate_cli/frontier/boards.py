@@ -53,9 +53,7 @@ class Metric(NamedTuple):
     def gap(self, of: Sequence[Unit], minus: Sequence[Unit]) -> Interval | None:
         """By how much one is better than another, in `unit`, at the same splits."""
         found = paired_difference(of, minus, self.name)
-        if found is None or found.half_width is None:
-            return found and Interval(self.sign * self.scale * found.mean, None, found.n)
-        return Interval(self.sign * self.scale * found.mean, self.scale * found.half_width, found.n)
+        return found and found.times(self.sign * self.scale)
 
 
 METRICS = {

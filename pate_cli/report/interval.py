@@ -91,9 +91,14 @@ class Interval:
         """The same less a constant."""
         return replace(self, mean=self.mean - value)
 
+    def times(self, factor: float) -> Interval:
+        """The same of the values times a constant."""
+        half = None if self.half_width is None else abs(factor) * self.half_width
+        return replace(self, mean=factor * self.mean, half_width=half)
+
     def __neg__(self) -> Interval:
         """The same of the negated values."""
-        return replace(self, mean=-self.mean)
+        return self.times(-1)
 
     def text(self, digits: int = 4, *, sign: bool = False) -> str:
         """Write it as "0.9252 ± 0.0031", a difference with its sign."""

@@ -1,4 +1,4 @@
-"""What a result came from: the hash of its configuration, versions, seed, command; and JSON's own types."""
+"""Provenance of a result: the hash of its configuration, versions, seed, command; and JSON's own types."""
 
 from __future__ import annotations
 
@@ -39,20 +39,7 @@ def config_hash(config: Mapping[str, Any]) -> str:
 def collect_provenance(
     *, seed: int, dataset_checksum: str, started: datetime, seconds: float, command: Sequence[str]
 ) -> dict[str, Any]:
-    """Say what a result came from, enough to run it again.
-
-    Parameters
-    ----------
-    seed : int
-    dataset_checksum : str
-        `Dataset.checksum`.
-    started : datetime
-        Aware, or local time.
-    seconds : float
-        Wall time of the run.
-    command : sequence of str
-        The command line, as typed; kept as one shell-quoted line.
-    """
+    """Provenance of a run, enough to do it again; the command as typed, shell-quoted."""
     import shlex
 
     return {
@@ -79,12 +66,9 @@ def versions() -> dict[str, str | None]:
 
 
 def plain(value: Any, where: str = "record") -> Any:
-    """Turn a value into JSON's own types: infinities as "inf" and "-inf", nan as None.
+    """Convert a value to JSON's own types: infinities as "inf" and "-inf", nan as None.
 
-    Raises
-    ------
-    TypeError
-        If something in it has no place in a record (private values among them), naming where.
+    A `TypeError` names what has no place in a record (private values among them).
     """
     if isinstance(value, Enum):
         return value.name  # what the command line takes, and what OmegaConf writes

@@ -149,20 +149,21 @@ def _average(group: Sequence[_Run]) -> _Average:
 def _averaged(keys: Sequence[str], groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
     heads = [*keys, "runs", "n", "answered/asked", *(["eps"] if "eps" not in keys else [])]
     heads += ["eps_ex_post", "accuracy ± ci95", "ceiling"]
-    cells = []
+    lines = []
     for key, one in groups.items():
         found, spent = one.record(), [run.eps for run in one.runs if run.eps is not None]
+        ends = dict.fromkeys(number(pick(spent), "g") for pick in (min, max) if spent)
         measured = {
             "runs": str(found["runs"]),
             "n": str(found["n_repeats"]),
             "answered/asked": f"{count(found['n_answered'])}/{count(found['n_asked'])}",
-            "eps": " to ".join(dict.fromkeys(number(pick(spent), "g") for pick in (min, max) if spent)),
+            **({} if "eps" in keys else {"eps": " to ".join(ends)}),
             "eps_ex_post": number(found["eps_ex_post"]),
             "accuracy ± ci95": number(one.accuracy),
             "ceiling": number(found["ceiling"]),
         }
-        cells.append([*key, *(measured[head] for head in heads[len(keys) :])])
-    return [_column(head, [row[i] for row in cells]) for i, head in enumerate(heads)], cells
+        lines.append(dict(zip(keys, key, strict=True)) | measured)
+    return _grid(heads, lines)
 
 
 def _by_value(keys: Sequence[str], pivot: str, groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
@@ -181,15 +182,13 @@ def _plain_table(
     extras = telling(apart, [run.settings for run in rows])
     keys = {id(run): ranks([run.settings.get(key, "") for key in extras]) for run in rows}
     rows = sorted(rows, key=lambda run: (order(run.record), keys[id(run)]))
-    shown = [run.settings | _measured(run.record) for run in rows]
     heads = ["dataset", "mechanism", *extras, *_MEASURES]
     heads += ["ceiling"] if any(run.record.diagnostics.get("ceiling") is not None for run in rows) else []
     heads += ["majority"] if any(majority(run.record) is not None for run in rows) else []
     figures = _figures(run.record for run in rows) if metrics else []
     heads += figures
     heads += ["status"] if any(run.record.status != "ok" for run in rows) else []
-    cells = [[line.get(head, ABSENT) for head in heads] for line in shown]
-    columns = [_column(head, [row[i] for row in cells]) for i, head in enumerate(heads)]
+    columns, cells = _grid(heads, [run.settings | _measured(run.record) for run in rows])
     lines = []
     for run in runs.records:
         line, found = _record(run) | {name: run.diagnostics.get(name) for name in figures}, settings(run)
@@ -228,6 +227,11 @@ def _fitted(table: Table, extras: Sequence[str], width: int) -> Table:
             shares = dict.fromkeys(f"{row[name]} {row[last]}" for row in table.cells)
             said += f"Share of the commonest class: {', '.join(shares)}."
     return replace(table, brief=brief, left_out=said.strip())
+
+
+def _grid(heads: Sequence[str], lines: Sequence[dict[str, str]]) -> tuple[list[Column], list[list[str]]]:
+    cells = [[line.get(head, ABSENT) for head in heads] for line in lines]
+    return [_column(head, [row[i] for row in cells]) for i, head in enumerate(heads)], cells
 
 
 def _column(head: str, cells: Sequence[str]) -> Column:
