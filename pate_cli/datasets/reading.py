@@ -23,7 +23,7 @@ from pate_cli.errors import ConfigError, DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CsvFormat", "Table", "as_text", "check_target", "read_csv"]
+__all__ = ["CsvFormat", "Table", "as_text", "check_target", "number_in", "read_csv"]
 
 _SEPARATORS = ",;\t|"
 _SIGNS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
@@ -281,16 +281,16 @@ def check_target(target: str, table: Table) -> None:
         accepted += " (dataset.sep says what stands between two cells)"
     elif columns == [str(number) for number in range(1, len(columns) + 1)]:
         accepted += " (a number, from 1, as the first line is a record)"
-    elif any(_is_number(column) for column in columns):
+    elif any(number_in(column) is not None for column in columns):
         accepted += (
             "; where the first line is a record: dataset.header=false, and the column's number, from 1"
         )
     raise ConfigError("dataset.target", target, accepted)
 
 
-def _is_number(text: str) -> bool:
+def number_in(text: str) -> float | None:
+    """Give the number that a text is, or None."""
     try:
-        float(text)
+        return float(text)
     except ValueError:
-        return False
-    return True
+        return None

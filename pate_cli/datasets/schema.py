@@ -19,7 +19,7 @@ import numpy as np
 from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options
 from pate_cli.datasets.labels import texts_of
 from pate_cli.datasets.options import Cell, ColumnName
-from pate_cli.datasets.reading import as_text
+from pate_cli.datasets.reading import as_text, number_in
 from pate_cli.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tup
     """
     import pandas as pd
 
-    sentinels = [number for word in words if (number := _number(_pointed(word, decimal))) is not None]
+    sentinels = [number for word in words if (number := number_in(_pointed(word, decimal))) is not None]
     if not hasattr(cells, "cat"):
         values = cells.to_numpy(dtype=np.float64)
         if sentinels:
@@ -310,13 +310,6 @@ def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tup
 def _pointed(text: str, decimal: str) -> str:
     """A number with a point before its decimals; where a comma stands there, a point is none of a number."""
     return text if decimal == "." else text.replace(".", "?").replace(decimal, ".")
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def said(text: str, words: Collection[str], *, numeric: bool = False) -> bool:
@@ -363,7 +356,7 @@ def _category(cells: pd.Series, column: Column, words: Collection[str]) -> Any:
 
 def has_decimal_comma(text: str) -> bool:
     """Whether a text is a number once its comma is taken for a decimal point."""
-    return text.count(",") == 1 and _number(text.strip().replace(",", ".")) is not None
+    return text.count(",") == 1 and number_in(text.strip().replace(",", ".")) is not None
 
 
 def not_a_number(table: Table, name: str, row: int, *, among: bool = True) -> str:

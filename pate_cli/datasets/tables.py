@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from pate_cli.datasets.labels import encode_parts
 from pate_cli.datasets.options import AUTO, TableOptions
 from pate_cli.datasets.reading import Table, check_target
 from pate_cli.datasets.schema import (
-    MISSING,
     NEARLY_ALL,
     Column,
     Schema,
@@ -29,6 +28,7 @@ from pate_cli.datasets.schema import (
     not_a_number,
     numbers,
     read_schema,
+    said,
     typed,
 )
 from pate_cli.errors import ConfigError, DataError
@@ -99,7 +99,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         labels,
         [f"{table.path}, column {target!r}" if table else None for table in tables],
         options.classes or schema.classes,
-        lambda part, row: _place(tables[part], row),
+        lambda part, row: cast(Table, tables[part]).place(row),
     )
     X = schema.apply(private, words)
     if not len(X.columns):
@@ -181,12 +181,6 @@ def _idle(table: Table, idle: dict[str, str]) -> Iterator[str]:
             f"{table.path.name}: used, though there is hardly anything to learn from them ({shown});"
             f" {typed('drop', *idle)} leaves them out"
         )
-
-
-def _place(table: Table | None, row: int) -> str:
-    if table is None:
-        raise RuntimeError("a label of no file")
-    return table.place(row)
 
 
 def _schema(
@@ -319,7 +313,7 @@ def _units(table: Table, unit: str, words: Collection[str]) -> IntArray:
     """Number of the person of each record, in the order of their names."""
     cells = table.frame[unit]
     texts = np.array([str(text).strip() for text in cells.cat.categories], dtype=object)
-    empty = np.array([_absent(text, words) for text in texts], dtype=bool)[cells.cat.codes.to_numpy()]
+    empty = _absent(cells, words)
     if empty.any():  # who has no name may have other records under one: nobody would know whose they are
         row = int(np.argmax(empty))
         held = str(cells.iloc[row]).strip()
@@ -349,24 +343,21 @@ def _labels(table: Table, target: str, words: Collection[str]) -> Any:
     """Labels as floats where all of them are numbers, else as texts."""
     cells: pd.Series = table.frame[target]
     values, found = numbers(cells, words)
-    absent = np.isnan(values) if found.first is None else None
-    if absent is None:
-        empty = np.array([not str(text).strip() for text in cells.cat.categories], dtype=bool)
-        empty |= np.array([_absent(text, words) for text in cells.cat.categories], dtype=bool)
-        absent = empty[cells.cat.codes.to_numpy()]
-    bad = absent if found.first is not None else ~np.isfinite(values)
+    if found.first is None:
+        labels, bad = values, ~np.isfinite(values)
+    else:
+        codes = cells.cat.codes.to_numpy()
+        labels = np.array([str(text).strip() for text in cells.cat.categories], dtype=str)[codes]
+        bad = _absent(cells, words)
     if bad.any():
         row = int(np.argmax(bad))
         raise DataError(
             f"{table.place(row)}: target {target!r} has {str(cells.iloc[row])!r}; a class is needed"
         )
-    if found.first is None:
-        return values
-    texts = np.array([str(text).strip() for text in cells.cat.categories], dtype=str)
-    return texts[cells.cat.codes.to_numpy()]
+    return labels
 
 
-def _absent(text: Any, words: Collection[str]) -> bool:
-
-    plain = str(text).strip()
-    return plain.lower() in MISSING or plain in words
+def _absent(cells: pd.Series, words: Collection[str]) -> Any:
+    """Which cells of a column of texts hold no value."""
+    absent = [not said(text, words, numeric=True) for text in cells.cat.categories]
+    return np.array(absent, dtype=bool)[cells.cat.codes.to_numpy()]
