@@ -1,8 +1,8 @@
 """The audit stays below the claim for every correct mechanism, and catches each seeded bug.
 
-Bugs are seeded here by monkeypatching, each named after an entry of math.md section 10;
-there is no bug code in the product. All audits run at 99.9999% confidence, so a false
-alarm has probability at most 1e-6; seeds are fixed.
+Bugs known from other implementations are seeded here by monkeypatching; there is no bug code in the
+product. All audits run at 99.9999% confidence, so a false alarm has probability at most 1e-6; seeds are
+fixed.
 """
 
 import json

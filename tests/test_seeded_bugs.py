@@ -239,7 +239,7 @@ def test_gdp_bound_at_eps_1_and_small_delta_is_most_of_the_claim():
 
 
 def test_seeded_bug_a_sqrt_2_too_little_noise_at_small_delta(capsys, monkeypatch):
-    """Invisible to the probabilities of one event, at delta = 1e-5 (math.md section 13)."""
+    """Invisible to the probabilities of one event, at delta = 1e-5."""
     argv = ["mechanism=gaussian", "eps=1", "delta=1e-5", "--classes", "3", "--runs", "60000"]
     monkeypatch.setattr(gaussian, "l2_sensitivity", lambda n_classes: 1.0)
     assert caught(argv, capsys)

@@ -8,8 +8,8 @@ the two apart best is chosen on three eighths, and counted on the other half. Th
 lower bound on eps (`pate_cli.audit.bounds`).
 
 What is attacked is the class that runs: a service on votes is the case of one run of a class that
-carries many (`pate_cli.mechanisms.VoteService`), and learners are attacked through the methods that `learn`
-is made of, or through `learn`.
+carries many (`pate_cli.mechanisms.service.VoteService`), and learners are attacked through the methods
+that `learn` is made of, or through `learn`.
 
 **Statement.** All bounds of one audit hold together with probability at least
 `confidence`: the events are chosen on runs that are not counted, and the miss probability

@@ -117,7 +117,7 @@ def _run(run: CheckedRun) -> Table:
     """Sizes and budget, which every run has."""
     p, config = run.prepared, run.config
     sizes = p.sizes
-    what, assumed = p.protects.split("; ")
+    what, _, assumed = p.protects.rpartition("; ")  # a unit's name may have one of its own
     counted = "records" if p.dataset.unit is None else f"of {p.dataset.unit}"
     source = f"probability: 1 / private {counted}" if config.delta is None else "probability"
     table = _table(f"{run.label}, eps {config.eps:g}", "", "value", "unit")

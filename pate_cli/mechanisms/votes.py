@@ -46,7 +46,7 @@ def distance_to_instability(counts: IntArray) -> IntArray:
     Notes
     -----
     Sensitivity 1: one moved vote changes ``n1 - n2`` by at most 2. BTT18's ``n1 - n2 - 1``
-    has sensitivity 2 and must not be used with these constants (`math.md` section 4, trap 1).
+    has sensitivity 2 and must not be used with these constants.
     """
     top = np.partition(counts, -2, axis=1)[:, -2:]
     gap = top[:, 1] - top[:, 0]

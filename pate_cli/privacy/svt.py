@@ -22,7 +22,7 @@ an unstable answer, and the T-th of those ends the run: at most T critical queri
 are ever reached, at most one a segment where the threshold is redrawn. The query
 noise of the k-th critical query is fresh, and its threshold noise may be paired
 with it in advance, so ``delta_stab <= T * P(nu - rho > w)`` whatever the queries
-before it taught about the threshold. (The papers and `math.md` use ell in place
+before it taught about the threshold. (The papers use ell in place
 of T; that is safe, since T <= ell, and looser by ``query_scale * ln(ell/T)``.)
 
 *Pattern.* Compare the run on D at threshold noise ``rho`` with the run on D' at

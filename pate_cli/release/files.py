@@ -119,7 +119,7 @@ def certified(
     `result` is its `record`, `answers` the content of `answers.csv`; the last entry of `charged` paid for it.
     """
     entry, sizes = charged.entries[-1], result["sizes"]
-    unit = run.protects.partition(";")[0]
+    unit = run.protects.rpartition("; ")[0]
     columns = getattr(run.dataset.X, "columns", None)
     schema = getattr(run.dataset.encoder, "schema", None)
     own_file = run.dataset.public is not None

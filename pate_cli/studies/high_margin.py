@@ -29,6 +29,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binomtest
 
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.svt import SvtPlan
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
@@ -193,6 +194,9 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
     ConfigError
     """
     p = read(params, _CHECKS)
+    if len(p["xi"]) != len(p["instances"]):
+        accepted = f"a number for each of instances, of which there are {len(p['instances'])}"
+        raise ConfigError("params.xi", p["xi"], accepted)
     cases = [
         _Case.of(Instance(name, p["records"]), m, xi, p)
         for name, xi in zip(p["instances"], p["xi"], strict=True)

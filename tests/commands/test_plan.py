@@ -74,7 +74,7 @@ def test_sizes(rows):
     ],
 )
 def test_gaussian_noise_is_that_of_the_paper(rows, argv, eps, sigma, zcdp):
-    """The check values of math.md section 2."""
+    """Sigma of the exact profile, worked out apart from this code, and by LZCW21's zCDP rule."""
     shown = rows(*argv, f"eps={eps}")
     assert shown["sigma, exact"] == [sigma, "votes"]
     if zcdp is not None:
@@ -116,7 +116,7 @@ def test_published_noise_is_refused_where_it_is_none(capsys):
 
 
 def test_ex_post_of_fewer_queries(rows):
-    """LZCW21 Table 4, as in math.md section 3: 41 of 49 queries would cost about 0.45; half of them less."""
+    """LZCW21 Table 4: 41 of 49 queries would cost about 0.45; half of them less."""
     shown = rows(*MUSHROOM, "mechanism=active", "eps=0.5")
     assert shown["eps_ex_post of half of the queries"][1] == "nats, 25 queries"
     assert float(shown["eps_ex_post of half of the queries"][0]) == pytest.approx(0.3405, abs=0.003)
@@ -132,7 +132,7 @@ def test_ex_post_of_fewer_queries(rows):
     ],
 )
 def test_published_calibrations_are_those_of_the_papers(rows, eps, cutoff, liu, bassily):
-    """The check values of math.md section 4, beside the calibration in use."""
+    """Of LZCW21 and BTT18, worked out by hand, beside the calibration in use."""
     # delta is given, so that any number of teachers may be asked for
     shown = rows(
         "dataset.n_records=40000",

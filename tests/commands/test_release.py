@@ -176,7 +176,7 @@ def test_no_file_changes_when_a_private_record_changes_and_the_answers_do_not(pl
 
 
 def test_that_test_sees_a_diagnostic(place, fixed, monkeypatch):
-    """Named bug of math.md section 10: something computed from votes written to the public output."""
+    """A known bug: something computed from votes written to the public output."""
     to_json = files.to_json
 
     def leaky(content):

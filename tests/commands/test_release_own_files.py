@@ -174,3 +174,23 @@ def test_what_a_release_refuses(private, capsys, given, said):
     capsys.readouterr()
     assert main([*VOTES, *given]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith(f"pate: {said}")
+
+
+def test_a_certificate_names_a_unit_with_a_semicolon_whole(private):
+    for name in ("priv", "pub"):
+        pd.read_csv(f"{name}.csv").rename(columns={"patient_id": "who; when"}).to_csv(
+            f"{name}.csv", index=False
+        )
+    given = [*GIVEN[:4], "dataset.unit='who; when'", GIVEN[-1]]
+    assert main(["ledger", "init", *given, "--eps", "9", "--delta", "1e-3"]) == 0
+    wanted = [
+        "release=true",
+        "mechanism=gaussian",
+        "teacher.size=10",
+        "eps=4",
+        "delta=1e-5",
+        "hydra.run.dir=out",
+    ]
+    assert main(["run", *given, *wanted]) == 0
+    certified = json.loads(Path("out", "certificate.json").read_text())
+    assert certified["guarantee"]["unit"] == "one who; when, all of its records"

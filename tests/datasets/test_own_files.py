@@ -182,6 +182,15 @@ def test_a_unit_counts_persons(place, capsys):
     assert "one patient_id, all of its records" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_unit_may_have_a_semicolon_in_its_name(place, capsys):
+    for name in ("priv", "pub", "test"):
+        table = pd.read_csv(f"{name}.csv", dtype=str)
+        table.rename(columns={"patient_id": "who; when"}).to_csv(f"{name}.csv", index=False)
+    assert main(["plan", *THREE, "dataset.unit='who; when'"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "protects one who; when, all of its records replaced by any others" in shown
+
+
 def test_all_records_of_a_person_are_on_one_side(place):
     data = load("csv", path="priv.csv", target="outcome", unit="patient_id")
     parts = split(data, rng=np.random.default_rng(1), private=200, public=40)

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from pate_cli.privacy import gaussian
 
-# math.md section 2, delta = 1/n: n, ell, eps, exact sigma, zCDP sigma (None where not printed)
+# worked out apart from this code, delta = 1/n: n, ell, eps, exact sigma, zCDP sigma (None where not printed)
 CHECK_VALUES = [
     (6499, 163, 0.5, 72.3357, None),
     (6499, 163, 1.0, 39.2834, None),
@@ -30,7 +30,7 @@ def test_sigma_check_values(n, ell, eps, exact, zcdp):
         assert gaussian.calibrate_sigma_zcdp(eps, 1 / n, ell) == pytest.approx(zcdp, abs=6e-3)
 
 
-# math.md section 3: eps_ex_post of LZCW21 Table 4's mean number of queries
+# eps_ex_post of LZCW21 Table 4's mean number of queries
 @pytest.mark.parametrize(
     ("n", "ell", "eps", "q", "ours"),
     [

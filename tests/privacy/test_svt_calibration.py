@@ -8,7 +8,7 @@ from pate_cli.privacy import svt
 from pate_cli.privacy.composition import eps0_of, log_pure_profile
 from pate_cli.privacy.noise import SeededNoise, difference_tail
 
-DELTA, ELL = 1 / 39073, 977  # of math.md section 4's table
+DELTA, ELL = 1 / 39073, 977  # of the table in docs/privacy.md
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_published_check_values(eps, cutoff, liu, bassily):
 
 
 def _form_a(eps, cutoff, ratio):
-    """Smallest w of form (a) over the split of delta, with math.md's union bound over ell."""
+    """Smallest w of form (a) over the split of delta, with a union bound over ell."""
     found = []
     for fraction in [0.0, *np.linspace(0.01, 0.99, 99)]:
         # eps0 = 1/lam1 + 2/lam2 with lam2 = ratio * lam1
@@ -50,7 +50,7 @@ def test_form_a_check_values(eps, cutoff, lam, w):
 
 @pytest.mark.parametrize(("cutoff", "printed"), [(1, 57.3), (5, 286.4), (30, 1158.0)])
 def test_form_a_at_equal_scales(cutoff, printed):
-    # math.md's figures are 0.15% low; integrating the tail confirms ours (see test_tail_is_the_integral)
+    # the figures printed are 0.15% low; integrating the tail confirms ours (see test_tail_is_the_integral)
     ours, _ = _form_a(1.0, cutoff, 1)
     assert printed < ours < printed * 1.002
 

@@ -47,7 +47,7 @@ def test_laws(exact, law, scale):
 
 @pytest.mark.parametrize("wrong", [2.0, 1 / 2.0])
 def test_the_chi_square_test_would_see_a_wrong_scale(exact, wrong):
-    """A variance for a deviation, or an inverse, at scale 2: a named bug (math.md section 10)."""
+    """A variance for a deviation, or an inverse, at scale 2: a known bug."""
     k = np.arange(-400, 401)
     draws = exact.gaussian(2.0, SIZE)
     expected = SIZE * _weights("gaussian", 2.0 * wrong, k) / _weights("gaussian", 2.0 * wrong, k).sum()

@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import binom, binomtest, norm
 
+from pate_cli.cli import main
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.gaussian import GaussianPlan
 from pate_cli.privacy import svt
@@ -209,6 +210,15 @@ def test_the_best_step_by_trying_all():
         sign, t = high_margin.best_step(x, labels)
         tried = [np.sum((s * x > s * c) != labels) for s in (1, -1) for c in [-9.0, *x, *(x - 1e-9), 9.0]]
         assert np.sum((sign * x > sign * t) != labels) == min(tried)
+
+
+@pytest.mark.parametrize("xi", ["[0.25]", "[0.25,0.08,0.1]"])
+def test_a_margin_for_each_instance_or_one_line(xi, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "high-margin", "--quick", f"xi={xi}"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith("accepted: a number for each of instances, of which there are 2")
+    assert said.startswith("pate: params.xi: got [")
 
 
 def test_too_few_teachers_fail():

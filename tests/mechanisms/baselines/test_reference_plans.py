@@ -37,7 +37,7 @@ def records(rows=40, d=4, n_classes=2, seed=0):
     return rng.normal(size=(rows, d)), rng.integers(n_classes, size=rows)
 
 
-# -- noise scales; sigma of 49 queries of sensitivity 1 at eps = 0.5, delta = 1/6499 is 39.6604 (math.md 2)
+# -- noise scales; sigma of 49 queries of sensitivity 1 at eps = 0.5, delta = 1/6499 is 39.6604
 
 
 def test_noisy_gd_scale():
