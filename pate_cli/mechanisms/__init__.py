@@ -33,7 +33,7 @@ __all__ = [
 GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name, and the module that has it."""
 
-_ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.baselines")
+_ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.direct", f"{__name__}.baselines")
 
 
 @cache

@@ -1,6 +1,6 @@
 """What every mechanism is: options, a plan made of public numbers, and a release.
 
-A mechanism is one module of this room (or of `agnostic` and `baselines` in it), named as in
+A mechanism is one module of this room (or of `agnostic`, `direct` and `baselines` in it), named as in
 `mechanism=NAME`. It has
 
 - ``Options``: a frozen dataclass, each field declared with its default and check (`pate_cli.checks.option`);
@@ -51,11 +51,11 @@ __all__ = [
     "single_records",
 ]
 
-EXACT = "a mechanism with exact noise with release=true: gaussian, svt, active, public_kernel, score_boosting"
+EXACT = "a mechanism with exact noise with release=true: gaussian, svt, active, best, score_boosting"
 """What a release accepts."""
 
 UNITS = (
-    "best (public_kernel), noisy_gd, output_perturbation, or a mechanism on votes:"
+    "best, noisy_gd, output_perturbation, or a mechanism on votes:"
     " gaussian, svt, gnmax, active"
 )
 """What protects persons with several records."""

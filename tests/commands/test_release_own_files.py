@@ -89,7 +89,7 @@ def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refuse
     ]
     record = json.loads(files["out/result.json"])
     assert (record["mechanism"], record["sizes"]["n_private"], record["sizes"]["n_records"]) == (
-        "public_kernel",
+        "best",
         PERSONS,
         None,
     )

@@ -267,7 +267,7 @@ def test_learners_of_linear_models_protect_persons_with_a_unit(place, capsys, me
 def test_the_best_mechanism_protects_persons_with_a_unit(place):
     given = [*THREE, "dataset.unit=patient_id", "mechanism=best", "eps=8"]
     code, record = run(*given)
-    assert (code, record["mechanism"], record["n_teachers"]) == (0, "public_kernel", 0)
+    assert (code, record["mechanism"], record["n_teachers"]) == (0, "best", 0)
     assert record["sizes"]["n_private"] == 300  # of persons: so are delta and the noise
     assert record["delta"] == pytest.approx(1 / 300)
 

@@ -91,9 +91,7 @@ def test_the_reference_has_every_key_and_says_what_is_accepted():
     sections = dict(re.findall(r"^### `(\w+=[\w-]+)`\n(.*?)(?=^##|\Z)", text, re.MULTILINE | re.DOTALL))
     for group in ("dataset", "mechanism"):
         for file in sorted((REPO / "conf" / group).glob("*.yaml")):
-            module = (datasets if group == "dataset" else mechanisms).find(
-                "public_kernel" if file.stem == "best" else file.stem
-            )
+            module = (datasets if group == "dataset" else mechanisms).find(file.stem)
             section = sections[f"{group}={file.stem}"]
             for field in dataclasses.fields(module.Options):
                 row = next(line for line in section.splitlines() if f"`{group}.{field.name}`" in line)
@@ -111,7 +109,7 @@ def test_the_reference_has_the_public_classes_and_they_are_there():
     named = re.findall(r"^::: ([\w.]+)$", "\n".join(MADE.values()), re.MULTILINE)
     assert len(named) == len(set(named)) > 400
     assert "pate_cli.api.PateClassifier" in named
-    assert "pate_cli.mechanisms.baselines.public_kernel.PublicKernelPlan" in named
+    assert "pate_cli.mechanisms.direct.best.BestPlan" in named
     for name in named:
         module, _, attribute = name.rpartition(".")
         path = REPO / Path(*module.split("."))

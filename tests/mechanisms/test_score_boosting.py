@@ -414,7 +414,7 @@ def test_directions_are_orthonormal_and_the_model_is_what_the_rounds_had():
     assert space.variances.sum() == pytest.approx(M)
     rng = np.random.default_rng(1)
     c, b = rng.normal(size=(U.shape[1], 1)), rng.normal(size=1)
-    from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier
+    from pate_cli.mechanisms.direct.public_features import PublicKernelClassifier
 
     model = PublicKernelClassifier(space.features, space.weights(c, b))
     np.testing.assert_allclose(model.decision_function(points), (U @ c)[:, 0] + b, atol=1e-6)

@@ -1,0 +1,1 @@
+"""Mechanisms that learn from the private records themselves, without teachers."""

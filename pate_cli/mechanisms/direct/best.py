@@ -1,0 +1,338 @@
+r"""Noisy gradient descent in the functions that public points span, on all private records.
+
+References
+----------
+.. [1] R. Bassily, A. Smith, A. Thakurta. Private empirical risk minimization. FOCS 2014.
+.. [2] M. Abadi et al. Deep learning with differential privacy. CCS 2016 (clipping).
+.. [3] J. Dong, A. Roth, W. Su. Gaussian differential privacy. JRSS-B 2022.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pate_cli.checks import Or, Real, Whole, option
+from pate_cli.mechanisms.direct.attacks import attacks_on, attacks_on_persons
+from pate_cli.mechanisms.direct.clipped_gradients import (
+    CLIPS,
+    UNIT,
+    ClippedGradients,
+    grain_for,
+    noisy_descent,
+)
+from pate_cli.mechanisms.direct.public_features import (
+    CONSTANT,
+    FEW,
+    MOST_DIRECTIONS,
+    OwnColumns,
+    PublicFeatures,
+    PublicKernelClassifier,
+    is_text,
+    model_bytes,
+)
+from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
+from pate_cli.privacy.discrete import calibrate_vector_sigma
+from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
+from pate_cli.privacy.noise import Noise
+from pate_cli.types import (
+    FloatArray,
+    PrivacyLoss,
+    Private,
+    PrivateRecords,
+    PublicPoints,
+    Released,
+    Setting,
+    dense,
+)
+
+__all__ = ["BestPlan", "Fitted", "Options", "plan"]
+
+_STEPS = (20, 100)  # fewest and most
+_MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
+_LONGER = 2.0  # times as long, where more steps are asked for than are taken
+_ENOUGH = 10  # steps of the rule that pay for a direction
+_FEWEST = 3  # directions at least
+_SHARED = (2.0, 0.7)  # of several classes: factor and power of the time, for the directions it pays for
+_SEEN = 10.0  # private records of a bin of rare values at least, in noises of a sum of all of the budget
+_REACH = 64.0  # standard deviations of the noise that are whole numbers of 52 bits, too
+_MOST_PUBLIC = 2000  # public points that the curvature is an average over
+_FLATTEST = 1e-3  # of the largest curvature: no column is taken to be flatter
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=best`."""
+
+    steps: int | None = option("auto", Or("auto", Whole(1)))
+    clip: float = option(0.5, Real(*CLIPS))
+    """As a share of the gradient's norm of a record whose features have norm 1, before anything is learnt."""
+
+
+def plan(options: Options, setting: Setting) -> Plan:
+    """Choose the clip from public numbers; all else follows from these and the public points."""
+    s = setting
+    size = math.hypot(1.0, CONSTANT) * (0.5 if s.n_classes == 2 else math.sqrt(1 - 1 / s.n_classes))
+    return BestPlan(s.eps, s.delta, s.n_private, s.n_public, s.n_classes, options.clip * size, options.steps)
+
+
+class Fitted(NamedTuple):
+    """What independent runs, side by side, have released. PUBLIC.
+
+    Attributes
+    ----------
+    features : PublicFeatures or OwnColumns
+    weights : ndarray of shape (runs, p, q)
+    released : ndarray of shape (runs, p, q)
+        All noisy sums, added up: the guarantee is of these too, which an audit looks at.
+    """
+
+    features: PublicFeatures | OwnColumns
+    weights: FloatArray
+    released: FloatArray
+
+
+@dataclass(frozen=True)
+class BestPlan(Plan):
+    r"""Noisy gradient descent, with momentum, on features made from public points.
+
+    The model is ``argmax_c phi(x) . theta_c`` (for two classes the sign of ``phi(x) . theta``), phi the map
+    of `PublicFeatures`, for text that of `OwnColumns`. Each of T steps moves theta against a noisy sum of the
+    persons' gradients of the logistic loss, each clipped to norm `clip`; a record is a person with one record
+    where the data name no persons. The model is a mean of theta over the last steps (`noisy_descent`).
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one person: all of a person's records,
+    replaced by any others, as many or not; n, the number of persons, is public.
+
+    1. *What is public.* phi, T, the step size, `clip`, `grain` and sigma are functions of public points,
+       public numbers and a seed. Theta is a function of these and of the noisy sums of earlier steps.
+    2. *One step.* Given theta, `ClippedGradients` adds up one term a person, which is a function of that
+       person's records alone, to the bit: rows of features (`stable_product`, `on_grid`) and scores are
+       computed from whole numbers whose sums are exact, and sums over a person's records and norms in an
+       order that depends on that person's records alone. A term is a vector of whole multiples of `grain`,
+       of norm at most `clip`: it is shrunk to ``(1 - 1e-9) clip`` by a norm that floating point has right to
+       1e-12, and then truncated towards 0, which makes no norm larger. The sum is of whole numbers below
+       2^53 in that unit, so exact. Replacing a person takes one term out and puts another in: the sum moves
+       by at most ``2 clip`` in L2. Nothing is assumed of the records but finite numbers.
+    3. *All steps.* With N(0, sigma^2) noise on each number of each sum, T adaptive Gaussian mechanisms of
+       that sensitivity are mu-GDP with ``mu = 2 clip sqrt(T) / sigma`` ([3]_, Corollary 2), and (eps,
+       delta)-DP by the exact profile (Balle and Wang 2018). The model is post-processing: a function of the
+       noisy sums and of what is public.
+    4. *Integer noise* (`integer_noise`, for a release). In units of `grain` the sum is a vector of integers,
+       which moves by at most ``2 clip / grain``; N_Z(0, sigma^2) noise on all numbers of all steps is (eps,
+       delta)-DP by `pate_cli.privacy.discrete` (vectors of integers). Sum and noise are below 2^53, so what
+       is computed is what is proved. Without it the noise is a draw in floating point, for experiments.
+
+    Attributes
+    ----------
+    eps, delta : float
+    n, n_public, n_classes : int
+        Private persons; public points; classes.
+    clip : float
+        Largest norm of a person's gradient.
+    steps : int or None
+        T; None for the rule of `steps_for`.
+    integer_noise : bool
+    """
+
+    eps: float
+    delta: float
+    n: int
+    n_public: int
+    n_classes: int
+    clip: float
+    steps: int | None
+    integer_noise: bool = False
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all steps."""
+        if math.isinf(self.eps):
+            return PrivacyLoss(math.inf, 0.0, "no noise")
+        if self.integer_noise:
+            return PrivacyLoss(self.eps, self.delta, "Gaussian profile of integer noise on gradients")
+        mu = mu_of(self.eps, self.delta)
+        return PrivacyLoss(self.eps, self.delta, "exact Gaussian profile of noisy gradients", mu=mu)
+
+    @property
+    def n_teachers(self) -> int:
+        """None."""
+        return 0
+
+    @property
+    def protects_units(self) -> bool:
+        """It does: a person's records are one term of a sum."""
+        return True
+
+    def for_release(self, setting: Setting) -> Plan:
+        """Calibrate for integer noise."""
+        return replace(self, integer_noise=True)
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return {
+            **asdict(self),
+            "steps": self.steps or f"auto, at most {self.steps_for(self.directions + 1)}",
+            "directions": f"at most {self.directions}",
+            "sensitivity": 2 * self.clip,
+        }
+
+    def model_bytes(self, n_features: int) -> int:
+        """Room for the model; see `Plan`."""
+        return model_bytes(self.n_public, n_features, self.columns)
+
+    def release(
+        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+    ) -> Released:
+        """Learn from the private records; see `Plan`."""
+        fitted = self.fit(private.records, public, noise, rng)
+        model = PublicKernelClassifier(fitted.features, fitted.weights[0])
+        return Released(model, no_answers(), self.guarantee)
+
+    def fit(
+        self,
+        private: PrivateRecords,
+        public: PublicPoints,
+        noise: Noise,
+        rng: np.random.Generator,
+        runs: int = 1,
+    ) -> Fitted:
+        """Descend in one run, or in many with noise of their own, side by side, for an audit.
+
+        Parameters
+        ----------
+        private : PrivateRecords
+            Where there are fewer than `n` persons, the others are taken to have no gradient.
+        public : PublicPoints
+        noise : Noise
+        rng : numpy.random.Generator
+            Draws landmarks, and nothing that privacy rests on.
+        runs : int
+        """
+        features = self._features(public.X, rng)
+        p, q = features.dimension, self.columns
+        known = features.apply(public.X[:: -(-public.n_points // _MOST_PUBLIC)]).astype(np.float64) * UNIT
+        steps, time = self.steps_for(p), self.time_for(p)
+        size = 8 * self._speed * min(1.0, time / steps) * self.grain / self.n
+        gradients = ClippedGradients(
+            features.apply(private.X), private.y, private.units, clip=self.clip, grain=self.grain
+        )
+        weights, released = noisy_descent(
+            gradients,
+            noise,
+            (runs, p, q),
+            steps=steps,
+            sensitivity=2 * self.clip / self.grain,
+            sigma=self.sigma_for(p),
+            move=(_along_columns if isinstance(features, OwnColumns) else _down)(known, size),
+            momentum=1 - (1 - _MOMENTUM) / min(max(time / steps, 1.0), _LONGER),
+            turned=True,
+        )
+        return Fitted(features, weights, released)
+
+    def _features(self, public: Any, rng: np.random.Generator) -> PublicFeatures | OwnColumns:
+        if is_text(public):
+            return OwnColumns.of(public)
+        if not self.bends:
+            return PublicFeatures.of(public, rng, bends=False)
+        fewest = max(_SEEN * self._noise_of_one * self.n_public / self.n, 1.0)
+        return PublicFeatures.of(public, rng, directions=self.directions, fewest=fewest)
+
+    @property
+    def columns(self) -> int:
+        """Columns of theta: 1 for two classes, else one a class."""
+        return 1 if self.n_classes == 2 else self.n_classes
+
+    @property
+    def _speed(self) -> float:
+        """Size of a step against that for two classes: the loss is flatter for two than for four or more."""
+        return 1.0 if self.n_classes == 2 else min(self.n_classes / 4, 1.0)
+
+    @property
+    def _noise_of_one(self) -> float:
+        """Noise of a single sum over all of the budget, of terms of norm 1."""
+        return calibrate_sigma(self.eps, self.delta, 1, 2.0)
+
+    def time_for(self, dimension: int) -> float:
+        """Steps where learning and noise balance, for so many features.
+
+        N(0, sigma^2) noise in each of T steps is worth a signal of ``kappa = 2 sqrt(p q) / (mu n)`` in the
+        mean gradient's unit, whatever T; a time of about ``2 / kappa`` in steps of one unit is where what is
+        learnt and what is drowned balance, and momentum goes as far in a quarter of the steps.
+        """
+        kappa = self._noise_of_one * math.sqrt(dimension * self.columns) / self.n
+        return 0.5 / (self._speed * kappa) if kappa else math.inf
+
+    def steps_for(self, dimension: int) -> int:
+        """Steps, T, for so many features."""
+        fewest, most = _STEPS
+        return self.steps or math.ceil(min(max(self.time_for(dimension), fewest), most))
+
+    @property
+    def bends(self) -> bool:
+        """Whether the model may bend: few public points say little of it, unless noise leaves time for it."""
+        return self.n_public >= FEW or self.time_for(MOST_DIRECTIONS) >= _ENOUGH
+
+    @property
+    def directions(self) -> int:
+        """Directions of the kernel at most: those for which noise leaves time for 10 steps.
+
+        For several classes, each seen in few records, no more than ``2 t^0.7``, t the time for one direction.
+        """
+        paid = (self.time_for(1) * math.sqrt(self.columns) / _ENOUGH) ** 2
+        if self.columns > 1:
+            factor, power = _SHARED
+            paid = min(paid, factor * self.time_for(1) ** power)
+        return int(min(max(paid, _FEWEST), MOST_DIRECTIONS))
+
+    def sigma_for(self, dimension: int) -> float:
+        """Noise on each number of a sum, in multiples of `grain`; 0 for eps = inf."""
+        steps, sensitivity = self.steps_for(dimension), 2 * self.clip / self.grain
+        if self.integer_noise:
+            numbers = dimension * self.columns
+            return calibrate_vector_sigma(self.eps, self.delta, steps, sensitivity, numbers)
+        return calibrate_sigma(self.eps, self.delta, steps, sensitivity)
+
+    @property
+    def grain(self) -> float:
+        """Unit of the sums, a power of two: they and their noise are whole numbers of 52 bits in it."""
+        most = calibrate_sigma(self.eps, self.delta, self.steps or _STEPS[1], 2 * self.clip)
+        return grain_for(max(self.n * self.clip, _REACH * most))
+
+    def attacks(self) -> list[SampledAttack]:
+        """Put worst-case records to `fit` itself; see `Plan`."""
+        return attacks_on(self._outputs, 20_000, self.n)
+
+    def attacks_on_persons(self) -> list[SampledAttack]:
+        """Put persons with several records to `fit` itself; see `Plan`."""
+        return attacks_on_persons(self._outputs, 10_000, self.n)
+
+    def _outputs(self, private: PrivateRecords, public: PublicPoints, noise: Noise, runs: int) -> FloatArray:
+        """What an audit sees: what is public is the same in every run, and on D and D'."""
+        fitted = self.fit(private, public, noise, np.random.default_rng(0), runs)
+        return np.hstack([fitted.weights.reshape(runs, -1), self.grain * fitted.released.reshape(runs, -1)])
+
+
+def _down(known: FloatArray, size: float) -> Callable[[FloatArray], FloatArray]:
+    """Steps of a size over the largest curvature of public features of shape (m, p)."""
+    rate = size / float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])
+    return lambda gradient: rate * gradient
+
+
+def _along_columns(known: Any, size: float) -> Callable[[FloatArray], FloatArray]:
+    """Steps where directions are many and about as flat, but for the one that all records share."""
+    m = known.shape[0]
+    values, vectors = np.linalg.eigh(dense(known @ known.T) / m)
+    first, rest = values[-1], max(values[-2:][0], _FLATTEST * values[-1])
+    shared = (known.T @ vectors[:, -1]) / math.sqrt(m * first)
+
+    def move(gradient: FloatArray) -> FloatArray:
+        along = np.einsum("p,rpq->rq", shared, gradient)[:, None]
+        step: FloatArray = size / rest * (gradient - (1 - rest / first) * shared[:, None] * along)
+        return step
+
+    return move

@@ -1,0 +1,304 @@
+"""Noisy gradient descent on sums of clipped gradients, one term a person, in whole numbers.
+
+Floating point rounds a sum by its order, and a product of matrices rounds a row by where it stands. Replacing
+a person may move the rows of others, so here each row of a product is a function of that row alone, to the
+bit, and the terms that are added up are vectors of whole numbers, whose sums are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pate_cli.mechanisms.baselines.features import row_norms, row_peaks
+from pate_cli.privacy.noise import Noise
+from pate_cli.types import FloatArray, IntArray, dense
+
+__all__ = [
+    "CLIPS",
+    "LONGEST",
+    "UNIT",
+    "ClippedGradients",
+    "grain_for",
+    "noisy_descent",
+    "on_grid",
+    "probabilities",
+    "row_squares",
+    "stable_product",
+]
+
+UNIT = 2.0**-16
+"""Features are whole multiples of it."""
+
+LONGEST = 128.0
+"""Norm to which rows of features are shortened."""
+
+CLIPS = (1e-100, 1e100)
+"""Between which a clip is accepted: products with it neither overflow nor lose bits."""
+
+_ROW_BITS = 26  # of a bound on a row's norm: all partial sums of a product of two rows stay below 2^53
+_SMALLEST = -900  # exponent of a peak below which rows lose bits: nothing overflows
+_RESIDUAL_BITS = 20  # most of a residual
+_SUM_BITS = 52  # most of a sum over all records
+_MARGIN = 1 - 1e-9  # of the clip: more than all rounding on the way to it
+_ROWS = 1024  # records in a block: they stay in the processor's cache
+_SPARSE_ROWS = 2**15
+_NUMBERS = 2**20  # in a block of persons, about
+_LAG, _SURE = 0.5, 2.0  # standard deviations: see `noisy_descent`
+_WIDE = 2**25  # features kept as 64-bit floats; more take half of the room and a little longer
+
+
+class ClippedGradients:
+    """Sums over persons of clipped gradients of the logistic loss. PRIVATE.
+
+    A person's gradient is the sum of ``phi_i r_i^T`` over that person's records, phi_i the features and
+    ``r_i = p(theta; x_i) - y_i`` the residual. It is shrunk to L2 norm `clip` and truncated towards 0 to
+    whole multiples of `grain`. **It is a function of that person's records, of theta and of public numbers,
+    to the bit** (assumed is that exp gives the same bits for the same number wherever it stands in an array).
+    A record without a person is a person with one record.
+
+    Parameters
+    ----------
+    features : ndarray or csr_matrix of shape (n, p)
+        Whole multiples of `UNIT` as `on_grid` gives them, no row 0.
+    y : ndarray of int64, shape (n,)
+    units : ndarray of int64, shape (n,), or None
+        Person of each record, ascending from 0 without gaps; None for a person each.
+    clip : float
+    grain : float
+        A power of two, see `grain_for`.
+    """
+
+    def __init__(
+        self, features: Any, y: IntArray, units: IntArray | None, *, clip: float, grain: float
+    ) -> None:
+        if features.size <= _WIDE:
+            features = features.astype(np.float64)
+        self._longest, self._grain = _MARGIN * clip, grain
+        counts = np.bincount(units) if units is not None else np.ones(len(y), dtype=np.int64)
+        alone = slice(None) if units is None else counts[units] == 1
+        single, single_y = features[alone], y[alone]
+        several = np.zeros(0, dtype=np.int64) if units is None else np.flatnonzero(counts[units] > 1)
+        self._several, self._several_y = features[several], y[several]
+        self._starts = np.concatenate([[0], np.cumsum(counts[counts > 1])])
+        size = _ROWS if isinstance(features, np.ndarray) else _SPARSE_ROWS
+        blocks = [slice(first, first + size) for first in range(0, len(single_y), size)]
+        self._single = [
+            (single[rows], single_y[rows], UNIT * np.sqrt(row_squares(single[rows]))) for rows in blocks
+        ]
+
+    def sum_at(self, theta: FloatArray) -> FloatArray:
+        """Add up all terms at theta of shape (runs, p, q), in multiples of `grain`: whole, so exact.
+
+        Runs are independent, side by side. q is 1 for two classes, else the number of classes.
+        """
+        runs, p, q = theta.shape
+        weights, scale = _whole(theta.transpose(0, 2, 1).reshape(runs * q, p))
+        scale = scale * UNIT
+
+        def residuals(block: Any, y: IntArray) -> FloatArray:
+            miss = probabilities((dense(block @ weights.T) * scale).reshape(-1, runs, q))
+            if q == 1:
+                return miss - y[:, None, None]
+            miss[np.arange(len(y)), :, y] -= 1
+            return miss
+
+        total = np.zeros((runs * q, p))
+        for block, y, norms in self._single:  # one record: the norm is that of r_i times that of phi_i
+            block = _floats(block)
+            miss = residuals(block, y)
+            sizes = np.abs(miss[..., 0]) if q == 1 else np.sqrt(row_squares(miss.reshape(-1, q)))
+            sizes = sizes.reshape(-1, runs) * norms[:, None]
+            miss *= (self._shrink(sizes) * (UNIT / self._grain))[:, :, None]
+            total += dense(block.T @ np.trunc(miss, out=miss).reshape(-1, runs * q)).T
+        for rows, starts in self._persons(runs * q):
+            block = _floats(self._several[rows])
+            miss = residuals(block, self._several_y[rows]).reshape(-1, runs * q)
+            terms = _segment_sums(miss.T, starts) @ block  # of each column of theta and person
+            squares = row_squares(terms).reshape(runs, q, -1)
+            sizes = UNIT * np.sqrt(sum(squares[:, code] for code in range(q)))
+            factors = np.repeat(self._shrink(sizes)[:, None] * (UNIT / self._grain), q, axis=1)
+            terms = _scaled(terms, factors.ravel(), np.trunc)
+            persons = len(starts) - 1
+            total += dense(
+                _segment_sums(np.ones((1, terms.shape[0])), persons * np.arange(runs * q + 1)) @ terms
+            )
+        return total.reshape(runs, q, p).transpose(0, 2, 1)
+
+    def _shrink(self, sizes: FloatArray) -> FloatArray:
+        return np.minimum(self._longest / np.maximum(sizes, 1e-300), 1.0)
+
+    def _persons(self, columns: int) -> list[tuple[slice, IntArray]]:
+        """Blocks of whole persons with several records: their rows, and where each begins in the block."""
+        n = int(self._starts[-1])
+        if n == 0:
+            return []
+        dense_rows = isinstance(self._several, np.ndarray)
+        width = self._several.shape[1] if dense_rows else self._several.nnz // n + 1
+        most = max(_NUMBERS // (columns * width + columns + width), 1)
+        edges = np.unique(
+            np.searchsorted(self._starts, np.arange(0, n + most, most)).clip(max=len(self._starts) - 1)
+        )
+        return [
+            (slice(self._starts[a], self._starts[b]), self._starts[a : b + 1] - self._starts[a])
+            for a, b in pairwise(edges.tolist())
+        ]
+
+
+def noisy_descent(
+    gradients: ClippedGradients,
+    noise: Noise,
+    shape: tuple[int, int, int],
+    *,
+    steps: int,
+    sensitivity: float,
+    sigma: float,
+    move: Callable[[FloatArray], FloatArray],
+    momentum: float = 0.0,
+    turned: bool = False,
+) -> tuple[FloatArray, FloatArray]:
+    """Descend from 0 by noisy sums of gradients.
+
+    Parameters
+    ----------
+    gradients : ClippedGradients
+    noise : Noise
+    shape : tuple of int
+        (runs, p, q), of theta.
+    steps : int
+    sensitivity, sigma : float
+        Most that one person moves a sum in L2, and the standard deviation of the noise on each of its
+        numbers, both in multiples of the grain.
+    move : callable
+        From a noisy sum to a step.
+    momentum : float
+        Share of a step that the next one repeats.
+    turned : bool
+        Whether the mean is moved towards that over the last eighth of the steps where the loss still falls
+        along the way, and towards that over all steps where it rises.
+
+    Returns
+    -------
+    theta : ndarray of shape (runs, p, q)
+        Mean over the second half of the steps, turned or not. PUBLIC.
+    released : ndarray of shape (runs, p, q)
+        All noisy sums, added up, in multiples of the grain; what an audit looks at beside theta. PUBLIC.
+
+    Notes
+    -----
+    A noisy sum at theta has noise that is not in theta yet: its product with how far theta is ahead of the
+    mean of all earlier positions says without bias whether the loss falls that way. These products, added up
+    over the second half and divided by the standard deviation of their noise, say how far to move: not at
+    all at half a deviation (the mean lags behind a little anyway), all the way at two more or less.
+    """
+    theta, velocity, released, whole, half, late = np.zeros((6, *shape))
+    slope, square = np.zeros((2, shape[0]))
+    n_late = max((steps + 1) // 8, 1)
+    for step in range(steps):
+        noisy = _noisy(gradients.sum_at(theta), noise, sensitivity=sensitivity, sigma=sigma)
+        released += noisy
+        if step >= max(steps // 2, 1):
+            ahead = theta - whole / step
+            slope += np.einsum("rpq,rpq->r", noisy, ahead)
+            square += np.einsum("rpq,rpq->r", ahead, ahead)
+        velocity = momentum * velocity - move(noisy)
+        theta = theta + velocity
+        whole += theta
+        half += theta if step >= steps // 2 else 0.0
+        late += theta if step >= steps - n_late else 0.0
+    mean = half / (steps - steps // 2)
+    if not turned:
+        return mean, released
+    falls = (_LAG - slope / np.maximum(sigma * np.sqrt(square), 1e-100)) / _SURE
+    falls = np.clip(falls, -1.0, 1.0)[:, None, None]
+    mean += np.abs(falls) * (np.where(falls > 0, late / n_late, whole / steps) - mean)
+    return mean, released
+
+
+def _noisy(value: FloatArray, noise: Noise, *, sensitivity: float, sigma: float) -> FloatArray:
+    """Release a sum with N(0, sigma^2), or integer noise of that parameter, on each number."""
+    return value + noise.gaussian(sigma, value.size).reshape(value.shape) if sigma > 0 else value
+
+
+def grain_for(largest: float) -> float:
+    """Unit of sums as large as this, a power of two: they are whole numbers of at most 52 bits in it."""
+    return UNIT * float(2.0 ** -min(_RESIDUAL_BITS, _SUM_BITS - 16 - math.ceil(math.log2(largest + 1))))
+
+
+def on_grid(Z: Any) -> Any:
+    """Shorten rows of finite numbers to norm `LONGEST` and round them to whole multiples of `UNIT`.
+
+    A row of what comes back, in multiples of `UNIT`, is a function of that row alone, to the bit.
+    """
+    Z = np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else Z
+    return _scaled(Z, LONGEST / UNIT / np.maximum(row_norms(Z), LONGEST), np.rint)
+
+
+def probabilities(scores: FloatArray) -> FloatArray:
+    """Probabilities from scores along the last axis: of class 1 where it holds one, else of each class."""
+    from scipy.special import expit
+
+    if scores.shape[-1] == 1:
+        return np.asarray(expit(scores))
+    shares: FloatArray = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    shares /= shares.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def stable_product(A: Any, B: Any) -> FloatArray:
+    """Multiply rows of A by rows of B: shapes (n, d) and (m, d) to (n, m), to about 2^-24 of both norms.
+
+    A row of what comes back is a function of that row of A and of B, to the bit: rows are rounded to whole
+    numbers first, whose products are exact in whatever order they are added.
+    """
+    (a, of_a), (b, of_b) = _whole(A), _whole(B)
+    found = dense(a @ b.T)
+    found *= of_a[:, None]
+    found *= of_b
+    return found
+
+
+def row_squares(A: Any) -> FloatArray:
+    """Squared norm of each row, whose rounding does not depend on where the row stands (einsum's does)."""
+    if isinstance(A, np.ndarray):
+        squares: FloatArray = np.square(np.ascontiguousarray(A, dtype=np.float64)).sum(axis=1)
+        return squares
+    A = A.astype(np.float64)
+    return np.asarray(A.multiply(A).sum(axis=1)).ravel()
+
+
+def _whole(A: Any) -> tuple[Any, FloatArray]:
+    """Round each row to whole numbers of norm 2^26 at most, about; give them, and the unit of each row."""
+    wide = A.shape[1] if isinstance(A, np.ndarray) else np.diff(A.indptr)
+    _, exponents = np.frexp(row_peaks(A) * np.sqrt(wide))  # a norm is at most sqrt(wide) peaks
+    exponents = np.maximum(exponents, _SMALLEST) - _ROW_BITS
+    return _scaled(A, np.ldexp(1.0, -exponents), np.rint), np.ldexp(1.0, exponents)
+
+
+def _scaled(A: Any, factors: FloatArray, rounded: Callable[..., FloatArray]) -> Any:
+    """Multiply rows by a factor each, and round."""
+    if isinstance(A, np.ndarray):
+        found = A * factors[:, None]
+        return rounded(found, out=found)
+    import scipy.sparse as sp
+
+    data = rounded(A.data * np.repeat(factors, np.diff(A.indptr)))
+    return sp.csr_matrix((data, A.indices, A.indptr), A.shape)
+
+
+def _segment_sums(weights: FloatArray, starts: IntArray) -> Any:
+    """Matrix that adds up rows between `starts`, weighted: one segment sum a row of weights and a segment."""
+    import scipy.sparse as sp
+
+    rows, n = weights.shape
+    firsts = (n * np.arange(rows)[:, None] + starts[:-1]).ravel()
+    columns = np.tile(np.arange(n), rows)
+    return sp.csr_matrix((weights.ravel(), columns, np.append(firsts, rows * n)), (len(firsts), n))
+
+
+def _floats(block: Any) -> Any:
+    return block.astype(np.float64, copy=False)

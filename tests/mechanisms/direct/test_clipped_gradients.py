@@ -1,0 +1,192 @@
+"""Sums of clipped gradients: what one person can move, to the bit, and that they are the gradients."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from pate_cli.mechanisms.direct import clipped_gradients
+from pate_cli.mechanisms.direct.clipped_gradients import (
+    UNIT,
+    ClippedGradients,
+    grain_for,
+    noisy_descent,
+    on_grid,
+    row_squares,
+    stable_product,
+)
+from pate_cli.mechanisms.direct.public_features import OwnColumns, PublicFeatures
+
+N, CLIP = 60, 0.3
+FINE, COARSE = grain_for(N), grain_for(1e9)
+FORMS = {"dense": np.asarray, "sparse": sp.csr_matrix, "text": lambda X: sp.csr_matrix(np.tile(X, 101))}
+
+
+def people(n_classes, seed=0):
+    """Records of each of N persons: between one and nine, one with 700."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for person in range(N):
+        X = rng.normal(size=(700 if person == 3 else rng.integers(1, 10), 6))
+        found.append((X, rng.integers(0, n_classes, len(X))))
+    return found
+
+
+def replacements(n_classes):
+    rng = np.random.default_rng(1)
+    return {
+        "one record": (rng.normal(size=(1, 6)), np.array([0])),
+        "out of bounds": (np.full((5, 6), 1e300), np.array([0, 1, 0, 0, 1])),
+        "zeros": (np.zeros((2, 6)), np.array([0, 1])),
+        "very many records": (rng.normal(size=(600, 6)), rng.integers(0, n_classes, 600)),
+    }
+
+
+def step_of(form, n_classes, grain=FINE):
+    """Give what sums the terms of some persons, at one theta of two runs."""
+    rng = np.random.default_rng(2)
+    public = form(rng.normal(size=(80, 6)))
+    made = OwnColumns.of(public) if public.shape[1] > 500 else PublicFeatures.of(public, rng)
+    theta = rng.normal(0, 3, (2, made.dimension, 1 if n_classes == 2 else n_classes))
+
+    def step(persons, *, units=True):
+        X, y = (np.concatenate([person[part] for person in persons]) for part in (0, 1))
+        owners = np.repeat(np.arange(len(persons)), [len(y) for _, y in persons])
+        features = made.apply(form(X))
+        return ClippedGradients(features, y, owners if units else None, clip=CLIP, grain=grain).sum_at(theta)
+
+    return step
+
+
+def norms(terms):
+    """Norm of each run of sums of shape (..., runs, p, q)."""
+    return np.linalg.norm(terms.reshape(*terms.shape[:-2], -1), axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "form", "grain"),
+    [(2, "dense", COARSE), (4, "dense", FINE), (2, "sparse", FINE), (3, "text", COARSE)],
+)
+def test_all_records_of_a_person_move_that_persons_term_alone_to_the_bit(n_classes, form, grain, monkeypatch):
+    step, before = step_of(FORMS[form], n_classes, grain), people(n_classes)
+    terms, most = np.array([step([person]) for person in before]), CLIP / grain
+    assert 0.99 * most < norms(terms).max() <= most
+    assert np.array_equal(terms, terms.round())
+    # the sum is that of the terms of each person by itself, whoever the others are and in whatever order
+    together = step(before)
+    assert np.array_equal(together, terms.sum(axis=0))
+    shuffled = np.random.default_rng(0).permutation(N)
+    assert np.array_equal(step([before[i] for i in shuffled]), together)
+    monkeypatch.setattr(clipped_gradients, "_NUMBERS", 300)  # blocks of some persons, and of one
+    monkeypatch.setattr(clipped_gradients, "_ROWS", 7)
+    assert np.array_equal(step(before), together)
+    for number in (0, 3):
+        for name, theirs in replacements(n_classes).items():
+            own = step([theirs])
+            after = step([*before[:number], theirs, *before[number + 1 :]])
+            assert np.array_equal(after - together, own - terms[number]), name
+            assert norms(own).max() <= most, name
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_record_is_a_person_with_one_record(n_classes):
+    step = step_of(np.asarray, n_classes)
+    records = [(X[:1], y[:1]) for X, y in people(n_classes)]
+    assert np.array_equal(step(records), step(records, units=False))
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_short_sums_are_those_of_the_gradients(n_classes, form):
+    rng = np.random.default_rng(3)
+    X, y, units = rng.normal(size=(40, 5)) / 50, rng.integers(0, n_classes, 40), np.arange(40) // 3
+    theta = rng.normal(size=(2, 5, 1 if n_classes == 2 else n_classes))
+    gradients = ClippedGradients(on_grid(FORMS[form](X)), y, units, clip=1.0, grain=FINE)
+    for run, sums in zip(theta, gradients.sum_at(theta), strict=True):
+        scores = X @ (run if n_classes > 2 else np.hstack([0 * run, run]))
+        miss = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True) - np.eye(n_classes)[y]
+        plain = X.T @ (miss if n_classes > 2 else miss[:, 1:])
+        assert FINE * sums == pytest.approx(plain, abs=40 * UNIT)
+
+
+@pytest.mark.parametrize("wide", [3, 41, 700])
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e90])
+def test_products_norms_and_the_grid_round_a_row_by_itself(wide, scale):
+    rng = np.random.default_rng(0)
+    A, B = rng.normal(size=(53, wide)) * scale, rng.normal(size=(17, wide))
+    A[5] *= 1e7
+    for form in (np.asarray, np.asfortranarray, sp.csr_matrix):
+        there, product = form(A), stable_product(form(A), B)
+        squares, rounded = row_squares(there), on_grid(there)
+        for i in range(53):
+            alone = form(A[i : i + 1])
+            assert np.array_equal(stable_product(alone, B)[0], product[i])
+            assert row_squares(alone)[0] == squares[i]
+            assert abs(on_grid(alone) - rounded[i : i + 1]).max() == 0
+        error = np.abs(product - A @ B.T) / scale / np.linalg.norm(B, axis=1)
+        assert (error.max(axis=1) < 2.0**-22 * np.linalg.norm(A / scale, axis=1)).all()
+
+
+def test_the_grain_leaves_room_for_all_sums():
+    for largest in (0.1, 1000.0, 1e9):
+        grain = grain_for(largest)
+        assert math.log2(grain).is_integer()
+        assert largest / grain <= 2.0**52
+
+
+class _Slope:
+    """Gradients of a plane, or of a bowl whose middle is passed; no noise but for what is asked for."""
+
+    def __init__(self, curvature):
+        self.curvature = curvature
+
+    def sum_at(self, theta):
+        return self.curvature * theta - 1.0
+
+
+@pytest.mark.parametrize(
+    ("curvature", "lands"),
+    [
+        (0.0, "late"),  # it goes down all the way
+        (1.0, "half"),  # it stays where it has arrived
+    ],
+)
+def test_the_mean_is_over_the_last_steps_where_the_loss_still_falls(curvature, lands):
+    none = SimpleNamespace(gaussian=lambda scale, size: np.zeros(size))
+    path, steps = [], 80
+
+    def move(noisy):
+        path.append(noisy)
+        return 0.5 * noisy
+
+    sigma = 1e-3 if lands == "late" else 10.0
+    theta, released = noisy_descent(
+        _Slope(curvature), none, (2, 3, 1), steps=steps, sensitivity=1.0, sigma=sigma, move=move, turned=True
+    )
+    theta_at = np.cumsum(-0.5 * np.array(path), axis=0)
+    late, half = theta_at[-10:].mean(axis=0), theta_at[40:].mean(axis=0)
+    assert theta == pytest.approx(late if lands == "late" else half, rel=1e-3)
+    assert released == pytest.approx(sum(path))
+
+
+def test_steps_that_noise_has_carried_off_are_averaged_with_all_others():
+    """Its gradients point back to where it came from."""
+    none = SimpleNamespace(gaussian=lambda scale, size: np.zeros(size))
+    path = []
+
+    class Away:
+        def sum_at(self, theta):
+            return theta + 1.0
+
+    def move(noisy):
+        path.append(noisy)
+        return -0.01 * noisy
+
+    theta, _ = noisy_descent(
+        Away(), none, (1, 2, 1), steps=40, sensitivity=1.0, sigma=1e-3, move=move, turned=True
+    )
+    assert theta == pytest.approx(np.cumsum(0.01 * np.array(path), axis=0).mean(axis=0))
