@@ -178,7 +178,7 @@ def noisy_descent(
     momentum : float
         Share of a step that the next one repeats.
     turned : bool
-        Whether the mean is moved towards that over the last eighth of the steps where the loss still falls
+        Whether the mean is turned towards that over the last eighth of the steps where the loss still falls
         along the way, and towards that over all steps where it rises.
 
     Returns
@@ -192,8 +192,10 @@ def noisy_descent(
     -----
     A noisy sum at theta has noise that is not in theta yet: its product with how far theta is ahead of the
     mean of all earlier positions says without bias whether the loss falls that way. These products, added up
-    over the second half and divided by the standard deviation of their noise, say how far to move: not at
-    all at half a deviation (the mean lags behind a little anyway), all the way at two more or less.
+    over the second half and divided by the standard deviation of their noise, say how far to turn: not at all
+    at half a deviation (the mean lags behind a little anyway), all the way at two more or less. Only the
+    direction of the weights turns: their length gives other probabilities and the same classes. The constant,
+    the last of p, stays as it is: it swings for longer than few steps.
     """
     theta, velocity, released, whole, half, late = np.zeros((6, *shape))
     slope, square = np.zeros((2, shape[0]))
@@ -203,8 +205,10 @@ def noisy_descent(
         released += noisy
         if step >= max(steps // 2, 1):
             ahead = theta - whole / step
-            slope += np.einsum("rpq,rpq->r", noisy, ahead)
-            square += np.einsum("rpq,rpq->r", ahead, ahead)
+            ahead -= (_inner(ahead, theta) / np.maximum(_inner(theta, theta), 1e-300))[:, None, None] * theta
+            ahead[:, -1] = 0.0
+            slope += _inner(noisy, ahead)
+            square += _inner(ahead, ahead)
         velocity = momentum * velocity - move(noisy)
         theta = theta + velocity
         whole += theta
@@ -215,8 +219,17 @@ def noisy_descent(
         return mean, released
     falls = (_LAG - slope / np.maximum(sigma * np.sqrt(square), 1e-100)) / _SURE
     falls = np.clip(falls, -1.0, 1.0)[:, None, None]
-    mean += np.abs(falls) * (np.where(falls > 0, late / n_late, whole / steps) - mean)
-    return mean, released
+    found = mean + np.abs(falls) * (np.where(falls > 0, late / n_late, whole / steps) - mean)
+    lengths = [np.sqrt(_inner(each[:, :-1], each[:, :-1])) for each in (mean, found)]
+    found *= (lengths[0] / np.maximum(lengths[1], 1e-300))[:, None, None]
+    found[:, -1] = mean[:, -1]
+    return found, released
+
+
+def _inner(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Inner product in each run."""
+    found: FloatArray = np.einsum("rpq,rpq->r", one, other)
+    return found
 
 
 def _noisy(value: FloatArray, noise: Noise, *, sensitivity: float, sigma: float) -> FloatArray:

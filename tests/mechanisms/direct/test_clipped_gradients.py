@@ -138,55 +138,36 @@ def test_the_grain_leaves_room_for_all_sums():
         assert largest / grain <= 2.0**52
 
 
-class _Slope:
-    """Gradients of a plane, or of a bowl whose middle is passed; no noise but for what is asked for."""
-
-    def __init__(self, curvature):
-        self.curvature = curvature
-
-    def sum_at(self, theta):
-        return self.curvature * theta - 1.0
-
-
 @pytest.mark.parametrize(
-    ("curvature", "lands"),
+    ("bowl", "downhill", "steps_of", "towards"),
     [
-        (0.0, "late"),  # it goes down all the way
-        (1.0, "half"),  # it stays where it has arrived
+        ([0, 1, 1], [-1, -1, -1], [0.02, 0.5, 0.5], "late"),  # the first goes down all the way
+        ([1, 1, 1], [-1, -1, -1], [0.5, 0.5, 0.5], "half"),  # all have arrived
+        ([1, 1, 1], [1, -1, -1], [-0.01, 0.5, 0.5], "whole"),  # the first was carried uphill
     ],
 )
-def test_the_mean_is_over_the_last_steps_where_the_loss_still_falls(curvature, lands):
-    none = SimpleNamespace(gaussian=lambda scale, size: np.zeros(size))
-    path, steps = [], 80
-
-    def move(noisy):
-        path.append(noisy)
-        return 0.5 * noisy
-
-    sigma = 1e-3 if lands == "late" else 10.0
-    theta, released = noisy_descent(
-        _Slope(curvature), none, (2, 3, 1), steps=steps, sensitivity=1.0, sigma=sigma, move=move, turned=True
-    )
-    theta_at = np.cumsum(-0.5 * np.array(path), axis=0)
-    late, half = theta_at[-10:].mean(axis=0), theta_at[40:].mean(axis=0)
-    assert theta == pytest.approx(late if lands == "late" else half, rel=1e-3)
-    assert released == pytest.approx(sum(path))
-
-
-def test_steps_that_noise_has_carried_off_are_averaged_with_all_others():
-    """Its gradients point back to where it came from."""
-    none = SimpleNamespace(gaussian=lambda scale, size: np.zeros(size))
+def test_the_mean_turns_to_last_or_all_steps_where_the_loss_falls_or_rises(bowl, downhill, steps_of, towards):
+    bowl, downhill, steps_of = (np.array(each, dtype=float)[:, None] for each in (bowl, downhill, steps_of))
     path = []
 
-    class Away:
-        def sum_at(self, theta):
-            return theta + 1.0
-
     def move(noisy):
-        path.append(noisy)
-        return -0.01 * noisy
+        path.append(-steps_of * noisy[0])
+        return steps_of * noisy
 
-    theta, _ = noisy_descent(
-        Away(), none, (1, 2, 1), steps=40, sensitivity=1.0, sigma=1e-3, move=move, turned=True
+    found, released = noisy_descent(
+        SimpleNamespace(sum_at=lambda theta: bowl * theta + downhill),
+        SimpleNamespace(gaussian=lambda scale, size: np.zeros(size)),
+        (2, 3, 1),
+        steps=80,
+        sensitivity=1.0,
+        sigma=10.0 if towards == "half" else 1e-6,
+        move=move,
+        turned=True,
     )
-    assert theta == pytest.approx(np.cumsum(0.01 * np.array(path), axis=0).mean(axis=0))
+    at = np.cumsum(path, axis=0)
+    half = at[40:].mean(axis=0)
+    expected = {"late": at[70:], "half": at[40:], "whole": at}[towards].mean(axis=0)
+    expected *= np.linalg.norm(half[:-1]) / np.linalg.norm(expected[:-1])
+    expected[-1] = half[-1]
+    assert found[1] == pytest.approx(expected, rel=1e-3)
+    assert released[0] == pytest.approx(sum(path) / -steps_of)
