@@ -54,10 +54,7 @@ __all__ = [
 EXACT = "a mechanism with exact noise with release=true: gaussian, svt, active, best, score_boosting"
 """What a release accepts."""
 
-UNITS = (
-    "best, noisy_gd, output_perturbation, or a mechanism on votes:"
-    " gaussian, svt, gnmax, active"
-)
+UNITS = "best, noisy_gd, output_perturbation, or a mechanism on votes: gaussian, svt, gnmax, active"
 """What protects persons with several records."""
 
 SINGLE = (

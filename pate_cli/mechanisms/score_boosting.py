@@ -12,8 +12,8 @@ import numpy as np
 from pate_cli import learners, teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.baselines.public_features import SHUFFLED, UNIT, enough_points
-from pate_cli.mechanisms.baselines.public_model import PublicKernelClassifier, probabilities
+from pate_cli.mechanisms.direct.clipped_gradients import UNIT, probabilities
+from pate_cli.mechanisms.direct.public_features import SHUFFLED, PublicKernelClassifier, enough_points
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.mechanisms.score_calibration import FINEST, NewtonStep
 from pate_cli.mechanisms.score_counting import auto_count, auto_rounds

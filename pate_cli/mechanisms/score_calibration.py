@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pate_cli.mechanisms.baselines.public_model import probabilities
+from pate_cli.mechanisms.direct.clipped_gradients import probabilities
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.integer import vector_sigma
 from pate_cli.types import FloatArray, IntArray

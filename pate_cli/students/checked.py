@@ -124,8 +124,9 @@ _SHAPES: dict[str, dict[str, str]] = {
     "NearestCentroid": {"centroids_": "C d", "class_prior_": "C", "within_class_std_dev_": "d"},
     "OneHotEncoder": {"categories_": "d"},
     "Perceptron": _LINEAR,
-    "PublicColumns": {"kept": "v", "low": "v", "high": "v", "scale": "v", "factors": "v"}
-    | {"numbers": "j", "knots": "n", "scores": "n"},
+    "PublicBins": {"columns": "j", "common": "j", "cuts": "j"},
+    "PublicColumns": {"kept": "v", "low": "v", "high": "v", "scale": "v"}
+    | {"numbers": "j", "knots": "j", "scores": "j"},
     "QuadraticDiscriminantAnalysis": {"means_": "C d", "priors_": "C", "rotations_": "C", "scalings_": "C"},
     "RidgeClassifier": _LINEAR,
     "SGDClassifier": _LINEAR,
@@ -156,7 +157,13 @@ def _check_shapes(item: Any, kind: str) -> None:
     for name, letters in _SHAPES.get(kind, {}).items() if learnt else ():
         value = fields.get(name)
         _need(value is not None or kind == "StandardScaler", f"{kind}.{name} is missing")
-        shape = value.shape if hasattr(value, "shape") else (len(value),) if isinstance(value, list) else ()
+        shape = (
+            value.shape
+            if hasattr(value, "shape")
+            else (len(value),)
+            if isinstance(value, list | tuple)
+            else ()
+        )
         if shape == (size.get("d"),) and kind == "RidgeClassifier":
             shape = (1, *shape)  # of two classes
         wanted = tuple(size.setdefault(letter, n) for letter, n in zip(letters.split(), shape, strict=False))
@@ -240,9 +247,9 @@ def _check_scales(scaler: Any) -> None:
 
 
 def _check_columns(columns: Any) -> None:
-    starts, n = columns.starts, len(columns.knots)
-    whole = len(starts) == len(columns.numbers) + 1 and starts[0] == 0 and starts[-1] == n
-    _need(whole and bool((np.diff(starts) > 0).all()), "PublicColumns.starts do not part the knots")
+    pairs = zip(columns.knots, columns.scores, strict=True)
+    fit = all(knots.ndim == 1 and len(knots) and knots.shape == scores.shape for knots, scores in pairs)
+    _need(fit, "PublicColumns.knots and scores do not fit")
 
 
 def _check_sgd(model: Any) -> None:

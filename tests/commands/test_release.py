@@ -13,7 +13,7 @@ import pytest
 from pate_cli import cli, pipeline
 from pate_cli.commands.predict import main as predict
 from pate_cli.errors import DataError
-from pate_cli.mechanisms.baselines.public_kernel import IntegerPublicKernelPlan
+from pate_cli.mechanisms.direct.best import BestPlan
 from pate_cli.mechanisms.labelling import LabelledByVotes
 from pate_cli.release import ExactNoise, LedgerDirectory, files, open_ledgers, release
 from pate_cli.report import read_record
@@ -283,7 +283,7 @@ def test_what_goes_wrong_in_learning_is_told_by_its_place_alone(place, capsys, m
     def fails(plan, *given):
         raise ValueError("record 7 is 3.14159")
 
-    monkeypatch.setattr(IntegerPublicKernelPlan, "fit", fails)
+    monkeypatch.setattr(BestPlan, "fit", fails)
     path = _write(place, "data", _records())
     _open(path)
     with pytest.raises(

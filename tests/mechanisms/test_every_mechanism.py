@@ -27,7 +27,7 @@ from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
 
 CONF = Path(pate_cli.__file__).parents[1] / "conf" / "mechanism"
-OURS = sorted(path.stem for path in CONF.glob("*.yaml") if path.stem != "best")
+OURS = sorted(path.stem for path in CONF.glob("*.yaml"))
 
 EPS, DELTA, N, M, K = 24.0, 1e-2, 480, 12, 48
 TWO = ("agprivcl", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
@@ -39,8 +39,8 @@ NOISY = (
     "universal",
 )
 """Of two classes only; and those that have nothing to calibrate at eps = inf."""
-LEARNERS = ("noisy_gd", "output_perturbation", "public_kernel")
-RELEASED = ("gaussian", "active", "svt", "public_kernel", "score_boosting")
+LEARNERS = ("best", "noisy_gd", "output_perturbation")
+RELEASED = ("gaussian", "active", "svt", "best", "score_boosting")
 MAY_STOP = ("svt",)
 RELABELLING = ("agprivcl", "private_prediction", "realizable_to_agnostic", "universal")
 """Those with an exact form; that cost less than the guarantee; whose choices inside move all that follows."""
@@ -243,8 +243,8 @@ def test_sparse_features(name):
     released(made(name, sparse=True), sparse=True)
 
 
-FORMS = [pytest.param(name, False, id=name) for name in OURS if name != "public_kernel"]
-FORMS += [pytest.param(name, True, id=f"{name}, released") for name in RELEASED if name != "public_kernel"]
+FORMS = [pytest.param(name, False, id=name) for name in OURS]
+FORMS += [pytest.param(name, True, id=f"{name}, released") for name in RELEASED]
 """Every mechanism as experiments run it, and as a release does where there is such a form."""
 
 

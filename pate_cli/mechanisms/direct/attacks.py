@@ -11,13 +11,13 @@ from typing import TypeAlias
 import numpy as np
 
 from pate_cli.mechanisms.protocol import SampledAttack
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, PrivateRecords, PublicPoints
 
 __all__ = ["PUBLIC", "attacks_on", "attacks_on_persons"]
 
-Outputs: TypeAlias = Callable[[PrivateRecords, PublicPoints, Noise, int], FloatArray]
-"""``outputs(private, public, noise, runs)``: what independent runs release, shape (runs, k)."""
+Outputs: TypeAlias = Callable[[PrivateRecords, PublicPoints, Door, int], FloatArray]
+"""``outputs(private, public, door, runs)``: what independent runs release, shape (runs, k)."""
 
 _Side: TypeAlias = list[tuple[float, int]]
 """Records of one side that the other has not: where on the line, and of which class."""
@@ -74,12 +74,12 @@ def _with_crowd(
         sides: tuple[_Side, _Side], crowd: FloatArray
     ) -> Callable[[bool, np.random.Generator, int], FloatArray]:
         def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            noise = SeededNoise(np.random.SeedSequence(int(rng.integers(2**63))))
+            door = Door.seeded(int(rng.integers(2**63)))
             x, labels = zip(*sides[neighbour], strict=True)
             X = np.concatenate([x, crowd])[:, None]
             y = np.concatenate([labels, np.ones(len(crowd), dtype=np.int64)])
             units = np.concatenate([np.zeros(len(x), dtype=np.int64), 1 + np.arange(len(crowd))])
-            return outputs(PrivateRecords(X, y, units if persons else None), PUBLIC, noise, runs)
+            return outputs(PrivateRecords(X, y, units if persons else None), PUBLIC, door, runs)
 
         return sample
 

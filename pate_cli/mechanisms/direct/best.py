@@ -33,12 +33,11 @@ from pate_cli.mechanisms.direct.public_features import (
     PublicFeatures,
     PublicKernelClassifier,
     is_text,
-    model_bytes,
 )
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
-from pate_cli.privacy.discrete import calibrate_vector_sigma
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.integer import vector_mu, vector_sigma
 from pate_cli.types import (
     FloatArray,
     PrivacyLoss,
@@ -124,7 +123,7 @@ class BestPlan(Plan):
        noisy sums and of what is public.
     4. *Integer noise* (`integer_noise`, for a release). In units of `grain` the sum is a vector of integers,
        which moves by at most ``2 clip / grain``; N_Z(0, sigma^2) noise on all numbers of all steps is (eps,
-       delta)-DP by `pate_cli.privacy.discrete` (vectors of integers). Sum and noise are below 2^53, so what
+       delta)-DP by `pate_cli.privacy.integer` (vectors of integers). Sum and noise are below 2^53, so what
        is computed is what is proved. Without it the noise is a draw in floating point, for experiments.
 
     Attributes
@@ -181,15 +180,11 @@ class BestPlan(Plan):
             "sensitivity": 2 * self.clip,
         }
 
-    def model_bytes(self, n_features: int) -> int:
-        """Room for the model; see `Plan`."""
-        return model_bytes(self.n_public, n_features, self.columns)
-
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Learn from the private records; see `Plan`."""
-        fitted = self.fit(private.records, public, noise, rng)
+        fitted = self.fit(private.records, public, door, rng)
         model = PublicKernelClassifier(fitted.features, fitted.weights[0])
         return Released(model, no_answers(), self.guarantee)
 
@@ -197,7 +192,7 @@ class BestPlan(Plan):
         self,
         private: PrivateRecords,
         public: PublicPoints,
-        noise: Noise,
+        door: Door,
         rng: np.random.Generator,
         runs: int = 1,
     ) -> Fitted:
@@ -208,7 +203,7 @@ class BestPlan(Plan):
         private : PrivateRecords
             Where there are fewer than `n` persons, the others are taken to have no gradient.
         public : PublicPoints
-        noise : Noise
+        door : Door
         rng : numpy.random.Generator
             Draws landmarks, and nothing that privacy rests on.
         runs : int
@@ -223,11 +218,12 @@ class BestPlan(Plan):
         )
         weights, released = noisy_descent(
             gradients,
-            noise,
+            door,
             (runs, p, q),
             steps=steps,
             sensitivity=2 * self.clip / self.grain,
             sigma=self.sigma_for(p),
+            integer=self.integer_noise,
             move=(_along_columns if isinstance(features, OwnColumns) else _down)(known, size),
             momentum=1 - (1 - _MOMENTUM) / min(max(time / steps, 1.0), _LONGER),
             turned=True,
@@ -293,8 +289,8 @@ class BestPlan(Plan):
         """Noise on each number of a sum, in multiples of `grain`; 0 for eps = inf."""
         steps, sensitivity = self.steps_for(dimension), 2 * self.clip / self.grain
         if self.integer_noise:
-            numbers = dimension * self.columns
-            return calibrate_vector_sigma(self.eps, self.delta, steps, sensitivity, numbers)
+            mu = vector_mu(self.eps, self.delta, steps * dimension * self.columns)
+            return vector_sigma(sensitivity * math.sqrt(steps), mu)
         return calibrate_sigma(self.eps, self.delta, steps, sensitivity)
 
     @property
@@ -311,9 +307,9 @@ class BestPlan(Plan):
         """Put persons with several records to `fit` itself; see `Plan`."""
         return attacks_on_persons(self._outputs, 10_000, self.n)
 
-    def _outputs(self, private: PrivateRecords, public: PublicPoints, noise: Noise, runs: int) -> FloatArray:
+    def _outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
         """What an audit sees: what is public is the same in every run, and on D and D'."""
-        fitted = self.fit(private, public, noise, np.random.default_rng(0), runs)
+        fitted = self.fit(private, public, door, np.random.default_rng(0), runs)
         return np.hstack([fitted.weights.reshape(runs, -1), self.grain * fitted.released.reshape(runs, -1)])
 
 

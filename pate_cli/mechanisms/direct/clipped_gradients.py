@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.mechanisms.baselines.features import row_norms, row_peaks
-from pate_cli.privacy.noise import Noise
+from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray, dense
 
 __all__ = [
@@ -151,12 +151,13 @@ class ClippedGradients:
 
 def noisy_descent(
     gradients: ClippedGradients,
-    noise: Noise,
+    door: Door,
     shape: tuple[int, int, int],
     *,
     steps: int,
     sensitivity: float,
     sigma: float,
+    integer: bool = False,
     move: Callable[[FloatArray], FloatArray],
     momentum: float = 0.0,
     turned: bool = False,
@@ -166,13 +167,15 @@ def noisy_descent(
     Parameters
     ----------
     gradients : ClippedGradients
-    noise : Noise
+    door : Door
     shape : tuple of int
         (runs, p, q), of theta.
     steps : int
     sensitivity, sigma : float
         Most that one person moves a sum in L2, and the standard deviation of the noise on each of its
         numbers, both in multiples of the grain.
+    integer : bool
+        Whether the noise is whole multiples of the grain, for a release.
     move : callable
         From a noisy sum to a step.
     momentum : float
@@ -201,7 +204,8 @@ def noisy_descent(
     slope, square = np.zeros((2, shape[0]))
     n_late = max((steps + 1) // 8, 1)
     for step in range(steps):
-        noisy = _noisy(gradients.sum_at(theta), noise, sensitivity=sensitivity, sigma=sigma)
+        total = gradients.sum_at(theta)
+        noisy = door.gaussian(total, sensitivity=sensitivity, sigma=sigma, unit=1.0 if integer else None)
         released += noisy
         if step >= max(steps // 2, 1):
             ahead = theta - whole / step
@@ -230,11 +234,6 @@ def _inner(one: FloatArray, other: FloatArray) -> FloatArray:
     """Inner product in each run."""
     found: FloatArray = np.einsum("rpq,rpq->r", one, other)
     return found
-
-
-def _noisy(value: FloatArray, noise: Noise, *, sensitivity: float, sigma: float) -> FloatArray:
-    """Release a sum with N(0, sigma^2), or integer noise of that parameter, on each number."""
-    return value + noise.gaussian(sigma, value.size).reshape(value.shape) if sigma > 0 else value
 
 
 def grain_for(largest: float) -> float:

@@ -27,8 +27,8 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     on_grid,
 )
 from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
-from pate_cli.privacy.noise import Noise
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
 
 __all__ = ["NoisyGradientPlan", "Options", "plan"]
@@ -131,15 +131,15 @@ class NoisyGradientPlan(Plan):
         return {**asdict(self), "sensitivity": 2 * self.clip}
 
     def release(
-        self, private: Private, public: PublicPoints, noise: Noise, rng: np.random.Generator
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Descend on the private records; see `Plan`."""
         scaling = Scaling.of(public.X)
-        weights, _ = self.fit(private.records, scaling, noise)
+        weights, _ = self.fit(private.records, scaling, door)
         return Released(linear_model(weights[0], scaling), no_answers(), self.guarantee)
 
     def fit(
-        self, private: PrivateRecords, scaling: Scaling, noise: Noise, runs: int = 1
+        self, private: PrivateRecords, scaling: Scaling, door: Door, runs: int = 1
     ) -> tuple[FloatArray, FloatArray]:
         """Descend in one run, or in many side by side.
 
@@ -158,7 +158,7 @@ class NoisyGradientPlan(Plan):
         rate = self.step_size * self.grain / self.n / share**2
         theta, released = noisy_descent(
             ClippedGradients(features, private.y, private.units, clip=clip, grain=self.grain),
-            noise,
+            door,
             (runs, features.shape[1], columns),
             steps=self.steps,
             sensitivity=2 * clip / self.grain,
@@ -176,6 +176,6 @@ class NoisyGradientPlan(Plan):
         """All records of one person in place of others; see `Plan`."""
         return attacks_on_persons(self._outputs, min(20_000, max(400_000 // self.steps, 500)), self.n)
 
-    def _outputs(self, private: PrivateRecords, public: PublicPoints, noise: Noise, runs: int) -> FloatArray:
-        found = self.fit(private, Scaling.of(public.X), noise, runs)
+    def _outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
+        found = self.fit(private, Scaling.of(public.X), door, runs)
         return np.hstack([each.reshape(runs, -1) for each in found])

@@ -29,7 +29,6 @@ __all__ = [
     "PublicKernelClassifier",
     "enough_points",
     "is_text",
-    "model_bytes",
 ]
 
 CONSTANT = 0.5
@@ -447,13 +446,6 @@ def enough_points(points: Any, rng: np.random.Generator, few: int = FEW) -> Any:
     known = dense(points)
     more = np.vstack([known, known[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]])
     return sp.csr_matrix(more) if sp.issparse(points) else more
-
-
-def model_bytes(n_public: int, n_features: int, columns: int) -> int:
-    """Room for a model that is linear in the features, about: landmarks, the way back, and weights."""
-    landmarks = min(max(n_public, SHUFFLED), _MOST_LANDMARKS)
-    features = MOST_DIRECTIONS + _MOST_BINS + 1
-    return 8 * (landmarks * (n_features + MOST_DIRECTIONS) + (features + n_features) * columns)
 
 
 def _normal_scores(values: FloatArray, counts: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -13,12 +13,12 @@ import pytest
 
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.mechanisms import plan
-from pate_cli.mechanisms.baselines import noisy_gd, output_perturbation
+from pate_cli.mechanisms.baselines import output_perturbation
 from pate_cli.privacy.door import Door
 from pate_cli.types import Setting
 
 EPS, DELTA, SURE = 3.0, 1e-3, 1 - 1e-6
-RUNS = {"noisy_gd": 40000, "output_perturbation": 200000}
+RUNS = {"output_perturbation": 200000}
 
 
 def made(name, **options):
@@ -46,15 +46,9 @@ def strongest(name, attacked, claimed):
     return max(bound(sample, RUNS[name], claimed.guarantee.delta) for _, sample, _ in attacked.attacks())
 
 
-# weights that hardly move: there every step's gradient is clipped, and changes by all of 2 * clip
-GD = {"steps": 8, "step_size": 0.05}
-
-
 @pytest.mark.parametrize(
     ("name", "options", "least"),
     [
-        ("noisy_gd", GD, 1.2),
-        ("noisy_gd", {"steps": 20}, 0.3),
         ("output_perturbation", {}, 1.0),
         ("output_perturbation", {"noise": "laplace"}, 1.5),
     ],
@@ -65,10 +59,6 @@ def test_the_claim_stands(name, options, least):
     assert least < found <= EPS
 
 
-def unclipped(patch):
-    patch.setattr(noisy_gd, "row_norms", lambda Z: np.zeros(Z.shape[0]))
-
-
 def no_rows_clipped(patch):
     patch.setattr(output_perturbation, "clip_rows", lambda Z: Z)
 
@@ -76,9 +66,6 @@ def no_rows_clipped(patch):
 @pytest.mark.parametrize(
     ("name", "options", "bug"),
     [
-        ("noisy_gd", {"steps": 20}, unclipped),
-        ("noisy_gd", GD, lambda p: replace(p, sigma=p.sigma / 2)),  # sensitivity clip, as for add/remove
-        ("noisy_gd", GD, lambda p: replace(p, sigma=p.sigma / p.steps**0.5)),  # one step is all it paid for
         ("output_perturbation", {}, no_rows_clipped),
         ("output_perturbation", {}, lambda p: replace(p, scale=p.scale / 2)),
         ("output_perturbation", {"noise": "laplace"}, lambda p: replace(p, scale=p.scale / 2)),
@@ -87,7 +74,7 @@ def no_rows_clipped(patch):
 )
 def test_a_bug_is_caught(name, options, bug, monkeypatch):
     right = made(name, **options)
-    wrong = bug(monkeypatch) if bug in (unclipped, no_rows_clipped) else bug(right)
+    wrong = bug(monkeypatch) if bug is no_rows_clipped else bug(right)
     assert strongest(name, wrong or right, right) > EPS
 
 
@@ -108,7 +95,6 @@ def persons_of_several(name, runs, **options):
 @pytest.mark.parametrize(
     ("name", "runs", "options", "least"),
     [
-        ("noisy_gd", 4000, GD, 0.7),
         ("output_perturbation", 40_000, {}, 0.5),
     ],
 )
@@ -125,15 +111,9 @@ def a_sum_for_a_mean(patch):
     patch.setattr(output_perturbation, "minimise", of_records)
 
 
-def records_by_themselves(patch):
-    right = noisy_gd._of_records
-    patch.setattr(noisy_gd, "_of_persons", lambda plan, Z, y, units: right(plan, Z, y))
-
-
 @pytest.mark.parametrize(
     ("name", "options", "bug"),
     [
-        ("noisy_gd", GD, records_by_themselves),
         ("output_perturbation", {}, a_sum_for_a_mean),
     ],
 )

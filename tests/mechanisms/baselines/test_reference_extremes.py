@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,8 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.mechanisms import plan
-from pate_cli.mechanisms.baselines.features import Scaling, clip_rows, row_norms
-from pate_cli.mechanisms.baselines.noisy_gd import descend
+from pate_cli.mechanisms.baselines.features import clip_rows, row_norms
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
@@ -108,24 +105,6 @@ def test_norms_need_no_squares(scale):
     # a multiple of the smallest float has no digits to be right to
     assert np.allclose(row_norms(rows), expected, rtol=1e-15, atol=2 * LEAST)
     assert np.allclose(row_norms(sp.csr_matrix(rows)), expected, rtol=1e-15, atol=2 * LEAST)
-
-
-@pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("clip", [math.sqrt(2), 0.3, 1e-6])
-@pytest.mark.parametrize("record", EXTREMES)
-def test_one_extreme_record_adds_a_gradient_within_the_clip(record, clip, kind):
-    """At zero and at weights on the way: the others are zeros, so what moves the weights is the record."""
-    p = replace(plan("noisy_gd", {"steps": 1, "clip": clip}, setting(1)), sigma=0.0, step_size=1.0)
-    row = np.array([EXTREMES[record]])
-    scaled = Scaling(1.0).apply(as_given(row, kind))
-    for Z in (scaled, as_given(row, kind)):
-        gradient = descend(p, Z, np.array([1]), noise())[0]
-        assert np.isfinite(gradient).all()
-        assert exact_square(gradient) <= Fraction(clip) ** 2 * Fraction(1 + 8 * 2.0**-53) ** 2
-    far = descend(replace(p, steps=7), scaled, np.array([1]), noise())
-    assert np.isfinite(far).all()
-    # the mean over steps 4 to 7 of weights that each step moves by the clip at most
-    assert exact_square(far) <= (Fraction(11, 2) * Fraction(clip) * Fraction(1 + 1e-14)) ** 2
 
 
 def test_a_record_too_long_to_square_counts_like_any_other_out_of_bounds():

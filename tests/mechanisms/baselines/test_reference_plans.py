@@ -14,12 +14,11 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import plan
 from pate_cli.mechanisms.baselines import output_perturbation
 from pate_cli.mechanisms.baselines.features import Scaling, clip_rows, linear_model
-from pate_cli.mechanisms.baselines.noisy_gd import descend
 from pate_cli.mechanisms.baselines.output_perturbation import TOLERANCE, minimise
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
-NAMES = ("noisy_gd", "output_perturbation")
+NAMES = ("output_perturbation",)
 N = 6499
 
 
@@ -38,16 +37,6 @@ def records(rows=40, d=4, n_classes=2, seed=0):
 
 
 # -- noise scales; sigma of 49 queries of sensitivity 1 at eps = 0.5, delta = 1/6499 is 39.6604
-
-
-def test_noisy_gd_scale():
-    p = plan("noisy_gd", {"steps": 49, "clip": 0.5}, setting())
-    assert p.sigma == pytest.approx(39.6604, abs=6e-5)
-    # a clip of 3 is a sensitivity of 6
-    assert plan("noisy_gd", {"steps": 49, "clip": 3}, setting()).sigma == pytest.approx(6 * p.sigma)
-    undecided = np.array([0.5, -0.5])  # of two classes, at norm 1: the default keeps all of it, and no more
-    assert plan("noisy_gd", {}, setting()).clip == pytest.approx(np.linalg.norm(undecided))
-    assert (p.guarantee.eps, p.guarantee.delta) == (0.5, 1 / N)
 
 
 def test_output_perturbation_scales():
@@ -84,25 +73,13 @@ def test_without_privacy_there_is_no_noise(name):
 def test_rules_use_sizes_and_budget_only_and_move_the_right_way(name):
     """More records or more budget: longer descent, weaker regularisation."""
     low, high, many = (plan(name, {}, s) for s in (setting(0.1), setting(1.0), setting(0.1, n=10 * N)))
-    if name == "public_kernel":
-        assert 20 <= low.steps_for(400) < high.steps_for(400) <= 100
-        assert low.steps_for(400) < many.steps_for(400) <= 100
-    elif name == "noisy_gd":
-        assert 10 <= low.steps < high.steps <= 300
-        assert low.steps < many.steps <= 300
-    else:
-        assert low.regularisation > high.regularisation >= 1 / N
-        assert low.regularisation > many.regularisation
+    assert low.regularisation > high.regularisation >= 1 / N
+    assert low.regularisation > many.regularisation
 
 
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("noisy_gd", {"steps": 0}, "mechanism.steps: got 0; accepted: auto, or a whole number >= 1"),
-        ("noisy_gd", {"steps": True}, "mechanism.steps: got True;"),
-        ("noisy_gd", {"clip": 0.0}, "mechanism.clip: got 0.0; accepted: a number in (1e-100, 1e+100]"),
-        ("noisy_gd", {"clip": 5e-324}, "mechanism.clip: got 5e-324; accepted: a number in (1e-100, 1e+100]"),
-        ("noisy_gd", {"step_size": math.nan}, "mechanism.step_size: got nan;"),
         (
             "output_perturbation",
             {"noise": "uniform"},
@@ -124,23 +101,6 @@ def test_options_are_refused_by_name(name, options, said):
 # -- sensitivity, on neighbours at random
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_one_record_moves_a_step_by_twice_the_clip_at_most(n_classes):
-    p = plan("noisy_gd", {"steps": 1, "clip": 0.3}, setting(n=40, n_classes=n_classes))
-    p = replace(p, sigma=0.0)
-    most = 0.0
-    for seed in range(30):
-        X, y = records(n_classes=n_classes, seed=seed)
-        other, label = X.copy(), y.copy()
-        other[0], label[0] = (
-            np.random.default_rng(seed).normal(size=4) * 10 ** (seed % 5),
-            (y[0] + seed) % n_classes,
-        )
-        moved = descend(p, X, y, noise()) - descend(p, other, label, noise())
-        most = max(most, float(np.linalg.norm(moved)) * p.n / p.step_size)
-    assert 0.3 < most <= 0.6 * (1 + 1e-12)
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_one_record_moves_each_minimiser_by_the_sensitivity_at_most(n_classes):
     p = plan("output_perturbation", {"regularisation": 0.05}, setting(n=40, n_classes=n_classes))
@@ -156,38 +116,6 @@ def test_one_record_moves_each_minimiser_by_the_sensitivity_at_most(n_classes):
 
 
 # -- what they compute
-
-
-def test_descent_without_noise_is_gradient_descent():
-    X, y = records(rows=50, d=3)
-    p = replace(plan("noisy_gd", {"steps": 4, "clip": 100.0, "step_size": 0.5}, setting(n=50)), sigma=0.0)
-    w, kept = np.zeros(3), []
-    for _ in range(4):
-        # softmax weights are -w/2 and w/2, so the difference moves twice as far
-        w = w - 2 * 0.5 * X.T @ (1 / (1 + np.exp(-X @ w)) - y) / 50
-        kept.append(w)
-    found = descend(p, X, y, noise())[0]
-    assert found[1] - found[0] == pytest.approx(np.mean(kept[2:], axis=0))
-    assert descend(p, sp.csr_matrix(X), y, noise())[0] == pytest.approx(found)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_step_of_descent_is_the_sum_of_each_records_clipped_gradient(n_classes):
-    X, y = records(rows=30, d=3, n_classes=n_classes)
-    s = setting(n=30, n_classes=n_classes)
-    p = replace(plan("noisy_gd", {"steps": 3, "clip": 1.0, "step_size": 0.5}, s), sigma=0.0)
-    w, kept, clipped = np.zeros((n_classes, 3)), [], 0
-    for _ in range(3):
-        total = np.zeros_like(w)
-        for x, label in zip(X, y, strict=True):
-            shares = np.exp(w @ x) / np.exp(w @ x).sum()
-            gradient = np.outer(shares - np.eye(n_classes)[label], x)
-            clipped += np.linalg.norm(gradient) > 1
-            total += gradient * min(1, 1 / np.linalg.norm(gradient))
-        w = w - 0.5 * total / 30
-        kept.append(w)
-    assert 10 < clipped < 80
-    assert descend(p, X, y, noise())[0] == pytest.approx(np.mean(kept[1:], axis=0), abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])

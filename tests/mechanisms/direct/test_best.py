@@ -17,8 +17,8 @@ from pate_cli.mechanisms.direct import best
 from pate_cli.mechanisms.direct.best import BestPlan
 from pate_cli.mechanisms.direct.clipped_gradients import ClippedGradients
 from pate_cli.mechanisms.direct.public_features import OwnColumns, PublicFeatures
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, eps_of_mu
-from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students import load_student, save_student
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
@@ -38,9 +38,8 @@ def rings(n, rng, n_classes=2):
 
 
 def learn(p, X, y, P, units=None):
-    noise = SeededNoise(np.random.SeedSequence(0))
     private, rng = Private(PrivateRecords(X, y, units)), np.random.default_rng(0)
-    return p.release(private, PublicPoints(P), noise, rng).model
+    return p.release(private, PublicPoints(P), Door.seeded(0), rng).model
 
 
 def shown(attacked, claimed, *, persons=False, runs=12_000):
@@ -75,7 +74,7 @@ def private_width(patch):
     """The kernel's width from the private records."""
     right, fit = PublicFeatures.of.__func__, BestPlan.fit
 
-    def wrong(self, private, public, noise, rng, runs=1):
+    def wrong(self, private, public, door, rng, runs=1):
         def of(cls, points, rng, **options):
             made = right(cls, points, rng, **options)
             x = made.columns.apply(private.X)[:, 0]
@@ -83,7 +82,7 @@ def private_width(patch):
             return replace(made, spread=float(np.median(apart))) if len(x) > 1 else made
 
         patch.setattr(PublicFeatures, "of", classmethod(of))
-        return fit(self, private, public, noise, rng, runs)
+        return fit(self, private, public, door, rng, runs)
 
     patch.setattr(BestPlan, "fit", wrong)
 
@@ -131,7 +130,7 @@ def test_each_step_is_paid_for(n_classes, exact):
     (X, y), P = rings(400, rng, n_classes), rings(80, rng)[0]
     p = made(n=400, n_classes=n_classes, eps=1.0, steps=45)
     p = p.for_release(None) if exact else p
-    p.fit(PrivateRecords(X, y), PublicPoints(P), listening, rng)
+    p.fit(PrivateRecords(X, y), PublicPoints(P), Door(listening), rng)
     assert len(listening.scales) == 45
     (scale,) = set(listening.scales)
     moves = 2 * p.clip / p.grain  # in the unit of the sums, which are whole numbers

@@ -20,6 +20,7 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     stable_product,
 )
 from pate_cli.mechanisms.direct.public_features import OwnColumns, PublicFeatures
+from pate_cli.privacy.door import Door
 
 N, CLIP = 60, 0.3
 FINE, COARSE = grain_for(N), grain_for(1e9)
@@ -156,7 +157,7 @@ def test_the_mean_turns_to_last_or_all_steps_where_the_loss_falls_or_rises(bowl,
 
     found, released = noisy_descent(
         SimpleNamespace(sum_at=lambda theta: bowl * theta + downhill),
-        SimpleNamespace(gaussian=lambda scale, size: np.zeros(size)),
+        Door(SimpleNamespace(gaussian=lambda scale, size: np.zeros(size))),
         (2, 3, 1),
         steps=80,
         sensitivity=1.0,

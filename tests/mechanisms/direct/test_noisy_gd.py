@@ -15,7 +15,7 @@ from pate_cli.mechanisms import plan
 from pate_cli.mechanisms.baselines.features import Scaling
 from pate_cli.mechanisms.direct import noisy_gd
 from pate_cli.mechanisms.direct.clipped_gradients import ClippedGradients
-from pate_cli.privacy.noise import SeededNoise
+from pate_cli.privacy.door import Door
 from pate_cli.types import PrivateRecords, Setting
 
 N = 6499
@@ -31,8 +31,7 @@ def made(eps=0.5, *, delta=1 / N, n=N, n_classes=2, n_features=112, **options):
 
 def descend(p, X, y, units=None):
     """Weights of a run on records scaled by 1, shape (C, d + 1)."""
-    noise = SeededNoise(np.random.SeedSequence(0))
-    return p.fit(PrivateRecords(X, y, units), ONE, noise)[0][0]
+    return p.fit(PrivateRecords(X, y, units), ONE, Door.seeded(0))[0][0]
 
 
 def records(rows, d=3, n_classes=2):
