@@ -96,9 +96,10 @@ def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray)
 def sum_of_unit_shares(ensemble: Ensemble, points: Any) -> FloatArray:
     """Add up the teachers' probabilities of classes, all of a teacher's scaled to norm 1. PRIVATE.
 
-    A teacher's m times C probabilities (or its votes, where it gives none; its majority, where it fails)
-    are divided by their L2 norm, less 1e-9 of it, and truncated as in `sum_of_unit_vectors`. They are not
-    negative: two such vectors a and b have ``|a - b|^2 = |a|^2 + |b|^2 - 2 a.b <= 2``. So if one teacher is
+    A teacher's m times C probabilities, those of a point scaled to add up to 1 (its votes, where it gives no
+    positive and finite ones; its majority, where it fails), are divided by their L2 norm, less 1e-9 of it,
+    and truncated as in `sum_of_unit_vectors`. They are not negative: two such vectors a and b have
+    ``|a - b|^2 = |a|^2 + |b|^2 - 2 a.b <= 2``. So if one teacher is
     replaced by another the sum moves by at most sqrt(2) in L2.
 
     Parameters
@@ -156,17 +157,29 @@ def _scores(teacher: Teacher, points: Any) -> FloatArray | None:
 
 
 def _shares(teacher: Teacher, points: Any, n_classes: int) -> FloatArray:
-    """Probabilities of all classes, shape (m, C), not negative; of each point one is positive."""
+    """Probabilities of all classes, shape (m, C), not negative: those of a point add up to 1."""
     m = points.shape[0]
     if len(teacher.classes) > 1 and hasattr(teacher.estimator, "predict_proba"):
         try:
             with isolated(teacher.seed):
                 said = np.asarray(teacher.estimator.predict_proba(points.copy()), dtype=np.float64)
-            if said.shape == (m, len(teacher.classes)) and (said.max(axis=1) > 0).all():
+            if said.shape == (m, len(teacher.classes)) and (given := _adding_up(said)) is not None:
                 shares = np.zeros((m, n_classes))
-                shares[:, teacher.classes] = np.clip(said, 0.0, 1.0)
-                if not np.isnan(shares).any():
-                    return shares
+                shares[:, teacher.classes] = given
+                return shares
         except (Exception, SystemExit):  # it votes for its majority, as in `predict`
             return np.tile(np.eye(n_classes)[teacher.majority], (m, 1))
     return np.asarray(np.eye(n_classes)[teacher.predict(points)])
+
+
+def _adding_up(said: FloatArray) -> FloatArray | None:
+    """Rows of probabilities, scaled to add up to 1; None where one has no positive or no finite number."""
+    peaks = said.max(axis=1, keepdims=True)
+    if not (np.isfinite(said).all() and (peaks > 0).all()):
+        return None
+    shares = np.maximum(said, 0.0)
+    if np.allclose(shares.sum(axis=1), 1.0, rtol=0, atol=1e-6):  # as nearly as learners compute them
+        return np.minimum(shares, 1.0)
+    shares = shares / peaks  # first, or sums overflow and squares are 0
+    found: FloatArray = shares / shares.sum(axis=1, keepdims=True)
+    return found

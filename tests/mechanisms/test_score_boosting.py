@@ -317,6 +317,54 @@ def test_one_record_changes_one_teachers_shares_to_the_bit(name):
     assert 1.41 < np.linalg.norm(total(X, labels) - before) <= math.sqrt(2)
 
 
+class Says(ClassifierMixin, BaseEstimator):
+    """Scores or shares of a size that the first record sets: they need not add up, be finite or positive."""
+
+    def fit(self, X, y):
+        self.classes_, self.size_ = np.unique(y), X[np.abs(X[:, 0]).argmax(), 0]
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+class SaysShares(Says):
+    def predict_proba(self, X):
+        return self.size_ * np.tile(np.arange(1.0, len(self.classes_) + 1), (len(X), 1))
+
+
+class SaysScores(Says):
+    def decision_function(self, X):
+        return self.size_ * X[:, 0] if self.size_ > 0 else np.full(len(X), -self.size_)
+
+
+@pytest.mark.parametrize(("learner", "n_classes"), [("SaysShares", 3), ("SaysScores", 2)])
+def test_what_a_learner_of_ones_own_says_is_made_of_norm_1_whatever_its_size(learner, n_classes, monkeypatch):
+    """Tiny numbers, whose squares are 0, moved a sum by more than the sensitivity, to infinity and nan."""
+    X, y = data(n_classes, n=240)
+    points = data(n=M, seed=1)[0]
+    U = np.linalg.qr(np.column_stack([np.ones(M), points]))[0][:, 1:]
+    made, rng = (
+        make_learner(f"{__name__}.{learner}", {}, seed=None, n_classes=n_classes),
+        np.random.default_rng(1),
+    )
+    ensemble = teachers.train(
+        PrivateRecords(X, y), n_teachers=24, learner=made, rng=rng, n_classes=n_classes, strict=False
+    )
+    most = math.sqrt(2) if n_classes == 3 else 2.0
+
+    def total():
+        if n_classes == 3:
+            return teachers.sum_of_unit_shares(ensemble, points)
+        return teachers.sum_of_unit_vectors(ensemble, points, U)
+
+    before, model = total(), ensemble.teachers[7].estimator
+    assert np.isfinite(before).all()
+    for size in (1e-320, 1e-170, 1e-160, 1e-9, 3.0, 1e200, 1e308, -1.0, 0.0, math.inf, -math.inf, math.nan):
+        monkeypatch.setattr(model, "size_", size)
+        assert np.linalg.norm(total() - before) <= most, size
+
+
 def test_a_teacher_with_nothing_to_say_says_0():
     X = np.zeros((40, 2))
     ensemble = teachers.train(
