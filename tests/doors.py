@@ -49,9 +49,10 @@ class Replay(Door):
     def _pass(self, passing: Passing, make: Any) -> Any:
         assert self.history, f"a release more than was recorded: {passing.kind}"
         (kind, value, *stated), out = self.history.pop(0)
-        assert (passing.kind, *passing[2:], passing.value.shape) == (kind, *stated, value.shape)
+        now = (passing.kind, *passing[2:], passing.value.shape)
+        assert now == (kind, *stated, value.shape), "another release than was recorded"
         apart = np.abs(np.asarray(passing.value, dtype=float) - value)
-        if passing.kind == "gaussian":
+        if passing.kind == "gaussian" and apart.size:
             apart = np.sqrt(np.square(apart).reshape(passing.releases, -1).sum(axis=1))
         if apart.size and not np.isnan(passing.sensitivity):
             self.moved.append((passing, float(apart.max()) / passing.sensitivity))

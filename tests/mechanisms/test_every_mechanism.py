@@ -11,11 +11,11 @@ import pickle
 import re
 from pathlib import Path
 
+import forms
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import yaml
-from doors import Recorder
 
 import pate_cli
 from pate_cli import mechanisms, teachers
@@ -23,8 +23,7 @@ from pate_cli.errors import ConfigError, InputError
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.noise import SeededNoise
-from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 CONF = Path(pate_cli.__file__).parents[1] / "conf" / "mechanism"
 OURS = sorted(path.stem for path in CONF.glob("*.yaml"))
@@ -41,9 +40,7 @@ NOISY = (
 """Of two classes only; and those that have nothing to calibrate at eps = inf."""
 LEARNERS = ("best", "noisy_gd", "output_perturbation")
 RELEASED = ("gaussian", "active", "svt", "best", "score_boosting")
-MAY_STOP = ("svt",)
-RELABELLING = ("agprivcl", "private_prediction", "realizable_to_agnostic", "universal")
-"""Those with an exact form; that cost less than the guarantee; whose choices inside move all that follows."""
+"""Learners; and those with an exact form."""
 QUICK = {"noisy_gd": {"steps": 5}}
 
 
@@ -243,51 +240,20 @@ def test_sparse_features(name):
     released(made(name, sparse=True), sparse=True)
 
 
-FORMS = [pytest.param(name, False, id=name) for name in OURS]
-FORMS += [pytest.param(name, True, id=f"{name}, released") for name in RELEASED]
-"""Every mechanism as experiments run it, and as a release does where there is such a form."""
+def test_every_mechanism_is_put_to_the_four_checks():
+    assert set(forms.OURS) == set(OURS)
+    assert set(forms.TWO) == set(TWO)
+    assert set(forms.RELEASED) == set(RELEASED)
+    assert set(forms.PERSONS) == {name for name in forms.OURS if made(name).protects_units}
 
 
-def _history(plan, records, labels_of, door):
-    """What one run lets out: everything that is public, as bytes."""
-    private = Private(records, labels_of)
-    out = plan.release(private, data()[1], door, np.random.default_rng(7))
-    return pickle.dumps((out.model, out.answers, out.spent)), out
-
-
-@pytest.mark.parametrize(("name", "exact"), FORMS)
-def test_nothing_but_what_passed_the_door_depends_on_private_records(name, exact):
-    """History replayed: with another private set altogether, what leaves is the same to the byte."""
-    plan = made(name, eps=2.0).for_release(setting(eps=2.0)) if exact else made(name)
-    records, _ = data()
-    door = Recorder(SeededNoise(np.random.SeedSequence(5)))
-    first, out = _history(plan, records, votes, door)
-    assert door.released
-    loss = plan.loss(door.spent)
-    assert loss.eps <= plan.guarantee.eps * (1 + 1e-9)
-    assert loss.delta <= plan.guarantee.delta * (1 + 1e-9)
-    if out.answers.n_asked == M and name not in MAY_STOP:
-        assert loss.eps >= plan.guarantee.eps * (1 - 1e-6)
-    others = PrivateRecords(50.0 + 3.0 * records.X[::-1], 1 - records.y)
-    replay = door.replay(SeededNoise(np.random.SeedSequence(6)))
-    again, _ = _history(plan, others, lambda: Votes(votes().counts[:, ::-1], K), replay)
-    assert again == first
-    assert not replay.history
-
-
-@pytest.mark.parametrize(("name", "exact"), [form for form in FORMS if form.values[0] not in RELABELLING])
-def test_one_record_moves_what_is_released_by_at_most_the_sensitivity_stated(name, exact):
-    plan = made(name, eps=2.0).for_release(setting(eps=2.0)) if exact else made(name)
-    records, _ = data()
-    worst = 0.0
-    for row, x, y in ((3, [1e3, -1e3], 1), (7, [0.0, 0.0], 0), (11, [-4.0, 5.0], 1)):
-        door = Recorder(SeededNoise(np.random.SeedSequence(5)))
-        _history(plan, records, votes, door)
-        X, labels = records.X.copy(), records.y.copy()
-        X[row], labels[row] = x, y
-        moved = votes().counts.copy()  # one teacher changes its vote wherever somebody has the other
-        moved += np.where(moved[:, :1] > 0, [[-1, 1]], [[1, -1]])
-        replay = door.replay(SeededNoise(np.random.SeedSequence(5)))
-        _history(plan, PrivateRecords(X, labels), lambda moved=moved: Votes(moved, K), replay)
-        worst = max([worst, *(by for _, by in replay.moved)])
-    assert 0 < worst <= 1 + 1e-9
+@pytest.mark.parametrize("form", forms.FORMS)
+def test_what_leaves_passed_the_door_with_the_noise_and_the_cost_stated(form):
+    """History replayed, one record moved, costs added up, draws counted: see `forms`."""
+    for torn in (False, True):
+        run = forms.Run(form, torn)
+        forms.paid(run)
+        forms.drawn(run)
+        forms.replayed(run)
+        if not torn:
+            forms.moved(run)

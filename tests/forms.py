@@ -1,0 +1,321 @@
+"""Every mechanism in every form that it runs in, and four checks of a run: replayed, moved, paid, drawn.
+
+`test_every_mechanism` puts every form to them, `test_seeded_bugs` bugs.
+"""
+
+from __future__ import annotations
+
+import functools
+import pickle
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from doors import Recorder
+
+from pate_cli import mechanisms, teachers
+from pate_cli.learners import make_learner
+from pate_cli.mechanisms.agnostic import agprivcl, realizable_to_agnostic
+from pate_cli.privacy.integer import vector_mu_squared
+from pate_cli.privacy.noise import SeededNoise
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
+
+N, M, K, DELTA = 480, 12, 48, 1e-2
+"""Records (or persons), public points, teachers."""
+
+TWO = ("agprivcl", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
+RELEASED = ("gaussian", "active", "svt", "score_boosting")
+PERSONS = ("gaussian", "svt", "gnmax", "active", "noisy_gd", "output_perturbation")
+RELABELLING = ("agprivcl", "private_prediction", "realizable_to_agnostic", "universal")
+"""Those of two classes only; with a form for releases; that protect persons; that relabel records."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A mechanism with options, on records of one kind, as an experiment runs it or as a release does."""
+
+    name: str
+    options: tuple[tuple[str, Any], ...] = ()
+    exact: bool = False
+    n_classes: int = 2
+    sparse: bool = False
+    persons: bool = False
+    n_features: int = 2
+
+    def __str__(self) -> str:
+        kinds = [f"{key}={value}" for key, value in self.options]
+        kinds += [f"{self.n_classes} classes"] * (self.n_classes > 2)
+        kinds += [kind for kind in ("exact", "sparse", "persons") if getattr(self, kind)]
+        return ", ".join([self.name, *kinds])
+
+    @property
+    def may_spend_less(self) -> bool:
+        """Whether a run may ask less than it pays for, or the calibration has more noise than it needs."""
+        return bool({"confidence", "calibration", "black_box"} & dict(self.options).keys())
+
+    @property
+    def asks_once(self) -> bool:
+        """Whether a single query may be answered by teachers none of whom changes."""
+        return self.name == "private_prediction" and not self.options
+
+    @functools.cached_property
+    def setting(self) -> Setting:
+        learner, eps = ("tree" if self.sparse else "logistic", {}), 2.0 if self.exact else 24.0
+        sizes = (6, self.n_features, self.n_classes, K)
+        return Setting(eps, DELTA, N, M, *sizes, self.sparse, learner, learner, "drop")
+
+    def plan(self) -> mechanisms.Plan:
+        """Calibrate: anew in each check, as a bug may be in that."""
+        plan = mechanisms.plan(self.name, dict(self.options), self.setting)
+        return plan.for_release(self.setting) if self.exact else plan
+
+    def _features(self, X: Any) -> Any:
+        return sp.csr_matrix(X) if self.sparse else X
+
+    @functools.cached_property
+    def public(self) -> PublicPoints:
+        return PublicPoints(self._features(np.random.default_rng(3).normal(size=(M, self.n_features))))
+
+    def records(self, torn: bool = False, other: bool = False) -> PrivateRecords:
+        """Make private records, with labels of one rule or drawn at random; or another set altogether."""
+        rng = np.random.default_rng(4 + other)
+        units = np.repeat(np.arange(N), rng.integers(1, 4, N)) if self.persons else None
+        X = rng.normal(size=(N if units is None else len(units), self.n_features))
+        y = np.argmax(np.column_stack([X[:, 0], X[:, -1], -X[:, 0]])[:, : self.n_classes], axis=1)
+        y = y if self.n_features > 1 else (X[:, 0] > 0).astype(np.int64)
+        if torn:
+            y = rng.integers(0, self.n_classes, len(y))
+        if other:
+            X, y = 5.0 + 3.0 * X, (y + 1) % self.n_classes
+        return PrivateRecords(self._features(X), y, units)
+
+    def neighbours(self, records: PrivateRecords) -> list[PrivateRecords]:
+        """Replace one record, or all of one person by more of them, in turn."""
+        found = []
+        rows = [([1e3, -1e3], 1), ([0.0, 0.0], 0), ([-4.0, 5.0], 1)]
+        for one, (row, label) in zip(
+            range(3, N, 31), rows * (5 if self.name in RELABELLING else 1), strict=False
+        ):
+            X, y, units = records.X.toarray() if self.sparse else records.X, records.y, records.units
+            where = np.flatnonzero((np.arange(N) if units is None else units) == one)
+            first, last, times = int(where[0]), int(where[-1]) + 1, 1 if units is None else 5
+            X = np.concatenate([X[:first], np.tile(row[: self.n_features], (times, 1)), X[last:]])
+            y = np.concatenate([y[:first], np.full(times, label), y[last:]])
+            if units is not None:
+                units = np.concatenate([units[:first], np.full(times, one), units[last:]])
+            found.append(PrivateRecords(self._features(X), y, units))
+        return found
+
+    def votes(self, records: PrivateRecords) -> Votes:
+        """Train the teachers of the configuration, as the pipeline does, and let them vote."""
+        learner = make_learner(*self.setting.teacher, seed=None, n_classes=self.n_classes)
+        rng = np.random.default_rng(1)
+        given = {
+            "n_teachers": K,
+            "learner": learner,
+            "rng": rng,
+            "n_classes": self.n_classes,
+            "strict": False,
+        }
+        return teachers.train(records, **given).votes(self.public.X)
+
+
+OURS = (
+    *("active", "agprivcl", "gaussian", "gnmax", "noisy_gd", "output_perturbation", "private_prediction"),
+    *("realizable_to_agnostic", "score_boosting", "soft", "sspp", "svt", "universal"),
+)
+QUICK: dict[str, dict[str, Any]] = {"noisy_gd": {"steps": 5}, "score_boosting": {"rounds": 2}}
+OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    *((name, QUICK.get(name, {})) for name in OURS),
+    ("svt", {"cutoff": 2, "calibration": "liu2021"}),
+    ("svt", {"cutoff": "private"}),
+    ("gnmax", {"confidence": 0.6}),
+    ("gnmax", {"sanitise": 0.2}),
+    ("active", {"oracle": "svt"}),
+    ("agprivcl", {"teachers": "own"}),
+    ("realizable_to_agnostic", {"inner": "svt"}),
+    ("realizable_to_agnostic", {"black_box": True}),
+    ("realizable_to_agnostic", {"inner": "grid", "hypotheses": "thresholds"}),
+    ("private_prediction", {"queries": 3}),
+    ("output_perturbation", {"noise": "laplace"}),
+]
+"""What each mechanism is put to, with which options."""
+
+
+def _forms() -> list[Form]:
+    found = []
+    for name, given in OPTIONS:
+        private_cutoff = given.get("cutoff") == "private"
+        published = "calibration" in given
+        most = 2 if name in TWO else 3
+        n_features = 1 if given.get("inner") == "grid" else 2
+        for exact in [False, True][: 1 + (name in RELEASED and not private_cutoff and not published)]:
+            for persons in [False, True][: 1 + (name in PERSONS and not private_cutoff)]:
+                for n_classes, sparse in ((2, False), (most, True)):
+                    found.append(
+                        Form(name, tuple(given.items()), exact, n_classes, sparse, persons, n_features)
+                    )
+    return found
+
+
+FORMS = [pytest.param(form, id=str(form)) for form in _forms()]
+"""As experiments run it, and as a release does; of two and three classes; sparse; of persons."""
+
+
+# -- the four checks --------------------------------------------------------------------------
+
+
+class Log(Counter[tuple[str, float]]):
+    """How many numbers were drawn, by kind and scale: one log, also of copies of a source."""
+
+    def __deepcopy__(self, memo: Any) -> Log:
+        return self
+
+
+class Logged(SeededNoise):
+    """Noise that logs what is drawn, from the sources that it spawns too."""
+
+    def __init__(self, seed: np.random.SeedSequence, drawn: Log | None = None) -> None:
+        super().__init__(seed)
+        self.drawn = Log() if drawn is None else drawn
+
+    def gaussian(self, scale: float, size: int) -> Any:
+        self.drawn["gaussian", scale] += size
+        return super().gaussian(scale, size)
+
+    def laplace(self, scale: float, size: int) -> Any:
+        self.drawn["laplace", scale] += size
+        return super().laplace(scale, size)
+
+    def exponential(self, scale: float, size: int) -> Any:
+        self.drawn["exponential", scale] += size
+        return super().exponential(scale, size)
+
+    def spawn(self, count: int) -> list[Any]:
+        return [Logged(child, self.drawn) for child in self._seed.spawn(count)]
+
+
+class Run:
+    """One run of a form, all that passed its door, and what left. Its labels agree, or are torn."""
+
+    def __init__(self, form: Form, torn: bool = False) -> None:
+        self.form, self.plan, self.records = form, form.plan(), form.records(torn)
+        self.noise = Logged(np.random.SeedSequence(5))
+        self.door = Recorder(self.noise)
+        self.votes = form.votes(self.records) if self.plan.asks_votes else None
+        self.out = self.of(self.records, self.door, self.votes)
+
+    def of(self, records: PrivateRecords, door: Any, votes: Votes | None = None) -> Any:
+        """Run once; on the votes given, or on those of teachers trained on the records."""
+        private = Private(records, lambda: votes or self.form.votes(records))
+        return self.plan.release(private, self.form.public, door, np.random.default_rng(7))
+
+    def again(self, records: PrivateRecords, votes: Votes | None = None) -> tuple[Any, Any]:
+        """Run with other private records and the same history: what leaves, and the door."""
+        door = self.door.replay(SeededNoise(np.random.SeedSequence(5)))
+        return self.of(records, door, votes), door
+
+
+def replayed(run: Run) -> None:
+    """Nothing but what passed the door depends on private records: with others, equal bytes."""
+    assert run.door.released
+    out, door = run.again(run.form.records(other=True))
+    first, second = (pickle.dumps((one.model, one.answers, one.spent)) for one in (run.out, out))
+    assert first == second, "what leaves depends on private records"
+    assert not door.history, "fewer releases than recorded"
+
+
+def moved(run: Run) -> None:
+    """One record, or person, moves a release by at most the sensitivity stated."""
+    if "black_box" in dict(run.form.options):
+        return  # of draws with replacement, whose proof is for several copies
+    with pytest.MonkeyPatch.context() as patch:
+        if run.form.name in RELABELLING:
+            _without_relabelling(patch, run.plan)
+            run = Run(run.form)
+        pairs: list[tuple[PrivateRecords, Votes | None]] = [
+            (near, None) for near in run.form.neighbours(run.records)
+        ]
+        if run.votes is not None:  # and one teacher that says otherwise everywhere
+            second, most = run.votes.counts.argsort(axis=1)[:, -2:].T
+            for leaves, joins in ((most, second), (second, most)):
+                counts = run.votes.counts.copy()
+                rows = np.flatnonzero(counts[np.arange(M), leaves])
+                counts[rows, leaves[rows]] -= 1
+                counts[rows, joins[rows]] += 1
+                pairs.append((run.records, Votes(counts, K)))
+        worst = max(by for near, votes in pairs for _, by in run.again(near, votes)[1].moved)
+    assert worst > 0 or run.form.asks_once, "nothing was moved"
+    assert worst <= 1 + 1e-9, f"a release is moved by {worst:.3g} of its sensitivity"
+
+
+def _without_relabelling(patch: pytest.MonkeyPatch, plan: Any) -> None:
+    """Keep the labels, as a choice inside may move all that follows; count the records it is made from."""
+    sizes = plan.describe()
+
+    def relabel(hypotheses: Any, X: Any, y: Any, *_: Any, **__: Any) -> Any:
+        assert len(y) == sizes["n_sampled"], "not as many records as the proof is for"
+        return y
+
+    def relabel_with_rest(hypotheses: Any, X: Any, rest: Any, *_: Any) -> Any:
+        told = (X.shape[0], len(rest[1]))
+        assert told == (sizes["n_relabelled"], N - sizes["n_relabelled"]), "not the records of the proof"
+        return (np.asarray(X.todense() if sp.issparse(X) else X)[:, 0] > 0).astype(np.int64)
+
+    patch.setattr(agprivcl, "relabel", relabel)
+    patch.setattr(realizable_to_agnostic, "relabel_with_rest", relabel_with_rest)
+
+
+def paid(run: Run) -> None:
+    """The releases cost, by their scales, what the door counted, and in all what is promised."""
+    spent, mu_squared, pure = run.door.spent, 0.0, 0.0
+    for one, _ in run.door.released:
+        if one.kind == "gaussian" and one.unit is None:
+            mu_squared += one.releases * (one.sensitivity / one.scale) ** 2
+        elif one.kind == "gaussian":
+            mu_squared += one.releases * vector_mu_squared(one.sensitivity / one.unit, one.scale / one.unit)
+        elif one.kind in ("laplace", "gamma"):
+            pure += one.releases * one.sensitivity / one.scale
+        elif one.kind == "exponential":
+            pure += one.releases * one.scale
+    assert spent.mu_squared == pytest.approx(mu_squared, rel=1e-12), "releases that are not counted"
+    assert spent.pure_eps == pytest.approx(pure, rel=1e-12), "releases that are not counted"
+    loss, promised, asked = run.plan.loss(spent), run.plan.guarantee, run.form.setting
+    assert promised.eps <= asked.eps * (1 + 1e-9), "more promised than asked"
+    assert promised.delta <= asked.delta * (1 + 1e-9), "more promised than asked"
+    assert loss.eps <= promised.eps * (1 + 1e-9), "more spent than promised"
+    assert loss.delta <= promised.delta * (1 + 1e-9), "more spent than promised"
+    if not run.form.may_spend_less:
+        assert loss.eps >= promised.eps * (1 - 1e-6), "less spent than promised"
+        assert loss.delta >= promised.delta * (1 - 1e-6), "less spent than promised"
+
+
+def drawn(run: Run) -> None:
+    """Each number released had noise of its own, of the scale stated."""
+    wanted: Counter[tuple[str, float]] = Counter()
+    used = []
+    for one, out in run.door.released:
+        step, size = one.unit or 1.0, one.value.size
+        if one.kind in ("gaussian", "laplace"):
+            wanted[one.kind, one.scale / step] += size
+        elif one.kind == "gamma":  # a norm, and a direction
+            wanted["exponential", one.scale] += size
+            wanted["gaussian", 1.0] += size
+        elif one.kind == "exponential":
+            wanted["exponential", 1.0] += size
+        elif one.kind == "above threshold" and out.reached.any():
+            (of_run,) = (svt.calibration for svt in run.door.spent.sparse)
+            wanted[of_run.noise, of_run.query_scale] += size
+        if one.kind in ("gaussian", "laplace", "gamma") and one.unit is None:
+            used += ((out - one.value) / one.scale).ravel().tolist()
+    for svt in run.door.spent.sparse:
+        draws = 1 + int(svt.below[0]) * svt.calibration.redraw
+        wanted[svt.calibration.noise, svt.calibration.threshold_scale] += draws
+    wanted["gaussian", 1.0] += 2 * run.door.spent.other.total()  # of the sanitiser
+    found, clocks = Counter(run.noise.drawn), ("exponential", 1.0)  # samples and inner choices draw these too
+    assert found.pop(clocks, 0) >= wanted.pop(clocks, 0), "noise of another scale, or less of it, than stated"
+    assert found == +wanted, "noise of another scale, or less of it, than stated"
+    assert len(set(np.round(used, 9))) == len(used), "noise that was used before"
