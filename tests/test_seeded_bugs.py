@@ -1,16 +1,22 @@
-"""Each bug that once went unseen, seeded into the class that runs, is caught by `pate audit` or by a check.
+"""Seeded bugs: each is caught by one of the checks of `forms`, by the pipeline, or by `pate audit`.
 
-Noise taken out of what runs, where the audit attacked a twin of it. Audits are at 99.9999% confidence, so a
-false alarm has probability at most 1e-6; seeds are fixed. docs/privacy.md has the bounds measured.
+A bug is put into what runs; without it the check passes. docs/privacy.md lists all. Audits are at 99.9999%
+confidence, so a false alarm has probability at most 1e-6; seeds are fixed.
 """
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import math
+import operator
+import textwrap
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from forms import Form, Run, drawn, moved, paid, replayed
 
 from pate_cli import audit, datasets, pipeline
 from pate_cli.commands.audit import main
@@ -47,6 +53,217 @@ def caught(argv, capsys):
     shown = capsys.readouterr().out.strip().splitlines()[-1]
     assert shown.startswith("VIOLATION" if code else "no violation found")
     return code == 1
+
+
+# -- a table of bugs --------------------------------------------------------------------------
+
+door, svt_at_work, noisy = "privacy.door", "privacy.above_threshold", "mechanisms.baselines.noisy_gd"
+perturbed, agnostic = "mechanisms.baselines.output_perturbation", "mechanisms.agnostic"
+boosted, calibrated = "mechanisms.score_boosting", "mechanisms.score_calibration"
+
+n_steps, rounds, queries = (("steps", 5),), (("rounds", 2),), (("queries", 3),)
+checked, sanitised, private_cutoff = (("confidence", 0.6),), (("sanitise", 0.2),), (("cutoff", "private"),)
+grid = (("inner", "grid"), ("hypotheses", "thresholds"))
+BUGS = [
+    # name, caught by, form, where, what stands there, the bug
+    ("half of the noise that is counted", drawn, Form("gaussian"),
+     f"{door}:Door.gaussian", "self.noise.gaussian(sigma / step,", "self.noise.gaussian(sigma / step / 2,"),
+    ("releases of one call counted once", paid, Form("gaussian"),
+     f"{door}:Door.gaussian", "+= releases * (math.inf", "+= (math.inf"),
+    ("only the last release counted", paid, Form("noisy_gd", n_steps),
+     f"{door}:Door.gaussian", "mu_squared += releases * (math.inf", "mu_squared = releases * (math.inf"),
+    ("the same noise in every step", drawn, Form("noisy_gd", n_steps),
+     f"{door}:Door.gaussian", "step * self.noise", "step * __import__('copy').deepcopy(self.noise)"),
+    ("Laplace noise of half the scale", drawn, Form("svt", private_cutoff),
+     f"{door}:Door.laplace", "self.noise.laplace(scale,", "self.noise.laplace(scale / 2,"),
+    ("the largest score chosen without noise", drawn, Form("sspp"),
+     f"{door}:Door.exponential", "if math.isinf(eps):", "if True:"),
+    ("noise vectors of half the length", drawn, Form("output_perturbation", (("noise", "laplace"),)),
+     f"{door}:Door.gamma", "self.noise.exponential(scale,", "self.noise.exponential(scale / 2,"),
+    # gaussian, active
+    ("half of the noise that the plan has", paid, Form("gaussian"),
+     "mechanisms.gaussian:noisy_counts", "sigma=sigma,", "sigma=sigma / 2,"),
+    ("sensitivity stated half as large", moved, Form("gaussian", n_classes=3),
+     "mechanisms.gaussian:noisy_counts", "sensitivity=l2_", "sensitivity=0.5 * l2_"),
+    ("calibrated on ten times delta", paid, Form("gaussian"),
+     "mechanisms.gaussian:plan_gaussian", "sigma_by(rule, eps, delta,", "sigma_by(rule, eps, 10 * delta,"),
+    ("integer noise calibrated on ten times delta", paid, Form("gaussian", exact=True),
+     "mechanisms.gaussian:GaussianPlan.with_integer_noise", "self.eps, self.delta,",
+     "self.eps, 10 * self.delta,"),
+    ("labels of exact counts beside noisy ones", replayed, Form("gaussian"),
+     "mechanisms.gaussian:GaussianService.ask", "majority(noisy)", "majority(rows)"),
+    ("a question answered with the exact majority", replayed, Form("active"),
+     "mechanisms.labelling:_Oracle.answer", "self._service.answer(self._votes.at(index))",
+     "Answer(int(self._votes.at(index).counts.argmax()))"),
+    ("a person's records dealt to several teachers", moved, Form("gaussian", persons=True),
+     "teachers.training:deal", "if private.units is None:",
+     "parts = partition(private.n_records, n_teachers, rng)\n    if True:"),
+    # gnmax
+    ("check passed by exact counts", replayed, Form("gnmax", checked),
+     "mechanisms.gnmax:GnmaxService._agreed", "np.asarray(noisy >=", "np.asarray(largest >="),
+    ("checks not paid for", paid, Form("gnmax", checked),
+     "mechanisms.gnmax:calibrate", "math.sqrt(answers / (1 - share))", "math.sqrt(answers)"),
+    ("more answers than paid for", paid, Form("gnmax", checked),
+     "mechanisms.gnmax:GnmaxService.ask", "passed < plan.answers", "passed < plan.ell"),
+    ("sanitiser not paid for", paid, Form("gnmax", sanitised),
+     "mechanisms.gnmax:calibrate", "mu = _mu_beside(sanitiser, options.sanitise, eps, delta)", "pass"),
+    ("eps_ex_post from the exact divergence", replayed, Form("gnmax", sanitised),
+     "mechanisms.gnmax:GnmaxService._sanitised", "total = limit +", "total = divergence +"),
+    # the sparse vector technique, soft
+    ("threshold without noise", drawn, Form("svt"),
+     f"{svt_at_work}:AboveThreshold._draw_threshold", "c.threshold_scale,", "0.0,"),
+    ("half of the noise on a query", drawn, Form("svt"),
+     f"{svt_at_work}:AboveThreshold._draw_query_noise", ".query_scale", ".query_scale / 2"),
+    ("cutoff ignored", paid, Form("svt", (("cutoff", 1),)),
+     f"{svt_at_work}:AboveThreshold._decide", "& (below < c.cutoff)", ""),
+    ("majority of an unstable query released", replayed, Form("svt"),
+     "mechanisms.svt:SvtService.labels", ", UNANSWERED)", ", majority(votes.counts)[:, None])"),
+    ("distance of sensitivity 2", moved, Form("svt"),
+     "mechanisms.svt:SvtService.ask", "votes, distance_to", "votes, 2 * distance_to"),
+    ("integer noise calibrated on twice eps", paid, Form("svt", exact=True),
+     "mechanisms.svt:SvtPlan.with_integer_noise", "discrete_calibration(self",
+     "discrete_calibration(replace(self, calibration=svt.calibrate('tight', 4.0, 0.01, 12, 1))"),
+    ("cutoff from the exact error", replayed, Form("svt", private_cutoff),
+     "mechanisms.private_cutoff:PrivateCutoffPlan.release", "for_estimate)[0])",
+     "for_estimate)[0] * 0 + error)"),
+    ("all of eps for the labels, after the estimate", paid, Form("svt", private_cutoff),
+     "mechanisms.private_cutoff:plan_private_cutoff", "eps - 1 / (K * scale)", "eps"),
+    ("fullest bin released though unstable", replayed, Form("soft"),
+     "mechanisms.soft:SoftService.ask", "scores[j, found.above[0]] =", "scores[j] = plain[j] +"),
+    ("a score counted twice", moved, Form("soft"),
+     "mechanisms.soft:ScoreBins.add", "n_bins - 1)] += 1", "n_bins - 1)] += 2"),
+    # hypotheses
+    ("a choice with twice eps", paid, Form("sspp"),
+     f"{agnostic}.sspp:SsppPlan.chosen", "eps=self.eps", "eps=2 * self.eps"),
+    ("each mistake counted twice", moved, Form("sspp"),
+     f"{agnostic}.sspp:SsppPlan.chosen", "-mistakes,", "-2 * mistakes,"),
+    ("candidates from private points", replayed, Form("sspp"),
+     f"{agnostic}.sspp:SsppPlan.release", "candidates(public)",
+     "candidates(PublicPoints(records.X[: public.n_points]))"),
+    ("relabelling skipped", paid, Form("agprivcl"),
+     f"{agnostic}.agprivcl:AgPrivClPlan.answers", "y = relabel(self",
+     "y = (lambda hypotheses, X, y, *_, **__: y)(self"),
+    ("relabelled with twice relabel_eps", paid, Form("agprivcl"),
+     f"{agnostic}.agprivcl:relabel", "eps=relabel_eps, released", "eps=2 * relabel_eps, released"),
+    ("calibrated for half of the sampling rate", paid, Form("agprivcl"),
+     f"{agnostic}.agprivcl:_tight", "(eps, rate), relabel_eps", "(eps, rate / 2), relabel_eps"),
+    ("twice as many records sampled", moved, Form("agprivcl"),
+     f"{agnostic}.agprivcl:AgPrivClPlan.answers", "n_records, self.n_sampled",
+     "n_records, min(2 * self.n_sampled, self.n_private)"),
+    ("copies of a record at several teachers", moved, Form("agprivcl", (("teachers", "own"),)),
+     f"{agnostic}.agprivcl:AgPrivClPlan.answers", ".votes(X, y, counts",
+     ".votes_as_drawn(X, y, drawn(self.n_sampled, choices.noise)"),
+    ("all of eps for the second part too", paid, Form("universal"),
+     f"{agnostic}.universal:plan", "rest = setting.eps - part.eps", "rest = setting.eps"),
+    ("the others relabel with the sample among them", moved, Form("realizable_to_agnostic"),
+     f"{agnostic}.realizable_to_agnostic:Shares.relabelled", "outside[rows] = False", "pass"),
+    ("the sample keeps its own labels", paid, Form("realizable_to_agnostic", (("inner", "svt"),)),
+     f"{agnostic}.realizable_to_agnostic:Shares.relabelled", "T, relabel_with_rest(",
+     "T, (lambda *_: private.y[rows])("),
+    ("the fewest mistakes after relabelling, without noise", replayed, Form("realizable_to_agnostic"),
+     f"{agnostic}.realizable_to_agnostic:TransformPlan.chosen", "return int(second",
+     "return int(mistakes.argmin()) + 0 * int(second"),
+    ("a choice on the grid with twice its eps", paid, Form("realizable_to_agnostic", grid, n_features=1),
+     f"{agnostic}.realizable_to_agnostic:TransformPlan.chosen", "= self.division.inner_eps,",
+     "= 2 * self.division.inner_eps,"),
+    ("black box run at eps 2", paid, Form("realizable_to_agnostic", (("black_box", True),)),
+     f"{agnostic}.realizable_to_agnostic:TransformPlan.chosen", "eps=1.0))", "eps=2.0))"),
+    ("eps of one query for each of three", paid, Form("private_prediction", queries),
+     f"{agnostic}.private_prediction:plan", "d.inner_delta, m)", "d.inner_delta, 1)"),
+    ("a vote counted twice", moved, Form("private_prediction", queries),
+     f"{agnostic}.private_prediction:predict", "np.array([n_teachers", "2 * np.array([n_teachers"),
+    # learners
+    ("a step more than paid for", paid, Form("noisy_gd", n_steps),
+     f"{noisy}:descend", "range(plan.steps)", "range(plan.steps + 1)"),
+    ("step length from the exact gradient", replayed, Form("noisy_gd", n_steps),
+     f"{noisy}:descend", "plan.n) * gradient", "plan.n) * gradient * np.linalg.norm(gradient_at(weights))"),
+    ("gradients of two classes not clipped", moved, Form("noisy_gd", n_steps),
+     f"{noisy}:_of_records", "miss *= plan.clip / np.maximum(size, plan.clip)", "pass"),
+    ("a person's gradients clipped one by one", moved, Form("noisy_gd", n_steps, persons=True),
+     f"{noisy}:descend", "if units is None else _of_persons(plan, Z, y, units)", ""),
+    ("features scaled by private records", replayed, Form("noisy_gd", n_steps),
+     f"{noisy}:NoisyGradientPlan.release", "Scaling.of(public.X)", "Scaling.of(records.X)"),
+    ("records not clipped", moved, Form("output_perturbation"),
+     f"{perturbed}:OutputPlan.weights", "Z = clip_rows(Z)", "pass"),
+    ("a person's losses added up", moved, Form("output_perturbation", persons=True),
+     f"{perturbed}:OutputPlan.weights", "1 / np.bincount(units)[units]", "np.ones(len(y))"),
+    ("three classes with the sensitivity of one", paid, Form("output_perturbation", n_classes=3),
+     f"{perturbed}:OutputPlan.weights", "self.sensitivity * math.sqrt(len(exact))", "self.sensitivity"),
+    # score_boosting
+    ("clip from private values", replayed, Form("score_boosting", rounds),
+     f"{calibrated}:NewtonStep.take", "self.clip(public)", "self.clip(private)"),
+    ("Hessian from private records", replayed, Form("score_boosting", rounds),
+     f"{calibrated}:NewtonStep.take", "self._hessian(start, public)", "self._hessian(start, private)"),
+    ("functions scaled by private values", replayed, Form("score_boosting", rounds),
+     f"{boosted}:_Student.step", "in firsts]", "in (parts[i - i % together][1] for i in range(len(parts)))]"),
+    ("weights of directions from exact sums", replayed, Form("score_boosting", rounds),
+     f"{boosted}:ScoreBoostingPlan.fit", "side.functions_of(",
+     "side._replace(weights=(weights := weights * (1 + np.abs(total)))).functions_of("),
+    ("noisy sum scaled to the exact norm", replayed, Form("score_boosting", rounds),
+     f"{boosted}:ScoreBoostingPlan.fit", "(total, door)", "(total, door) * np.linalg.norm(total)"),
+    ("a calibration step more than paid for", paid, Form("score_boosting", rounds),
+     f"{boosted}:ScoreBoostingPlan.fit", "range(_LAST)", "range(_LAST + 1)"),
+    ("each round with the budget of all", paid, Form("score_boosting", rounds),
+     f"{boosted}:ScoreBoostingPlan.mu_sum", " / self.rounds", ""),
+    ("shares noised for an eighth of their sensitivity", moved, Form("score_boosting", rounds, n_classes=3),
+     f"{boosted}:ScoreBoostingPlan.sensitivity", "else _SENSITIVITY_OF_SHARES",
+     "else _SENSITIVITY_OF_SHARES / 8"),
+]  # fmt: skip
+
+
+def edit(patch, where, right, wrong):
+    """Put a bug into the source of a function or property, and the function into its place."""
+    module, _, name = where.partition(":")
+    module = importlib.import_module(f"pate_cli.{module}")
+    owner = operator.attrgetter(name.rpartition(".")[0])(module) if "." in name else module
+    found = inspect.getattr_static(owner, name.rpartition(".")[2])
+    plain = found.fget if isinstance(found, property) else found
+    source = textwrap.dedent(inspect.getsource(plain))
+    assert source.count(right) == 1, f"{where} is not as it was: seed the bug anew"
+    made = {}
+    exec(compile(source.replace(right, wrong), where, "exec"), plain.__globals__, made)
+    patch.setattr(owner, name.rpartition(".")[2], *made.values())
+
+
+def in_both(check, form):
+    """Check a run on labels of one rule, and on labels drawn at random."""
+    for torn in (False, True):
+        check(Run(form, torn))
+
+
+@pytest.mark.parametrize(
+    ("check", "form", "where", "right", "wrong"), [pytest.param(*bug[1:], id=bug[0]) for bug in BUGS]
+)
+def test_a_seeded_bug_is_caught_by_the_check_named(check, form, where, right, wrong, monkeypatch):
+    in_both(check, form)
+    edit(monkeypatch, where, right, wrong)
+    with pytest.raises(AssertionError) as found:
+        in_both(check, form)
+    assert found.traceback[-1].path.name in ("forms.py", "doors.py"), "not by the check"
+
+
+def test_the_page_lists_every_bug_with_the_check_that_catches_it():
+    rows = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text(encoding="utf-8").splitlines()
+    for name, check, form, *_ in BUGS:
+        assert any(f"`{check.__name__}`" in row and name in row for row in rows), (name, check.__name__, form)
+
+
+@pytest.mark.parametrize(
+    ("argv", "bug"),
+    [
+        (["mechanism=gaussian"], ("mechanisms.gaussian:noisy_counts", "sigma=sigma,", "sigma=0.9 * sigma,")),
+        (["mechanism=noisy_gd"], (f"{noisy}:descend", "range(plan.steps)", "range(plan.steps + 1)")),
+        (["mechanism=sspp"], (f"{agnostic}.sspp:SsppPlan.chosen", "eps=self.eps", "eps=1.1 * self.eps")),
+    ],
+    ids=["less noise than planned", "a step more", "a larger eps"],
+)
+def test_seeded_bug_that_spends_more_stops_the_run(argv, bug, monkeypatch):
+    made = parse(compose(["dataset.n_records=600", "split.public=30", *argv]))
+    data = datasets.load("synthetic", **made.dataset.options)
+    pipeline.run_repeat(pipeline.prepare(made, data), 0)
+    edit(monkeypatch, *bug)
+    with pytest.raises(RuntimeError, match="above the guarantee"):
+        pipeline.run_repeat(pipeline.prepare(made, data), 0)
 
 
 # -- mechanisms on votes --------------------------------------------------------------------
@@ -157,6 +374,14 @@ def test_many_runs_have_the_law_of_one():
             both = (p + q) / 2
             # 36 comparisons at 5.9 deviations: false alarm 1.4e-7
             assert (np.abs(p - q) <= 5.9 * np.sqrt(2 * both * (1 - both) / n)).all()
+
+
+def test_seeded_bug_exponential_mechanism_at_twice_eps(monkeypatch, capsys):
+    """Counted as eps, with as many draws: the law alone is wrong."""
+    argv = ["mechanism=sspp", "eps=1", "--runs", "20000"]
+    assert not caught(argv, capsys)
+    edit(monkeypatch, f"{door}:Door.exponential", "eps / (2 * sensitivity)", "eps / sensitivity")
+    assert caught(argv, capsys)
 
 
 # -- the private cut-off --------------------------------------------------------------------

@@ -255,5 +255,4 @@ def test_what_leaves_passed_the_door_with_the_noise_and_the_cost_stated(form):
         forms.paid(run)
         forms.drawn(run)
         forms.replayed(run)
-        if not torn:
-            forms.moved(run)
+        forms.moved(run)
