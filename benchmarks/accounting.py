@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.rows import Row, beside
 from benchmarks.timing import alternate
-from pate_cli.mechanisms.gaussian import plan_gaussian
-from pate_cli.mechanisms.svt import plan_svt
+from pate_cli.mechanisms.gaussian import gaussian_labels
+from pate_cli.mechanisms.sparse_vector import stable_labels
 
 __all__ = ["measure"]
 
@@ -33,11 +33,11 @@ def measure(rounds: int) -> Iterator[Row]:
         return float(brentq(excess, 10, 1e4))
 
     def run_of_gaussian() -> None:
-        plan = plan_gaussian(1.0, delta, ell, 2)
+        plan = gaussian_labels(1.0, delta, ell, 2)
         gaussian.eps_of_mu(math.sqrt(500) / plan.describe()["sigma"], delta)
 
     def run_of_svt(n_teachers: int, cutoff: int | None) -> Callable[[], object]:
-        return lambda: plan_svt(1.0, delta, ell, n_teachers, rule="tight", cutoff=cutoff)
+        return lambda: stable_labels(1.0, delta, ell, n_teachers, rule="tight", cutoff=cutoff)
 
     for name, ours in (
         ("calibrate gaussian", run_of_gaussian),

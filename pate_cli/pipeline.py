@@ -59,7 +59,7 @@ class Prepared:
     sizes: datasets.SplitSizes
     n_teachers: int
     delta: float
-    plan: mechanisms.Plan
+    plan: mechanisms.Mechanism
     public_rows: IntArray | None = field(default=None, repr=False)
 
     @property
@@ -189,11 +189,10 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         student=(s.estimator, s.params),
         unanswered=s.unanswered,
     )
-    if dataset.unit is not None and config.mechanism.name in mechanisms.SINGLE:  # whatever else it lacks
-        raise mechanisms.single_records(dataset.unit, config.mechanism.name)
-    plan: mechanisms.Plan = mechanisms.find(config.mechanism.name).plan(config.mechanism.options, setting)
+    module = mechanisms.find(config.mechanism.name)
+    plan: mechanisms.Mechanism = module.calibrate(config.mechanism.options, setting)
     if config.release:
-        plan = plan.for_release(setting) if exact else plan
+        plan = plan.with_exact_noise() if exact else plan
         if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
             shape, C = (sizes.n_private // n_teachers, dataset.n_features), dataset.n_classes
             learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
@@ -204,8 +203,6 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     if len(shards) > plan.n_teachers:
         accepted = f"at least {len(shards)} with so many files (a file of records has a teacher of its own)"
         raise ConfigError("teacher.count", plan.n_teachers, accepted)
-    if dataset.unit is not None and not plan.protects_units:  # one of another package
-        raise mechanisms.single_records(dataset.unit, plan.name)
     promised = plan.guarantee
     if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
         raise RuntimeError(
@@ -319,6 +316,8 @@ def release(
 def _release(run: Prepared, split: Split, private: Private, door: Door, streams: Streams) -> Released:
     """Let the mechanism do its one run; a plan with teachers of its own deals them as the shared ones are."""
     rng = streams.queries if run.plan.asks_votes else streams.teachers
+    if private.records.units is not None and run.plan.persons == "one record":
+        private = Private(private.records.one_each(rng))
     released = run.plan.release(private, split.public, door, rng)
     cost, promised = run.plan.loss(door.spent), run.plan.guarantee
     if cost.eps > promised.eps * (1 + 1e-9) or cost.delta > promised.delta * (1 + 1e-9):

@@ -16,13 +16,12 @@ from pate_cli.audit import vote_scores
 from pate_cli.commands.audit import main
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import gaussian
-from pate_cli.mechanisms import svt as svt_mechanism
+from pate_cli.mechanisms import sparse_vector as svt_mechanism
 from pate_cli.mechanisms.agnostic import realizable_to_agnostic
 from pate_cli.mechanisms.attacks import VoteAttack
-from pate_cli.mechanisms.gaussian import GaussianService, plan_gaussian
-from pate_cli.mechanisms.protocol import Plan
-from pate_cli.mechanisms.service import VoteService
-from pate_cli.mechanisms.svt import SvtPlan, SvtService, plan_svt
+from pate_cli.mechanisms.base import Mechanism, Session
+from pate_cli.mechanisms.gaussian import GaussianSession, gaussian_labels
+from pate_cli.mechanisms.sparse_vector import SparseVector, SparseVectorSession, stable_labels
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import svt
 from pate_cli.privacy.above_threshold import AboveThreshold
@@ -66,27 +65,27 @@ def sigma_for_one_query(patch):
 
 
 def queries_not_counted(patch):
-    right = GaussianService.ask
+    right = GaussianSession.ask
 
     def ask(self, votes):
         self._asked = 0
         return right(self, votes)
 
-    patch.setattr(GaussianService, "ask", ask)
+    patch.setattr(GaussianSession, "ask", ask)
 
 
 def one_noise_for_all_queries(patch):
-    right = GaussianService.ask
+    right = GaussianSession.ask
 
     def ask(self, votes):
         self._door = Door.seeded(self._door.noise._seed)
         return right(self, votes)
 
-    patch.setattr(GaussianService, "ask", ask)
+    patch.setattr(GaussianSession, "ask", ask)
 
 
 def budget_counted_per_label_given(patch):
-    right = SvtService.ask
+    right = SparseVectorSession.ask
 
     def ask(self, votes):
         tests = self._tests
@@ -96,17 +95,17 @@ def budget_counted_per_label_given(patch):
         tests.below = given + (released.labels >= 0).sum(axis=0)
         return released
 
-    patch.setattr(SvtService, "ask", ask)
+    patch.setattr(SparseVectorSession, "ask", ask)
 
 
 def threshold_noise_redrawn_on_every_query(patch):
-    right = SvtService.ask
+    right = SparseVectorSession.ask
 
     def ask(self, votes):
         self._tests._noisy_threshold = self._tests._draw_threshold(self.runs)
         return right(self, votes)
 
-    patch.setattr(SvtService, "ask", ask)
+    patch.setattr(SparseVectorSession, "ask", ask)
 
 
 def threshold_noise_never_drawn(patch):
@@ -116,14 +115,14 @@ def threshold_noise_never_drawn(patch):
 
 
 def majority_of_an_unstable_answer_leaks(patch):
-    right = SvtService.ask
+    right = SparseVectorSession.ask
 
     def ask(self, votes):
         released = right(self, votes)
         leaked = np.where(released.reached, majority(votes.counts)[:, None], released.labels)
         return ReleasedLabels(leaked, None, released.reached)
 
-    patch.setattr(SvtService, "ask", ask)
+    patch.setattr(SparseVectorSession, "ask", ask)
 
 
 def distance_of_bassily2018_with_sensitivity_2(patch):
@@ -199,7 +198,7 @@ def test_a_seeded_bug_is_caught_by_one_attack(bug, attack, runs, eps, options, n
     """Bugs that take many runs: of the attacks of `pate audit` only the one that shows most."""
 
     def bound():
-        made = plan_svt(eps, 1e-5, 50, 20_000, **{"rule": "tight", "cutoff": 1} | options)
+        made = stable_labels(eps, 1e-5, 50, 20_000, **{"rule": "tight", "cutoff": 1} | options)
         return worst(made, n_classes, runs=runs, only=attack)
 
     assert bound() <= eps
@@ -212,7 +211,8 @@ def test_a_seeded_bug_is_caught_by_one_attack(bug, attack, runs, eps, options, n
 
 def worst(mechanism, n_classes=2, runs=10_000, confidence=SURE, seed=0, only=None):
     n_teachers = max(1000, mechanism.teachers_to_attack)
-    pairs = [pair for pair in mechanism.attacks(n_teachers, n_classes) if only in (None, pair.name)]
+    attacked = replace(mechanism, n_teachers=n_teachers, n_classes=n_classes)
+    pairs = [pair for pair in attacked.attacks() if only in (None, pair.name)]
     found = audit.audit(mechanism, pairs, runs=runs, confidence=confidence, seed=seed)
     return max(finding.bound for finding in found)
 
@@ -220,12 +220,12 @@ def worst(mechanism, n_classes=2, runs=10_000, confidence=SURE, seed=0, only=Non
 @pytest.mark.parametrize("eps", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_gaussian_stays_below_its_claim(eps, n_classes):
-    assert worst(plan_gaussian(eps, 0.01, 20, n_classes), n_classes) <= eps
+    assert worst(gaussian_labels(eps, 0.01, 20, n_classes), n_classes) <= eps
 
 
 def test_bound_for_gaussian_noisy_counts_is_within_a_fifth():
     eps = 1.0
-    plan = plan_gaussian(eps, 1e-5, 10, 2)
+    plan = gaussian_labels(eps, 1e-5, 10, 2)
     bound = worst(plan, runs=40_000, confidence=0.95)
     assert 0.8 * eps < bound <= eps
 
@@ -235,19 +235,21 @@ def test_bound_for_gaussian_noisy_counts_is_within_a_fifth():
 @pytest.mark.parametrize("kind", ["laplace", "exponential"])
 def test_each_form_of_tight_stays_below_its_claim(eps, make, kind):
     calibration = make(eps, 0.01, 40, 3, kind, 0.05)
-    assert 0.1 * eps < worst(SvtPlan(calibration), runs=20_000) <= eps
+    assert 0.1 * eps < worst(SparseVector(calibration, ell=calibration.ell), runs=20_000) <= eps
 
 
 @pytest.mark.parametrize("rule", ["tight", "liu2021", "bassily2018"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_each_calibration_stays_below_its_claim(rule, n_classes):
     for eps, delta, cutoff in ((1.0, 1e-5, 2), (4.0, 0.1, 7)):
-        mechanism = plan_svt(eps, delta, 40, 10_000, rule=rule, cutoff=cutoff)
+        mechanism = stable_labels(eps, delta, 40, 10_000, rule=rule, cutoff=cutoff)
         assert worst(mechanism, n_classes, runs=5000) <= eps
 
 
 def test_bound_for_tight_at_one_unstable_answer_is_within_a_factor_of_2():
-    assert worst(plan_svt(2.0, 1e-5, 100, 1000, rule="tight", cutoff=1), confidence=0.95, runs=20_000) > 1.0
+    assert (
+        worst(stable_labels(2.0, 1e-5, 100, 1000, rule="tight", cutoff=1), confidence=0.95, runs=20_000) > 1.0
+    )
 
 
 # -- the audit itself -----------------------------------------------------------------------
@@ -256,8 +258,8 @@ def test_bound_for_tight_at_one_unstable_answer_is_within_a_factor_of_2():
 @pytest.mark.parametrize("n_teachers", [16, 17, 1000, 1001])
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_attacks_are_what_they_say(n_teachers, n_classes):
-    mechanism = plan_svt(4.0, 0.1, 12, 1000, rule="tight", cutoff=2)
-    for attack in mechanism.attacks(n_teachers, n_classes):
+    mechanism = stable_labels(4.0, 0.1, 12, 1000, rule="tight", cutoff=2)
+    for attack in replace(mechanism, n_teachers=n_teachers, n_classes=n_classes).attacks():
         assert attack.counts.shape == attack.neighbour.shape == (12, n_classes)
         for votes in (attack.counts, attack.neighbour):
             assert (votes.sum(axis=1) == n_teachers).all()
@@ -275,9 +277,9 @@ def test_votes_that_are_no_neighbours_are_refused():
 
 
 def test_more_teachers_leave_room_for_every_distance():
-    mechanism = plan_svt(1.0, 1e-5, 50, 10_000, rule="liu2021", cutoff=3)
+    mechanism = stable_labels(1.0, 1e-5, 50, 10_000, rule="liu2021", cutoff=3)
     n_teachers = mechanism.teachers_to_attack
-    here, more = (mechanism.attacks(n, 2) for n in (n_teachers, 2 * n_teachers))
+    here, more = (replace(mechanism, n_teachers=k * n_teachers).attacks() for k in (1, 2))
     for attack, other in zip(here, more, strict=True):
         np.testing.assert_array_equal(
             svt_mechanism.distance_to_instability(attack.counts),
@@ -286,7 +288,7 @@ def test_more_teachers_leave_room_for_every_distance():
 
 
 def test_an_audit_repeats_itself_and_chunks_do_not_matter_to_its_validity(monkeypatch):
-    mechanism = plan_gaussian(1.0, 0.05, 5, 2)
+    mechanism = gaussian_labels(1.0, 0.05, 5, 2)
     first, again, other = (worst(mechanism, runs=8000, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
     monkeypatch.setattr(vote_scores, "_CHUNK", 999)
@@ -296,7 +298,7 @@ def test_an_audit_repeats_itself_and_chunks_do_not_matter_to_its_validity(monkey
 def test_the_event_is_not_counted_on_the_runs_it_was_chosen_on():
     """On two equal databases nothing can be found: at 50% confidence, rarely anything is (0.04)."""
     same = np.full((3, 2), 50)
-    mechanism = replace(plan_gaussian(1.0, 0.05, 3, 2), delta=1e-300)
+    mechanism = replace(gaussian_labels(1.0, 0.05, 3, 2), delta=1e-300)
     found = [
         max(f.bound for f in audit.audit(mechanism, [VoteAttack("x", same, same)], **options))
         for options in ({"runs": 800, "confidence": 0.5, "seed": seed} for seed in range(100))
@@ -305,15 +307,13 @@ def test_the_event_is_not_counted_on_the_runs_it_was_chosen_on():
     assert np.count_nonzero(found) < 25
 
 
-class _Stopped(VoteService):
+class _Stopped(Session):
     """Runs that take no query, and would tell everything."""
 
-    guarantee = plan_gaussian(1.0, 0.01, 3, 2).guarantee
     exhausted, state, spent = True, "stopped", None
 
-    def service(self, noise, runs=1):
+    def __init__(self, runs):
         self.runs = runs
-        return self
 
     def ask(self, votes):
         noisy = np.tile(votes.counts.astype(float), (1, self.runs, 1))
@@ -322,8 +322,12 @@ class _Stopped(VoteService):
 
 
 def test_only_what_is_released_while_a_run_takes_queries_counts():
-    pairs = plan_gaussian(1.0, 0.01, 3, 2).attacks(100, 2)
-    found = audit.audit(_Stopped(), pairs, runs=8000)
+    class Stopped(gaussian.Gaussian):
+        def session(self, door, runs=1):
+            return _Stopped(runs)
+
+    made = Stopped(1.0, 0.01, 5.0, 1.0, ell=3, n_teachers=100)
+    found = audit.audit(made, made.attacks(), runs=8000)
     assert max(finding.bound for finding in found) == 0
 
 
@@ -394,9 +398,9 @@ def test_equal_outputs_tell_nothing():
 
 
 def test_votes_are_no_attack_on_a_private_learner():
-    plan = mechanisms.plan("sspp", {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.calibrate("sspp", {"hypotheses": "thresholds"}, setting())
     with pytest.raises(TypeError, match="votes"):
-        audit.audit(plan, plan_gaussian(1.0, 0.01, 3, 2).attacks(100, 2))
+        audit.audit(plan, replace(gaussian_labels(1.0, 0.01, 3, 2), n_teachers=100).attacks())
 
 
 def setting(**changes):
@@ -406,19 +410,19 @@ def setting(**changes):
 
 def test_a_plan_offers_its_attacks():
     made = [
-        mechanisms.plan("sspp", {"hypotheses": "thresholds"}, setting()),
-        mechanisms.plan("output_perturbation", {}, setting()),
-        mechanisms.plan("output_perturbation", {}, setting()),  # and again
-        mechanisms.plan("soft", {}, setting()),
+        mechanisms.calibrate("sspp", {"hypotheses": "thresholds"}, setting()),
+        mechanisms.calibrate("output_perturbation", {}, setting()),
+        mechanisms.calibrate("output_perturbation", {}, setting()),  # and again
+        mechanisms.calibrate("soft", {}, setting()),
     ]
     for learner in made:
         assert all(isinstance(pair, audit.SampledAttack) for pair in learner.attacks())
     with pytest.raises(ConfigError, match="offers attacks"):
-        Plan.attacks(made[0])
+        Mechanism.attacks(made[0])
 
 
 def test_universal_and_all_of_eps_for_each_part():
-    plan = mechanisms.plan("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
+    plan = mechanisms.calibrate("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
     sure = {"runs": 20_000, "confidence": SURE}
     pairs = plan.attacks()[1:]  # of the second part; the first is slow
     assert max(f.bound for f in audit.audit(plan, pairs, **sure)) <= 2.0
@@ -430,7 +434,7 @@ def test_universal_and_all_of_eps_for_each_part():
 
 def test_the_transformation_with_teachers_inside(monkeypatch):
     options = {"hypotheses": "thresholds", "inner": "svt", "cutoff": 1}
-    plan = mechanisms.plan("realizable_to_agnostic", options, setting(n_teachers=2000))
+    plan = mechanisms.calibrate("realizable_to_agnostic", options, setting(n_teachers=2000))
     sure = {"runs": 200, "confidence": SURE}
     assert max(f.bound for f in audit.audit(plan, plan.attacks(), **sure)) <= 1.0
     # who is relabelled is not left to chance, and the labels of the others have no noise

@@ -35,10 +35,10 @@ def test_without_noise_the_careful_script_gives_our_accuracy(active):
 
 
 def test_the_careful_script_calibrates_as_we_do():
-    from pate_cli.mechanisms.gaussian import plan_gaussian
+    from pate_cli.mechanisms.gaussian import gaussian_labels
 
     pytest.importorskip("autodp")
-    ours = plan_gaussian(1.0, 1e-4, 50, 2).describe()["sigma"]
+    ours = gaussian_labels(1.0, 1e-4, 50, 2).describe()["sigma"]
     assert careful._sigma(1.0, 1e-4, 50) == pytest.approx(ours, rel=1e-3)
 
 

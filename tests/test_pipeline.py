@@ -6,7 +6,7 @@ import pytest
 from pate_cli import datasets, pipeline, teachers
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
-from pate_cli.mechanisms.labelling import LabelledByVotes
+from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.types import Votes
 
 SMALL = ["dataset.n_records=4000", "split.public=60", "teacher.size=20"]
@@ -20,14 +20,14 @@ def _prepare(*overrides):
 def test_mechanisms_share_split_and_teachers_but_not_noise(monkeypatch):
     """Two mechanisms at one seed see the same split, order and votes: a paired comparison."""
     seen = []
-    release = LabelledByVotes.release
+    release = VoteMechanism.release
 
     def spy(plan, private, public, noise, rng):
         votes = private.votes()
         seen.append((private.records.X, public.X, votes.counts, rng.bit_generator.state["state"]))
         return release(plan, private, public, noise, rng)
 
-    monkeypatch.setattr(LabelledByVotes, "release", spy)
+    monkeypatch.setattr(VoteMechanism, "release", spy)
     results = [
         pipeline.run_repeat(_prepare(*o), 0).result
         for o in (
@@ -178,8 +178,6 @@ def test_rows_share_a_split_only_where_all_that_it_depends_on_is_the_same():
 def test_a_run_that_costs_more_than_its_guarantee_fails():
     """Half of the noise, or a promise above what was asked: neither gives a result."""
     run = _prepare("mechanism=gaussian", "eps=1")
-    labelling = dataclasses.replace(run.plan.labelling, sigma=run.plan.labelling.sigma / 2)
+    half = dataclasses.replace(run.plan, sigma=run.plan.sigma / 2)
     with pytest.raises(RuntimeError, match=r"costs eps=2\.\d+.*: above the guarantee"):
-        pipeline.run_repeat(
-            dataclasses.replace(run, plan=dataclasses.replace(run.plan, labelling=labelling)), 0
-        )
+        pipeline.run_repeat(dataclasses.replace(run, plan=half), 0)

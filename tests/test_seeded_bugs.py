@@ -23,10 +23,10 @@ from pate_cli.commands.audit import main
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
 from pate_cli.mechanisms import gaussian, gnmax
-from pate_cli.mechanisms.gaussian import plan_gaussian
+from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
-from pate_cli.mechanisms.stable import StableService
-from pate_cli.mechanisms.svt import SvtService, plan_svt
+from pate_cli.mechanisms.sparse_vector import SparseVectorSession, stable_labels
+from pate_cli.mechanisms.stable import StableSession
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import svt
 from pate_cli.privacy.above_threshold import AboveThreshold
@@ -57,11 +57,12 @@ def caught(argv, capsys):
 
 # -- a table of bugs --------------------------------------------------------------------------
 
-door, svt_at_work, noisy = "privacy.door", "privacy.above_threshold", "mechanisms.baselines.noisy_gd"
+door, svt_at_work, noisy = "privacy.door", "privacy.above_threshold", "mechanisms.direct.noisy_gd"
+descent, best = "mechanisms.direct.clipped_gradients", "mechanisms.direct.best"
 perturbed, agnostic = "mechanisms.baselines.output_perturbation", "mechanisms.agnostic"
 boosted, calibrated = "mechanisms.score_boosting", "mechanisms.score_calibration"
 
-n_steps, rounds, queries = (("steps", 5),), (("rounds", 2),), (("queries", 3),)
+n_steps, ten, rounds, queries = (("steps", 5),), (("steps", 10),), (("rounds", 2),), (("queries", 3),)
 checked, sanitised, private_cutoff = (("confidence", 0.6),), (("sanitise", 0.2),), (("cutoff", "private"),)
 grid = (("inner", "grid"), ("hypotheses", "thresholds"))
 BUGS = [
@@ -86,29 +87,29 @@ BUGS = [
     ("sensitivity stated half as large", moved, Form("gaussian", n_classes=3),
      "mechanisms.gaussian:noisy_counts", "sensitivity=l2_", "sensitivity=0.5 * l2_"),
     ("calibrated on ten times delta", paid, Form("gaussian"),
-     "mechanisms.gaussian:plan_gaussian", "sigma_by(rule, eps, delta,", "sigma_by(rule, eps, 10 * delta,"),
+     "mechanisms.gaussian:gaussian_labels", "sigma_by(rule, eps, delta,", "sigma_by(rule, eps, 10 * delta,"),
     ("integer noise calibrated on ten times delta", paid, Form("gaussian", exact=True),
-     "mechanisms.gaussian:GaussianPlan.with_integer_noise", "self.eps, self.delta,",
+     "mechanisms.gaussian:Gaussian.with_exact_noise", "self.eps, self.delta,",
      "self.eps, 10 * self.delta,"),
     ("labels of exact counts beside noisy ones", replayed, Form("gaussian"),
-     "mechanisms.gaussian:GaussianService.ask", "majority(noisy)", "majority(rows)"),
+     "mechanisms.gaussian:GaussianSession.ask", "majority(noisy)", "majority(rows)"),
     ("a question answered with the exact majority", replayed, Form("active"),
-     "mechanisms.labelling:_Oracle.answer", "self._service.answer(self._votes.at(index))",
+     "mechanisms.base:_Oracle.answer", "self._session.answer(self._votes.at(index))",
      "Answer(int(self._votes.at(index).counts.argmax()))"),
     ("a person's records dealt to several teachers", moved, Form("gaussian", persons=True),
      "teachers.training:deal", "if private.units is None:",
      "parts = partition(private.n_records, n_teachers, rng)\n    if True:"),
     # gnmax
     ("check passed by exact counts", replayed, Form("gnmax", checked),
-     "mechanisms.gnmax:GnmaxService._agreed", "np.asarray(noisy >=", "np.asarray(largest >="),
+     "mechanisms.gnmax:GnmaxSession._agreed", "np.asarray(noisy >=", "np.asarray(largest >="),
     ("checks not paid for", paid, Form("gnmax", checked),
      "mechanisms.gnmax:calibrate", "math.sqrt(answers / (1 - share))", "math.sqrt(answers)"),
     ("more answers than paid for", paid, Form("gnmax", checked),
-     "mechanisms.gnmax:GnmaxService.ask", "passed < plan.answers", "passed < plan.ell"),
+     "mechanisms.gnmax:GnmaxSession.ask", "passed < plan.answers", "passed < plan.ell"),
     ("sanitiser not paid for", paid, Form("gnmax", sanitised),
      "mechanisms.gnmax:calibrate", "mu = _mu_beside(sanitiser, options.sanitise, eps, delta)", "pass"),
     ("eps_ex_post from the exact divergence", replayed, Form("gnmax", sanitised),
-     "mechanisms.gnmax:GnmaxService._sanitised", "total = limit +", "total = divergence +"),
+     "mechanisms.gnmax:GnmaxSession._sanitised", "total = limit +", "total = divergence +"),
     # the sparse vector technique, soft
     ("threshold without noise", drawn, Form("svt"),
      f"{svt_at_work}:AboveThreshold._draw_threshold", "c.threshold_scale,", "0.0,"),
@@ -117,17 +118,18 @@ BUGS = [
     ("cutoff ignored", paid, Form("svt", (("cutoff", 1),)),
      f"{svt_at_work}:AboveThreshold._decide", "& (below < c.cutoff)", ""),
     ("majority of an unstable query released", replayed, Form("svt"),
-     "mechanisms.svt:SvtService.labels", ", UNANSWERED)", ", majority(votes.counts)[:, None])"),
+     "mechanisms.sparse_vector:SparseVectorSession.labels", ", UNANSWERED)",
+     ", majority(votes.counts)[:, None])"),
     ("distance of sensitivity 2", moved, Form("svt"),
-     "mechanisms.svt:SvtService.ask", "votes, distance_to", "votes, 2 * distance_to"),
+     "mechanisms.sparse_vector:SparseVectorSession.ask", "votes, distance_to", "votes, 2 * distance_to"),
     ("integer noise calibrated on twice eps", paid, Form("svt", exact=True),
-     "mechanisms.svt:SvtPlan.with_integer_noise", "discrete_calibration(self",
+     "mechanisms.sparse_vector:SparseVector.with_exact_noise", "discrete_calibration(self",
      "discrete_calibration(replace(self, calibration=svt.calibrate('tight', 4.0, 0.01, 12, 1))"),
     ("cutoff from the exact error", replayed, Form("svt", private_cutoff),
      "mechanisms.private_cutoff:PrivateCutoffPlan.release", "for_estimate)[0])",
      "for_estimate)[0] * 0 + error)"),
     ("all of eps for the labels, after the estimate", paid, Form("svt", private_cutoff),
-     "mechanisms.private_cutoff:plan_private_cutoff", "eps - 1 / (K * scale)", "eps"),
+     "mechanisms.private_cutoff:calibrate_private_cutoff", "eps - 1 / (K * scale)", "eps"),
     ("fullest bin released though unstable", replayed, Form("soft"),
      "mechanisms.soft:SoftService.ask", "scores[j, found.above[0]] =", "scores[j] = plain[j] +"),
     ("a score counted twice", moved, Form("soft"),
@@ -154,7 +156,7 @@ BUGS = [
      f"{agnostic}.agprivcl:AgPrivClPlan.answers", ".votes(X, y, counts",
      ".votes_as_drawn(X, y, drawn(self.n_sampled, choices.noise)"),
     ("all of eps for the second part too", paid, Form("universal"),
-     f"{agnostic}.universal:plan", "rest = setting.eps - part.eps", "rest = setting.eps"),
+     f"{agnostic}.universal:calibrate", "rest = setting.eps - part.eps", "rest = setting.eps"),
     ("the others relabel with the sample among them", moved, Form("realizable_to_agnostic"),
      f"{agnostic}.realizable_to_agnostic:Shares.relabelled", "outside[rows] = False", "pass"),
     ("the sample keeps its own labels", paid, Form("realizable_to_agnostic", (("inner", "svt"),)),
@@ -169,24 +171,32 @@ BUGS = [
     ("black box run at eps 2", paid, Form("realizable_to_agnostic", (("black_box", True),)),
      f"{agnostic}.realizable_to_agnostic:TransformPlan.chosen", "eps=1.0))", "eps=2.0))"),
     ("eps of one query for each of three", paid, Form("private_prediction", queries),
-     f"{agnostic}.private_prediction:plan", "d.inner_delta, m)", "d.inner_delta, 1)"),
+     f"{agnostic}.private_prediction:calibrate", "d.inner_delta, m)", "d.inner_delta, 1)"),
     ("a vote counted twice", moved, Form("private_prediction", queries),
      f"{agnostic}.private_prediction:predict", "np.array([n_teachers", "2 * np.array([n_teachers"),
     # learners
     ("a step more than paid for", paid, Form("noisy_gd", n_steps),
-     f"{noisy}:descend", "range(plan.steps)", "range(plan.steps + 1)"),
+     f"{noisy}:noisy_descent", "range(steps)", "range(steps + 1)"),
     ("step length from the exact gradient", replayed, Form("noisy_gd", n_steps),
-     f"{noisy}:descend", "plan.n) * gradient", "plan.n) * gradient * np.linalg.norm(gradient_at(weights))"),
+     f"{noisy}:noisy_descent", "move(noisy)", "move(noisy) * np.linalg.norm(total)"),
     ("gradients of two classes not clipped", moved, Form("noisy_gd", n_steps),
-     f"{noisy}:_of_records", "miss *= plan.clip / np.maximum(size, plan.clip)", "pass"),
+     f"{descent}:ClippedGradients._shrink",
+     "np.minimum(self._longest / np.maximum(sizes, 1e-300), 1.0)", "np.ones_like(sizes)"),
     ("a person's gradients clipped one by one", moved, Form("noisy_gd", n_steps, persons=True),
-     f"{noisy}:descend", "if units is None else _of_persons(plan, Z, y, units)", ""),
+     f"{noisy}:NoisyGradientPlan.fit", "private.units,", "None,"),
     ("features scaled by private records", replayed, Form("noisy_gd", n_steps),
-     f"{noisy}:NoisyGradientPlan.release", "Scaling.of(public.X)", "Scaling.of(records.X)"),
+     f"{noisy}:NoisyGradientPlan.release", "Scaling.of(public.X)", "Scaling.of(private.records.X)"),
     ("records not clipped", moved, Form("output_perturbation"),
      f"{perturbed}:OutputPlan.weights", "Z = clip_rows(Z)", "pass"),
-    ("a person's losses added up", moved, Form("output_perturbation", persons=True),
-     f"{perturbed}:OutputPlan.weights", "1 / np.bincount(units)[units]", "np.ones(len(y))"),
+    ("cuts of bins moved by a private mean", replayed, Form("best", ten),
+     f"{best}:BestPlan.fit", "self._features(public.X, rng)",
+     "self._features(public.X + private.X.mean(), rng)"),
+    ("a step down the exact gradient", replayed, Form("best", ten),
+     f"{best}:noisy_descent", "move(noisy)", "move(total)"),
+    ("noise of one step for each of ten", paid, Form("best", ten),
+     f"{best}:BestPlan.sigma_for", "self.steps_for(dimension)", "1"),
+    ("a person's gradients of `best` clipped one by one", moved, Form("best", ten, persons=True),
+     f"{best}:BestPlan.fit", "private.units,", "None,"),
     ("three classes with the sensitivity of one", paid, Form("output_perturbation", n_classes=3),
      f"{perturbed}:OutputPlan.weights", "self.sensitivity * math.sqrt(len(exact))", "self.sensitivity"),
     # score_boosting
@@ -252,7 +262,7 @@ def test_the_page_lists_every_bug_with_the_check_that_catches_it():
     ("argv", "bug"),
     [
         (["mechanism=gaussian"], ("mechanisms.gaussian:noisy_counts", "sigma=sigma,", "sigma=0.9 * sigma,")),
-        (["mechanism=noisy_gd"], (f"{noisy}:descend", "range(plan.steps)", "range(plan.steps + 1)")),
+        (["mechanism=noisy_gd"], (f"{noisy}:noisy_descent", "range(steps)", "range(steps + 1)")),
         (["mechanism=sspp"], (f"{agnostic}.sspp:SsppPlan.chosen", "eps=self.eps", "eps=1.1 * self.eps")),
     ],
     ids=["less noise than planned", "a step more", "a larger eps"],
@@ -271,13 +281,13 @@ def test_seeded_bug_that_spends_more_stops_the_run(argv, bug, monkeypatch):
 
 def _without(patch, name):
     """GNMax whose check or labels have no noise."""
-    right = gnmax.GnmaxService.__init__
+    right = gnmax.GnmaxSession.__init__
 
     def init(self, *args, **options):
         right(self, *args, **options)
         setattr(self, name, Door(_Silent()))
 
-    patch.setattr(gnmax.GnmaxService, "__init__", init)
+    patch.setattr(gnmax.GnmaxSession, "__init__", init)
 
 
 @pytest.mark.parametrize(("noise", "confidence"), [("_check", 0.75), ("_answer", 0.75), ("_answer", 0)])
@@ -308,7 +318,7 @@ def test_seeded_bug_answer_all_has_a_way_of_its_own_without_noise(service, monke
     """What attacks go through, `ask`, is left as it is: only the answers that a pipeline reads are exact."""
     argv = [f"mechanism={service}", "eps=1", "--runs", "800"]
     assert not caught(argv, capsys)
-    classes = {"svt": SvtService, "gaussian": gaussian.GaussianService, "gnmax": gnmax.GnmaxService}
+    classes = {"svt": SparseVectorSession, "gaussian": gaussian.GaussianSession, "gnmax": gnmax.GnmaxSession}
 
     def answer_all(self, votes):
         return [Answer(label) for label in majority(votes.counts).tolist()]
@@ -320,15 +330,15 @@ def test_seeded_bug_answer_all_has_a_way_of_its_own_without_noise(service, monke
 def _released(calibration, seed, values, distances):
     """One by one, together, and as `test` decides."""
 
-    def service():
-        return StableService(calibration, Door.seeded(seed))
+    def session():
+        return StableSession(calibration, Door.seeded(seed))
 
-    one, told = service(), []
+    one, told = session(), []
     while not one.exhausted and len(told) < len(values):
         told.append(one.release(values[len(told)], distances[len(told)]))
-    stable, reached, _ = service().test(distances)
+    stable, reached, _ = session().test(distances)
     tested = [value if go else None for value, go in zip(values, stable[reached], strict=False)]
-    return told, service().release_all(values, distances), tested
+    return told, session().release_all(values, distances), tested
 
 
 def agree(runs=100):
@@ -347,7 +357,7 @@ def test_seeded_bug_release_all_without_noise(monkeypatch):
         go = np.asarray(distances) > self._tests._noisy_threshold[0]
         return [value if passed else None for value, passed in zip(values, go, strict=True)]
 
-    monkeypatch.setattr(StableService, "release_all", release_all)
+    monkeypatch.setattr(StableSession, "release_all", release_all)
     assert not agree()
 
 
@@ -359,15 +369,15 @@ def test_many_runs_have_the_law_of_one():
     learner = ("logistic", {})
     of_three = Setting(2.0, 1e-3, 1000, 3, 2, 4, 2, 100, False, learner, learner, "drop")
     for made in (
-        plan_gaussian(2.0, 1e-3, 3, 2),
-        plan_svt(8.0, 1e-2, 3, 100, rule="tight", cutoff=2),
+        gaussian_labels(2.0, 1e-3, 3, 2),
+        stable_labels(8.0, 1e-2, 3, 100, rule="tight", cutoff=2),
         gnmax.calibrate(gnmax.Options(confidence=0.6, checks=0.3), of_three),
     ):
-        released = made.service(Door.seeded(1), n).ask(votes)
+        released = made.session(Door.seeded(1), n).ask(votes)
         many = np.where(released.reached, released.labels, -2)
         alone = np.full((3, n), -2)
         for run, source in enumerate(Door.seeded(2).spawn(n)):
-            labels = [answer.label for answer in made.service(source).answer_all(votes)]
+            labels = [answer.label for answer in made.session(source).answer_all(votes)]
             alone[: len(labels), run] = labels
         for outcome in (-2, -1, 0, 1):
             p, q = np.mean(many == outcome, axis=1), np.mean(alone == outcome, axis=1)
@@ -449,15 +459,16 @@ def test_seeded_bug_soft_targets_with_a_length_scale_from_private_records(monkey
 
 def test_gdp_bound_at_eps_1_and_small_delta_is_most_of_the_claim():
     """At 200,000 runs .93 is seen; at a tenth of them the margin is three times wider."""
-    made = plan_gaussian(1.0, 1e-5, 10, 2)
+    made = gaussian_labels(1.0, 1e-5, 10, 2)
 
-    class Blunt:
+    class Blunt(gaussian.Gaussian):
         """The same mechanism, of which (eps, delta) alone is claimed."""
 
         guarantee = replace(made.guarantee, mu=None)
-        service = made.service
 
-    sharp, blunt = (audit.audit(one, made.attacks(1000, 2)[:1], runs=20_000) for one in (made, Blunt()))
+    blunter = Blunt(made.eps, made.delta, made.sigma, made.sensitivity, ell=made.ell)
+    pairs = replace(made, n_teachers=1000).attacks()[:1]
+    sharp, blunt = (audit.audit(one, pairs, runs=20_000) for one in (made, blunter))
     assert 0.7 < max(finding.bound for finding in sharp) <= 1.0
     assert max(finding.bound for finding in blunt) < 0.6
     assert all(finding.mu is None for finding in blunt)

@@ -7,8 +7,8 @@ is released is put into scores, learnt on an eighth of the runs; the event {scor
 the two apart best is chosen on three eighths, and counted on the other half. The counts give a
 lower bound on eps (`pate_cli.audit.bounds`).
 
-What is attacked is the class that runs: a service on votes is the case of one run of a class that
-carries many (`pate_cli.mechanisms.service.VoteService`), and learners are attacked through the methods
+What is attacked is the class that runs: a session on votes is the case of one run of a class that
+carries many (`pate_cli.mechanisms.base.Session`), and learners are attacked through the methods
 that `learn` is made of, or through `learn`.
 
 **Statement.** All bounds of one audit hold together with probability at least
@@ -24,7 +24,7 @@ from __future__ import annotations
 from pate_cli.audit.engine import RUNS, Finding, audit
 from pate_cli.audit.paths import differing_paths
 from pate_cli.audit.persons import person_attacks
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.base import SampledAttack
 
 __all__ = [
     "RUNS",

@@ -12,7 +12,7 @@ from pate_cli.audit.bounds import best_event, eps_lower_bound, mu_lower_bound
 from pate_cli.audit.output_scores import OutputTrial
 from pate_cli.audit.vote_scores import VoteTrial
 from pate_cli.mechanisms.attacks import VoteAttack
-from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.types import FloatArray, PrivacyLoss
 
@@ -76,7 +76,7 @@ class Finding:
 
 
 def audit(
-    plan: LabellingPlan | Plan,
+    mechanism: Mechanism,
     pairs: Sequence[VoteAttack | SampledAttack],
     *,
     runs: int | None = None,
@@ -88,7 +88,7 @@ def audit(
 
     Parameters
     ----------
-    plan : LabellingPlan or Plan
+    mechanism : Mechanism
         The claim is its `guarantee`. Where that is mu-GDP the bound is on mu, turned to eps at the
         claimed delta; elsewhere it is on eps, from the two probabilities of one event.
     pairs : sequence of VoteAttack, or of SampledAttack
@@ -116,17 +116,17 @@ def audit(
     found = []
     for pair, stream in zip(pairs, np.random.SeedSequence(seed).spawn(len(pairs)), strict=True):
         default = pair.runs if isinstance(pair, SampledAttack) else RUNS
-        found += _audit_one(_trial(plan, pair), plan.guarantee, runs or default, each, stream)
+        found += _audit_one(_trial(mechanism, pair), mechanism.guarantee, runs or default, each, stream)
         advance()
     return found
 
 
-def _trial(plan: LabellingPlan | Plan, pair: VoteAttack | SampledAttack) -> Trial:
+def _trial(mechanism: Mechanism, pair: VoteAttack | SampledAttack) -> Trial:
     if isinstance(pair, SampledAttack):
         return OutputTrial(pair)
-    if isinstance(plan, Plan):
+    if not isinstance(mechanism, VoteMechanism):
         raise TypeError("votes against a private learner")
-    return VoteTrial(plan, pair)
+    return VoteTrial(mechanism, pair)
 
 
 def _audit_one(

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.base import SampledAttack
 from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["OutputTrial"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pate_cli.mechanisms.attacks import VoteAttack
-from pate_cli.mechanisms.protocol import LabellingPlan
+from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.privacy.door import Door
 from pate_cli.types import Answer, Votes
 
@@ -17,7 +17,7 @@ _STREAMS = 2
 """Of noise, for each side of each attack."""
 
 
-def differing_paths(plan: LabellingPlan, pairs: Sequence[VoteAttack], seed: int = 0) -> list[str]:
+def differing_paths(plan: VoteMechanism, pairs: Sequence[VoteAttack], seed: int = 0) -> list[str]:
     """Name the ways to ask one run that differ from `ask`, which attacks go through, at equal noise.
 
     A way of its own to one run's answers, for speed or by mistake, would escape an audit of many runs. So
@@ -26,7 +26,7 @@ def differing_paths(plan: LabellingPlan, pairs: Sequence[VoteAttack], seed: int 
 
     Parameters
     ----------
-    plan : LabellingPlan
+    plan : VoteMechanism
     pairs : sequence of VoteAttack
     seed : int
 
@@ -41,7 +41,7 @@ def differing_paths(plan: LabellingPlan, pairs: Sequence[VoteAttack], seed: int 
             votes = Votes(counts, int(counts[0].sum()))
             for stream in range(_STREAMS):
                 expected = _asked(plan, votes, _noise(seed, stream))
-                together = plan.service(_noise(seed, stream)).answer_all(votes)
+                together = plan.session(_noise(seed, stream)).answer_all(votes)
                 if not _equal(together, expected):
                     differing.add("answer_all")
                 if not _equal(_one_by_one(plan, votes, _noise(seed, stream)), expected):
@@ -53,12 +53,12 @@ def _noise(seed: int, stream: int) -> Door:
     return Door.seeded(np.random.SeedSequence([seed, stream]))
 
 
-def _asked(plan: LabellingPlan, votes: Votes, noise: Door) -> list[Answer]:
+def _asked(plan: VoteMechanism, votes: Votes, noise: Door) -> list[Answer]:
     """Answers of one run, asked as attacks ask many: query by query."""
-    service = plan.service(noise, 1)
+    session = plan.session(noise, 1)
     answers: list[Answer] = []
     for query in range(votes.n_queries):
-        released = service.ask(votes.at(query))
+        released = session.ask(votes.at(query))
         if not released.reached.any():
             break
         noisy = None if released.noisy_counts is None else released.noisy_counts[0, 0]
@@ -66,11 +66,11 @@ def _asked(plan: LabellingPlan, votes: Votes, noise: Door) -> list[Answer]:
     return answers
 
 
-def _one_by_one(plan: LabellingPlan, votes: Votes, noise: Door) -> list[Answer]:
-    service = plan.service(noise)
+def _one_by_one(plan: VoteMechanism, votes: Votes, noise: Door) -> list[Answer]:
+    session = plan.session(noise)
     answers: list[Answer] = []
-    while len(answers) < votes.n_queries and not service.exhausted:
-        answers.append(service.answer(votes.at(len(answers))))
+    while len(answers) < votes.n_queries and not session.exhausted:
+        answers.append(session.answer(votes.at(len(answers))))
     return answers
 
 

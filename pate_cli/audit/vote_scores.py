@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.mechanisms.attacks import VoteAttack
-from pate_cli.mechanisms.protocol import LabellingPlan
+from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, ReleasedLabels, Votes
 
@@ -20,9 +20,9 @@ _CHUNK = 16384
 
 @dataclass(frozen=True, eq=False)
 class VoteTrial:
-    """An attack on a mechanism on votes, put to the very service that a run puts to work."""
+    """An attack on a mechanism on votes, put to the very session that a run puts to work."""
 
-    plan: LabellingPlan
+    plan: VoteMechanism
     attack: VoteAttack
 
     @property
@@ -47,9 +47,9 @@ class VoteTrial:
         starts = range(0, runs, _CHUNK)
         for start, child in zip(starts, stream.spawn(len(starts)), strict=True):
             chunk = slice(start, min(start + _CHUNK, runs))
-            service = self.plan.service(Door.seeded(child), chunk.stop - start)
+            session = self.plan.session(Door.seeded(child), chunk.stop - start)
             for query, counts in enumerate(self.attack.neighbour if neighbour else self.attack.counts):
-                released = service.ask(Votes(counts[None], int(counts.sum())))
+                released = session.ask(Votes(counts[None], int(counts.sum())))
                 if not released.reached.any():
                     break
                 yield query, chunk, released

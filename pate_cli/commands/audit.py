@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from pate_cli.audit import Finding
     from pate_cli.config import RunConfig
-    from pate_cli.mechanisms import LabellingPlan, Plan
+    from pate_cli.mechanisms import Mechanism
     from pate_cli.types import PrivacyLoss
 
 __all__ = ["main"]
@@ -169,32 +170,25 @@ def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Seque
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
     setting: dict[str, Any] = {"queries": options.queries, "classes": options.classes}
-    plan, records = _feasible(config, options)
-    labelling = plan.on_votes
-    if options.persons and not plan.protects_units:
-        raise ConfigError(
-            "--persons", True, f"nothing with mechanism={plan.name}; with it: {mechanisms.UNITS}"
-        )
+    made, records = _feasible(config, options)
     setting["persons"] = options.persons
-    if labelling is None:
-        attacks = plan.attacks_on_persons() if options.persons else plan.attacks()
+    if not isinstance(made, mechanisms.VoteMechanism):
+        attacks = made.attacks_on_persons() if options.persons else made.attacks()
         runs = options.runs or max(attack.runs for attack in attacks)
-        setting |= {"records": records, "n_teachers": plan.n_teachers, "runs": runs}
-        return plan, attacks, setting
-    n_teachers = plan.n_teachers
+        return made, attacks, setting | {"records": records, "n_teachers": made.n_teachers, "runs": runs}
     if not options.teachers and not config.teacher.count:
-        n_teachers = max(n_teachers, labelling.teachers_to_attack)
-    setting |= {"n_teachers": n_teachers, "runs": options.runs or RUNS}
-    on_votes = labelling.attacks(n_teachers, options.classes)
+        made = dataclasses.replace(made, n_teachers=max(made.n_teachers, made.teachers_to_attack))
+    setting |= {"n_teachers": made.n_teachers, "runs": options.runs or RUNS}
+    on_votes = made.attacks()
     if options.persons:
         teacher = (config.teacher.estimator, config.teacher.params)
-        sizes = (n_teachers, options.classes, options.queries)
+        sizes = (made.n_teachers, options.classes, options.queries)
         found, setting["votes_moved"] = person_attacks(*sizes, teacher=teacher, seed=options.seed)
         on_votes = [*on_votes, *found]
-    return labelling, on_votes, setting
+    return made, on_votes, setting
 
 
-def _feasible(config: RunConfig, options: argparse.Namespace) -> tuple[Plan, int]:
+def _feasible(config: RunConfig, options: argparse.Namespace) -> tuple[Mechanism, int]:
     """Make the plan, with more teachers until it is feasible, unless their number was given."""
     chosen = options.teachers or config.teacher.count
     checked = getattr(config.mechanism.options, "confidence", 0)
@@ -211,7 +205,7 @@ def _feasible(config: RunConfig, options: argparse.Namespace) -> tuple[Plan, int
     raise first or ConfigError("--teachers", chosen, f"a whole number < {_MOST_TEACHERS}")
 
 
-def _plan(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[Plan, int]:
+def _plan(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[Mechanism, int]:
     """The mechanism of the configuration, and the number of private records it is calibrated for."""
     m, records = config.mechanism, options.records or max(_RECORDS, 2 * n_teachers)
     setting = Setting(
@@ -228,7 +222,7 @@ def _plan(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tu
         student=(config.student.estimator, config.student.params),
         unanswered=config.student.unanswered,
     )
-    return mechanisms.find(m.name).plan(m.options, setting), records
+    return mechanisms.find(m.name).calibrate(m.options, setting), records
 
 
 @contextlib.contextmanager
@@ -276,7 +270,7 @@ def _verdict(
 
 
 def _print(
-    plan: LabellingPlan | Plan,
+    plan: Mechanism,
     findings: list[Finding],
     setting: str,
     verdict: str,

@@ -103,7 +103,7 @@ def _infeasible(config: RunConfig, error: InfeasibleError) -> Table:
 def _tables(run: CheckedRun) -> Iterator[Table]:
     yield _run(run)
     if not math.isinf(run.config.eps):
-        numbers = run.prepared.plan.numbers_table()
+        numbers = run.prepared.plan.table()
         table = _table(numbers.title, *numbers.columns)
         if numbers.columns[-1] != "unit":  # a long value is broken into lines, its name is not lost
             table.columns[0].no_wrap, table.columns[-1].no_wrap = True, False

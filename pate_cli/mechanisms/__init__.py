@@ -12,28 +12,20 @@ from typing import Any
 
 from pate_cli.checks import read_options
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.protocol import SINGLE, UNITS, LabellingPlan, Plan, SampledAttack, single_records
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.types import Setting
 
-__all__ = [
-    "GROUP",
-    "SINGLE",
-    "UNITS",
-    "LabellingPlan",
-    "Plan",
-    "SampledAttack",
-    "find",
-    "label",
-    "names",
-    "plan",
-    "read",
-    "single_records",
-]
+__all__ = ["GROUP", "Mechanism", "SampledAttack", "VoteMechanism"]
+__all__ += ["calibrate", "find", "label", "names", "read"]
 
 GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name, and the module that has it."""
 
 _ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.direct", f"{__name__}.baselines")
+
+
+_FILES = {"svt": "sparse_vector"}
+"""Mechanisms whose file has another name than is typed."""
 
 
 @cache
@@ -45,17 +37,18 @@ def find(name: str) -> Any:
     ConfigError
         Naming `mechanism.name` and the mechanisms there are.
     """
-    for room in _ROOMS:
-        if name.isidentifier() and importlib.util.find_spec(f"{room}.{name}") is not None:
-            module = importlib.import_module(f"{room}.{name}")
+    file = _FILES.get(name, name)
+    for room in _ROOMS if name not in _FILES.values() else ():
+        if name.isidentifier() and importlib.util.find_spec(f"{room}.{file}") is not None:
+            module = importlib.import_module(f"{room}.{file}")
             if hasattr(module, "Options"):
                 return module
     for point in importlib.metadata.entry_points(group=GROUP, name=name):
         return point.load()
     if (module := _imported(name)) is not None:
-        if hasattr(module, "Options") and hasattr(module, "plan"):
+        if hasattr(module, "Options") and hasattr(module, "calibrate"):
             return module
-        raise ConfigError("mechanism.name", name, "a module with Options and plan; see docs/extending.md")
+        raise ConfigError("mechanism.name", name, "a module with Options and calibrate (docs/extending.md)")
     raise ConfigError("mechanism.name", name, ", ".join(names()))
 
 
@@ -71,11 +64,11 @@ def _imported(name: str) -> Any:
 
 def names() -> list[str]:
     """List the mechanisms of this room and of installed packages."""
-    found = []
+    found, typed = [], {file: name for name, file in _FILES.items()}
     for room in _ROOMS:
         for info in pkgutil.iter_modules(importlib.import_module(room).__path__):
             if not info.ispkg and hasattr(importlib.import_module(f"{room}.{info.name}"), "Options"):
-                found.append(info.name)
+                found.append(typed.get(info.name, info.name))
     return sorted(found + [point.name for point in importlib.metadata.entry_points(group=GROUP)])
 
 
@@ -90,7 +83,7 @@ def label(name: str, options: Any) -> str:
     return str(module.label(options)) if hasattr(module, "label") else name
 
 
-def plan(name: str, given: Mapping[str, Any], setting: Setting) -> Plan:
+def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanism:
     """Calibrate a mechanism by its name; raises InputError where an option is wrong or it cannot work."""
-    made: Plan = find(name).plan(read(name, given), setting)
+    made: Mechanism = find(name).calibrate(read(name, given), setting)
     return made

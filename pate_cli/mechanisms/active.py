@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from pate_cli.checks import Flag, OneOf, Real, option
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.gaussian import plan_gaussian
-from pate_cli.mechanisms.labelling import LabelledByVotes
-from pate_cli.mechanisms.protocol import LabellingPlan, Plan
-from pate_cli.mechanisms.svt import CALIBRATION, CUTOFF, plan_svt
+from pate_cli.mechanisms.base import VoteMechanism
+from pate_cli.mechanisms.gaussian import gaussian_labels
+from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, stable_labels
 from pate_cli.privacy.svt import Calibration
-from pate_cli.queries import Oracle
+from pate_cli.queries import Strategy
 from pate_cli.queries.half_spaces import Active
 from pate_cli.queries.thresholds import Disagreement
-from pate_cli.types import Answers, IntArray, PublicPoints, Setting
+from pate_cli.types import Setting
 
-__all__ = ["ExactlyActive", "Options", "label", "plan"]
+__all__ = ["Options", "calibrate", "label"]
 
 
 @dataclass(frozen=True)
@@ -51,25 +47,11 @@ def label(options: Options) -> str:
     return f"{name}-exact" if options.hypotheses == "thresholds" else name
 
 
-@dataclass(frozen=True)
-class ExactlyActive(LabelledByVotes):
-    """PATE-ASQ with Algorithm 4 as printed, on thresholds: its version space is the student too.
+def calibrate(options: Options, setting: Setting) -> VoteMechanism:
+    """Calibrate the oracle for `split.budget` questions.
 
-    **Guarantee.** That of `labelling`, for up to `split.budget` adaptively chosen queries: what is asked, and
-    the threshold that is learnt, are functions of public points and of released answers.
+    With ``hypotheses=thresholds`` the version space of Algorithm 4 is the student too.
     """
-
-    strategy: Disagreement
-
-    def ask(
-        self, public: PublicPoints, order: IntArray, oracle: Oracle, rng: np.random.Generator
-    ) -> tuple[Answers, Any]:
-        """Run the stream through the version space."""
-        return self.strategy.learn(public, order, oracle, self.setting.budget)
-
-
-def plan(options: Options, setting: Setting) -> Plan:
-    """Calibrate the oracle for `split.budget` questions."""
     s, o = setting, options
     exact = o.hypotheses == "thresholds"
     if exact and (s.n_features, s.n_classes) != (1, 2):
@@ -82,14 +64,16 @@ def plan(options: Options, setting: Setting) -> Plan:
         accepted = "constrained; weighted with half_spaces and two classes"
         raise ConfigError("mechanism.test", o.test, accepted)
     if options.oracle == "gaussian":
-        labelling: LabellingPlan = plan_gaussian(s.eps, s.delta, s.budget, s.n_classes, options.calibration)
+        oracle: VoteMechanism = gaussian_labels(s.eps, s.delta, s.budget, s.n_classes, options.calibration)
     else:
-        labelling = plan_svt(
+        oracle = stable_labels(
             *(s.eps, s.delta, s.budget, s.n_teachers),
             rule=options.calibration,
             cutoff=options.cutoff,
             n_records=s.n_private,
+            n_classes=s.n_classes,
         )
+    strategy: Strategy = Active(o.mellowness, o.fill, o.step if weighted else None)
     if exact:
-        return ExactlyActive(labelling, Disagreement(o.constant, o.theta, o.failure, o.best_error), s)
-    return LabelledByVotes(labelling, Active(o.mellowness, o.fill, o.step if weighted else None), s)
+        strategy = Disagreement(o.constant, o.theta, o.failure, o.best_error)
+    return replace(oracle, n_teachers=s.n_teachers, budget=s.budget, strategy=strategy)

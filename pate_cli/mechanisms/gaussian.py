@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import option
+from pate_cli.checks import OneOf, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import attacks
 from pate_cli.mechanisms.attacks import VoteAttack
-from pate_cli.mechanisms.labelling import LabelledByVotes
-from pate_cli.mechanisms.plain import NoPrivacyPlan
-from pate_cli.mechanisms.protocol import LabellingPlan, NumbersTable, Plan
-from pate_cli.mechanisms.service import VoteService
-from pate_cli.mechanisms.svt import CALIBRATION
+from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import (
@@ -28,25 +24,214 @@ from pate_cli.privacy.gaussian import (
 )
 from pate_cli.privacy.integer import vector_eps, vector_mu, vector_mu_squared, vector_sigma
 from pate_cli.privacy.svt import CALIBRATIONS, Calibration
-from pate_cli.queries import Passive
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["GaussianPlan", "GaussianService", "Options"]
-__all__ += ["l2_sensitivity", "noisy_counts", "plan", "plan_gaussian", "sigma_by"]
+__all__ = ["Gaussian", "GaussianSession", "Options"]
+__all__ += ["calibrate", "exact_majority", "gaussian_labels", "l2_sensitivity", "noisy_counts", "sigma_by"]
 
 
 @dataclass(frozen=True)
 class Options:
     """Options of `mechanism=gaussian`."""
 
-    calibration: Calibration = option("tight", CALIBRATION)
+    calibration: Calibration = option("tight", OneOf(CALIBRATIONS))
 
 
-def plan(options: Options, setting: Setting) -> Plan:
-    """Ask about all public points in random order."""
+def calibrate(options: Options, setting: Setting) -> Gaussian:
+    """Find the noise for all public points, asked in random order."""
     s = setting
-    labelling = plan_gaussian(s.eps, s.delta, s.n_public, s.n_classes, options.calibration)
-    return LabelledByVotes(labelling, Passive(), s)
+    made = gaussian_labels(s.eps, s.delta, s.n_public, s.n_classes, options.calibration)
+    return replace(made, n_teachers=s.n_teachers)
+
+
+def gaussian_labels(
+    eps: float, delta: float, ell: int, n_classes: int, rule: Calibration = "tight"
+) -> Gaussian:
+    """Calibrate noise for `ell` queries by a rule of `sigma_by`; eps = inf gives no noise.
+
+    Raises
+    ------
+    ConfigError
+        If the rule does not hold at this eps.
+    """
+    if math.isinf(eps):
+        return exact_majority(ell, n_classes)
+    sensitivity = l2_sensitivity(n_classes)
+    try:
+        sigma = sigma_by(rule, eps, delta, ell, sensitivity)
+    except ValueError as error:
+        accepted = f"tight or liu2021 at eps={eps:g}; {error}"
+        raise ConfigError("mechanism.calibration", rule, accepted) from error
+    return Gaussian(eps, delta, sigma, sensitivity, ell=ell, rule=rule, n_classes=n_classes)
+
+
+def exact_majority(ell: int, n_classes: int = 2) -> Gaussian:
+    """Labels without privacy: the papers' "-NP" rows (eps = inf)."""
+    return Gaussian(math.inf, 0.0, 0.0, l2_sensitivity(n_classes), ell=ell, n_classes=n_classes)
+
+
+@dataclass(frozen=True)
+class Gaussian(VoteMechanism):
+    """Noisy majority: add Gaussian noise to the vote counts and label by the largest.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record
+    (replaced, or its part trained without it; n, K and the part sizes are public),
+    for up to `ell` adaptively chosen queries: `ell` Gaussian mechanisms of L2
+    sensitivity ``l2_sensitivity(C)`` compose to mu-GDP with
+    ``mu = sensitivity * sqrt(ell) / sigma``, converted by the exact profile
+    (Balle and Wang 2018; Dong, Roth, Su 2022). Labels are post-processing.
+    Assumes that no two teachers share a record. The published calibrations
+    (`sigma_by`) have more noise than this needs, so they give (eps, delta) too.
+    Integer noise, for a release: the same by the proof of `pate_cli.privacy.integer`.
+
+    Attributes
+    ----------
+    eps, delta : float
+    sigma : float
+        Standard deviation of the noise on a count, in votes; 0 for none (eps = inf).
+    sensitivity : float
+        L2 sensitivity of one query, in votes.
+    rule : {"tight", "liu2021", "bassily2018"}
+        Which calibration made sigma; see `sigma_by`.
+    unit : float or None
+        1 for integer noise.
+    """
+
+    eps: float
+    delta: float
+    sigma: float
+    sensitivity: float
+    rule: Calibration = field(default="tight", kw_only=True)
+    unit: float | None = field(default=None, kw_only=True)
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for all `ell` queries; mu is what the noise in use comes to."""
+        if self.sigma == 0:
+            return PrivacyLoss(math.inf, 0.0, "no noise")
+        mu: float | None = self.sensitivity * math.sqrt(self.ell) / self.sigma
+        if self.rule != "tight":
+            return PrivacyLoss(self.eps, self.delta, f"{_HOW[self.rule]} of {self.ell} queries", mu=mu)
+        mu = mu_of(self.eps, self.delta) if self.unit is None else None
+        return PrivacyLoss(self.eps, self.delta, f"{self.profile} of {self.ell} queries", mu=mu)
+
+    @property
+    def profile(self) -> str:
+        """Which proof the loss of some queries comes from."""
+        return "exact Gaussian profile" if self.unit is None else "integer Gaussian profile"
+
+    def eps_of(self, asked: int) -> float:
+        """Loss of so many queries."""
+        if self.sigma == 0:
+            return math.inf
+        if self.unit is None:
+            return eps_of_mu(self.sensitivity * math.sqrt(asked) / self.sigma, self.delta)
+        mu = math.sqrt(asked * vector_mu_squared(self.sensitivity, self.sigma))
+        return min(self.eps, vector_eps(mu, asked * _noised(self.n_classes), self.delta))
+
+    def session(self, door: Door, runs: int = 1) -> Session:
+        """Put it to work, in one run or in several side by side."""
+        return GaussianSession(self, door, runs)
+
+    def attacks(self) -> list[VoteAttack]:
+        """Worst-case votes for an audit."""
+        return attacks.on_gaussian(self.ell, self.n_teachers, self.n_classes)
+
+    @property
+    def teachers_to_attack(self) -> int:
+        """Fewest teachers whose votes reach all that the attacks want."""
+        return attacks.FEWEST_TEACHERS
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        if self.sigma == 0:
+            return {"ell": self.ell, "sigma": 0.0}
+        names = ("eps", "delta", "ell", "sigma", "sensitivity", "rule")
+        numbers = {name: getattr(self, name) for name in names}
+        return numbers if self.unit is None else numbers | {"integer_noise": True}
+
+    def table(self) -> NumbersTable:
+        """Noise on a count of votes, and what fewer queries would cost after the fact."""
+        if self.sigma == 0:
+            rows: list[tuple[Any, ...]] = [("queries, at most (ell)", self.ell, "queries")]
+            return NumbersTable("No noise", ("", "value", "unit"), rows)
+        rows = [
+            (_NAMES[self.rule], self.sigma, "votes"),
+            ("sigma / teachers", self.sigma / self.n_teachers, "of all votes"),
+        ]
+        for rule in CALIBRATIONS:
+            if rule != self.rule:
+                rows.append((_NAMES[rule], self._other(rule), "votes (not used)"))
+        rows.append(("sensitivity of one query, L2", self.sensitivity, "votes"))
+        for share, word in ((4, "a quarter"), (2, "half"), (1, "all")):
+            asked = -(-self.ell // share)
+            name = f"eps_ex_post of {word} of the queries"
+            rows.append((name, self.eps_of(asked), f"nats, {asked} queries"))
+        return NumbersTable("Gaussian noise on a count of votes", ("", "value", "unit"), rows)
+
+    def _other(self, rule: Calibration) -> float | str:
+        """Sigma by another rule; - where that does not hold."""
+        try:
+            return sigma_by(rule, self.eps, self.delta, self.ell, self.sensitivity)
+        except ValueError:
+            return "-"
+
+    def with_exact_noise(self) -> Gaussian:
+        """Calibrate integer noise, for a release.
+
+        Raises
+        ------
+        ConfigError
+            If there is no noise, or the rule is a published one: those are for noise on the real line.
+        """
+        if self.sigma == 0:
+            raise ConfigError("eps", math.inf, "a finite number with release=true")
+        if self.rule != "tight":
+            raise ConfigError("mechanism.calibration", self.rule, "tight with release=true")
+        mu = vector_mu(self.eps, self.delta, self.ell * _noised(self.n_classes))
+        sigma = vector_sigma(self.sensitivity * math.sqrt(self.ell), mu)
+        return replace(self, sigma=sigma, unit=1.0)
+
+
+class GaussianSession(Session):
+    """Noisy majority at work: release ``counts + noise`` and label by the largest; see `Gaussian`."""
+
+    def __init__(self, mechanism: Gaussian, door: Door, runs: int = 1) -> None:
+        self._mechanism = mechanism
+        self._door = door
+        self.runs = runs
+        self._asked = 0  # in every run: nothing that a run releases stops it
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether `ell` queries have been answered."""
+        return self._asked >= self._mechanism.ell
+
+    @property
+    def state(self) -> str:
+        """How many queries have been answered."""
+        return f"{self._asked} of {self._mechanism.ell} queries have been answered"
+
+    def ask(self, votes: Votes) -> ReleasedLabels:
+        """Put queries to every run; see `Session`."""
+        m, counts = self._mechanism, votes.counts[: self._mechanism.ell - self._asked]
+        self._asked += len(counts)
+        shape = (len(counts), self.runs)
+        # a row a query and run, queries first: consecutive draws of one run are consecutive queries
+        rows = np.repeat(counts, self.runs, axis=0)
+        noisy = noisy_counts(rows, votes.n_teachers, m.sigma, self._door, m.unit, len(counts))
+        # for two classes: 1 where the noisy count of class 1 is at least K/2
+        labels = majority(noisy).reshape(shape)
+        released = noisy.reshape(*shape, counts.shape[1]) if m.sigma else None
+        return ReleasedLabels(labels, released, np.ones(shape, dtype=bool))
+
+    def spent(self) -> PrivacyLoss:
+        """Loss of the queries asked so far (LZCW21's eps_ex_post): a report, not a guarantee."""
+        m = self._mechanism
+        if m.sigma == 0:
+            return m.guarantee
+        how = f"{m.profile} of the {self._asked} queries asked"
+        return PrivacyLoss(m.eps_of(self._asked), m.delta, how, data_dependent=True)
 
 
 def l2_sensitivity(n_classes: int) -> float:
@@ -98,173 +283,6 @@ def noisy_counts(
     return np.column_stack([n_teachers - noisy, noisy]) if n_classes == 2 else noisy
 
 
-class GaussianService(VoteService):
-    """Noisy majority at work: release ``counts + noise`` and label by the largest; see `GaussianPlan`.
-
-    Parameters
-    ----------
-    plan : GaussianPlan
-    door : Door
-    runs : int
-        Independent runs side by side; see `VoteService`.
-    """
-
-    def __init__(self, plan: GaussianPlan, door: Door, runs: int = 1) -> None:
-        self._plan = plan
-        self._door = door
-        self.runs = runs
-        self._asked = 0  # in every run: nothing that a run releases stops it
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether `ell` queries have been answered."""
-        return self._asked >= self._plan.ell
-
-    @property
-    def state(self) -> str:
-        """How many queries have been answered."""
-        return f"{self._asked} of {self._plan.ell} queries have been answered"
-
-    def ask(self, votes: Votes) -> ReleasedLabels:
-        """Put queries to every run; see `VoteService`."""
-        plan, counts = self._plan, votes.counts[: self._plan.ell - self._asked]
-        self._asked += len(counts)
-        shape = (len(counts), self.runs)
-        # a row a query and run, queries first: consecutive draws of one run are consecutive queries
-        rows = np.repeat(counts, self.runs, axis=0)
-        noisy = noisy_counts(rows, votes.n_teachers, plan.sigma, self._door, plan.unit, len(counts))
-        # for two classes: 1 where the noisy count of class 1 is at least K/2
-        labels = majority(noisy).reshape(shape)
-        return ReleasedLabels(labels, noisy.reshape(*shape, counts.shape[1]), np.ones(shape, dtype=bool))
-
-    def spent(self) -> PrivacyLoss:
-        """Loss of the queries asked so far (LZCW21's eps_ex_post): a report, not a guarantee."""
-        plan = self._plan
-        eps, how = plan.eps_of(self._asked), f"{plan.profile} of the {self._asked} queries asked"
-        return PrivacyLoss(eps, plan.delta, how, data_dependent=True)
-
-
-@dataclass(frozen=True)
-class GaussianPlan:
-    """Noisy majority, calibrated: add Gaussian noise to the vote counts and label by the largest.
-
-    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record
-    (replaced, or its part trained without it; n, K and the part sizes are public),
-    for up to `ell` adaptively chosen queries: `ell` Gaussian mechanisms of L2
-    sensitivity ``l2_sensitivity(C)`` compose to mu-GDP with
-    ``mu = sensitivity * sqrt(ell) / sigma``, converted by the exact profile
-    (Balle and Wang 2018; Dong, Roth, Su 2022). Labels are post-processing.
-    Assumes that no two teachers share a record. The published calibrations
-    (`sigma_by`) have more noise than this needs, so they give (eps, delta) too.
-    Integer noise, for a release: the same by the proof of `pate_cli.privacy.integer`.
-
-    Attributes
-    ----------
-    eps, delta : float
-    ell : int
-    sigma : float
-        Standard deviation of the noise on a count, in votes.
-    sensitivity : float
-        L2 sensitivity of one query, in votes.
-    rule : {"tight", "liu2021", "bassily2018"}
-        Which calibration made sigma; see `sigma_by`.
-    n_classes : int
-    unit : float or None
-        1 for integer noise.
-    """
-
-    eps: float
-    delta: float
-    ell: int
-    sigma: float
-    sensitivity: float
-    rule: Calibration = field(default="tight", kw_only=True)
-    n_classes: int = field(default=2, kw_only=True)
-    unit: float | None = field(default=None, kw_only=True)
-
-    @property
-    def guarantee(self) -> PrivacyLoss:
-        """(eps, delta) for all `ell` queries; mu is what the noise in use comes to."""
-        mu: float | None = self.sensitivity * math.sqrt(self.ell) / self.sigma
-        if self.rule != "tight":
-            return PrivacyLoss(self.eps, self.delta, f"{_HOW[self.rule]} of {self.ell} queries", mu=mu)
-        mu = mu_of(self.eps, self.delta) if self.unit is None else None
-        return PrivacyLoss(self.eps, self.delta, f"{self.profile} of {self.ell} queries", mu=mu)
-
-    @property
-    def profile(self) -> str:
-        """Which proof the loss of some queries comes from."""
-        return "exact Gaussian profile" if self.unit is None else "integer Gaussian profile"
-
-    def eps_of(self, asked: int) -> float:
-        """Loss of so many queries."""
-        if self.unit is None:
-            return eps_of_mu(self.sensitivity * math.sqrt(asked) / self.sigma, self.delta)
-        mu = math.sqrt(asked * vector_mu_squared(self.sensitivity, self.sigma))
-        return min(self.eps, vector_eps(mu, asked * _noised(self.n_classes), self.delta))
-
-    def service(self, door: Door, runs: int = 1) -> VoteService:
-        """Put it to work, in one run or in several side by side."""
-        return GaussianService(self, door, runs)
-
-    def unanswered(self, n_teachers: int) -> None:
-        """Say nothing: all queries are answered."""
-
-    def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
-        """Worst-case votes for an audit."""
-        return attacks.on_gaussian(self.ell, n_teachers, n_classes)
-
-    @property
-    def teachers_to_attack(self) -> int:
-        """Fewest teachers whose votes reach all that the attacks want."""
-        return attacks.FEWEST_TEACHERS
-
-    def describe(self) -> dict[str, Any]:
-        """Its public numbers."""
-        numbers = asdict(self)
-        integers = numbers.pop("unit") is not None
-        del numbers["n_classes"]
-        return numbers | ({"integer_noise": True} if integers else {})
-
-    def numbers_table(self, n_teachers: int, n_classes: int) -> NumbersTable:
-        """Noise on a count of votes, and what fewer queries would cost after the fact."""
-        rows: list[tuple[Any, ...]] = [
-            (_NAMES[self.rule], self.sigma, "votes"),
-            ("sigma / teachers", self.sigma / n_teachers, "of all votes"),
-        ]
-        for rule in CALIBRATIONS:
-            if rule != self.rule:
-                rows.append((_NAMES[rule], self._other(rule), "votes (not used)"))
-        rows.append(("sensitivity of one query, L2", self.sensitivity, "votes"))
-        for share, word in ((4, "a quarter"), (2, "half"), (1, "all")):
-            asked = -(-self.ell // share)
-            rows.append(
-                (f"eps_ex_post of {word} of the queries", self.eps_of(asked), f"nats, {asked} queries")
-            )
-        return NumbersTable("Gaussian noise on a count of votes", ("", "value", "unit"), rows)
-
-    def _other(self, rule: Calibration) -> float | str:
-        """Sigma by another rule; - where that does not hold."""
-        try:
-            return sigma_by(rule, self.eps, self.delta, self.ell, self.sensitivity)
-        except ValueError:
-            return "-"
-
-    def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
-        """Calibrate integer noise, for a release.
-
-        Raises
-        ------
-        ConfigError
-            If the rule is a published one: those are for noise on the real line.
-        """
-        if self.rule != "tight":
-            raise ConfigError("mechanism.calibration", self.rule, "tight with release=true")
-        mu = vector_mu(self.eps, self.delta, self.ell * _noised(n_classes))
-        sigma = vector_sigma(self.sensitivity * math.sqrt(self.ell), mu)
-        return replace(self, sigma=sigma, unit=1.0)
-
-
 def _noised(n_classes: int) -> int:
     """Numbers that get noise in one query."""
     return 1 if n_classes == 2 else n_classes
@@ -303,24 +321,3 @@ def sigma_by(rule: Calibration, eps: float, delta: float, ell: int, sensitivity:
     if rule == "bassily2018":
         return calibrate_sigma_composed(eps, delta, ell, sensitivity)
     return calibrate_sigma(eps, delta, ell, sensitivity)
-
-
-def plan_gaussian(
-    eps: float, delta: float, ell: int, n_classes: int, rule: Calibration = "tight"
-) -> LabellingPlan:
-    """Calibrate the Gaussian mechanism by a rule of `sigma_by`; eps = inf gives no noise.
-
-    Raises
-    ------
-    ConfigError
-        If the rule does not hold at this eps.
-    """
-    if math.isinf(eps):
-        return NoPrivacyPlan(ell)
-    sensitivity = l2_sensitivity(n_classes)
-    try:
-        sigma = sigma_by(rule, eps, delta, ell, sensitivity)
-    except ValueError as error:
-        accepted = f"tight or liu2021 at eps={eps:g}; {error}"
-        raise ConfigError("mechanism.calibration", rule, accepted) from error
-    return GaussianPlan(eps, delta, ell, sigma, sensitivity, rule=rule, n_classes=n_classes)

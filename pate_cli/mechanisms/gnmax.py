@@ -18,10 +18,8 @@ from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import attacks
 from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.base import Session, VoteMechanism
 from pate_cli.mechanisms.gaussian import l2_sensitivity, noisy_counts
-from pate_cli.mechanisms.labelling import LabelledByVotes
-from pate_cli.mechanisms.protocol import EXACT, LabellingPlan, NumbersTable, Plan, described
-from pate_cli.mechanisms.service import VoteService
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, Spent
@@ -34,10 +32,9 @@ from pate_cli.privacy.gnmax import (
 )
 from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.roots import root_on_safe_side
-from pate_cli.queries import Passive
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["GnmaxPlan", "GnmaxService", "Options", "calibrate", "label", "plan"]
+__all__ = ["Gnmax", "GnmaxSession", "Options", "calibrate", "label"]
 
 _FAILURE = 0.01
 """Share of delta that the sanitised limit may fail with."""
@@ -62,13 +59,10 @@ def label(options: Options) -> str:
     return "confident_gnmax" if options.confidence else "gnmax"
 
 
-def plan(options: Options, setting: Setting) -> Plan:
-    """Ask about all public points; with a check, answer at most `split.budget` of them."""
-    return LabelledByVotes(calibrate(options, setting), Passive(), setting)
-
-
-def calibrate(options: Options, setting: Setting) -> GnmaxPlan:
+def calibrate(options: Options, setting: Setting) -> Gnmax:
     """Split mu^2, of the Gaussian mechanism that is (eps, delta)-DP, between all checks and all answers.
+
+    All public points are asked; with a check, at most `split.budget` of them are answered.
 
     Parameters
     ----------
@@ -91,8 +85,11 @@ def calibrate(options: Options, setting: Setting) -> GnmaxPlan:
         mu = _mu_beside(sanitiser, options.sanitise, eps, delta)
     checked = options.confidence > 0
     answers, share = (setting.budget, options.checks) if checked else (ell, 0.0)
-    return GnmaxPlan(
-        *(eps, delta, ell, answers, K, setting.n_classes),
+    return Gnmax(
+        *(eps, delta, answers),
+        ell=ell,
+        n_teachers=K,
+        n_classes=setting.n_classes,
         sigma=l2_sensitivity(setting.n_classes) * math.sqrt(answers / (1 - share)) / mu,
         sigma_check=math.sqrt(ell / share) / mu if checked else None,
         threshold=options.confidence * K if checked else None,
@@ -119,17 +116,14 @@ def _eps_beside(sanitiser: Sanitiser, mu_squared: float, delta: float) -> float:
 
 
 @dataclass(frozen=True)
-class GnmaxPlan:
-    """GNMax, calibrated; see `GnmaxService`.
+class Gnmax(VoteMechanism):
+    """GNMax, calibrated; see `GnmaxSession`.
 
     Attributes
     ----------
     eps, delta : float
-    ell : int
-        Most queries taken.
     answers : int
         Most queries answered; `ell` without a check.
-    n_teachers, n_classes : int
     sigma : float
         Standard deviation of the noise on a count that labels, in votes (sigma_2 of Algorithm 1).
     sigma_check : float or None
@@ -143,10 +137,7 @@ class GnmaxPlan:
 
     eps: float
     delta: float
-    ell: int
     answers: int
-    n_teachers: int
-    n_classes: int
     sigma: float
     sigma_check: float | None
     threshold: float | None
@@ -172,11 +163,11 @@ class GnmaxPlan:
         eps = _eps_beside(self.sanitiser, mu_squared, self.delta) if sanitised == 1 else math.inf
         return PrivacyLoss(eps, self.delta, f"{how}, and the sanitiser")
 
-    def service(self, door: Door, runs: int = 1) -> GnmaxService:
+    def session(self, door: Door, runs: int = 1) -> GnmaxSession:
         """Put it to work, in one run or in several side by side."""
-        return GnmaxService(self, door, runs)
+        return GnmaxSession(self, door, runs)
 
-    def unanswered(self, n_teachers: int) -> str | None:
+    def unanswered(self) -> str | None:
         """Say how many answers there are, and what the check lets through at best; nothing without a check.
 
         No count is larger than K: a query passes with probability ``Phi((K - threshold) / sigma_check)`` at
@@ -184,16 +175,16 @@ class GnmaxPlan:
         """
         if self.sigma_check is None or self.threshold is None:
             return None
-        passes = float(ndtr((n_teachers - self.threshold) / self.sigma_check))
+        passes = float(ndtr((self.n_teachers - self.threshold) / self.sigma_check))
         return (
             f"at most {self.answers:,} of {self.ell:,} queries are answered (split.budget); the check lets"
-            f" one on which all {n_teachers:,} teachers agree pass with probability {passes:.2g}"
+            f" one on which all {self.n_teachers:,} teachers agree pass with probability {passes:.2g}"
         )
 
-    def attacks(self, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+    def attacks(self) -> list[VoteAttack]:
         """Worst-case votes for an audit."""
         threshold = None if self.threshold is None else math.ceil(self.threshold)
-        return attacks.on_gaussian(self.ell, n_teachers, n_classes, threshold)
+        return attacks.on_gaussian(self.ell, self.n_teachers, self.n_classes, threshold)
 
     @property
     def teachers_to_attack(self) -> int:
@@ -202,18 +193,13 @@ class GnmaxPlan:
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
-        return asdict(self)
-
-    def numbers_table(self, n_teachers: int, n_classes: int) -> NumbersTable:
-        """Its public numbers."""
-        return described(self.guarantee, self.describe())
-
-    def with_integer_noise(self, *, n_classes: int, n_teachers: int) -> LabellingPlan:
-        """Refuse: GNMax has no exact noise."""
-        raise ConfigError("mechanism.name", "gnmax", EXACT)
+        numbers = asdict(self)
+        for name in ("budget", "strategy"):
+            del numbers[name]
+        return numbers
 
 
-class GnmaxService(VoteService):
+class GnmaxSession(Session):
     """Algorithm 1, query by query; without a check (GNMax), every query goes to line 2.
 
     ::
@@ -235,10 +221,10 @@ class GnmaxService(VoteService):
 
     Parameters
     ----------
-    plan : GnmaxPlan
+    mechanism : Gnmax
     door : Door
     runs : int
-        Independent runs side by side; see `VoteService`. What is said after the fact is of the first.
+        Independent runs side by side; see `Session`. What is said after the fact is of the first.
 
     References
     ----------
@@ -246,8 +232,8 @@ class GnmaxService(VoteService):
     learning with PATE. ICLR 2018. Algorithm 1, Theorem 6.
     """
 
-    def __init__(self, plan: GnmaxPlan, door: Door, runs: int = 1) -> None:
-        self._plan = plan
+    def __init__(self, mechanism: Gnmax, door: Door, runs: int = 1) -> None:
+        self._plan = mechanism
         self.runs = runs
         self._check, self._answer, self._sanitise = door.spawn(3)
         self._asked = np.zeros(runs, dtype=np.int64)
@@ -267,7 +253,7 @@ class GnmaxService(VoteService):
         return f"{self._asked[0]} queries taken, {self._answered[0]} answered"
 
     def ask(self, votes: Votes) -> ReleasedLabels:
-        """Put queries to every run; see `VoteService`."""
+        """Put queries to every run; see `Session`."""
         plan, counts = self._plan, votes.counts
         taken = np.arange(len(counts))[:, None] < plan.ell - self._asked
         passed = taken & self._agreed(counts)

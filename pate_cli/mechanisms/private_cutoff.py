@@ -15,9 +15,8 @@ import numpy as np
 
 from pate_cli import learners, queries, students, teachers
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.protocol import LabellingPlan, Plan, Sample, SampledAttack
-from pate_cli.mechanisms.service import VoteService
-from pate_cli.mechanisms.svt import auto_cutoff, plan_svt
+from pate_cli.mechanisms.base import Mechanism, Sample, SampledAttack, Session, VoteMechanism
+from pate_cli.mechanisms.sparse_vector import auto_cutoff, stable_labels
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door, Spent
@@ -34,7 +33,7 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["PrivateCutoffPlan", "choose_cutoff", "plan_private_cutoff"]
+__all__ = ["PrivateCutoffPlan", "calibrate_private_cutoff", "choose_cutoff"]
 
 _BETA = 0.05
 """Failure probability in BTT18's rule for T."""
@@ -43,7 +42,7 @@ _ERROR = 0.25
 
 
 @dataclass(frozen=True)
-class PrivateCutoffPlan(Plan):
+class PrivateCutoffPlan(Mechanism):
     """The sparse vector technique with T from a private estimate of the teachers' error.
 
     Dealing, by chance alone: `n_holdout` records are held back, the others dealt to K teachers. Let q be
@@ -146,7 +145,7 @@ class PrivateCutoffPlan(Plan):
         )
         for_estimate, for_labels = door.spawn(2)
         error = 1 - ensemble.accuracy(records.X[back], records.y[back])
-        service = self.labelling(float(self.estimate(error, for_estimate)[0])).service(for_labels)
+        service = self.labelling(float(self.estimate(error, for_estimate)[0])).session(for_labels)
         order = queries.passive_order(public.n_points, rng)
         answers = queries.collect(order, service.answer_all(ensemble.votes(public.X[order])))
         estimator, params = s.student
@@ -163,7 +162,7 @@ class PrivateCutoffPlan(Plan):
         answers = Answers(answers.asked, answers.labels, n_teachers=s.n_teachers)
         return Released(model, answers, self._spent(service))
 
-    def for_release(self, setting: Setting) -> Plan:
+    def with_exact_noise(self) -> Mechanism:
         """Refuse: the estimate has no exact noise."""
         raise ConfigError("mechanism.cutoff", "private", "auto, or a whole number >= 1, with release=true")
 
@@ -178,14 +177,14 @@ class PrivateCutoffPlan(Plan):
             door.laplace(errors, sensitivity=1 / self.n_teachers, scale=self.scale) if self.scale else errors
         )
 
-    def labelling(self, estimate: float) -> LabellingPlan:
+    def labelling(self, estimate: float) -> VoteMechanism:
         """Calibrate the sparse vector technique with T chosen from the released estimate."""
         s = self.setting
         T = choose_cutoff(self, estimate) if self.scale else None
         eps = self.eps_svt if self.scale else math.inf
-        return plan_svt(eps, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T)
+        return stable_labels(eps, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T)
 
-    def _spent(self, service: VoteService) -> PrivacyLoss:
+    def _spent(self, service: Session) -> PrivacyLoss:
         if not self.scale:
             return self.guarantee
         labels = service.spent()
@@ -194,7 +193,7 @@ class PrivateCutoffPlan(Plan):
         return PrivacyLoss(min(eps, self.setting.eps), labels.delta, how, data_dependent=True)
 
 
-def plan_private_cutoff(
+def calibrate_private_cutoff(
     rule: svt.Calibration, holdout: float, share: float, setting: Setting
 ) -> PrivateCutoffPlan:
     """Share out eps, and refuse what no T would make work.
@@ -222,7 +221,7 @@ def plan_private_cutoff(
     eps = setting.eps
     scale = max(1 / (K * share * eps), 1 / (n_holdout * eps))
     plan = PrivateCutoffPlan(setting, rule, n_holdout, scale, eps - 1 / (K * scale))
-    plan_svt(plan.eps_svt, setting.delta, setting.n_public, K, rule=rule, cutoff=1)
+    stable_labels(plan.eps_svt, setting.delta, setting.n_public, K, rule=rule, cutoff=1)
     return plan
 
 
@@ -252,7 +251,7 @@ def choose_cutoff(plan: PrivateCutoffPlan, estimate: float) -> int:
         T = auto_cutoff(plan.eps_svt, s.delta, m, s.n_teachers, plan.rule, margins=margins)
     else:
         T = math.ceil(svt.printed_cutoff(error, m, _BETA))
-    low, high = 1, min(T, m)  # the largest feasible one; 1 is, by `plan_private_cutoff`
+    low, high = 1, min(T, m)  # the largest feasible one; 1 is, by `calibrate_private_cutoff`
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _feasible(plan, middle) else (low, middle - 1)
@@ -262,7 +261,7 @@ def choose_cutoff(plan: PrivateCutoffPlan, estimate: float) -> int:
 def _feasible(plan: PrivateCutoffPlan, cutoff: int) -> bool:
     s = plan.setting
     try:
-        plan_svt(plan.eps_svt, s.delta, s.n_public, s.n_teachers, rule=plan.rule, cutoff=cutoff)
+        stable_labels(plan.eps_svt, s.delta, s.n_public, s.n_teachers, rule=plan.rule, cutoff=cutoff)
     except InfeasibleError:
         return False
     return True
@@ -282,7 +281,7 @@ def _attacks(plan: PrivateCutoffPlan) -> list[SampledAttack]:
     half = K // 2
     near = np.full(m, half + 2 + min(max_distance(K) - 1, int(max_distance(K) / 2)))
     critical = np.full(m, (K + 1) // 2)
-    calibrated: dict[float, LabellingPlan] = {}
+    calibrated: dict[float, VoteMechanism] = {}
     s = plan.setting
     expected = svt.calibrate(plan.rule, plan.eps_svt, s.delta, m, choose_cutoff(plan, _ERROR))
     more = half + 2 + min(max_distance(K) - 1, math.floor(expected.threshold))
@@ -303,7 +302,7 @@ def _sampler(
     plan: PrivateCutoffPlan,
     errors: Sequence[float],
     ones: Sequence[IntArray],
-    calibrated: dict[float, LabellingPlan],
+    calibrated: dict[float, VoteMechanism],
 ) -> Sample:
     K = plan.n_teachers
 
@@ -320,7 +319,7 @@ def _sampler(
             if value not in calibrated:
                 calibrated[value] = plan.labelling(value)
             among = np.flatnonzero(rounded == value)
-            released = calibrated[value].service(door, len(among)).ask(votes)
+            released = calibrated[value].session(door, len(among)).ask(votes)
             out[among, 1:] = np.where(released.reached, released.labels, -2).T
         return out
 

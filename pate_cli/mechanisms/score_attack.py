@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.base import SampledAttack
 from pate_cli.mechanisms.score_boosting import PublicSide, ScoreBoostingPlan
 from pate_cli.privacy.door import RecordingDoor
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints

@@ -12,9 +12,9 @@ import numpy as np
 from pate_cli import learners, teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.direct.clipped_gradients import UNIT, probabilities
 from pate_cli.mechanisms.direct.public_features import SHUFFLED, PublicKernelClassifier, enough_points
-from pate_cli.mechanisms.protocol import Plan, SampledAttack
 from pate_cli.mechanisms.score_calibration import FINEST, NewtonStep
 from pate_cli.mechanisms.score_counting import auto_count, auto_rounds
 from pate_cli.mechanisms.score_directions import PublicDirections, Response, direction_weights, response_of
@@ -33,7 +33,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["IntegerScoreBoostingPlan", "Options", "ScoreBoostingPlan", "auto_count", "plan"]
+__all__ = ["IntegerScoreBoostingPlan", "Options", "ScoreBoostingPlan", "auto_count", "calibrate"]
 
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
@@ -96,14 +96,14 @@ class Options:
     """Share of mu^2 for the private intercepts and slopes."""
 
 
-def plan(options: Options, setting: Setting) -> Plan:
+def calibrate(options: Options, setting: Setting) -> Mechanism:
     """Share out the budget; the rounds come with the run."""
     share = options.calibration or (0.15 if setting.n_classes == 2 else 0.1)
     return ScoreBoostingPlan(setting, options.rounds or auto_rounds(setting), share)
 
 
 @dataclass(frozen=True)
-class ScoreBoostingPlan(Plan):
+class ScoreBoostingPlan(Mechanism):
     r"""Boosting by scores: the student adds, in each round, what teachers say on what it still gets wrong.
 
     Teachers may be any classifiers. In a round the records, with weights ``(1 - p(y | x)) C/(C-1)`` by how
@@ -222,7 +222,7 @@ class ScoreBoostingPlan(Plan):
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
-        """Do the rounds; see `Plan`."""
+        """Do the rounds; see `Mechanism`."""
         model = self.fit(private.records, self.look_at(public, rng), door, rng)
         everything = np.arange(public.n_points, dtype=np.int64)
         answered = Answers(everything, model.predict(public.X), n_teachers=self.n_teachers)
@@ -272,7 +272,7 @@ class ScoreBoostingPlan(Plan):
         sigma = self.sigma if unit is None else unit * vector_sigma(self.sensitivity / unit, self.mu_sum)
         return door.gaussian(total, sensitivity=self.sensitivity, sigma=sigma, unit=unit)
 
-    def for_release(self, setting: Setting) -> Plan:
+    def with_exact_noise(self) -> Mechanism:
         """Calibrate for integer noise; see `IntegerScoreBoostingPlan`.
 
         Raises

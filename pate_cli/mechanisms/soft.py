@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from pate_cli import learners, queries, students, teachers
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.protocol import Plan, Sample, SampledAttack
-from pate_cli.mechanisms.stable import StableService
-from pate_cli.mechanisms.svt import CALIBRATION, CUTOFF, auto_cutoff, fewest_teachers
+from pate_cli.mechanisms.base import Mechanism, Sample, SampledAttack
+from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, auto_cutoff, fewest_teachers
+from pate_cli.mechanisms.stable import StableSession
 from pate_cli.mechanisms.votes import distance_to_instability, max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
@@ -36,7 +36,7 @@ from pate_cli.types import (
     _Private,
 )
 
-__all__ = ["Options", "ScoreBins", "SoftPlan", "SoftService", "plan"]
+__all__ = ["Options", "ScoreBins", "SoftPlan", "SoftService", "calibrate"]
 
 
 class _Width:
@@ -115,7 +115,7 @@ class SoftService:
     """Answer queries with the middle of a stable bin, or with bottom.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record: a query is one or
-    two adaptive queries to a `StableService` calibrated for ``2 m`` of them and ``2 T`` refusals, of
+    two adaptive queries to a `StableSession` calibrated for ``2 m`` of them and ``2 T`` refusals, of
     functions that meet its two conditions (see `ScoreBins`). Middles of bins are what is released.
 
     Parameters
@@ -129,9 +129,9 @@ class SoftService:
 
     def __init__(self, calibration: svt.SvtCalibration | None, door: Door, runs: int = 1) -> None:
         self.runs = runs
-        self._stable: StableService[float] | None = None
+        self._stable: StableSession[float] | None = None
         if calibration is not None:
-            self._stable = StableService(calibration, door, runs)
+            self._stable = StableSession(calibration, door, runs)
 
     def ask(self, bins: ScoreBins) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Put queries to every run, in order, until 2 T refusals.
@@ -176,7 +176,7 @@ class SoftService:
 
 
 @dataclass(frozen=True)
-class SoftPlan(Plan):
+class SoftPlan(Mechanism):
     """Soft labels, calibrated; see `SoftService` for the guarantee.
 
     Attributes
@@ -190,6 +190,7 @@ class SoftPlan(Plan):
         For 2 T and twice the number of queries; None at eps = inf.
     """
 
+    persons = "parts"
     setting: Setting
     n_bins: int
     cutoff: int
@@ -230,7 +231,7 @@ class SoftPlan(Plan):
         }
 
     def unanswered(self) -> str | None:
-        """Say how many queries may fail both tests; see `Plan`."""
+        """Say how many queries may fail both tests; see `Mechanism`."""
         if self.calibration is None:
             return None
         return (
@@ -269,7 +270,7 @@ class Options:
     cutoff: int | None = option("auto", CUTOFF)
 
 
-def plan(options: Options, setting: Setting) -> SoftPlan:
+def calibrate(options: Options, setting: Setting) -> SoftPlan:
     """Check the options and calibrate; refuse what cannot work.
 
     Raises

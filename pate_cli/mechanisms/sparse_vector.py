@@ -1,87 +1,394 @@
-"""The plain sparse vector technique (BTT18 long version, Algorithm 1): numbers against a threshold.
-
-The stable values of `pate_cli.mechanisms.stable` are built on it; by itself it serves any numbers.
-"""
+"""The sparse vector technique over distance to instability (BTT18 and LZCW21, Algorithm 2)."""
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
 import numpy as np
 
-from pate_cli.errors import BudgetSpent
-from pate_cli.mechanisms.stable import StableService
+from pate_cli.checks import OneOf, Or, Real, Whole, option
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms import attacks
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.base import Mechanism, NumbersTable, Session, VoteMechanism
+from pate_cli.mechanisms.gaussian import exact_majority
+from pate_cli.mechanisms.stable import StableSession
+from pate_cli.mechanisms.votes import distance_to_instability, majority, max_distance
+from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.svt import SvtCalibration
-from pate_cli.types import FloatArray, PrivacyLoss
+from pate_cli.privacy.integer import discrete_calibration, discrete_difference_tail
+from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["SparseVector"]
+__all__ = ["CALIBRATION", "CUTOFF", "Options", "SparseVector", "SparseVectorSession"]
+__all__ += ["auto_cutoff", "calibrate", "fewest_teachers", "label", "stable_labels"]
+
+CALIBRATION = OneOf(("tight", "liu2021", "bassily2018"))
+CUTOFF = Or("auto", Whole(1))
+"""T, or `auto` to choose it from public numbers."""
 
 
-class SparseVector:
-    """Say of one number after another whether it is above a threshold; stop at T that are not.
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=svt`.
 
-    **Guarantee.** (eps, delta)-DP, the calibration's, for neighbours on which every number asked about
-    differs by at most 1, and for any number of adaptively chosen ones: the pattern proof at the top of
-    `pate_cli.privacy.svt`, composed over T segments if the threshold is redrawn. Only "above" and "below"
-    leave.
+    `holdout` and `share` are of ``cutoff=private``; `alpha`, `gamma` and `beta` of ``cutoff=paper``.
+    """
 
-    As printed, Algorithm 1 goes on while ``c <= T``: it says "below" T + 1 times, and its proof pays for T.
-    This stops at T. (LZCW21's Algorithm 6 has the same slip, and prints ``w + 1`` for ``w + Lap(lambda)``: a
-    threshold without noise, with which every query after the first "below" costs something.)
+    calibration: svt.Calibration = option("tight", CALIBRATION)
+    cutoff: int | str | None = option(
+        "auto", Or("auto", Or("private", Or("paper", Whole(1), gives="paper"), gives="private"))
+    )
+    holdout: float = option(0.1, Real(0, 1, open_above=True))
+    share: float = option(0.1, Real(0, 1, open_above=True))
+    alpha: float = option(0.05, Real(0, 1, open_above=True))
+    gamma: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
+    beta: float = option(0.05, Real(0, 1, open_above=True))
+
+
+def label(options: Options) -> str:
+    """Name it in tables: where T is private, teachers have fewer records."""
+    return "svt_private" if options.cutoff == "private" else "svt"
+
+
+def calibrate(options: Options, setting: Setting) -> Mechanism:
+    """Ask about all public points in random order, until T were unstable."""
+    if options.cutoff == "paper":
+        return _as_printed(options, setting)
+    if isinstance(options.cutoff, str):  # private
+        from pate_cli.mechanisms.private_cutoff import calibrate_private_cutoff  # which builds on this module
+
+        return calibrate_private_cutoff(options.calibration, options.holdout, options.share, setting)
+    s = setting
+    return stable_labels(
+        *(s.eps, s.delta, s.n_public, s.n_teachers),
+        rule=options.calibration,
+        cutoff=options.cutoff,
+        n_records=s.n_private,
+        n_classes=s.n_classes,
+    )
+
+
+def _as_printed(options: Options, setting: Setting) -> Mechanism:
+    """Choose T and the number of teachers as BTT18 does, in Theorem 3.2 and line 1 of Algorithm 2.
+
+    T is rounded up, and at most m, with which no run stops early. Privacy rests on neither number.
+    """
+    s, rule = setting, options.calibration
+    if rule != "bassily2018":
+        accepted = "auto, private or a whole number >= 1; paper with mechanism.calibration=bassily2018"
+        raise ConfigError("mechanism.cutoff", "paper", accepted)
+    T = min(
+        s.n_public, math.ceil(svt.printed_cutoff(options.gamma + options.alpha, s.n_public, options.beta))
+    )
+    teachers = s.n_teachers
+    if not math.isinf(s.eps):
+        scale = math.sqrt(32 * T * math.log(2 / s.delta)) / s.eps
+        teachers = math.ceil(svt.printed_teachers(scale, s.n_public, T, s.delta, options.beta))
+        if teachers > s.n_private:
+            eps = math.ceil(100 * s.eps * teachers / s.n_private) / 100
+            raise InfeasibleError(
+                f"mechanism.cutoff=paper: BTT18 asks for {teachers:,} teachers at eps={s.eps:g}, T = {T},"
+                f" and there are {s.n_private:,} private records; what would do: as many records,"
+                f" eps={eps:g}, fewer public points, or mechanism.cutoff=auto"
+            )
+    return stable_labels(s.eps, s.delta, s.n_public, teachers, rule=rule, cutoff=T, n_classes=s.n_classes)
+
+
+@dataclass(frozen=True)
+class SparseVector(VoteMechanism):
+    """Answer the majority where it is stable, say "unstable" elsewhere, stop at T of those.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record
+    (n, K and the part sizes are public), for up to `ell` adaptively chosen queries;
+    the proof stands at the top of `pate_cli.privacy.svt`. Assumes that no two
+    teachers share a record. Only labels leave: an unstable query's majority, its
+    votes and its distance do not.
+
+    Attributes
+    ----------
+    calibration : SvtCalibration
+    chosen : int or None
+        T as asked for; None where `auto_cutoff` chose it.
+    integers : bool
+        Whether its noise is discrete Laplace or geometric, and its threshold an integer, for a release.
+    """
+
+    calibration: svt.SvtCalibration
+    chosen: int | None = None
+    integers: bool = field(default=False, kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """As it is typed."""
+        return "svt"
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for the whole run."""
+        c = self.calibration
+        how = f"sparse vector, {c.rule}: {c.cutoff} unstable answers"
+        return PrivacyLoss(c.eps, c.delta, f"{how}, integer noise" if self.integers else how)
+
+    def session(self, door: Door, runs: int = 1) -> Session:
+        """Put it to work, in one run or in several side by side."""
+        return SparseVectorSession(self.calibration, door, runs)
+
+    def unanswered(self) -> str | None:
+        """Say how many queries the cutoff leaves unanswered, and what a vote needs for an answer.
+
+        With unanimous votes throughout, a query is unstable with probability u = `p_unstable` of
+        ``ceil(K/2) - 1`` on average over the threshold's noise. That holds of each query where the noise is
+        kept; where it is drawn anew after an unstable answer, a threshold that has let queries pass is lower
+        and they are unstable with probability u at most. So ``ell u`` bounds how many are expected.
+        """
+        c, K = self.calibration, self.n_teachers
+        expected = c.ell * self.p_unstable(max_distance(K))
+        unanimous = f"{expected:.2g} on average at most" if expected < c.cutoff else "perhaps all of these"
+        dists = itertools.count(math.ceil(c.margin(0.5)))
+        lead = 2 * next(dist for dist in dists if self.p_unstable(dist) <= 0.5) + 1
+        return (
+            f"at most {c.cutoff:,} of {c.ell:,} queries stay unanswered before the cutoff ends the run"
+            f" ({unanimous}, were all votes unanimous); a vote is answered at least every other time from a"
+            f" lead of {lead:,} of {K:,} on"
+        )
+
+    def p_unstable(self, dist: int) -> float:
+        """Probability that a query at distance `dist` gets no answer, for a fresh threshold."""
+        c = self.calibration
+        if not self.integers:
+            return c.p_unstable(dist)
+        beyond = dist - int(c.threshold) - 1  # below the threshold or at it, so one more than the tail says
+        return discrete_difference_tail(beyond, c.query_scale, c.threshold_scale, c.noise)
+
+    def attacks(self) -> list[VoteAttack]:
+        """Worst-case votes for an audit."""
+        return attacks.on_svt(self.calibration, self.n_teachers, self.n_classes)
+
+    @property
+    def teachers_to_attack(self) -> int:
+        """Fewest teachers whose votes reach every distance the attacks want."""
+        return attacks.teachers_for_svt(self.calibration)
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return asdict(self.calibration) | ({"integer_noise": True} if self.integers else {})
+
+    def table(self) -> NumbersTable:
+        """Show the calibration of the run, and the other two beside it."""
+        used, n_teachers = self.calibration, self.n_teachers
+        rules = sorted(svt.CALIBRATIONS, key=lambda rule: rule != used.rule)
+        columns = [used, *(self._other(rule) for rule in rules[1:])]
+        best = max_distance(n_teachers)
+        rows: list[tuple[Any, ...]] = []
+
+        def row(name: str, unit: str, value: Callable[[svt.SvtCalibration], Any]) -> None:
+            rows.append((name, *("-" if c is None else value(c) for c in columns), unit))
+
+        row("cut-off T", "unstable answers", lambda c: c.cutoff)
+        row("noise", "kind", lambda c: c.noise)
+        row("threshold drawn", "times a run", lambda c: "T" if c.redraw else "1")
+        row("threshold w", "votes", lambda c: c.threshold)
+        row("threshold noise scale", "votes", lambda c: c.threshold_scale)
+        row("query noise scale", "votes", lambda c: c.query_scale)
+        row("delta of composition", "probability", lambda c: c.delta_comp)
+        row("delta of stability", "probability", lambda c: c.delta_stab)
+        row("half answered at", "votes", lambda c: c.margin(0.5))
+        row("95% answered at", "votes", lambda c: c.margin(0.05))
+        row("largest distance", "votes", lambda c: best)
+        if self.n_classes == 2:
+            row("majority for half", "of the teachers", lambda c: _share(c.margin(0.5), n_teachers))
+            row("majority for 95%", "of the teachers", lambda c: _share(c.margin(0.05), n_teachers))
+        row("fewest teachers", "teachers, at T", fewest_teachers)
+        row(
+            "feasible",
+            f"at {n_teachers:,} teachers",
+            lambda c: "yes" if fewest_teachers(c) <= n_teachers else "no",
+        )
+        caption = (
+            "Votes here are a distance: half the lead of the majority, less one.\n"
+            "Answered at: from this distance on, by at least half or 95% of the noise.\n"
+            "- : the published constants are no guarantee at this eps."
+        )
+        title = "Sparse vector technique"
+        return NumbersTable(title, ("", f"{rules[0]} (used)", *rules[1:], "unit"), rows, caption)
+
+    def _other(self, rule: svt.Calibration) -> svt.SvtCalibration | None:
+        """Calibrate by another rule, with its own T if that is left open; None where it does not hold."""
+        c, cutoff = self.calibration, self.chosen
+        try:
+            if cutoff is None:
+                cutoff = auto_cutoff(c.eps, c.delta, c.ell, self.n_teachers, rule)
+            return svt.calibrate(rule, c.eps, c.delta, c.ell, cutoff)
+        except ValueError:
+            return None
+
+    def with_exact_noise(self) -> SparseVector:
+        """Calibrate anew for discrete noise and an integer threshold; see `pate_cli.privacy.integer`.
+
+        Raises
+        ------
+        InfeasibleError
+            If the threshold, now an integer, is out of reach.
+        """
+        calibration = discrete_calibration(self.calibration)
+        best = max_distance(self.n_teachers)
+        if calibration.threshold >= best or calibration.p_unstable(best) > 0.5:
+            raise InfeasibleError(
+                f"mechanism=svt cannot answer with {self.n_teachers} teachers: with release=true its"
+                " threshold"
+                f" is {calibration.threshold:g}, and a unanimous vote has distance {best}; what would do:"
+                f" at least {fewest_teachers(calibration)} teachers (teacher.count, or less teacher.size)"
+            )
+        return replace(self, calibration=calibration, integers=True)
+
+
+class SparseVectorSession(StableSession[int], Session):
+    """Labels by the sparse vector technique; see `SparseVector`."""
+
+    def ask(self, votes: Votes) -> ReleasedLabels:
+        """Put queries to every run; see `Session`."""
+        return self.labels(votes, distance_to_instability(votes.counts))
+
+    def labels(self, votes: Votes, distances: IntArray) -> ReleasedLabels:
+        """Release the majorities that are stable."""
+        stable, reached, majorities = self.test(distances, majority(votes.counts))
+        labels = np.where(stable, np.asarray(majorities)[:, None], UNANSWERED)
+        return ReleasedLabels(labels, None, reached)
+
+
+def stable_labels(
+    eps: float,
+    delta: float,
+    ell: int,
+    n_teachers: int,
+    *,
+    rule: svt.Calibration,
+    cutoff: int | None,
+    n_records: int | None = None,
+    n_classes: int = 2,
+) -> VoteMechanism:
+    """Calibrate the sparse vector technique and refuse it where it cannot answer.
 
     Parameters
     ----------
-    calibration : SvtCalibration
-        From `pate_cli.privacy.svt.above_threshold`.
-    door : Door
+    eps, delta : float
+    ell : int
+        Most queries that may be asked.
+    n_teachers : int
+        K; a distance never exceeds ``ceil(K/2) - 1``.
+    rule : {"tight", "liu2021", "bassily2018"}
+    cutoff : int or None
+        T; None chooses it by `auto_cutoff`.
+    n_records : int, optional
+        Private records, the most teachers there can be; for the message only.
 
-    Examples
-    --------
-    >>> from pate_cli.privacy.door import Door
-    >>> from pate_cli.privacy.svt import above_threshold
-    >>> calibration = above_threshold("tight", eps=1.0, delta=1e-6, cutoff=2, threshold=50.0)
-    >>> asked = SparseVector(calibration, Door.seeded(0))
-    >>> asked.above(200.0), asked.above(0.0), asked.above(300.0), asked.above(0.0), asked.exhausted
-    (True, False, True, False, True)
-
-    References
-    ----------
-    BTT18, long version, Algorithm 1, Theorems 2.7 and 2.8; LZCW21 Algorithm 6, Lemmas 45 and 46.
+    Raises
+    ------
+    InfeasibleError
+        If even a unanimous vote would go unanswered at least half of the time; says
+        how many teachers, which eps or which T would do.
+    ConfigError
+        If T is larger than the number of queries.
     """
+    if math.isinf(eps):
+        return replace(exact_majority(ell, n_classes), n_teachers=n_teachers)
+    if cutoff is not None and cutoff > ell:
+        raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the number of queries, {ell}")
+    best = max_distance(n_teachers)
+    try:
+        used = auto_cutoff(eps, delta, ell, n_teachers, rule) if cutoff is None else cutoff
+        calibration = svt.calibrate(rule, eps, delta, ell, used)
+    except ValueError as error:
+        raise ConfigError(
+            "mechanism.calibration", rule, f"tight or liu2021 at eps={eps:g}; {error}"
+        ) from error
+    if calibration.threshold >= best or calibration.p_unstable(best) > 0.5:
+        raise InfeasibleError(_what_would_do(calibration, n_teachers, n_records))
+    return SparseVector(calibration, cutoff, ell=ell, n_teachers=n_teachers, n_classes=n_classes)
 
-    def __init__(self, calibration: SvtCalibration, door: Door) -> None:
-        if calibration.delta_stab:
-            raise ValueError("a calibration of above_threshold is needed")
-        self._service: StableService[bool] = StableService(calibration, door)
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether T numbers were below."""
-        return self._service.exhausted
+def _share(distance: float, n_teachers: int) -> float | str:
+    """Smallest share of the teachers that has a distance, for two classes."""
+    share = 0.5 + (2 * math.ceil(distance) + 1) / (2 * n_teachers)
+    return share if share <= 1 else "> 1"
 
-    def above(self, number: float) -> bool:
-        """Ask about one number, PRIVATE.
 
-        Raises
-        ------
-        BudgetSpent
-            If T were below.
-        """
-        if self.exhausted:
-            raise BudgetSpent(self._service.state)
-        return self.above_all(np.array([number], dtype=float))[0]
+def fewest_teachers(c: svt.SvtCalibration) -> int:
+    """Fewest teachers whose unanimous vote passes the threshold, at least every other time."""
+    return 2 * max(math.floor(c.threshold) + 1, math.ceil(c.margin(0.5))) + 1
 
-    def above_all(self, numbers: FloatArray) -> list[bool]:
-        """Ask about numbers in order; gives fewer answers where the T-th "below" comes first.
 
-        Raises
-        ------
-        ValueError
-            If one is not a number.
-        """
-        if np.isnan(numbers).any():
-            raise ValueError("numbers are needed, not nan")
-        return [bool(said) for said in self._service.release_all([True] * len(numbers), numbers)]
+def auto_cutoff(
+    eps: float,
+    delta: float,
+    ell: int,
+    n_teachers: int,
+    rule: svt.Calibration,
+    *,
+    margins: Sequence[float] | None = None,
+) -> int:
+    """Choose T from public numbers alone.
 
-    def spent(self) -> PrivacyLoss:
-        """Loss after the fact; see `StableService.spent`."""
-        return self._service.spent()
+    The T with the most expected answers if the votes' margins ``(n1 - n2)/K`` were
+    uniform on [0, 1], as if nothing were known of the data (so it costs nothing): a
+    query is unstable with probability u(T), and the run expects
+    ``min(ell, T/u(T)) * (1 - u(T))`` answers. Ties go to the smaller T. `margins`, in [0, 1], may be given
+    instead, from what is known publicly.
+    """
+    best = max_distance(n_teachers)
+    if margins is None:  # fine enough for the small ones, which decide where there are many teachers
+        margins = [(i + 0.5) / 512 for i in range(512)]
+    dists = [max(0.0, margin * n_teachers / 2 - 1) for margin in margins]
+
+    def expected_answers(cutoff: int) -> float:
+        c = svt.calibrate(rule, eps, delta, ell, cutoff, quick=True)
+        if c.threshold >= best:
+            return 0.0
+        unstable = sum(c.p_unstable(dist) for dist in dists) / len(dists)
+        return min(float(ell), cutoff / max(unstable, 1e-300)) * (1 - unstable)
+
+    grid = [
+        t for t in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000) if t <= ell
+    ]
+    chosen, most = 1, -1.0
+    for cutoff in grid:
+        expected = expected_answers(cutoff)
+        if expected > most * (1 + 1e-3):
+            chosen, most = cutoff, expected
+        elif expected < 0.7 * most:  # past the peak
+            break
+    return chosen
+
+
+def _what_would_do(c: svt.SvtCalibration, n_teachers: int, n_records: int | None) -> str:
+    """One line: why this cannot work, and what would."""
+    teachers = fewest_teachers(c)
+    if n_records is not None and teachers > n_records:
+        ways = [f"at least {teachers} teachers (there are {n_records} private records)"]
+    else:
+        ways = [f"at least {teachers} teachers (teacher.count={teachers}, or a smaller teacher.size)"]
+    rule: svt.Calibration = c.rule  # type: ignore[assignment]
+    best = max_distance(n_teachers)
+
+    def works(eps: float, cutoff: int) -> bool:
+        try:
+            other = svt.calibrate(rule, eps, c.delta, c.ell, cutoff)
+        except ValueError:
+            return False
+        return other.threshold < best and other.p_unstable(best) <= 0.5
+
+    smaller = next((t for t in range(c.cutoff - 1, 0, -max(1, c.cutoff // 50)) if works(c.eps, t)), None)
+    if smaller is not None:
+        ways.append(f"mechanism.cutoff={smaller}")
+    eps = next((c.eps * 1.1**i for i in range(1, 80) if works(c.eps * 1.1**i, c.cutoff)), None)
+    if eps is not None:
+        ways.append(f"eps={math.ceil(eps * 100) / 100:g}")
+    return (
+        f"mechanism=svt cannot answer with {n_teachers} teachers at eps={c.eps:g}, cutoff={c.cutoff}, "
+        f"calibration={c.rule}: a unanimous vote has distance {best}, the threshold is {c.threshold:.1f} "
+        f"and half of the answers need {c.margin(0.5):.1f}; what would do: {'; or '.join(ways)}"
+    )

@@ -1,8 +1,8 @@
 """Release of stable values: any function's value, if it is far enough from changing.
 
 The distance to instability framework (Smith and Thakurta 2013) as BTT18 uses it: Algorithm 1
-for one query, and online, over many, with the sparse vector technique (`StableService`).
-Labelling by votes is one use of it (`pate_cli.mechanisms.svt`); sub-sample and aggregate
+for one query, and online, over many, with the sparse vector technique (`StableSession`).
+Labelling by votes is one use of it (`pate_cli.mechanisms.sparse_vector`); sub-sample and aggregate
 (`aggregate`) turns any function of records into another.
 """
 
@@ -22,12 +22,12 @@ from pate_cli.privacy.door import Door
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss
 
-__all__ = ["StableService", "aggregate", "release_once", "stability_threshold"]
+__all__ = ["StableSession", "aggregate", "release_once", "stability_threshold"]
 
 Value = TypeVar("Value", bound=Hashable)
 
 
-class StableService(Generic[Value]):
+class StableSession(Generic[Value]):
     """Release values that are stable, refuse the others, stop at T refusals: BTT18's online query release.
 
     **Guarantee.** (eps, delta)-DP, the calibration's, for up to `ell` adaptively chosen functions
@@ -56,7 +56,7 @@ class StableService(Generic[Value]):
     >>> from pate_cli.privacy.door import Door
     >>> from pate_cli.privacy.svt import calibrate
     >>> calibration = calibrate("tight", eps=1.0, delta=1e-6, ell=10, cutoff=2)
-    >>> service = StableService(calibration, Door.seeded(0))
+    >>> service = StableSession(calibration, Door.seeded(0))
     >>> service.release("a median of 12", distance=200), service.release("a mode of 7", distance=0)
     ('a median of 12', None)
     >>> value, distance = aggregate(["red"] * 60 + ["blue"] * 39)  # one output a disjoint part of the records
@@ -169,7 +169,7 @@ def release_once(
 ) -> Value | None:
     """Release one value if ``distance + Lap(1/eps) > threshold`` (BTT18 Algorithm 1, A_stab).
 
-    **Guarantee.** (eps, delta)-DP under the two conditions of `StableService`. Where the values on D
+    **Guarantee.** (eps, delta)-DP under the two conditions of `StableSession`. Where the values on D
     and D' agree, the answer is a function of the noisy distance alone, which is (eps, 0)-DP. Where
     they differ both distances are 0, and the value goes with probability
     ``P(Lap(1/eps) > threshold) = exp(-eps threshold)/2``, which is delta at `tight` (if
@@ -216,7 +216,7 @@ def aggregate(outputs: Sequence[Value]) -> tuple[Value, int]:
         Of several that are equally common, the one seen first.
     distance : int
         ``max(0, ceil((n1 - n2)/2) - 1)``, n1 and n2 the two largest counts: as of votes, it meets the
-        two conditions of `StableService` whatever the function, since one record changes one part.
+        two conditions of `StableSession` whatever the function, since one record changes one part.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,8 +39,8 @@ class Strategy(Protocol):
         *,
         n_classes: int,
         budget: int,
-    ) -> Answers:
-        """Ask until done.
+    ) -> tuple[Answers, Any]:
+        """Ask until done; with a model, where the strategy learns one of its own and not the student.
 
         Parameters
         ----------
@@ -93,9 +93,9 @@ class Passive:
         *,
         n_classes: int,
         budget: int,
-    ) -> Answers:
+    ) -> tuple[Answers, Any]:
         """Ask; see `Strategy`."""
-        return collect(order, oracle.answer_all(order))
+        return collect(order, oracle.answer_all(order)), None
 
 
 def ask_actively(

@@ -277,10 +277,10 @@ class Active:
         *,
         n_classes: int,
         budget: int,
-    ) -> Answers:
+    ) -> tuple[Answers, None]:
         """Ask; see `Strategy`."""
         learner: Learner = ActiveLearner(points, n_classes, self.mellowness)
         if self.step is not None:
             learner = OnlineLearner(points, self.mellowness, self.step)
         fill = rng if self.fill else None
-        return ask_actively(learner, order, oracle.answer, budget, lambda: oracle.exhausted, fill)
+        return ask_actively(learner, order, oracle.answer, budget, lambda: oracle.exhausted, fill), None

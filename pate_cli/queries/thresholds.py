@@ -99,9 +99,9 @@ class Disagreement:
         *,
         n_classes: int,
         budget: int,
-    ) -> Answers:
+    ) -> tuple[Answers, ThresholdClassifier]:
         """Ask; see `Strategy`."""
-        return self.learn(points, order, oracle, budget)[0]
+        return self.learn(points, order, oracle, budget)
 
     def slack(self, seen: int) -> float:
         """Mistakes beyond the best that are forgiven after `seen` points, ``j U(j, gamma_j)``."""

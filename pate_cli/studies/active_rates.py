@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtr
 
 from pate_cli.checks import Check, Listed, Real, Whole, read
-from pate_cli.mechanisms.gaussian import GaussianPlan
+from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
 from pate_cli.queries.thresholds import Disagreement
@@ -77,7 +77,7 @@ class ActiveDesign:
         ell.
     points : int
         m, the length of the stream.
-    plan : GaussianPlan
+    plan : Gaussian
     """
 
     n: int
@@ -85,7 +85,7 @@ class ActiveDesign:
     size: int
     labels: int
     points: int
-    plan: GaussianPlan
+    plan: Gaussian
 
 
 def active_design(tau: float, n: int, privacy: Privacy, labels: float, points: float) -> ActiveDesign:
@@ -102,7 +102,7 @@ def active_design(tau: float, n: int, privacy: Privacy, labels: float, points: f
         if wanted == ell:
             break
         ell = wanted
-    plan = GaussianPlan(privacy.eps, privacy.delta, ell, sigma, 1.0, rule="liu2021")
+    plan = Gaussian(privacy.eps, privacy.delta, sigma, 1.0, ell=ell, rule="liu2021")
     return ActiveDesign(n, teachers, max(1, n // teachers), ell, max(2, math.ceil(points / goal)), plan)
 
 
@@ -215,16 +215,16 @@ def _once(
     trained = thresholds.train(family, at.n_teachers, at.size, rng)
     x = rng.uniform(-1.0, 1.0, at.points)
     told = Disagreement(rule.constant, rule.theta, rule.failure, best_error(trained, at.plan.sigma))
-    oracle = _Labels(at.plan.service(Door.seeded(noise)), trained, x)
+    oracle = _Labels(at.plan.session(Door.seeded(noise)), trained, x)
     answers, learnt = told.learn(PublicPoints(x[:, None]), np.arange(len(x)), oracle, at.labels)
     active = float(np.clip(learnt.threshold_, -1.0, 1.0))
     some = rng.uniform(-1.0, 1.0, at.labels)
-    given = _Labels(at.plan.service(Door.seeded(more)), trained, some).answer_all(np.arange(at.labels))
+    given = _Labels(at.plan.session(Door.seeded(more)), trained, some).answer_all(np.arange(at.labels))
     as_many = _learn(some, [answer.label for answer in given])
     rng = np.random.default_rng(last.spawn(1)[0])
     trained = thresholds.train(family, other.n_teachers, other.size, rng)
     x = rng.uniform(-1.0, 1.0, other.points)
-    given = _Labels(other.plan.service(Door.seeded(last)), trained, x).answer_all(np.arange(len(x)))
+    given = _Labels(other.plan.session(Door.seeded(last)), trained, x).answer_all(np.arange(len(x)))
     passive = _learn(x, [answer.label for answer in given])
     students = [float(family.disagreement(t)) for t in (active, as_many, passive)]
     return [*students, float(answers.n_asked)]

@@ -17,8 +17,8 @@ from pate_cli import mechanisms, queries
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.mechanisms.protocol import Plan
-from pate_cli.mechanisms.svt import SvtPlan
+from pate_cli.mechanisms.base import Mechanism
+from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
@@ -80,15 +80,15 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class BinClas(Plan):
+class BinClas(Mechanism):
     """BTT18 Algorithms 2 and 3: the sparse vector technique over teachers of the class, then a student.
 
-    **Guarantee.** That of its `SvtPlan`: (eps, delta)-DP for neighbours that differ in one private
+    **Guarantee.** That of its `SparseVector`: (eps, delta)-DP for neighbours that differ in one private
     record, as teachers are trained on disjoint parts.
     """
 
     setting: Setting
-    mechanism: SvtPlan
+    mechanism: SparseVector
     classroom: Classroom
 
     @property
@@ -144,57 +144,57 @@ def binclas(sizes: Sizes, rule: svt.Calibration, cutoff: int, agreement: float, 
     if teachers > sizes.n:
         raise InfeasibleError(f"{teachers} teachers, {sizes.n} records")
     setting = sizes.setting(teachers)
-    return BinClas(setting, SvtPlan(c), Classroom(CLASSES[sizes.hypotheses], setting))
+    return BinClas(setting, SparseVector(c, ell=c.ell), Classroom(CLASSES[sizes.hypotheses], setting))
 
 
-def learner(name: str, sizes: Sizes, **options: Any) -> Plan:
+def learner(name: str, sizes: Sizes, **options: Any) -> Mechanism:
     """A learner of `pate_cli.mechanisms.agnostic` that needs no number of teachers."""
-    return mechanisms.plan(name, {"hypotheses": sizes.hypotheses, **options}, sizes.setting(1))
+    return mechanisms.calibrate(name, {"hypotheses": sizes.hypotheses, **options}, sizes.setting(1))
 
 
-def agprivcl(sizes: Sizes, cutoff: int, agreement: float, failure: float) -> Plan:
+def agprivcl(sizes: Sizes, cutoff: int, agreement: float, failure: float) -> Mechanism:
     """AgPrivCl with K as in `enough_teachers`."""
     return _with_teachers("agprivcl", sizes, {"cutoff": cutoff}, agreement, failure)
 
 
-def universal(sizes: Sizes, first: int, cutoff: int, agreement: float, failure: float) -> Plan:
+def universal(sizes: Sizes, first: int, cutoff: int, agreement: float, failure: float) -> Mechanism:
     """Universal, `first` queries of m to AgPrivCl; K as in `enough_teachers`."""
     return _with_teachers("universal", sizes, {"cutoff": cutoff, "first": first}, agreement, failure)
 
 
 def _with_teachers(
     name: str, sizes: Sizes, options: Mapping[str, Any], agreement: float, failure: float
-) -> Plan:
+) -> Mechanism:
     options = {"hypotheses": sizes.hypotheses, **options}
     # teachers of one record show how large the sample is and what its sparse vector needs
-    made: Any = mechanisms.plan(name, options, sizes.setting(sizes.n))
+    made: Any = mechanisms.calibrate(name, options, sizes.setting(sizes.n))
     answering = getattr(made, "answering", made)
     needed = enough_teachers(answering.mechanism.calibration, agreement, failure)
     if needed > answering.n_sampled:
         raise InfeasibleError(f"{needed} teachers, {answering.n_sampled} records in the sample")
-    return mechanisms.plan(name, options, sizes.setting(sizes.n // (answering.n_sampled // needed)))
+    return mechanisms.calibrate(name, options, sizes.setting(sizes.n // (answering.n_sampled // needed)))
 
 
 def with_parts_of(
     name: str, sizes: Sizes, size: int, cutoff: int, agreement: float, failure: float, **options: Any
-) -> Plan | None:
+) -> Mechanism | None:
     """AgPrivCl or Universal with teachers of `size` records; None where they are too few to answer.
 
     That is, fewer than `enough_teachers`.
     """
     options = {"hypotheses": sizes.hypotheses, "cutoff": cutoff, **options}
     try:  # with teachers of one record: advice on what else would do takes its time
-        made: Any = mechanisms.plan(name, options, sizes.setting(sizes.n))
+        made: Any = mechanisms.calibrate(name, options, sizes.setting(sizes.n))
     except InfeasibleError:
         return None
     answering = getattr(made, "answering", made)
     enough = enough_teachers(answering.mechanism.calibration, agreement, failure)
     if enough > answering.n_sampled // size:
         return None
-    return mechanisms.plan(name, options, sizes.setting(sizes.n // size))
+    return mechanisms.calibrate(name, options, sizes.setting(sizes.n // size))
 
 
-def run(plan: Plan, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence) -> Released:
+def run(plan: Mechanism, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence) -> Released:
     """Run it on records and public points; noise and everything else from different streams."""
     noise, other = seed.spawn(2)
     private = Private(PrivateRecords(X, y))

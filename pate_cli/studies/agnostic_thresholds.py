@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms.protocol import Plan
+from pate_cli.mechanisms.base import Mechanism
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci, simultaneous
 from pate_cli.report.verdict import at_least, combined, compare
@@ -153,7 +153,7 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
     return rows
 
 
-def _plan(make: Callable[[], Plan]) -> Plan | None:
+def _plan(make: Callable[[], Mechanism]) -> Mechanism | None:
     """What `make` makes, or None where it is infeasible at these sizes."""
     try:
         return make()
@@ -163,7 +163,7 @@ def _plan(make: Callable[[], Plan]) -> Plan | None:
 
 def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
     family = Family(p["tau"], 1.0, 1.0)
-    plans: dict[tuple[str, float], Plan | None] = {}
+    plans: dict[tuple[str, float], Mechanism | None] = {}
     for eps in p["excess_eps"]:
         sizes = Sizes(eps, p["delta"], n, p["excess_points"], "thresholds")
         rest = (p["excess_cutoff"], p["agreement"], p["failure"])

@@ -162,7 +162,7 @@ def _plan(eps: float, n: int, p: dict[str, Any]) -> PredictionPlan:
     options = {"hypotheses": "thresholds", "calibration": p["calibration"], "alpha": p["alpha"], "queries": 1}
     setting = Sizes(eps, 0.0, n, 2, "thresholds").setting(max(1, n // p["size"]))
     try:
-        made: Any = mechanisms.plan("private_prediction", options, setting)
+        made: Any = mechanisms.calibrate("private_prediction", options, setting)
     except InfeasibleError as error:
         raise ConfigError("params.n", n, f"more records: {error}") from error
     return made  # type: ignore[no-any-return]

@@ -30,7 +30,7 @@ from scipy.stats import binomtest
 
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.svt import SvtPlan
+from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
@@ -211,7 +211,7 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
     ):
         own = seed.spawn(p["repeats"])
         for rule in _RULES:
-            plan = SvtPlan(svt.calibrate(rule, p["eps"], p["delta"], case.m, case.cutoff))
+            plan = SparseVector(svt.calibrate(rule, p["eps"], p["delta"], case.m, case.cutoff), ell=case.m)
             fewest = [_fewest(case, plan, one) for one in own[: p["searches"]]]
             for which, teachers in (("printed", case.printed), ("for the distance", case.needed)):
                 runs = [_once(case, plan, teachers, one) for one in own]
@@ -229,7 +229,7 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
     return StudyResult(table, {"teachers": lambda: _draw(table)}, verdicts, _notes(p))
 
 
-def _once(case: _Case, plan: SvtPlan, n_teachers: int, seed: np.random.SeedSequence) -> _Run:
+def _once(case: _Case, plan: SparseVector, n_teachers: int, seed: np.random.SeedSequence) -> _Run:
     """Run Algorithms 2 and 3 once."""
     data, noise = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
     rng = np.random.default_rng(data)
@@ -237,7 +237,7 @@ def _once(case: _Case, plan: SvtPlan, n_teachers: int, seed: np.random.SeedSeque
     truth = case.instance.in_the_limit(x)
     ones = case.instance.counts(n_teachers, x, rng)
     votes = Votes(np.column_stack([n_teachers - ones, ones]), n_teachers)
-    released = plan.service(Door.seeded(noise)).ask(votes)
+    released = plan.session(Door.seeded(noise)).ask(votes)
     labels = np.full(case.m, UNANSWERED)
     labels[: len(released.labels)] = np.where(released.reached, released.labels, UNANSWERED)[:, 0]
     finished = bool(released.reached.sum() == case.m)
@@ -253,7 +253,7 @@ def _once(case: _Case, plan: SvtPlan, n_teachers: int, seed: np.random.SeedSeque
     )
 
 
-def _fewest(case: _Case, plan: SvtPlan, seed: np.random.SeedSequence) -> float:
+def _fewest(case: _Case, plan: SparseVector, seed: np.random.SeedSequence) -> float:
     """Fewest teachers with which this repeat's run holds, to within 2%."""
     low, high = 0.0, math.log(case.needed)
     while high - low > math.log(_STEP):

@@ -37,9 +37,9 @@ from scipy.stats import binom
 
 from pate_cli import mechanisms
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
-from pate_cli.mechanisms.gaussian import GaussianPlan, sigma_by
-from pate_cli.mechanisms.protocol import LabellingPlan
-from pate_cli.mechanisms.svt import SvtPlan
+from pate_cli.mechanisms.base import VoteMechanism
+from pate_cli.mechanisms.gaussian import Gaussian, sigma_by
+from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
@@ -90,7 +90,7 @@ class Way:
     ----------
     name : str
         One of `METHODS`.
-    plan : LabellingPlan
+    plan : VoteMechanism
     teachers : int
         K.
     share : float
@@ -98,7 +98,7 @@ class Way:
     """
 
     name: str
-    plan: LabellingPlan
+    plan: VoteMechanism
     teachers: int
     share: float = 1.0
 
@@ -186,13 +186,13 @@ def _way(name: str, case: Case, p: dict[str, Any]) -> Way:
         sigma = sigma_by(made, p["eps"], p["delta"], m, 1.0)
         # two thirds agree: the count is K/6 off the middle
         teachers = math.ceil(sigma * float(-ndtri(p["beta"] / m)) / (_AGREEMENT - 0.5))
-        return Way(name, GaussianPlan(p["eps"], p["delta"], m, sigma, 1.0, rule=made), teachers)
+        return Way(name, Gaussian(p["eps"], p["delta"], sigma, 1.0, ell=m, rule=made), teachers)
     eps, delta, share = p["eps"], p["delta"], 1.0
     if name == "AgPrivCl":
         eps, delta, share = _left_by_relabelling(eps, delta)
     allowed = alpha if name == "AgPrivCl" else 3 * gamma + alpha
     c = svt.calibrate(made, eps, delta, m, min(m, max(1, math.floor(allowed * m))))
-    return Way(name, SvtPlan(c), enough_teachers(c, _AGREEMENT, p["beta"]), share)
+    return Way(name, SparseVector(c, ell=c.ell), enough_teachers(c, _AGREEMENT, p["beta"]), share)
 
 
 @cache
@@ -200,7 +200,7 @@ def _left_by_relabelling(eps: float, delta: float) -> tuple[float, float, float]
     """Give eps and delta of AgPrivCl's sparse vector, and the share of the records that it samples."""
     sizes = Sizes(eps, delta, _PLENTY, 1, "thresholds")
     options = {"hypotheses": "thresholds", "cutoff": 1}
-    plan: Any = mechanisms.plan("agprivcl", options, sizes.setting(_PLENTY))
+    plan: Any = mechanisms.calibrate("agprivcl", options, sizes.setting(_PLENTY))
     inner = plan.mechanism.calibration
     return inner.eps, inner.delta, plan.n_sampled / _PLENTY
 
@@ -239,18 +239,18 @@ def _failures(way: Way, case: Case, size: int, seed: np.random.SeedSequence) -> 
     known = knows_target(size, 2 * alpha, 0.0 if way.name == "AgPrivCl" else gamma)
     ones = np.where(target, int(rng.binomial(way.teachers, known)), 0)
     votes = Votes(np.column_stack([way.teachers - ones, ones]), way.teachers)
-    released = way.plan.service(Door.seeded(noise)).ask(votes)
+    released = way.plan.session(Door.seeded(noise)).ask(votes)
     labels = np.full(m, UNANSWERED)
     labels[: len(released.labels)] = np.where(released.reached, released.labels, UNANSWERED)[:, 0]
     return float(np.mean(labels != target))
 
 
-def exact_failures(plan: GaussianPlan, n_teachers: int, mass: float, known: float) -> float:
+def exact_failures(plan: Gaussian, n_teachers: int, mass: float, known: float) -> float:
     """Probability that a query fails under composition, exact: votes are binomial, noise is Gaussian.
 
     Parameters
     ----------
-    plan : GaussianPlan
+    plan : Gaussian
     n_teachers : int
         K.
     mass : float

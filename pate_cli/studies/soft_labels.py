@@ -24,9 +24,9 @@ from pate_cli import mechanisms, queries, students, teachers
 from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners import make_learner
-from pate_cli.mechanisms.protocol import LabellingPlan
+from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.soft import SoftPlan, SoftService, fit_on_scores, score_bins
-from pate_cli.mechanisms.svt import plan_svt
+from pate_cli.mechanisms.sparse_vector import stable_labels
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
@@ -122,7 +122,7 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
     return StudyResult(table, figures, verdicts, notes)
 
 
-def _plans(eps: float, p: dict[str, Any]) -> tuple[LabellingPlan | None, SoftPlan | None]:
+def _plans(eps: float, p: dict[str, Any]) -> tuple[VoteMechanism | None, SoftPlan | None]:
     """The hard and the soft mechanism at eps; None where it cannot answer."""
     setting = Setting(
         eps=eps,
@@ -138,12 +138,12 @@ def _plans(eps: float, p: dict[str, Any]) -> tuple[LabellingPlan | None, SoftPla
         student=("logistic", {}),
         unanswered="drop",
     )
-    hard: LabellingPlan | None = None
+    hard: VoteMechanism | None = None
     soft: Any = None
     with suppress(InfeasibleError):
-        hard = plan_svt(eps, p["delta"], p["points"], p["teachers"], rule="tight", cutoff=None)
+        hard = stable_labels(eps, p["delta"], p["points"], p["teachers"], rule="tight", cutoff=None)
     with suppress(InfeasibleError):
-        soft = mechanisms.plan("soft", {"width": p["width"]}, setting)
+        soft = mechanisms.calibrate("soft", {"width": p["width"]}, setting)
     return hard, soft
 
 
@@ -162,7 +162,7 @@ def _repeat(data: Data, plans: list[Any], p: dict[str, Any], seed: np.random.See
     for i, ((hard, soft), source) in enumerate(zip(plans, Door.seeded(noise).spawn(len(plans)), strict=True)):
         first, second = source.spawn(2)
         if hard is not None:
-            answers = queries.collect(order, hard.service(first).answer_all(votes.at(order)))
+            answers = queries.collect(order, hard.session(first).answer_all(votes.at(order)))
             given = answers.labels >= 0
             error = (
                 np.abs(answers.labels[given] - truth[answers.asked[given]]).mean() if given.any() else np.nan

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.gaussian import GaussianPlan
-from pate_cli.mechanisms.protocol import LabellingPlan
-from pate_cli.mechanisms.svt import SvtPlan
+from pate_cli.mechanisms.base import VoteMechanism
+from pate_cli.mechanisms.gaussian import Gaussian
+from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import gaussian, svt
 from pate_cli.privacy.door import Door
 from pate_cli.studies import thresholds
@@ -64,7 +64,7 @@ class Design:
     ----------
     n, n_teachers, size, points : int
         Private records, K, records a teacher (floor(n/K)) and public points m.
-    plan : LabellingPlan
+    plan : VoteMechanism
         The mechanism, calibrated.
     """
 
@@ -72,7 +72,7 @@ class Design:
     n_teachers: int
     size: int
     points: int
-    plan: LabellingPlan
+    plan: VoteMechanism
 
 
 def exponent(mechanism: str, tau: float) -> float:
@@ -103,14 +103,14 @@ def design(mechanism: str, tau: float, n: int, privacy: Privacy, points: float, 
     power = tau / (2 - tau)
     cutoff = max(1, math.ceil(3 * mistakes * points))
 
-    def plan_at(m: int) -> tuple[LabellingPlan, int]:
+    def plan_at(m: int) -> tuple[VoteMechanism, int]:
         if mechanism == "gaussian":
             sigma = gaussian.calibrate_sigma_zcdp(privacy.eps, privacy.delta, m)
-            plan: LabellingPlan = GaussianPlan(privacy.eps, privacy.delta, m, sigma, 1.0)
+            plan: VoteMechanism = Gaussian(privacy.eps, privacy.delta, sigma, 1.0, ell=m)
             return plan, math.ceil(6 * sigma * math.sqrt(2 * math.log(2 * n)))
         c = svt.calibrate(privacy.calibration, privacy.eps, privacy.delta, m, min(cutoff, m))
         # two thirds agree: n1 - n2 >= K/3, so dist >= K/6 - 1
-        return SvtPlan(c), math.ceil(6 * (c.margin(privacy.failure / m) + 1))
+        return SparseVector(c, ell=c.ell), math.ceil(6 * (c.margin(privacy.failure / m) + 1))
 
     m = 2.0
     for _ in range(60):
@@ -140,7 +140,7 @@ def run_once(family: Family, at: Design, seed: np.random.SeedSequence) -> tuple[
     rng = np.random.default_rng(data)
     trained = thresholds.train(family, at.n_teachers, at.size, rng)
     x = rng.uniform(-1.0, 1.0, at.points)
-    given = at.plan.service(Door.seeded(noise)).answer_all(thresholds.votes(trained, x))
+    given = at.plan.session(Door.seeded(noise)).answer_all(thresholds.votes(trained, x))
     labels = np.full(at.points, UNANSWERED)
     labels[: len(given)] = [answer.label for answer in given]
     missing = labels == UNANSWERED

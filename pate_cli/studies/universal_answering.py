@@ -20,7 +20,7 @@ from pate_cli.checks import Check, Listed, Real, Whole, read
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic.agprivcl import records_of_theorem_7
 from pate_cli.mechanisms.agnostic.universal import first_queries
-from pate_cli.mechanisms.protocol import Plan
+from pate_cli.mechanisms.base import Mechanism
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import mean_ci
 from pate_cli.report.verdict import at_least, combined
@@ -93,7 +93,7 @@ def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> 
     """Both ways to answer m points."""
     sizes = Sizes(p["eps"], p["delta"], p["n"], m, "thresholds")
     rest = (p["agreement"], p["beta"])
-    ways: dict[str, tuple[int, Callable[[Sizes, int], Plan | None]]] = {
+    ways: dict[str, tuple[int, Callable[[Sizes, int], Mechanism | None]]] = {
         "AgPrivCl": (m, lambda s, T: methods.with_parts_of("agprivcl", s, p["size"], T, *rest)),
         "Universal": (
             first,
@@ -134,11 +134,11 @@ def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> 
     return rows
 
 
-def _teachers(plan: Plan | None) -> int:
+def _teachers(plan: Mechanism | None) -> int:
     return plan.n_teachers if plan else 0
 
 
-def _enough(make: Callable[[Sizes, int], Plan | None], sizes: Sizes, n: int, cutoff: int) -> bool:
+def _enough(make: Callable[[Sizes, int], Mechanism | None], sizes: Sizes, n: int, cutoff: int) -> bool:
     at = Sizes(sizes.eps, sizes.delta, n, sizes.m, sizes.hypotheses)
     return make(at, cutoff) is not None
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.types.basis import IntArray, _Private, without_tiny
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from pate_cli.types.basis import Features
 
 __all__ = ["Dataset", "Holdout", "Part", "PrivateRecords", "PublicPoints", "Split"]
@@ -140,6 +142,20 @@ class PrivateRecords(_Private):
     def n_units(self) -> int:
         """Number of those whom the guarantee protects: records, or persons; public by assumption."""
         return len(self.y) if self.units is None else int(self.units[-1]) + 1
+
+    def one_each(self, rng: np.random.Generator) -> PrivateRecords:
+        """Draw one record of each person: number ``floor(u c)`` of c, one u a person.
+
+        So many u are drawn as there are persons, so how many records one has does not move another's draw.
+        """
+        import numpy as np
+
+        if self.units is None:
+            return self
+        counts = np.bincount(self.units)
+        drawn = np.floor(rng.random(len(counts)) * counts).astype(np.int64)
+        rows = np.cumsum(counts) - counts + drawn
+        return PrivateRecords(self.X[rows], self.y[rows])
 
     def __repr__(self) -> str:
         return f"PrivateRecords(n_records={self.n_records})"

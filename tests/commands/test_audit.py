@@ -6,7 +6,7 @@ import pytest
 from pate_cli import audit, teachers
 from pate_cli.commands import audit as command
 from pate_cli.errors import InputError
-from pate_cli.mechanisms.agnostic import sspp
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivateRecords
 
@@ -126,8 +126,10 @@ def test_a_private_learner_is_attacked_through_its_outputs(capsys, tmp_path, mon
     assert record["claim"] == {"eps": 1.0, "delta": 0.0, "mu": None, "how": record["claim"]["how"]}
     assert [finding["attack"] for finding in record["findings"]] == ["odd one out"] * 2
 
-    right = sspp.choose
-    monkeypatch.setattr(sspp, "choose", lambda mistakes, eps, *rest: right(mistakes, 2 * eps, *rest))
+    right = Door.exponential
+    monkeypatch.setattr(
+        Door, "exponential", lambda self, s, *, eps, **rest: right(self, s, eps=2 * eps, **rest)
+    )
     code, shown = run(capsys, *argv)  # as if the sensitivity were a half
     assert code == 1
     assert "VIOLATION" in shown
@@ -249,7 +251,8 @@ def test_teachers_that_share_a_person_are_caught(capsys, monkeypatch):
     assert "VIOLATION: all records of one person moved" in shown.strip().splitlines()[-1]
 
 
-def test_persons_are_for_what_protects_them(capsys):
-    said = refused(capsys, "mechanism=score_boosting", "--persons")
-    assert said.startswith("--persons: got True; accepted: nothing with mechanism=score_boosting")
+def test_persons_are_attacked_where_one_record_of_each_is_taken(capsys):
+    code, shown = run(capsys, "mechanism=sspp", "--persons", "--runs", "20000")
+    assert code == 0
+    assert "private persons" in shown
     assert "here it is --persons" in refused(capsys, "dataset.unit=patient_id")

@@ -12,7 +12,7 @@ import pytest
 from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.errors import InfeasibleError
-from pate_cli.mechanisms.svt import fewest_teachers, plan_svt
+from pate_cli.mechanisms.sparse_vector import fewest_teachers, stable_labels
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy.svt import CALIBRATIONS, calibrate
 
@@ -201,9 +201,9 @@ def test_margins(rows):
 @pytest.mark.parametrize("cutoff", [1, 4, 30])
 def test_fewest_teachers_is_where_a_run_stops_being_refused(rule, cutoff):
     fewest = fewest_teachers(calibrate(rule, 1.0, 1e-5, 200, cutoff))
-    plan_svt(1.0, 1e-5, 200, fewest, rule=rule, cutoff=cutoff)
+    stable_labels(1.0, 1e-5, 200, fewest, rule=rule, cutoff=cutoff)
     with pytest.raises(InfeasibleError):
-        plan_svt(1.0, 1e-5, 200, fewest - 1, rule=rule, cutoff=cutoff)
+        stable_labels(1.0, 1e-5, 200, fewest - 1, rule=rule, cutoff=cutoff)
 
 
 def test_fewest_teachers_where_the_threshold_alone_decides():

@@ -13,8 +13,8 @@ import pytest
 from pate_cli import cli, pipeline
 from pate_cli.commands.predict import main as predict
 from pate_cli.errors import DataError
+from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.direct.best import BestPlan
-from pate_cli.mechanisms.labelling import LabelledByVotes
 from pate_cli.release import ExactNoise, LedgerDirectory, files, open_ledgers, release
 from pate_cli.report import read_record
 
@@ -112,13 +112,13 @@ def fixed(monkeypatch):
     monkeypatch.setattr(release, "ExactNoise", _FixedNoise)
     monkeypatch.setattr(pipeline.Streams, "fresh", classmethod(lambda cls: cls.of(5, 0)))
     votes = []
-    unspied = LabelledByVotes.release
+    unspied = VoteMechanism.release
 
     def spy(plan, private, public, noise, rng):
         votes.append(private.votes().counts.copy())
         return unspied(plan, private, public, noise, rng)
 
-    monkeypatch.setattr(LabelledByVotes, "release", spy)
+    monkeypatch.setattr(VoteMechanism, "release", spy)
     return votes
 
 
@@ -577,7 +577,7 @@ def test_an_unexpected_error_after_the_charge_is_charged_and_tells_nothing_priva
     def fail(*_args, **_kwargs):
         raise KeyError("3.25, red, yes")
 
-    monkeypatch.setattr(LabelledByVotes, "release", fail)
+    monkeypatch.setattr(VoteMechanism, "release", fail)
     path = _write(place, "data", _records())
     _open(path)
     with pytest.raises(RuntimeError, match=r"the release failed: KeyError at test_release\.py") as caught:

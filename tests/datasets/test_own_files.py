@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pate_cli import mechanisms
 from pate_cli.cli import main
 from pate_cli.datasets import load, sizes_of, split
 from pate_cli.errors import ConfigError, DataError
@@ -247,15 +246,8 @@ def test_persons_who_are_in_two_files_are_told(place, capsys):
     assert "test.csv: 100 patient_id of priv.csv are in it too, so the accuracy is not one for new" in shown
 
 
-@pytest.mark.parametrize("mechanism", mechanisms.SINGLE)
-def test_a_mechanism_for_single_records_is_refused_with_a_unit(place, capsys, mechanism):
-    given = [*THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8"]
-    accepted = f"null with mechanism={mechanism}, whose proof is for single records; with a unit: best"
-    refused(capsys, *given, said=[f"dataset.unit: got 'patient_id'; accepted: {accepted}", "gaussian"])
-
-
-@pytest.mark.parametrize("mechanism", ["noisy_gd", "output_perturbation"])
-def test_learners_of_linear_models_protect_persons_with_a_unit(place, capsys, mechanism):
+@pytest.mark.parametrize("mechanism", ["noisy_gd", "output_perturbation", "score_boosting"])
+def test_learners_from_records_protect_persons_with_a_unit(place, capsys, mechanism):
     given = [*THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8"]
     code, record = run(*given)
     assert code == 0

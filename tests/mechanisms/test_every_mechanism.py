@@ -8,7 +8,6 @@ import functools
 import json
 import math
 import pickle
-import re
 from pathlib import Path
 
 import forms
@@ -21,7 +20,8 @@ import pate_cli
 from pate_cli import mechanisms, teachers
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.learners import make_learner
-from pate_cli.mechanisms.protocol import Plan, SampledAttack
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
@@ -38,7 +38,7 @@ NOISY = (
     "universal",
 )
 """Of two classes only; and those that have nothing to calibrate at eps = inf."""
-LEARNERS = ("best", "noisy_gd", "output_perturbation")
+LEARNERS = ("best", "noisy_gd")
 RELEASED = ("gaussian", "active", "svt", "best", "score_boosting")
 """Learners; and those with an exact form."""
 QUICK = {"noisy_gd": {"steps": 5}}
@@ -52,7 +52,7 @@ def setting(**changes):
 
 @functools.cache
 def made(name, **changes):
-    return mechanisms.plan(name, QUICK.get(name, {}), setting(**changes))
+    return mechanisms.calibrate(name, QUICK.get(name, {}), setting(**changes))
 
 
 @functools.cache
@@ -121,38 +121,40 @@ def test_the_config_says_the_defaults(name):
 @pytest.mark.parametrize("name", OURS)
 def test_it_promises_what_was_asked_and_shows_public_numbers(name):
     plan = made(name)
-    assert isinstance(plan, Plan)
+    assert isinstance(plan, Mechanism)
     assert plan.guarantee.eps == pytest.approx(EPS, rel=1e-9)
     assert plan.guarantee.delta in (0.0, pytest.approx(DELTA, rel=1e-9))
     assert not plan.guarantee.data_dependent
     assert plan.n_teachers == int(plan.n_teachers) >= 0
     assert json.loads(json.dumps(plan.describe(), allow_nan=False)) is not None
-    table = plan.numbers_table()
+    table = plan.table()
     assert all(len(row) == len(table.columns) for row in table.rows)
-    if plan.on_votes is None:
-        assert plan.attacks()
-        assert all(isinstance(attack, SampledAttack) for attack in plan.attacks())
-    else:
-        assert plan.asks_votes
-        assert plan.on_votes.guarantee == plan.guarantee
-        assert plan.on_votes.attacks(K, 2)
+    assert plan.attacks()
+    kind = VoteAttack if plan.asks_votes else SampledAttack
+    assert all(isinstance(attack, kind) for attack in plan.attacks())
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_persons_are_protected_or_it_is_named_among_those_that_do_not(name):
+def test_persons_are_protected_in_one_of_three_ways(name):
     plan = made(name)
-    assert plan.protects_units is (name not in mechanisms.SINGLE)
-    assert plan.protects_units is (name in re.findall(r"\w+", mechanisms.UNITS))
-    if name in LEARNERS:
-        assert "one person" in type(plan).__doc__
-        assert all(isinstance(attack, SampledAttack) for attack in plan.attacks_on_persons())
-    elif plan.protects_units:
-        assert plan.on_votes is not None  # the audit trains teachers of persons, and attacks their votes
-    else:
-        with pytest.raises(
-            ConfigError, match=rf"^mechanism\.name: got '{name}'; accepted: one that protects"
-        ):
-            plan.attacks_on_persons()
+    assert plan.persons in ("parts", "sums", "one record")
+    assert all(isinstance(attack, SampledAttack | VoteAttack) for attack in plan.attacks_on_persons())
+
+
+def test_one_record_of_each_person_is_drawn_alone():
+    """Records are dealt out evenly, and how many one person has moves nobody else's draw."""
+    units, X = np.repeat([0, 1, 2], [1, 4, 2]), np.arange(7.0)[:, None]
+    drawn = [
+        PrivateRecords(X, np.arange(7), units).one_each(np.random.default_rng(seed)).y for seed in range(4000)
+    ]
+    first, second, third = np.array(drawn).T
+    assert set(first.tolist()) == {0}
+    # of 4,000 draws: 5.3 standard deviations, a false alarm in 1e-7 each
+    assert np.abs(np.bincount(second, minlength=5)[1:] - 1000).max() < 5.3 * np.sqrt(750)
+    assert abs(np.count_nonzero(third == 5) - 2000) < 5.3 * np.sqrt(1000)
+    more = np.repeat([0, 1, 2], [1, 60, 2])
+    other = PrivateRecords(np.arange(63.0)[:, None], np.arange(63), more).one_each(np.random.default_rng(3))
+    assert other.y[2] - 56 == drawn[3][2]
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -172,19 +174,19 @@ def test_a_learner_that_protects_persons_looks_whose_the_records_are(name):
 def test_a_release_has_exact_noise_or_is_refused_by_name(name):
     plan, accepted = made(name), r"a mechanism with exact noise with release=true"
     if name in RELEASED:
-        exact = plan.for_release(setting())
+        exact = plan.with_exact_noise()
         assert exact.guarantee.eps <= EPS
         assert exact.guarantee.delta <= DELTA
         assert exact.describe()["integer_noise"] is True
     else:
         with pytest.raises(ConfigError, match=rf"^mechanism\.name: got '{name}'; accepted: {accepted}"):
-            plan.for_release(setting())
+            plan.with_exact_noise()
 
 
 def test_a_release_with_a_private_cutoff_is_refused_by_its_key():
-    plan = mechanisms.plan("svt", {"cutoff": "private"}, setting())
+    plan = mechanisms.calibrate("svt", {"cutoff": "private"}, setting())
     with pytest.raises(ConfigError, match=r"^mechanism\.cutoff: got 'private'; accepted: auto"):
-        plan.for_release(setting())
+        plan.with_exact_noise()
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -244,7 +246,7 @@ def test_every_mechanism_is_put_to_the_four_checks():
     assert set(forms.OURS) == set(OURS)
     assert set(forms.TWO) == set(TWO)
     assert set(forms.RELEASED) == set(RELEASED)
-    assert set(forms.PERSONS) == {name for name in forms.OURS if made(name).protects_units}
+    assert set(forms.PERSONS) == {name for name in forms.OURS if made(name).persons != "one record"}
 
 
 @pytest.mark.parametrize("form", forms.FORMS)

@@ -19,7 +19,7 @@ EPS, DELTA, M, K = 1.0, 1e-5, 60, 500
 def _plan(confidence=0.75, n_classes=2, answers=20, **options):
     learner = ("logistic", {})
     setting = Setting(EPS, DELTA, 5000, M, answers, 4, n_classes, K, False, learner, learner, "drop")
-    return mechanisms.plan("gnmax", {"confidence": confidence, **options}, setting).labelling
+    return mechanisms.calibrate("gnmax", {"confidence": confidence, **options}, setting)
 
 
 def _votes(n_classes=2, seed=3):
@@ -29,7 +29,7 @@ def _votes(n_classes=2, seed=3):
 
 
 def _service(plan, seed=0):
-    return plan.service(Door.seeded(seed))
+    return plan.session(Door.seeded(seed))
 
 
 @pytest.mark.parametrize("confidence", [0, 0.75])
@@ -98,10 +98,10 @@ def test_wrong_options_are_named(option, value):
 def test_audit_passes_and_catches_a_ninth_of_the_noise(confidence):
     plan = _plan(confidence, answers=M)
     sure = {"runs": 8000, "confidence": 1 - 1e-6, "seed": 1}  # false alarm 1e-6
-    assert max(f.bound for f in audit(plan, plan.attacks(K, 2), **sure)) <= EPS
+    assert max(f.bound for f in audit(plan, plan.attacks(), **sure)) <= EPS
     check = None if plan.sigma_check is None else plan.sigma_check / 9
     broken = replace(plan, sigma=plan.sigma / 9, sigma_check=check)
-    assert max(f.bound for f in audit(broken, plan.attacks(K, 2), **sure)) > EPS
+    assert max(f.bound for f in audit(broken, plan.attacks(), **sure)) > EPS
 
 
 @pytest.mark.parametrize("confidence", [0, 0.75])

@@ -1,12 +1,13 @@
 """The mechanisms with integer noise: what a release runs on."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.gaussian import plan_gaussian
-from pate_cli.mechanisms.plain import NoPrivacyPlan
-from pate_cli.mechanisms.svt import plan_svt
+from pate_cli.mechanisms.gaussian import exact_majority, gaussian_labels
+from pate_cli.mechanisms.sparse_vector import stable_labels
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.integer import discrete_calibration
 from pate_cli.types import Votes
@@ -33,13 +34,13 @@ class _Rounded:
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_gaussian(n_classes):
-    continuous = plan_gaussian(1.0, 1e-5, 50, n_classes)
-    plan = continuous.with_integer_noise(n_classes=n_classes, n_teachers=100)
+    continuous = gaussian_labels(1.0, 1e-5, 50, n_classes)
+    plan = continuous.with_exact_noise()
     assert continuous.sigma < plan.sigma < 1.02 * continuous.sigma
     assert (plan.guarantee.eps, plan.guarantee.delta) == (1.0, 1e-5)
     assert "integer" in plan.guarantee.how
     assert plan.describe()["integer_noise"] is True
-    service = plan.service(Door(_Rounded()))
+    service = plan.session(Door(_Rounded()))
     counts = np.tile([60, 40, 0][:n_classes], (20, 1))
     answers = service.answer_all(Votes(counts, 100))
     assert all((answer.noisy_counts == answer.noisy_counts.round()).all() for answer in answers)
@@ -54,23 +55,23 @@ def test_gaussian(n_classes):
 
 @pytest.mark.parametrize("cutoff", [1, 5])
 def test_svt(cutoff):
-    continuous = plan_svt(2.0, 1e-5, 50, 1000, rule="tight", cutoff=cutoff)
-    plan = continuous.with_integer_noise(n_classes=2, n_teachers=1000)
+    continuous = stable_labels(2.0, 1e-5, 50, 1000, rule="tight", cutoff=cutoff)
+    plan = continuous.with_exact_noise()
     assert plan.calibration == discrete_calibration(continuous.calibration)
     assert plan.describe()["threshold"] == int(plan.describe()["threshold"])
     assert plan.describe()["integer_noise"] is True
     assert (plan.guarantee.eps, plan.guarantee.delta) == (2.0, 1e-5)
     assert "integer" in plan.guarantee.how
-    answers = plan.service(Door(_Rounded())).answer_all(Votes(np.array([[1000, 0]] * 5), 1000))
+    answers = plan.session(Door(_Rounded())).answer_all(Votes(np.array([[1000, 0]] * 5), 1000))
     assert [answer.label for answer in answers] == [0] * 5
 
 
 def test_svt_out_of_reach_once_the_threshold_is_an_integer():
-    continuous = plan_svt(2.0, 1e-5, 50, 1000, rule="tight", cutoff=1)
+    continuous = replace(stable_labels(2.0, 1e-5, 50, 1000, rule="tight", cutoff=1), n_teachers=20)
     with pytest.raises(InfeasibleError, match="cannot answer with 20 teachers"):
-        continuous.with_integer_noise(n_classes=2, n_teachers=20)
+        continuous.with_exact_noise()
 
 
 def test_refused():
     with pytest.raises(ConfigError, match="eps: got inf"):
-        NoPrivacyPlan(10).with_integer_noise(n_classes=2, n_teachers=100)
+        exact_majority(10).with_exact_noise()

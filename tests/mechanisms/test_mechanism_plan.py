@@ -7,9 +7,8 @@ import pytest
 from pate_cli import mechanisms
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import gnmax
-from pate_cli.mechanisms.gaussian import plan_gaussian
-from pate_cli.mechanisms.plain import NoPrivacyPlan
-from pate_cli.mechanisms.svt import SvtPlan, auto_cutoff, fewest_teachers, plan_svt
+from pate_cli.mechanisms.gaussian import gaussian_labels
+from pate_cli.mechanisms.sparse_vector import SparseVector, auto_cutoff, fewest_teachers, stable_labels
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.svt import calibrate
@@ -18,30 +17,30 @@ from pate_cli.types import Setting, Votes
 
 def test_infeasible_svt_is_refused_with_what_would_do():
     with pytest.raises(InfeasibleError) as refused:
-        plan_svt(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=20)
+        stable_labels(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=20)
     message = str(refused.value)
     teachers = int(message.split("teacher.count=")[1].split(",")[0])
     cutoff = (
         int(message.split("mechanism.cutoff=")[1].split(";")[0]) if "mechanism.cutoff=" in message else None
     )
     eps = float(message.split("eps=")[-1])
-    assert isinstance(plan_svt(0.5, 1 / 6499, 163, teachers, rule="tight", cutoff=20), SvtPlan)
-    assert isinstance(plan_svt(eps, 1 / 6499, 163, 65, rule="tight", cutoff=20), SvtPlan)
+    assert isinstance(stable_labels(0.5, 1 / 6499, 163, teachers, rule="tight", cutoff=20), SparseVector)
+    assert isinstance(stable_labels(eps, 1 / 6499, 163, 65, rule="tight", cutoff=20), SparseVector)
     if cutoff:
-        assert isinstance(plan_svt(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=cutoff), SvtPlan)
+        assert isinstance(stable_labels(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=cutoff), SparseVector)
     with pytest.raises(InfeasibleError):  # the advice is not idle
-        plan_svt(0.5, 1 / 6499, 163, teachers - 1, rule="tight", cutoff=20)
+        stable_labels(0.5, 1 / 6499, 163, teachers - 1, rule="tight", cutoff=20)
 
 
 def test_published_calibrations_need_many_more_teachers():
     with pytest.raises(InfeasibleError, match="liu2021"):
-        plan_svt(1.0, 1 / 39073, 977, 390, rule="liu2021", cutoff=1)
-    assert isinstance(plan_svt(1.0, 1 / 39073, 977, 390, rule="tight", cutoff=1), SvtPlan)
+        stable_labels(1.0, 1 / 39073, 977, 390, rule="liu2021", cutoff=1)
+    assert isinstance(stable_labels(1.0, 1 / 39073, 977, 390, rule="tight", cutoff=1), SparseVector)
 
 
 def test_cutoff_is_at_most_the_number_of_queries():
     with pytest.raises(ConfigError, match="at most the number of queries, 10"):
-        plan_svt(1.0, 1e-4, 10, 1000, rule="tight", cutoff=11)
+        stable_labels(1.0, 1e-4, 10, 1000, rule="tight", cutoff=11)
 
 
 def test_auto_cutoff_grows_with_teachers_and_stays_feasible():
@@ -51,20 +50,20 @@ def test_auto_cutoff_grows_with_teachers_and_stays_feasible():
     assert chosen == sorted(chosen)
     assert chosen[0] < chosen[-1] <= 400
     for k, cutoff in zip((100, 300, 1000, 3000), chosen, strict=True):
-        plan_svt(1.0, 1e-5, 400, k, rule="tight", cutoff=cutoff)
+        stable_labels(1.0, 1e-5, 400, k, rule="tight", cutoff=cutoff)
 
 
 def test_the_fewest_teachers_are_the_fewest():
     for eps, cutoff in ((0.5, 1), (1.0, 7), (3.0, 40)):
         fewest = fewest_teachers(calibrate("tight", eps, 1e-4, 163, cutoff))
-        plan_svt(eps, 1e-4, 163, fewest, rule="tight", cutoff=cutoff)
+        stable_labels(eps, 1e-4, 163, fewest, rule="tight", cutoff=cutoff)
         with pytest.raises(InfeasibleError):
-            plan_svt(eps, 1e-4, 163, fewest - 1, rule="tight", cutoff=cutoff)
+            stable_labels(eps, 1e-4, 163, fewest - 1, rule="tight", cutoff=cutoff)
 
 
 def test_no_more_teachers_are_advised_than_there_are_records():
     with pytest.raises(InfeasibleError, match="there are 80 private records"):
-        plan_svt(0.5, 1e-4, 163, 65, rule="tight", cutoff=20, n_records=80)
+        stable_labels(0.5, 1e-4, 163, 65, rule="tight", cutoff=20, n_records=80)
 
 
 def test_a_huge_eps_has_a_cutoff_too():
@@ -76,9 +75,13 @@ def test_distances():
 
 
 def test_eps_inf_means_no_noise():
-    for plan in (plan_gaussian(math.inf, 1e-5, 5, 2), plan_svt(math.inf, 1e-5, 5, 9, rule="tight", cutoff=1)):
-        assert isinstance(plan, NoPrivacyPlan)
-        assert plan.guarantee.eps == math.inf
+    for plan in (
+        gaussian_labels(math.inf, 1e-5, 5, 2),
+        stable_labels(math.inf, 1e-5, 5, 9, rule="tight", cutoff=1),
+    ):
+        assert (plan.sigma, plan.guarantee.eps) == (0, math.inf)
+        answers = plan.session(Door.seeded(0)).answer_all(Votes(np.array([[4, 5], [5, 4]]), 9))
+        assert [(answer.label, answer.noisy_counts) for answer in answers] == [(1, None), (0, None)]
 
 
 @pytest.mark.parametrize(("cutoff", "rule", "redraw"), [(1, "tight", False), (12, "liu2021", True)])
@@ -89,9 +92,9 @@ def test_what_is_said_beforehand_of_unanswered_queries_holds(cutoff, rule, redra
     has a chance below exp(-2 * 4000 * 0.07^2) = 1e-17, and a share off by 0.05 of 4e-9; the seed is fixed.
     """
     K = {"tight": 99, "liu2021": 4601}[rule]
-    plan = plan_svt(1.0, 1e-5, 40, K, rule=rule, cutoff=cutoff)
+    plan = stable_labels(1.0, 1e-5, 40, K, rule=rule, cutoff=cutoff)
     assert plan.calibration.redraw is redraw
-    said = plan.unanswered(K)
+    said = plan.unanswered()
     assert f"at most {cutoff} of 40 queries stay unanswered before the cutoff" in said
     assert f"({40 * plan.p_unstable(max_distance(K)):.2g} on average at most" in said
     found = answers_of(plan, K, K)
@@ -99,8 +102,8 @@ def test_what_is_said_beforehand_of_unanswered_queries_holds(cutoff, rule, redra
         max_distance(K)
     ) + 0.07 * cutoff
     for integer in (False, True):
-        used = plan.with_integer_noise(n_classes=2, n_teachers=K) if integer else plan
-        lead = int(used.unanswered(K).partition("a lead of ")[2].partition(" of ")[0].replace(",", ""))
+        used = plan.with_exact_noise() if integer else plan
+        lead = int(used.unanswered().partition("a lead of ")[2].partition(" of ")[0].replace(",", ""))
         shares = [(answers_of(used, K, lead - less).labels[0] >= 0).mean() for less in (0, 2)]
         assert shares[0] > 0.45
         assert shares[1] < 0.55
@@ -109,11 +112,11 @@ def test_what_is_said_beforehand_of_unanswered_queries_holds(cutoff, rule, redra
 def answers_of(plan, K, lead):
     """What 4,000 runs say of 40 votes with a lead."""
     votes = Votes(np.tile([(K - lead) // 2, K - (K - lead) // 2], (40, 1)), K)
-    return plan.service(Door.seeded(7), 4000).ask(votes)
+    return plan.session(Door.seeded(7), 4000).ask(votes)
 
 
 def test_the_chance_of_an_unstable_query_under_integer_noise_is_the_sum_of_its_cases():
-    plan = plan_svt(2.0, 1e-3, 20, 60, rule="tight", cutoff=2).with_integer_noise(n_classes=2, n_teachers=60)
+    plan = stable_labels(2.0, 1e-3, 20, 60, rule="tight", cutoff=2).with_exact_noise()
     c, steps = plan.calibration, np.arange(2000)
     of_query, of_threshold = (
         np.exp(-steps / scale) * -math.expm1(-1 / scale) for scale in (c.query_scale, c.threshold_scale)
@@ -142,12 +145,12 @@ def test_the_check_lets_a_unanimous_query_pass_as_often_as_is_said():
         student=("logistic", {}),
     )
     plan = gnmax.calibrate(gnmax.Options(confidence=0.8, checks=0.5), setting)
-    said = plan.unanswered(60)
+    said = plan.unanswered()
     assert "at most 40 of 40 queries are answered (split.budget); the check lets one on which all 60" in said
     share = float(said.partition("with probability ")[2].partition(",")[0])
     assert 0.5 < share < 0.95
     assert (answers_of(plan, 60, 60).labels >= 0).mean() == pytest.approx(share, abs=0.05)
-    assert gnmax.calibrate(gnmax.Options(), setting).unanswered(60) is None
+    assert gnmax.calibrate(gnmax.Options(), setting).unanswered() is None
 
 
 def test_t_and_k_as_btt18_prints_them():
@@ -156,8 +159,8 @@ def test_t_and_k_as_btt18_prints_them():
     options = {"calibration": "bassily2018", "cutoff": "paper", "alpha": 0.15, "gamma": 0.1, "beta": 1 / 3}
     learner = ("logistic", {})
     setting = Setting(2.0, delta, 100_000, 100, 30, 2, 2, 7, False, learner, learner, "drop")
-    plan = mechanisms.plan("svt", options, setting)
-    c = plan.on_votes.calibration
+    plan = mechanisms.calibrate("svt", options, setting)
+    c = plan.calibration
     T = math.ceil(3 * (25 + math.sqrt(12.5 * math.log(300))))  # 101 with the square root: at most m
     assert T == 101
     assert (c.rule, c.cutoff, c.threshold_scale) == ("bassily2018", 100, math.sqrt(3200 * 4) / 2)
@@ -169,10 +172,10 @@ def test_t_and_k_as_btt18_prints_them():
     with pytest.raises(
         InfeasibleError, match=f"asks for {plan.n_teachers:,} teachers at eps=2, .* eps=2.01"
     ) as no:
-        mechanisms.plan("svt", options, few)
+        mechanisms.calibrate("svt", options, few)
     assert "\n" not in str(no.value)
-    mechanisms.plan("svt", options, dataclasses.replace(few, eps=2.01))
+    mechanisms.calibrate("svt", options, dataclasses.replace(few, eps=2.01))
     with pytest.raises(
         ConfigError, match=r"cutoff: got 'paper'; .*paper with mechanism.calibration=bassily2018"
     ):
-        mechanisms.plan("svt", {"cutoff": "paper"}, setting)
+        mechanisms.calibrate("svt", {"cutoff": "paper"}, setting)

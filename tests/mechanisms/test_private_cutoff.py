@@ -15,7 +15,7 @@ from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan, choose_cutoff
-from pate_cli.mechanisms.svt import plan_svt
+from pate_cli.mechanisms.sparse_vector import stable_labels
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
 
@@ -40,8 +40,8 @@ def setting(**change):
     return Setting(**(usual | change))
 
 
-def plan_private_cutoff(options, setting):
-    return mechanisms.plan("svt", options, setting)
+def calibrate_private_cutoff(options, setting):
+    return mechanisms.calibrate("svt", options, setting)
 
 
 def noise(seed=0):
@@ -49,14 +49,14 @@ def noise(seed=0):
 
 
 def test_the_arithmetic_by_hand():
-    plan = plan_private_cutoff(OPTIONS, setting())
+    plan = calibrate_private_cutoff(OPTIONS, setting())
     # 6,000 held back, 3,000 teachers: 1/K is the larger, and a tenth of eps pays for it
     assert (plan.n_holdout, plan.scale) == (6000, pytest.approx(1 / 300))
     assert (plan.eps_estimate, plan.eps_svt) == (pytest.approx(0.1), pytest.approx(0.9))
     assert (plan.guarantee.eps, plan.guarantee.delta) == (1.0, 1e-5)
     # 300 held back: now a held-back record would cost 1/300 over the scale, so the scale is 1/(300 eps),
     # and a teacher's record pays (1/3000) * 300 of it
-    few = plan_private_cutoff(OPTIONS | {"holdout": 0.001}, setting())
+    few = calibrate_private_cutoff(OPTIONS | {"holdout": 0.001}, setting())
     assert (few.n_holdout, few.scale) == (60, pytest.approx(1 / 60))
     assert (few.eps_estimate, few.eps_svt) == (pytest.approx(0.02), pytest.approx(0.98))
     for one in (plan, few):
@@ -94,7 +94,7 @@ def test_records_are_held_back_from_the_teachers(monkeypatch):
     rng = np.random.default_rng(0)
     private = PrivateRecords(np.arange(600.0)[:, None], rng.integers(2, size=600))
     few = setting(n_private=600, n_teachers=60, n_public=20, eps=50.0, teacher=("tree", {}))
-    plan = plan_private_cutoff(OPTIONS, few)
+    plan = calibrate_private_cutoff(OPTIONS, few)
     train, accuracy, estimate = teachers.train, teachers.Ensemble.accuracy, PrivateCutoffPlan.estimate
 
     def watched_train(given, **options):
@@ -126,25 +126,25 @@ def test_records_are_held_back_from_the_teachers(monkeypatch):
 
 def test_a_larger_error_gives_a_larger_cutoff_and_every_cutoff_works():
     for rule, eps in (("tight", 1.0), ("bassily2018", 8.0), ("liu2021", 4.0)):
-        plan = plan_private_cutoff(OPTIONS | {"calibration": rule}, setting(eps=eps))
+        plan = calibrate_private_cutoff(OPTIONS | {"calibration": rule}, setting(eps=eps))
         chosen = [choose_cutoff(plan, e) for e in (-3.0, 0.0, 0.02, 0.1, 0.2, 0.3, 0.5, 7.0)]
         assert chosen == sorted(chosen)
         assert 1 <= chosen[0] < chosen[-1] <= 400
         for T in chosen:
-            plan_svt(plan.eps_svt, 1e-5, 400, 3000, rule=rule, cutoff=T)
-    plan = plan_private_cutoff(OPTIONS | {"calibration": "bassily2018"}, setting(eps=400.0, delta=1e-30))
+            stable_labels(plan.eps_svt, 1e-5, 400, 3000, rule=rule, cutoff=T)
+    plan = calibrate_private_cutoff(OPTIONS | {"calibration": "bassily2018"}, setting(eps=400.0, delta=1e-30))
     # Theorem 3.2 at e = 1/100: 3 (4 + sqrt(4 ln(400/0.05)/2)) = 24.7
     assert choose_cutoff(plan, 0.01) == 25
 
 
 def test_the_service_runs_on_what_is_left_of_eps():
-    plan = plan_private_cutoff(OPTIONS, setting())
-    service = plan.labelling(0.3).service(noise())
+    plan = calibrate_private_cutoff(OPTIONS, setting())
+    service = plan.labelling(0.3).session(noise())
     assert service._c.eps == plan.eps_svt
     assert service._c.cutoff == choose_cutoff(plan, 0.3)
     service.answer_all(Votes(np.tile([1500, 1500], (400, 1)), 3000))
     assert plan._spent(service).eps == pytest.approx(1.0)
-    free = plan_private_cutoff(OPTIONS, setting(eps=math.inf))
+    free = calibrate_private_cutoff(OPTIONS, setting(eps=math.inf))
     assert free.guarantee.eps == math.inf
     assert free.estimate(0.3, noise()).tolist() == [0.3]
 
@@ -161,12 +161,12 @@ def test_the_service_runs_on_what_is_left_of_eps():
 )
 def test_refuses_what_is_not_accepted(options, change, key):
     with pytest.raises(ConfigError, match=f"^{key}"):
-        plan_private_cutoff(OPTIONS | options, setting(**change))
+        calibrate_private_cutoff(OPTIONS | options, setting(**change))
 
 
 def test_refuses_what_no_cutoff_makes_work():
     with pytest.raises(InfeasibleError, match="cutoff=1"):
-        plan_private_cutoff(OPTIONS, setting(n_teachers=40))
+        calibrate_private_cutoff(OPTIONS, setting(n_teachers=40))
 
 
 def _bound(plan, sample, runs=10_000):
@@ -186,7 +186,7 @@ def _bound(plan, sample, runs=10_000):
 
 @pytest.mark.parametrize("holdout", [0.1, 0.001])
 def test_audit(holdout):
-    plan = plan_private_cutoff(OPTIONS | {"holdout": holdout}, setting(n_public=20, n_teachers=600))
+    plan = calibrate_private_cutoff(OPTIONS | {"holdout": holdout}, setting(n_public=20, n_teachers=600))
     bounds = {name: _bound(plan, sample) for name, sample, _ in plan.attacks()}
     assert max(bounds.values()) < 1.0  # 48 bounds, false alarm below 1e-6
     if holdout == 0.001:

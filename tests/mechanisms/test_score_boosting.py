@@ -66,7 +66,7 @@ def setting(eps=2.0, n_classes=2, n_teachers=40, n=480, teacher="logistic", **pa
 
 
 def plan(s, **options):
-    return mechanisms.plan("score_boosting", options, s)
+    return mechanisms.calibrate("score_boosting", options, s)
 
 
 def data(n_classes=2, n=480, seed=0):
@@ -139,7 +139,7 @@ def test_no_record_takes_more_than_the_budget(teacher, n_classes):
 def test_a_release_adds_up_whole_numbers_and_their_noise_is_for_what_one_record_moves(n_classes):
     """Sums are multiples of the unit that the noise is scaled to."""
     right = plan(setting(1.0, n_classes), rounds=2)
-    p, door = right.for_release(right.setting), Recorder(SeededNoise(np.random.SeedSequence(1)))
+    p, door = right.with_exact_noise(), Recorder(SeededNoise(np.random.SeedSequence(1)))
     public, private = PublicPoints(data(n=M, seed=1)[0]), PrivateRecords(*data(n_classes))
     p.fit(private, p.look_at(public, np.random.default_rng(0)), door, np.random.default_rng(3))
     sums = [passing for passing, _ in door.released]
@@ -158,7 +158,7 @@ def test_a_release_adds_up_whole_numbers_and_their_noise_is_for_what_one_record_
 def test_a_release_whose_noise_passes_exact_integers_is_refused():
     s = setting(1e-5)
     with pytest.raises(ConfigError, match=r"^eps: got 1e-05; accepted: more with release=true"):
-        plan(s).for_release(s)
+        plan(s).with_exact_noise()
 
 
 def test_a_release_whose_steps_would_pass_exact_integers_is_refused_before_it_is_charged():
@@ -166,14 +166,14 @@ def test_a_release_whose_steps_would_pass_exact_integers_is_refused_before_it_is
     with pytest.raises(
         ConfigError, match=r"^mechanism\.calibration: got 1e-12; accepted: more with release="
     ):
-        plan(s, calibration=1e-12).for_release(s)
+        plan(s, calibration=1e-12).with_exact_noise()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_integer_noise_is_accounted_for_as_many_numbers_as_get_it(n_classes, monkeypatch):
     """Sums of one number are the least there are: a gradient, of later rounds, has five."""
     s = setting(1.0, n_classes)
-    p, counts = plan(s, rounds=4).for_release(s), []
+    p, counts = plan(s, rounds=4).with_exact_noise(), []
     side = p.look_at(PublicPoints(data(n=M, seed=1)[0]), np.random.default_rng(0))
     door = Recorder(SeededNoise(np.random.SeedSequence(1)))
     p.fit(PrivateRecords(*data(n_classes)), side, door, np.random.default_rng(3))

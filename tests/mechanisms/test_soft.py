@@ -15,7 +15,7 @@ from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import soft
 from pate_cli.mechanisms.soft import ScoreBins, SoftService
-from pate_cli.mechanisms.stable import StableService
+from pate_cli.mechanisms.stable import StableSession
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.students.metrics import calibration_error
@@ -43,7 +43,7 @@ def setting(**change):
 
 
 def plan_soft(options, setting):
-    return mechanisms.plan("soft", options, setting)
+    return mechanisms.calibrate("soft", options, setting)
 
 
 def noise(seed=0):
@@ -176,14 +176,14 @@ def test_audit(monkeypatch):
     bounds = [_bound(plan, sample, 4000) for _, sample, _ in pairs]
     assert 0.0 < max(bounds) < 1.0  # 60 bounds, false alarm below 1e-6
 
-    right = StableService.test
+    right = StableSession.test
 
     def failures_not_counted(self, *given, **among):
         passed = right(self, *given, **among)
         self._tests.below[:] = 0
         return passed
 
-    monkeypatch.setattr(StableService, "test", failures_not_counted)
+    monkeypatch.setattr(StableSession, "test", failures_not_counted)
     assert max(_bound(plan, sample, 4000) for _, sample, _ in pairs) > 1.0
 
 

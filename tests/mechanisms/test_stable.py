@@ -12,8 +12,8 @@ import pytest
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.errors import BudgetSpent
 from pate_cli.mechanisms import stable
-from pate_cli.mechanisms.stable import StableService, aggregate, release_once, stability_threshold
-from pate_cli.mechanisms.svt import SvtService
+from pate_cli.mechanisms.sparse_vector import SparseVectorSession
+from pate_cli.mechanisms.stable import StableSession, aggregate, release_once, stability_threshold
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, Votes
@@ -36,8 +36,8 @@ def test_classification_is_one_instance(rule):
     K, m, names = 300, 80, np.array(["owl", "cat", "eel"])
     counts = np.array([rng.multinomial(K, rng.dirichlet([0.3] * 3)) for _ in range(m)])
     calibration = svt.calibrate(rule, 8.0, 1e-3, m, 3)
-    expected = SvtService(calibration, noise()).answer_all(Votes(counts, K))
-    service, got = StableService(calibration, noise()), []
+    expected = SparseVectorSession(calibration, noise()).answer_all(Votes(counts, K))
+    service, got = StableSession(calibration, noise()), []
     for row in counts:
         if service.exhausted:
             break
@@ -49,7 +49,7 @@ def test_classification_is_one_instance(rule):
 
 
 def test_stops_and_refuses_nonsense():
-    service = StableService(svt.calibrate("tight", 1.0, 1e-3, 3, 2), noise())
+    service = StableSession(svt.calibrate("tight", 1.0, 1e-3, 3, 2), noise())
     for value, distance in ((None, 3), ("a", -1), ("a", math.nan)):
         with pytest.raises(ValueError, match="a value and a distance"):
             service.release(value, distance)
@@ -101,7 +101,7 @@ def _bound(calibration, distances, neighbour, runs=40_000):
     """Lower bound on eps from the number of refusals, on fixed distances of D and D'."""
     scores = []
     for seed, side in enumerate((distances, neighbour, distances, neighbour)):
-        service = StableService(calibration, noise(seed), runs)
+        service = StableSession(calibration, noise(seed), runs)
         service.test(np.asarray(side))
         scores.append(service._tests.below.astype(float))
     found = 0.0

@@ -19,7 +19,7 @@ from scipy.stats import binom, binomtest, norm
 
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.gaussian import GaussianPlan
+from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.privacy import svt
 from pate_cli.studies import (
     active_rates,
@@ -80,7 +80,7 @@ def test_who_knows_the_target_by_counting(size, mass, gamma):
 
 
 def test_failures_of_composition_by_simulation():
-    plan, K, mass, known = GaussianPlan(1.0, 1e-5, 10, 4.0, 1.0), 30, 0.3, 0.6
+    plan, K, mass, known = Gaussian(1.0, 1e-5, 4.0, 1.0, ell=10), 30, 0.3, 0.6
     rng, runs = np.random.default_rng(0), 200_000
     target = rng.random(runs) < mass
     ones = np.where(target, rng.binomial(K, known, runs), 0)
@@ -225,7 +225,7 @@ def test_too_few_teachers_fail():
     """As many as Proposition 18 asks for hold in every run, a tenth of them in none."""
     p = {"eps": 1.0, "delta": 1e-6, "beta": 0.05}
     case = high_margin._Case.of(high_margin.Instance("one step", 100), 200, 0.25, p)
-    plan = high_margin.SvtPlan(svt.calibrate("liu2021", 1.0, 1e-6, 200, case.cutoff))
+    plan = high_margin.SparseVector(svt.calibrate("liu2021", 1.0, 1e-6, 200, case.cutoff), ell=200)
     seeds = np.random.SeedSequence(2).spawn(10)
     assert all(high_margin._once(case, plan, case.printed, seed).held for seed in seeds)
     assert not any(high_margin._once(case, plan, case.printed // 10, seed).held for seed in seeds)

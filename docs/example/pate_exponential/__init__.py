@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.checks import Real, option
-from pate_cli.mechanisms.protocol import Plan, SampledAttack
+from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import Answers, PrivacyLoss, Released, Votes
 
@@ -17,15 +17,13 @@ class Options:
     share: float = option(1.0, Real(0, 1))
 
 
-def plan(options, setting):
+def calibrate(options, setting):
     """Share eps out equally: one query of eps/m for each public point."""
-    return ExponentialPlan(
-        setting.eps * options.share / setting.n_public, setting.n_public, setting.n_teachers
-    )
+    return Exponential(setting.eps * options.share / setting.n_public, setting.n_public, setting.n_teachers)
 
 
 @dataclass(frozen=True)
-class ExponentialPlan(Plan):
+class Exponential(Mechanism):
     """Answer each point by the exponential mechanism on its counts.
 
     **Guarantee.** eps-DP for neighbours that differ in one private record: it changes one teacher, so each

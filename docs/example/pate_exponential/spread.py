@@ -1,12 +1,11 @@
 """A query strategy in a package of its own: each next point is the farthest from all asked before."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
-from pate_cli.mechanisms.gaussian import plan_gaussian
-from pate_cli.mechanisms.labelling import LabelledByVotes
+from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.queries import collect
 
 
@@ -25,10 +24,11 @@ class Farthest:
         while len(asked) < min(budget, points.n_points):
             asked.append(np.argmax(gaps))
             gaps = np.minimum(gaps, euclidean_distances(points.X, points.X[asked[-1:]])[:, 0])
-        return collect(asked, oracle.answer_all(np.array(asked)))
+        return collect(asked, oracle.answer_all(np.array(asked))), None
 
 
-def plan(options, setting):
+def calibrate(options, setting):
     """Calibrate noisy counts for `split.budget` questions."""
     s = setting
-    return LabelledByVotes(plan_gaussian(s.eps, s.delta, s.budget, s.n_classes), Farthest(), s)
+    made = gaussian_labels(s.eps, s.delta, s.budget, s.n_classes)
+    return replace(made, n_teachers=s.n_teachers, budget=s.budget, strategy=Farthest())

@@ -14,14 +14,14 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.agnostic import options as checks
-from pate_cli.mechanisms.agnostic.printed_svt import PrintedSvtPlan
+from pate_cli.mechanisms.agnostic.printed_svt import PrintedSvt
 from pate_cli.mechanisms.agnostic.printed_svt import proved as proved_on_margins
 from pate_cli.mechanisms.agnostic.relabel import relabel
 from pate_cli.mechanisms.agnostic.selection import drawn, draws, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
-from pate_cli.mechanisms.svt import SvtPlan, fewest_teachers, plan_svt
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.sparse_vector import SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
@@ -36,7 +36,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["AgPrivClPlan", "Options", "plan", "published", "records_of_theorem_7"]
+__all__ = ["AgPrivClPlan", "Options", "calibrate", "published", "records_of_theorem_7"]
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Options:
 
 
 @dataclass(frozen=True)
-class AgPrivClPlan(Plan):
+class AgPrivClPlan(Mechanism):
     """Sample, relabel, resample, and answer public points by the sparse vector technique.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n
     public, for all public points asked. From the inside out: the sparse vector technique over
-    disjoint teachers is (svt_eps, svt_delta)-DP in the records it is run on (`SvtService`);
+    disjoint teachers is (svt_eps, svt_delta)-DP in the records it is run on (`SparseVectorSession`);
     resampling with replacement, relabelling, and sampling n' of n without replacement follow,
     each proved in `pate_cli.mechanisms.agnostic.accounting`. With ``p = 1 - (1 - 1/n')^n'``:
 
@@ -85,7 +85,7 @@ class AgPrivClPlan(Plan):
         eps~ of the exponential mechanism that relabels.
     teachers : int
         K, at most.
-    mechanism : LabellingPlan
+    mechanism : VoteMechanism
         The sparse vector technique, for all public points.
     classroom : Classroom
     eps_proved, delta_proved : float
@@ -105,7 +105,7 @@ class AgPrivClPlan(Plan):
     n_sampled: int
     relabel_eps: float
     teachers: int
-    mechanism: LabellingPlan
+    mechanism: VoteMechanism
     classroom: Classroom = field(repr=False)
     eps_proved: float
     delta_proved: float
@@ -119,7 +119,7 @@ class AgPrivClPlan(Plan):
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Sparse vector, resampled, relabelled, sampled: from the noise that it had."""
         rate, relabel_eps = self.n_sampled / self.n_private, math.fsum(spent.inner.elements())
-        if isinstance(self.mechanism, PrintedSvtPlan):
+        if isinstance(self.mechanism, PrintedSvt):
             eps, delta = math.inf, 1.0
             if [run.calibration for run in spent.sparse] == [self.mechanism.calibration]:
                 eps, delta = _paper_loss(self.mechanism.calibration, self.delta, self.n_sampled, rate)
@@ -151,8 +151,8 @@ class AgPrivClPlan(Plan):
         return own | self.numbers | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
 
     def unanswered(self) -> str | None:
-        """Say what the sparse vector technique says; see `Plan`."""
-        return self.mechanism.unanswered(self.teachers)
+        """Say what the sparse vector technique says; see `Mechanism`."""
+        return self.mechanism.unanswered()
 
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
@@ -196,8 +196,8 @@ class AgPrivClPlan(Plan):
         return _attacks(self)
 
 
-def plan(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
-    """Check the options and calibrate; see `pate_cli.mechanisms.protocol`."""
+def calibrate(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
+    """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     checks.two_classes(setting, name)
     checks.finite(setting, name)
     kind = options.calibration
@@ -239,7 +239,7 @@ def _tight(
     try:
         if inner <= 0:
             raise InfeasibleError("nothing is left of eps")
-        mechanism = plan_svt(inner, svt_delta, ell, teachers, rule="tight", cutoff=cutoff)
+        mechanism = stable_labels(inner, svt_delta, ell, teachers, rule="tight", cutoff=cutoff)
     except InfeasibleError as error:
         if inner <= 0:
             ways = "a larger eps, or a smaller mechanism.relabel_eps"
@@ -309,7 +309,7 @@ def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) ->
             f"alpha={alpha:g}; what would do: mechanism.calibration=tight"
         )
     calibration = svt.calibrate("bassily2018", p["svt_eps"], p["svt_delta"], m, cutoff)
-    mechanism = PrintedSvtPlan(calibration, cutoff)
+    mechanism = PrintedSvt(calibration, cutoff, ell=m)
     proved, delta_proved = _paper_loss(calibration, delta, sampled, sampled / n)
     if proved > eps or delta_proved > delta:
         raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
@@ -355,7 +355,7 @@ def _attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
 def tied(plan: AgPrivClPlan, neighbour: bool) -> tuple[AgPrivClPlan, PrivateRecords]:
     """Make the plan and the records of `attacks`."""
     teachers = plan.teachers
-    if isinstance(plan.mechanism, SvtPlan):
+    if isinstance(plan.mechanism, SparseVector):
         teachers = min(teachers, 2 * fewest_teachers(plan.mechanism.calibration))
     n = math.ceil(teachers * plan.n_private / plan.n_sampled)
     y = (np.arange(n) < n // 2).astype(np.int64)

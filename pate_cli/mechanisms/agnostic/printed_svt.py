@@ -7,33 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.mechanisms.service import VoteService
-from pate_cli.mechanisms.svt import SvtPlan, SvtService
+from pate_cli.mechanisms.base import Session
+from pate_cli.mechanisms.sparse_vector import SparseVector, SparseVectorSession
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import difference_tail
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import PrivacyLoss, ReleasedLabels, Votes
 
-__all__ = ["PrintedSvtPlan", "PrintedSvtService", "proved"]
+__all__ = ["PrintedSession", "PrintedSvt", "proved"]
 
 
-class PrintedSvtService(SvtService):
+class PrintedSession(SparseVectorSession):
     """Answer the majority where the *margin*, with noise, passes the threshold: as A_SubSamp is printed.
 
     **Guarantee.** Not the calibration's, whose proof needs a distance that moves by at most 1: one vote moves
     ``n1 - n2`` by 2, and a query whose majority differs between neighbours may have a margin of 2 on one of
-    them. What does hold, under the assumptions of `SvtService`, is `proved`.
+    them. What does hold, under the assumptions of `SparseVectorSession`, is `proved`.
     """
 
     def ask(self, votes: Votes) -> ReleasedLabels:
-        """Put queries to every run; see `VoteService`."""
+        """Put queries to every run; see `Session`."""
         top = np.partition(votes.counts, -2, axis=1)[:, -2:]
         return self.labels(votes, top[:, 1] - top[:, 0])
 
 
 @dataclass(frozen=True)
-class PrintedSvtPlan(SvtPlan):
+class PrintedSvt(SparseVector):
     """The sparse vector technique on margins, calibrated as if one vote moved them by 1."""
 
     @property
@@ -41,9 +41,9 @@ class PrintedSvtPlan(SvtPlan):
         """What holds for the whole run; see `proved`."""
         return PrivacyLoss(*proved(self.calibration), "sparse vector on margins, of sensitivity 2")
 
-    def service(self, door: Door, runs: int = 1) -> VoteService:
+    def session(self, door: Door, runs: int = 1) -> Session:
         """Put it to work, in one run or in several side by side."""
-        return PrintedSvtService(self.calibration, door, runs)
+        return PrintedSession(self.calibration, door, runs)
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -52,7 +52,7 @@ class PrintedSvtPlan(SvtPlan):
 
 
 def proved(c: SvtCalibration) -> tuple[float, float]:
-    """(eps, delta) of `PrintedSvtService`, whose threshold is drawn anew after each unstable answer.
+    """(eps, delta) of `PrintedSession`, whose threshold is drawn anew after each unstable answer.
 
     The pattern proof of `pate_cli.privacy.svt` with the threshold moved by 2, as the margin may: a segment
     costs ``2/threshold_scale + 4/query_scale``, T of them are composed exactly at half of delta. A critical

@@ -17,7 +17,7 @@ from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.realizable_to_agnostic import Shares, most_relabelled, shares
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.voting import Classroom, student
-from pate_cli.mechanisms.protocol import Plan, SampledAttack
+from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
@@ -33,7 +33,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "PredictionPlan", "plan", "predict", "teachers_of_lemma"]
+__all__ = ["Options", "PredictionPlan", "calibrate", "predict", "teachers_of_lemma"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def teachers_of_lemma(eps: float, alpha: float) -> int:
 
 
 @dataclass(frozen=True)
-class PredictionPlan(Plan):
+class PredictionPlan(Mechanism):
     """Relabel a sample by a hypothesis that fits the rest, then answer queries by noisy votes on it.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, for all
@@ -173,8 +173,8 @@ class PredictionPlan(Plan):
         return _attacks(self)
 
 
-def plan(options: Options, setting: Setting) -> PredictionPlan:
-    """Check the options and calibrate; see `pate_cli.mechanisms.protocol`."""
+def calibrate(options: Options, setting: Setting) -> PredictionPlan:
+    """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     name = "private_prediction"
     checks.two_classes(setting, name)
     checks.finite(setting, name)

@@ -19,8 +19,8 @@ from pate_cli.mechanisms.agnostic.relabel import relabel_with_rest
 from pate_cli.mechanisms.agnostic.selection import drawn, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis, labels_of
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.mechanisms.protocol import LabellingPlan, Plan, SampledAttack
-from pate_cli.mechanisms.svt import SvtPlan, fewest_teachers, plan_svt
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.sparse_vector import SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
@@ -35,7 +35,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "Shares", "TransformPlan", "most_relabelled", "plan", "shares"]
+__all__ = ["Options", "Shares", "TransformPlan", "calibrate", "most_relabelled", "shares"]
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def most_relabelled(hypotheses: HypothesisClass, setting: Setting) -> int:
 
 
 @dataclass(frozen=True)
-class TransformPlan(Plan):
+class TransformPlan(Mechanism):
     """Relabel a sample T by a hypothesis that fits the other records W, then learn it privately.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n public;
@@ -204,7 +204,7 @@ class TransformPlan(Plan):
     - `grid`: the same over the thresholds between `cells` + 1 equally spaced values that the configuration
       names, so without a public point: (inner_eps, 0)-DP, proper;
     - `svt`: teachers of the class on disjoint parts of relabelled T, and the sparse vector
-      technique over their votes on the public points (`SvtService`): (inner_eps, inner_delta)-DP;
+      technique over their votes on the public points (`SparseVectorSession`): (inner_eps, inner_delta)-DP;
       the student learns from the answers, so it may be improper.
 
     With `black_box`, `exponential` or `grid` is run at eps = 1 on `draws` draws with replacement from T, as
@@ -221,7 +221,7 @@ class TransformPlan(Plan):
     calibration : {"tight", "paper"}
     division : Shares
     classroom : Classroom
-    mechanism : LabellingPlan or None
+    mechanism : VoteMechanism or None
         The inner sparse vector technique; None with `inner=exponential`.
     teachers : int
     grid : ndarray of shape (cells + 1, 1) or None
@@ -239,7 +239,7 @@ class TransformPlan(Plan):
     calibration: str
     division: Shares
     classroom: Classroom = field(repr=False)
-    mechanism: LabellingPlan | None
+    mechanism: VoteMechanism | None
     teachers: int
     grid: FloatArray | None = field(default=None, repr=False)
     draws: int = 0
@@ -308,7 +308,7 @@ class TransformPlan(Plan):
 
     def answers(
         self,
-        mechanism: LabellingPlan,
+        mechanism: VoteMechanism,
         private: PrivateRecords,
         public: PublicPoints,
         door: Door,
@@ -330,8 +330,8 @@ class TransformPlan(Plan):
         return _attacks(self)
 
 
-def plan(options: Options, setting: Setting) -> TransformPlan:
-    """Check the options and calibrate; see `pate_cli.mechanisms.protocol`."""
+def calibrate(options: Options, setting: Setting) -> TransformPlan:
+    """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     name = "realizable_to_agnostic"
     checks.two_classes(setting, name)
     checks.finite(setting, name)
@@ -354,7 +354,7 @@ def plan(options: Options, setting: Setting) -> TransformPlan:
     size = max(1, setting.n_private // setting.n_teachers)
     teachers = max(1, division.t // size)
     try:
-        mechanism = plan_svt(
+        mechanism = stable_labels(
             division.inner_eps,
             division.inner_delta,
             setting.n_public,
@@ -418,7 +418,7 @@ def _attacks(plan: TransformPlan) -> list[SampledAttack]:
 
 
 def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-    if not isinstance(plan.mechanism, SvtPlan):
+    if not isinstance(plan.mechanism, SparseVector):
         raise TypeError("not with inner=svt")
     d = plan.division
     t = min(plan.teachers, 2 * fewest_teachers(plan.mechanism.calibration))

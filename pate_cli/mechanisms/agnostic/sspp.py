@@ -10,7 +10,7 @@ import numpy as np
 from pate_cli.checks import option
 from pate_cli.learners.hypotheses import CLASSES, Dichotomies, HypothesisClass
 from pate_cli.mechanisms.agnostic import options as checks
-from pate_cli.mechanisms.protocol import Plan, SampledAttack
+from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import (
     Answers,
@@ -25,7 +25,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "SsppPlan", "labels_of", "plan"]
+__all__ = ["Options", "SsppPlan", "calibrate", "labels_of"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class SsppPlan(Plan):
+class SsppPlan(Mechanism):
     """One hypothesis for each labeling of the public points; one of them by the exponential mechanism.
 
     **Guarantee.** eps-DP (delta = 0) for neighbours that differ in one replaced private record: the
@@ -118,8 +118,8 @@ def labels_of(model: Any, public: PublicPoints) -> Answers:
     return Answers(np.arange(public.n_points), np.asarray(model.predict(public.X), dtype=np.int64))
 
 
-def plan(options: Options, setting: Setting) -> SsppPlan:
-    """Check the options and make the plan; see `pate_cli.mechanisms.protocol`."""
+def calibrate(options: Options, setting: Setting) -> SsppPlan:
+    """Check the options and make the plan; see `pate_cli.mechanisms.base`."""
     checks.two_classes(setting, "sspp")
     chosen = CLASSES[options.hypotheses]
     checks.listable(chosen, setting.n_public, setting, "what would do: a smaller split.public")

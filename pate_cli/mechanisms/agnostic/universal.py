@@ -15,7 +15,7 @@ from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import agprivcl, sspp
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.voting import student
-from pate_cli.mechanisms.protocol import Plan, SampledAttack
+from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
@@ -27,7 +27,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["Options", "UniversalPlan", "first_queries", "plan"]
+__all__ = ["Options", "UniversalPlan", "calibrate", "first_queries"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Options(agprivcl.Options):
 
 
 @dataclass(frozen=True)
-class UniversalPlan(Plan):
+class UniversalPlan(Mechanism):
     """Answer the first m_o public points one by one, any number of others by a hypothesis chosen on them.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record: AgPrivCl
@@ -125,8 +125,8 @@ def first_queries(vc: int, alpha: float, beta: float) -> int:
     return math.ceil(32 * (vc * math.log(1 / alpha) + math.log(1 / beta)) / alpha)
 
 
-def plan(options: Options, setting: Setting) -> UniversalPlan:
-    """Check the options and calibrate; see `pate_cli.mechanisms.protocol`."""
+def calibrate(options: Options, setting: Setting) -> UniversalPlan:
+    """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     checks.two_classes(setting, "universal")
     checks.finite(setting, "universal")
     kind = options.calibration
@@ -146,7 +146,7 @@ def plan(options: Options, setting: Setting) -> UniversalPlan:
         raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the first queries, {first}")
     alone = first == m
     part = replace(setting, n_public=first, eps=setting.eps if alone else share * setting.eps)
-    answering = agprivcl.plan(options, part, "universal")
+    answering = agprivcl.calibrate(options, part, "universal")
     if alone:
         return UniversalPlan(first, answering, None)
     refusal = hypotheses.refusal(first, setting.n_features)

@@ -12,7 +12,7 @@ from pate_cli import queries, students
 from pate_cli.errors import ConfigError
 from pate_cli.learners import make_learner
 from pate_cli.learners.hypotheses import HypothesisClass
-from pate_cli.mechanisms.protocol import LabellingPlan
+from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.privacy.door import Door
 from pate_cli.teachers import Ensemble, Teacher, fit_part
 from pate_cli.types import Answers, IntArray, PublicPoints, Setting, Votes
@@ -114,9 +114,9 @@ class Classroom:
         return fit_part(fresh, X[rows], y[rows], seed=seed, n_classes=2)
 
 
-def answer(mechanism: LabellingPlan, votes: Votes, order: IntArray, door: Door) -> Answers:
+def answer(mechanism: VoteMechanism, votes: Votes, order: IntArray, door: Door) -> Answers:
     """Put public points to the mechanism, in `order`; what it says is released."""
-    answers = queries.collect(order, mechanism.service(door).answer_all(votes.at(order)))
+    answers = queries.collect(order, mechanism.session(door).answer_all(votes.at(order)))
     return replace(answers, n_teachers=votes.n_teachers)
 
 

@@ -13,7 +13,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.base import SampledAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray
 

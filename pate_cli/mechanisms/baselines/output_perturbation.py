@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, option
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, clip_rows, linear_model
-from pate_cli.mechanisms.baselines.neighbours import against_many, attacks_on, attacks_on_persons
-from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
+from pate_cli.mechanisms.baselines.neighbours import against_many, attacks_on
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.types import (
@@ -32,7 +32,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["TOLERANCE", "Options", "OutputPlan", "minimise", "plan"]
+__all__ = ["TOLERANCE", "Options", "OutputPlan", "calibrate", "minimise"]
 
 TOLERANCE = 1e-10
 """Largest norm of the gradient at a point that is taken for the minimiser."""
@@ -48,7 +48,7 @@ class Options:
     regularisation: float | None = option("auto", Or("auto", Real(0)))
 
 
-def plan(options: Options, setting: Setting) -> OutputPlan:
+def calibrate(options: Options, setting: Setting) -> OutputPlan:
     """Calibrate output perturbation.
 
     The rule for the regularisation: weights of norm R (10 here) cost ``regularisation R^2/2``, and noise of
@@ -72,13 +72,10 @@ def plan(options: Options, setting: Setting) -> OutputPlan:
 
 
 @dataclass(frozen=True)
-class OutputPlan(Plan):
+class OutputPlan(Mechanism):
     """Output perturbation (Chaudhuri, Monteleoni, Sarwate 2011, Algorithm 1): minimise, then add noise.
 
-    **Guarantee.** For neighbours that differ in one private record, replaced by another; n is public. Where
-    records have units (`PrivateRecords.units`), for neighbours that differ in one person: all records, as
-    many or not; n is then the number of persons, and the loss of a person, in place of that of a record
-    below, is the mean of the losses of that person's records, whose gradients are no longer than theirs.
+    **Guarantee.** For neighbours that differ in one private record, replaced by another; n is public.
     Records are clipped to norm 1, so a record's loss has gradients of norm below 1. The objective is
     `regularisation`-strongly convex, and replacing a record changes its gradient by less than 2/n
     everywhere, so the minimiser moves by less than ``2/(n regularisation)`` (their Corollary 8). What is
@@ -118,11 +115,6 @@ class OutputPlan(Plan):
         return 0
 
     @property
-    def protects_units(self) -> bool:
-        """It does: the loss of a person is a mean."""
-        return True
-
-    @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta), or (eps, 0)."""
         if self.scale == 0:
@@ -138,16 +130,14 @@ class OutputPlan(Plan):
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
-        """Fit on the private records; see `Plan`."""
+        """Fit on the private records; see `Mechanism`."""
         records = private.records
         scaling = Scaling.of(public.X)
-        found = self.weights(scaling.apply(records.X), records.y, door, units=records.units)[0]
+        found = self.weights(scaling.apply(records.X), records.y, door)[0]
         by_class = np.vstack([np.zeros_like(found), found]) if self.n_classes == 2 else found
         return Released(linear_model(by_class, scaling), no_answers(), self.guarantee)
 
-    def weights(
-        self, Z: Any, y: IntArray, door: Door, runs: int = 1, units: IntArray | None = None
-    ) -> FloatArray:
+    def weights(self, Z: Any, y: IntArray, door: Door, runs: int = 1) -> FloatArray:
         """Minimise once, and add noise for each run.
 
         Parameters
@@ -157,8 +147,6 @@ class OutputPlan(Plan):
         y : ndarray of shape (rows,)
         door : Door
         runs : int
-        units : ndarray of shape (rows,), optional
-            Whose each record is.
 
         Returns
         -------
@@ -166,10 +154,9 @@ class OutputPlan(Plan):
             One problem for two classes; for C > 2 each class against the rest, C problems.
         """
         Z = clip_rows(Z)
-        shares = np.ones(len(y)) if units is None else 1 / np.bincount(units)[units]
         codes = [1] if self.n_classes == 2 else range(self.n_classes)
         signs = [np.where(y == code, 1.0, -1.0) for code in codes]
-        exact = np.stack([minimise(Z, each, shares, self.n, self.regularisation) for each in signs])
+        exact = np.stack([minimise(Z, each, self.n, self.regularisation) for each in signs])
         every = np.broadcast_to(exact, (runs, *exact.shape))
         if self.noise == "gaussian":
             moved = self.sensitivity * math.sqrt(len(exact))
@@ -184,21 +171,15 @@ class OutputPlan(Plan):
         }
         return attacks_on(self.weights, 200_000, pairs)
 
-    def attacks_on_persons(self) -> list[SampledAttack]:
-        """All records of one person in place of others; see `Plan`."""
-        return attacks_on_persons(self.weights, 100_000)
 
-
-def minimise(Z: Any, signs: FloatArray, shares: FloatArray, n: int, regularisation: float) -> FloatArray:
-    r"""Minimise ``(1/n) sum_i s_i log(1 + exp(-y_i z_i.w)) + (regularisation/2) |w|^2``.
+def minimise(Z: Any, signs: FloatArray, n: int, regularisation: float) -> FloatArray:
+    r"""Minimise ``(1/n) sum_i log(1 + exp(-y_i z_i.w)) + (regularisation/2) |w|^2``.
 
     Parameters
     ----------
     Z : ndarray or csr_matrix of shape (rows, d)
     signs : ndarray of shape (rows,)
         y: 1 or -1.
-    shares : ndarray of shape (rows,)
-        s, in (0, 1], n at most in all.
     n : int
     regularisation : float
         Positive.
@@ -231,9 +212,9 @@ def minimise(Z: Any, signs: FloatArray, shares: FloatArray, n: int, regularisati
     zeros, join = np.zeros((2, d)), sp.vstack if sp.issparse(Z) else np.vstack
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gradient is looked at below
-        fit.fit(join([Z, zeros]), np.append(signs, [1, -1]), np.append(shares, [0, 0]))
+        fit.fit(join([Z, zeros]), np.append(signs, [1, -1]), np.append(np.ones(len(signs)), [0, 0]))
     w: FloatArray = fit.coef_[0]
-    gradient = Z.T @ (-signs * shares * expit(-signs * (Z @ w)) / n) + regularisation * w
+    gradient = Z.T @ (-signs * expit(-signs * (Z @ w)) / n) + regularisation * w
     if not (size := float(np.linalg.norm(gradient))) <= TOLERANCE:
         raise FloatingPointError(f"no minimiser: the gradient is still {size:.3g}")
     return w

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pate_cli.mechanisms.protocol import SampledAttack
+from pate_cli.mechanisms.base import SampledAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, PrivateRecords, PublicPoints
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.mechanisms.direct.attacks import attacks_on, attacks_on_persons
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
@@ -34,7 +35,6 @@ from pate_cli.mechanisms.direct.public_features import (
     PublicKernelClassifier,
     is_text,
 )
-from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.privacy.integer import vector_mu, vector_sigma
@@ -49,7 +49,7 @@ from pate_cli.types import (
     dense,
 )
 
-__all__ = ["BestPlan", "Fitted", "Options", "plan"]
+__all__ = ["BestPlan", "Fitted", "Options", "calibrate"]
 
 _STEPS = (20, 100)  # fewest and most
 _MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
@@ -72,7 +72,7 @@ class Options:
     """As a share of the gradient's norm of a record whose features have norm 1, before anything is learnt."""
 
 
-def plan(options: Options, setting: Setting) -> Plan:
+def calibrate(options: Options, setting: Setting) -> Mechanism:
     """Choose the clip from public numbers; all else follows from these and the public points."""
     s = setting
     size = math.hypot(1.0, CONSTANT) * (0.5 if s.n_classes == 2 else math.sqrt(1 - 1 / s.n_classes))
@@ -96,7 +96,7 @@ class Fitted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BestPlan(Plan):
+class BestPlan(Mechanism):
     r"""Noisy gradient descent, with momentum, on features made from public points.
 
     The model is ``argmax_c phi(x) . theta_c`` (for two classes the sign of ``phi(x) . theta``), phi the map
@@ -162,12 +162,9 @@ class BestPlan(Plan):
         """None."""
         return 0
 
-    @property
-    def protects_units(self) -> bool:
-        """It does: a person's records are one term of a sum."""
-        return True
+    persons = "sums"
 
-    def for_release(self, setting: Setting) -> Plan:
+    def with_exact_noise(self) -> Mechanism:
         """Calibrate for integer noise."""
         return replace(self, integer_noise=True)
 
@@ -183,7 +180,7 @@ class BestPlan(Plan):
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
-        """Learn from the private records; see `Plan`."""
+        """Learn from the private records; see `Mechanism`."""
         fitted = self.fit(private.records, public, door, rng)
         model = PublicKernelClassifier(fitted.features, fitted.weights[0])
         return Released(model, no_answers(), self.guarantee)
@@ -300,11 +297,11 @@ class BestPlan(Plan):
         return grain_for(max(self.n * self.clip, _REACH * most))
 
     def attacks(self) -> list[SampledAttack]:
-        """Put worst-case records to `fit` itself; see `Plan`."""
+        """Put worst-case records to `fit` itself; see `Mechanism`."""
         return attacks_on(self._outputs, 20_000, self.n)
 
     def attacks_on_persons(self) -> list[SampledAttack]:
-        """Put persons with several records to `fit` itself; see `Plan`."""
+        """Put persons with several records to `fit` itself; see `Mechanism`."""
         return attacks_on_persons(self._outputs, 10_000, self.n)
 
     def _outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:

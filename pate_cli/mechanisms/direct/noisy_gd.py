@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, linear_model
 from pate_cli.mechanisms.direct.attacks import attacks_on, attacks_on_persons
 from pate_cli.mechanisms.direct.clipped_gradients import (
@@ -26,12 +27,11 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     noisy_descent,
     on_grid,
 )
-from pate_cli.mechanisms.protocol import Plan, SampledAttack, no_answers
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
 
-__all__ = ["NoisyGradientPlan", "Options", "plan"]
+__all__ = ["NoisyGradientPlan", "Options", "calibrate"]
 
 _STEPS = (10, 300)
 """Fewest and most steps of the rule: fewer learn nothing, more cost time and hardly any accuracy."""
@@ -46,7 +46,7 @@ class Options:
     clip: float = option(math.sqrt(0.5), Real(*CLIPS))
 
 
-def plan(options: Options, setting: Setting) -> Plan:
+def calibrate(options: Options, setting: Setting) -> Mechanism:
     """Calibrate the noise, and choose how many steps to take where it is left open.
 
     The excess risk of the averaged weights after a time ``t = steps * step_size`` is about
@@ -64,7 +64,7 @@ def plan(options: Options, setting: Setting) -> Plan:
 
 
 @dataclass(frozen=True)
-class NoisyGradientPlan(Plan):
+class NoisyGradientPlan(Mechanism):
     """Full-batch noisy gradient descent on the softmax loss, on columns scaled by public points.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one person: all of a person's records,
@@ -116,10 +116,7 @@ class NoisyGradientPlan(Plan):
         """None."""
         return 0
 
-    @property
-    def protects_units(self) -> bool:
-        """It does: a person's records are one term of a sum."""
-        return True
+    persons = "sums"
 
     @property
     def grain(self) -> float:
@@ -133,7 +130,7 @@ class NoisyGradientPlan(Plan):
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
-        """Descend on the private records; see `Plan`."""
+        """Descend on the private records; see `Mechanism`."""
         scaling = Scaling.of(public.X)
         weights, _ = self.fit(private.records, scaling, door)
         return Released(linear_model(weights[0], scaling), no_answers(), self.guarantee)
@@ -169,11 +166,11 @@ class NoisyGradientPlan(Plan):
         return np.swapaxes(weights, 1, 2), self.grain * released
 
     def attacks(self) -> list[SampledAttack]:
-        """Put worst-case records to `fit` itself; see `Plan`."""
+        """Put worst-case records to `fit` itself; see `Mechanism`."""
         return attacks_on(self._outputs, 20_000, self.n)
 
     def attacks_on_persons(self) -> list[SampledAttack]:
-        """All records of one person in place of others; see `Plan`."""
+        """All records of one person in place of others; see `Mechanism`."""
         return attacks_on_persons(self._outputs, min(20_000, max(400_000 // self.steps, 500)), self.n)
 
     def _outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:

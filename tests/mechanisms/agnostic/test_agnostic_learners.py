@@ -15,10 +15,10 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting as acc
 from pate_cli.mechanisms.agnostic import agprivcl, private_prediction, universal
-from pate_cli.mechanisms.agnostic.printed_svt import PrintedSvtPlan, proved
+from pate_cli.mechanisms.agnostic.printed_svt import PrintedSvt, proved
 from pate_cli.mechanisms.agnostic.voting import Classroom
-from pate_cli.mechanisms.protocol import Plan
-from pate_cli.mechanisms.svt import SvtPlan
+from pate_cli.mechanisms.base import Mechanism
+from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.door import Door
@@ -65,8 +65,8 @@ NAMES = ("agprivcl", "sspp", "universal", "realizable_to_agnostic", "private_pre
 @pytest.mark.parametrize("hypotheses", ["thresholds", "stumps"])
 def test_every_learner_learns_and_keeps_to_its_budget(name, hypotheses):
     s = setting(eps=2.0)
-    plan = mechanisms.plan(name, {"hypotheses": hypotheses}, s)
-    assert isinstance(plan, Plan)
+    plan = mechanisms.calibrate(name, {"hypotheses": hypotheses}, s)
+    assert isinstance(plan, Mechanism)
     assert plan.guarantee.eps == pytest.approx(2.0, rel=1e-12)
     assert plan.guarantee.delta in (0.0, pytest.approx(1e-5, rel=1e-9))
     json.dumps(plan.describe())
@@ -84,7 +84,7 @@ def test_every_learner_learns_and_keeps_to_its_budget(name, hypotheses):
 
 
 def test_agprivcl_budget_by_hand():
-    plan = mechanisms.plan("agprivcl", {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, setting())
     c = plan.mechanism.calibration
     rate = plan.n_sampled / 60_000
     # outside in: e^eps = 1 + rate (e^eps2 - 1); eps2 = svt_eps + 2 ln(1 + e^0.5) = svt_eps + 1.948154
@@ -125,12 +125,12 @@ def test_paper_calibration_of_agprivcl_refuses_and_runs_where_it_can():
     with pytest.raises(
         InfeasibleError, match=r"private records to give each of its \d+ teachers one"
     ) as caught:
-        mechanisms.plan("agprivcl", {"hypotheses": "thresholds", "calibration": "paper"}, setting())
+        mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds", "calibration": "paper"}, setting())
     assert "NB20's accuracy" in str(caught.value)
     # enough records on paper: the plan is made without them
     s = setting(n_private=40_000_000, n_public=20, delta=0.01, eps=1.0)
     options = {"hypotheses": "thresholds", "calibration": "paper", "alpha": 0.2, "beta": 0.1}
-    plan = mechanisms.plan("agprivcl", options, s)
+    plan = mechanisms.calibrate("agprivcl", options, s)
     assert plan.n_sampled == 40_000_000 // 56
     assert plan.eps_proved < 1.0
     assert plan.delta_proved <= 0.01
@@ -142,11 +142,11 @@ def test_paper_calibration_of_agprivcl_refuses_and_runs_where_it_can():
     assert c.delta / 2 < delta < c.delta
     assert plan.describe()["svt_distance"] == "n1 - n2"
     with pytest.raises(ConfigError, match="at most 1"):
-        mechanisms.plan("agprivcl", options, replace(s, eps=2.0))
+        mechanisms.calibrate("agprivcl", options, replace(s, eps=2.0))
     # one record is drawn more than ln(2/0.1) = 2.996 times with probability 0.0803 > 0.05
     assert acc.copies_tail(10**6, math.log(20)) == pytest.approx(0.0803, abs=1e-4)
     with pytest.raises(ConfigError, match="Lemma 8"):
-        mechanisms.plan("agprivcl", options, replace(s, delta=0.1, n_private=400_000_000))
+        mechanisms.calibrate("agprivcl", options, replace(s, delta=0.1, n_private=400_000_000))
 
 
 def test_the_printed_test_is_of_the_margin():
@@ -155,14 +155,14 @@ def test_the_printed_test_is_of_the_margin():
     c = replace(c, query_scale=1e-9)
     votes = Votes(np.array([[15, 5], [5, 15], [12, 8], [7, 13], [0, 20]]), 20)
     (source,) = Door.seeded(0).spawn(1)
-    printed = PrintedSvtPlan(c).service(source).answer_all(votes)
+    printed = PrintedSvt(c, ell=c.ell).session(source).answer_all(votes)
     assert [a.label for a in printed] == [0, 1, -1, -1]
-    assert [a.label for a in SvtPlan(c).service(source).answer_all(votes)] == [-1, -1]
+    assert [a.label for a in SparseVector(c, ell=c.ell).session(source).answer_all(votes)] == [-1, -1]
 
 
 def test_universal_splits_its_budget():
     options = {"hypotheses": "thresholds", "share": 0.75, "first": 40}
-    plan = mechanisms.plan("universal", options, setting(eps=2.0))
+    plan = mechanisms.calibrate("universal", options, setting(eps=2.0))
     assert plan.answering.eps == 1.5
     assert plan.learning.eps == 0.5
     assert plan.guarantee.eps == 2.0
@@ -171,23 +171,25 @@ def test_universal_splits_its_budget():
     assert np.array_equal(learnt.answers.labels[-60:], learnt.model.predict(public.X[late]))
     # 32 (ln 10 + ln 20)/0.1 = 32 * 5.298317/0.1 = 1695.46
     assert universal.first_queries(1, 0.1, 0.05) == 1696
-    alone = mechanisms.plan("universal", {"hypotheses": "thresholds", "first": 100}, setting())
+    alone = mechanisms.calibrate("universal", {"hypotheses": "thresholds", "first": 100}, setting())
     assert alone.learning is None
     assert alone.answering.eps == 1.0
 
 
 def test_transformation_divides_its_budget():
-    plan = mechanisms.plan("realizable_to_agnostic", {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.calibrate("realizable_to_agnostic", {"hypotheses": "thresholds"}, setting())
     d = plan.division
     assert plan.guarantee.delta == 0.0
     assert d.eps_proved == acc.transformed(d.eps_in, d.inner_eps, 60_000, d.t)
     assert 1 - 1e-9 < d.eps_proved <= 1.0
-    svt = mechanisms.plan("realizable_to_agnostic", {"hypotheses": "thresholds", "inner": "svt"}, setting())
+    svt = mechanisms.calibrate(
+        "realizable_to_agnostic", {"hypotheses": "thresholds", "inner": "svt"}, setting()
+    )
     d = svt.division
     assert d.inner_delta * d.t / d.n == pytest.approx(1e-5)
     assert svt.mechanism.calibration.eps == d.inner_eps
     options = {"hypotheses": "thresholds", "inner": "svt", "calibration": "paper"}
-    paper = mechanisms.plan("realizable_to_agnostic", options, setting()).division
+    paper = mechanisms.calibrate("realizable_to_agnostic", options, setting()).division
     assert paper.t == math.ceil(paper.eps_in * 60_000)
     assert paper.inner_eps == 1.0
     # e^eps_in + r/(1-r) 4 e^2 = e, delta = 4 e r inner_delta
@@ -197,16 +199,16 @@ def test_transformation_divides_its_budget():
     # the sharper proof leaves more for both
     assert d.t * d.inner_eps > paper.t
     with pytest.raises(InfeasibleError, match="records"):
-        mechanisms.plan("realizable_to_agnostic", options, setting(n_private=10, n_teachers=10))
+        mechanisms.calibrate("realizable_to_agnostic", options, setting(n_private=10, n_teachers=10))
 
 
 def test_prediction_says_what_queries_compose_to():
-    one = mechanisms.plan("private_prediction", {"hypotheses": "thresholds"}, setting())
+    one = mechanisms.calibrate("private_prediction", {"hypotheses": "thresholds"}, setting())
     assert one.guarantee.delta == 0.0
     assert one.vote_eps == pytest.approx(one.division.inner_eps)
     assert one.eps_per_query == pytest.approx(1.0, rel=1e-9)
     assert one.eps_composed == pytest.approx(1.0, rel=1e-9)
-    five = mechanisms.plan("private_prediction", {"hypotheses": "thresholds", "queries": 5}, setting())
+    five = mechanisms.calibrate("private_prediction", {"hypotheses": "thresholds", "queries": 5}, setting())
     d = five.division
     assert pure_eps(five.vote_eps, 5, d.inner_delta) <= d.inner_eps * (1 + 1e-9)
     assert five.eps_per_query == acc.transformed(d.eps_in, five.vote_eps, d.n, d.t) < 1.0
@@ -219,7 +221,9 @@ def test_prediction_says_what_queries_compose_to():
     share = private_prediction.predict(ones, 40, 0.2, noise).mean()
     assert abs(share - 0.880797) < 5.5 * math.sqrt(0.8808 * 0.1192 / 40_000)
     with pytest.raises(InfeasibleError, match=r"fewer mechanism\.queries"):
-        mechanisms.plan("private_prediction", {"hypotheses": "thresholds", "queries": 90}, setting(eps=0.1))
+        mechanisms.calibrate(
+            "private_prediction", {"hypotheses": "thresholds", "queries": 90}, setting(eps=0.1)
+        )
 
 
 def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
@@ -242,7 +246,7 @@ def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
         )
     monkeypatch.setattr(agprivcl, "answer", lambda *_: None)
     data = PrivateRecords(*line(500, np.random.default_rng(0)))
-    plan = mechanisms.plan("agprivcl", {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, setting())
     small = replace(plan, n_private=500, n_sampled=100, teachers=7)
     for kind, name in (("tight", "votes"), ("paper", "votes_as_drawn")):
         noise = Door.seeded(1)
@@ -307,7 +311,7 @@ def test_one_record_changes_one_teacher_however_often_it_was_drawn():
 )
 def test_refusals_name_the_key(name, options, changes, said):
     with pytest.raises((ConfigError, InfeasibleError)) as caught:
-        mechanisms.plan(name, options, setting(**changes))
+        mechanisms.calibrate(name, options, setting(**changes))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -315,7 +319,7 @@ def test_refusals_name_the_key(name, options, changes, said):
 def test_columns_that_encoding_adds_are_counted():
     rng = np.random.default_rng(0)
     for name in ("sspp", "agprivcl", "realizable_to_agnostic"):
-        plan = mechanisms.plan(name, {"hypotheses": "thresholds"}, setting())
+        plan = mechanisms.calibrate(name, {"hypotheses": "thresholds"}, setting())
         private = PrivateRecords(rng.random((60_000, 2)), rng.integers(0, 2, 60_000))
         noise = Door.seeded(1)
         with pytest.raises(InfeasibleError, match="after encoding: thresholds need one feature, not 2"):
@@ -325,14 +329,14 @@ def test_columns_that_encoding_adds_are_counted():
 def test_what_would_do_does():
     s = setting(n_private=20_000, n_teachers=200)
     with pytest.raises(InfeasibleError) as caught:
-        mechanisms.plan("agprivcl", {"hypotheses": "thresholds"}, s)
+        mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, s)
     said = str(caught.value)
     enough = int(said.split("what would do: ")[1].split()[0])
-    mechanisms.plan(
+    mechanisms.calibrate(
         "agprivcl", {"hypotheses": "thresholds"}, replace(s, n_private=enough, n_teachers=enough // 100)
     )
     size = int(said.split("teacher.size=")[1])
-    mechanisms.plan("agprivcl", {"hypotheses": "thresholds"}, replace(s, n_teachers=20_000 // size))
+    mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, replace(s, n_teachers=20_000 // size))
 
 
 def test_points_are_learnt():
@@ -341,7 +345,7 @@ def test_points_are_learnt():
     public = PublicPoints(rng.integers(0, 12, (24, 2)).astype(float))
     y = (public.X[0] == X).all(axis=1)
     s = setting(n_private=3000, n_public=24, n_features=2, eps=5.0)
-    plan = mechanisms.plan("sspp", {"hypotheses": "points"}, s)
+    plan = mechanisms.calibrate("sspp", {"hypotheses": "points"}, s)
     learnt = plan.release(Private(PrivateRecords(X, y.astype(np.int64))), public, Door.seeded(1), rng)
     assert (learnt.model.predict(X) == y).mean() == 1
 
@@ -368,7 +372,7 @@ def test_stumps_on_adult_come_within_two_points_of_the_best_without_privacy(real
     dataset = datasets.load("adult")
     split = datasets.split(dataset, private=0.8, public=0.02, budget=0.3, rng=np.random.default_rng(0))
     s = setting(n_private=split.private.n_records, n_public=split.public.n_points, n_features=14)
-    plan = mechanisms.plan("sspp", {}, s)
+    plan = mechanisms.calibrate("sspp", {}, s)
     noise = Door.seeded(2)
     learnt = plan.release(Private(split.private), split.public, noise, np.random.default_rng(3))
     best = CLASSES["stumps"].erm(split.private.X, split.private.y)
@@ -384,7 +388,7 @@ def test_a_million_records_on_a_line():
     rng = np.random.default_rng(4)
     private = PrivateRecords(*line(1_000_000, rng))
     s = setting(n_private=1_000_000)
-    plan = mechanisms.plan("realizable_to_agnostic", {"hypotheses": "thresholds"}, s)
+    plan = mechanisms.calibrate("realizable_to_agnostic", {"hypotheses": "thresholds"}, s)
     noise = Door.seeded(1)
     learnt = plan.release(Private(private), PublicPoints(rng.random((100, 1))), noise, rng)
     assert abs(learnt.model.threshold_ - 0.4) < 0.03
@@ -396,7 +400,7 @@ INNER = {"hypotheses": "thresholds", "inner": "grid"}
 @pytest.mark.parametrize(("inner", "black_box"), [("grid", False), ("grid", True), ("exponential", True)])
 def test_transformation_over_a_learner_taken_as_it_is(inner, black_box):
     options = {"hypotheses": "thresholds", "inner": inner, "black_box": black_box}
-    plan = mechanisms.plan("realizable_to_agnostic", options, setting())
+    plan = mechanisms.calibrate("realizable_to_agnostic", options, setting())
     d = plan.division
     assert plan.guarantee.delta == 0.0
     assert plan.draws == (acc.black_box_draws(1.0, d.inner_eps, d.t, "tight") if black_box else 0)
@@ -408,7 +412,7 @@ def test_transformation_over_a_learner_taken_as_it_is(inner, black_box):
 
 
 def test_a_grid_needs_no_public_point():
-    plan = mechanisms.plan("realizable_to_agnostic", INNER, setting())
+    plan = mechanisms.calibrate("realizable_to_agnostic", INNER, setting())
     one, two = (learn(plan, shift=shift)[0] for shift in (0.0, 5.0))
     assert one.model.threshold_ == two.model.threshold_
 
@@ -426,10 +430,10 @@ def test_a_grid_needs_no_public_point():
 )
 def test_inner_learners_that_cannot_be(options, message):
     with pytest.raises(ConfigError, match=message):
-        mechanisms.plan("realizable_to_agnostic", options, setting())
+        mechanisms.calibrate("realizable_to_agnostic", options, setting())
 
 
 def test_a_black_box_needs_records():
     few, options = setting(n_private=12, eps=0.3, n_teachers=2), INNER | {"black_box": True}
     with pytest.raises(InfeasibleError, match=r"black_box=true draws no record from the \d+ relabelled"):
-        mechanisms.plan("realizable_to_agnostic", options, few)
+        mechanisms.calibrate("realizable_to_agnostic", options, few)

@@ -49,7 +49,7 @@ def chose_the_odd_one(outputs):
 
 
 def test_sspp():
-    plan = mechanisms.plan("sspp", {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.calibrate("sspp", {"hypotheses": "thresholds"}, setting())
     (attack,) = plan.attacks()
     assert 0.7 < audited(attack, chose_the_odd_one, 0.0, 200_000) <= 1.0  # the claim is nearly met
     (attack,) = replace(plan, eps=2 * plan.eps).attacks()  # half the noise
@@ -61,7 +61,7 @@ def answered_one(outputs):
 
 
 def test_agprivcl():
-    plan = mechanisms.plan("agprivcl", {"hypotheses": "thresholds", "cutoff": 1}, setting())
+    plan = mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds", "cutoff": 1}, setting())
     (attack,) = plan.attacks()
     assert audited(attack, answered_one, plan.delta, 400) <= plan.eps
     # sampling forgotten, and the noise of the relabelling
@@ -70,7 +70,7 @@ def test_agprivcl():
 
 
 def test_universal():
-    plan = mechanisms.plan("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
+    plan = mechanisms.calibrate("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
     answering, learning = plan.attacks()
     assert audited(answering, answered_one, plan.guarantee.delta, 200) <= plan.answering.eps
     assert 0.7 < audited(learning, chose_the_odd_one, 0.0, 200_000) <= plan.learning.eps == 1.0
@@ -82,7 +82,7 @@ def chose_the_lowest(outputs):
 
 def test_realizable_to_agnostic():
     name = "realizable_to_agnostic"
-    plan = mechanisms.plan(name, {"hypotheses": "thresholds"}, setting())
+    plan = mechanisms.calibrate(name, {"hypotheses": "thresholds"}, setting())
     (attack,) = plan.attacks()
     assert audited(attack, chose_the_lowest, 0.0, 1_500) <= plan.eps
     # both choices without noise
@@ -99,7 +99,7 @@ def answered_zero(outputs):
 def test_private_prediction(queries):
     name = "private_prediction"
     options = {"hypotheses": "thresholds", "queries": queries}
-    plan = mechanisms.plan(name, options, setting(n_private=20_000, n_teachers=20_000))
+    plan = mechanisms.calibrate(name, options, setting(n_private=20_000, n_teachers=20_000))
     (attack,) = plan.attacks()
     assert audited(attack, answered_zero, plan.delta, 1_500) <= plan.eps
     # both choices without noise
@@ -110,6 +110,6 @@ def test_private_prediction(queries):
 
 def test_a_black_box_is_attacked_where_it_draws_one_record():
     options = {"hypotheses": "thresholds", "inner": "grid", "black_box": True}
-    plan = mechanisms.plan("realizable_to_agnostic", options, setting(eps=2.0))
+    plan = mechanisms.calibrate("realizable_to_agnostic", options, setting(eps=2.0))
     (attack,) = plan.attacks()
     assert audited(attack, chose_the_odd_one, 0.0, 300) <= 2.0

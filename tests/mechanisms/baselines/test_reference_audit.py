@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from pate_cli.audit.bounds import best_event, eps_lower_bound
-from pate_cli.mechanisms import plan
+from pate_cli.mechanisms import calibrate
 from pate_cli.mechanisms.baselines import output_perturbation
-from pate_cli.privacy.door import Door
 from pate_cli.types import Setting
 
 EPS, DELTA, SURE = 3.0, 1e-3, 1 - 1e-6
@@ -24,7 +23,7 @@ RUNS = {"output_perturbation": 200000}
 def made(name, **options):
     learner = ("logistic", {})
     setting = Setting(EPS, DELTA, 1000, 100, 30, 20, 2, 10, False, learner, learner, "drop")
-    return plan(name, options, setting)
+    return calibrate(name, options, setting)
 
 
 def bound(sample, runs, delta):
@@ -85,47 +84,3 @@ def test_attacks_run_the_learners_own_records():
     rng = np.random.default_rng(0)
     moved = np.linalg.norm(steep(False, rng, 1) - steep(True, rng, 1))
     assert 0.7 * p.sensitivity < moved <= p.sensitivity
-
-
-def persons_of_several(name, runs, **options):
-    p = made(name, **options)
-    return max(bound(sample, runs, p.guarantee.delta) for _, sample, _ in p.attacks_on_persons())
-
-
-@pytest.mark.parametrize(
-    ("name", "runs", "options", "least"),
-    [
-        ("output_perturbation", 40_000, {}, 0.5),
-    ],
-)
-def test_the_claim_stands_for_persons(name, runs, options, least):
-    assert least < persons_of_several(name, runs, **options) <= EPS
-
-
-def a_sum_for_a_mean(patch):
-    right = output_perturbation.minimise
-
-    def of_records(Z, signs, shares, n, regularisation):
-        return right(Z, signs, np.ones(len(signs)), n, regularisation)
-
-    patch.setattr(output_perturbation, "minimise", of_records)
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "bug"),
-    [
-        ("output_perturbation", {}, a_sum_for_a_mean),
-    ],
-)
-def test_a_bug_is_caught_by_persons(name, options, bug, monkeypatch):
-    bug(monkeypatch)
-    assert persons_of_several(name, 1000, **options) > EPS
-
-
-def test_a_person_of_many_equal_records_is_one_of_one():
-    p = made("output_perturbation")
-    Z, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
-    noise = Door.seeded(0), Door.seeded(0)
-    units = np.repeat(np.arange(40), np.arange(40) % 5 + 1)
-    one, several = p.weights(Z, y, noise[0], 2), p.weights(Z[units], y[units], noise[1], 2, units)
-    assert np.abs(one - several).max() < 1e-6 * np.abs(one).max()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pate_cli.mechanisms import plan
+from pate_cli.mechanisms import calibrate
 from pate_cli.mechanisms.baselines.features import clip_rows, row_norms
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
@@ -52,7 +52,7 @@ def test_every_reference_gives_a_finite_model(name, n_classes, scale, kind):
     usual = np.random.default_rng(0).normal(size=(30, 3))
     X, public = np.vstack([RECORDS, usual]), usual[:10] / 4 * SCALES[scale]
     y = np.arange(len(X)) % n_classes
-    p = plan(name, {}, setting(len(X), n_classes))
+    p = calibrate(name, {}, setting(len(X), n_classes))
     private = PrivateRecords(as_given(X, kind), y)
     model = p.release(
         Private(private), PublicPoints(as_given(public, kind)), noise(), np.random.default_rng(0)
@@ -66,7 +66,7 @@ def test_every_reference_gives_a_finite_model(name, n_classes, scale, kind):
 @pytest.mark.parametrize("name", NAMES)
 def test_public_points_may_be_extreme_too(name, kind):
     X = np.random.default_rng(0).normal(size=(30, 3))
-    p = plan(name, {}, setting(30))
+    p = calibrate(name, {}, setting(30))
     public = PublicPoints(as_given(RECORDS, kind))
     model = p.release(
         Private(PrivateRecords(X, np.arange(30) % 2)), public, noise(), np.random.default_rng(0)
@@ -112,7 +112,7 @@ def test_a_record_too_long_to_square_counts_like_any_other_out_of_bounds():
     rest, direction = rng.normal(size=(20, 3)), np.array([0.6, 0.0, -0.8])
     y = np.arange(21) % 2
     for name in NAMES:
-        p = plan(name, {}, setting(21))
+        p = calibrate(name, {}, setting(21))
         public = PublicPoints(rest)
         fits = [
             p.release(

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy import stats
 
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms import plan
+from pate_cli.mechanisms import calibrate
 from pate_cli.mechanisms.baselines import output_perturbation
 from pate_cli.mechanisms.baselines.features import Scaling, clip_rows, linear_model
 from pate_cli.mechanisms.baselines.output_perturbation import TOLERANCE, minimise
@@ -41,23 +41,23 @@ def records(rows=40, d=4, n_classes=2, seed=0):
 
 def test_output_perturbation_scales():
     options = {"regularisation": 0.01}
-    p = plan("output_perturbation", options, setting())
+    p = calibrate("output_perturbation", options, setting())
     assert p.sensitivity == pytest.approx(2 / 64.99, rel=1e-5)
     assert p.sensitivity >= 2 / 64.99  # what the minimiser may be off is counted in
     assert p.scale == pytest.approx(2 / 64.99 * 39.6604 / 7, rel=1e-5)
     # three classes are three minimisers, all of which one record may move
-    more = plan("output_perturbation", options, setting(n_classes=3))
+    more = calibrate("output_perturbation", options, setting(n_classes=3))
     assert more.scale == pytest.approx(math.sqrt(3) * p.scale)
-    pure = plan("output_perturbation", {**options, "noise": "laplace"}, setting())
+    pure = calibrate("output_perturbation", {**options, "noise": "laplace"}, setting())
     assert pure.scale == pytest.approx(2 / 64.99 / 0.5, rel=1e-5)
     assert (pure.guarantee.eps, pure.guarantee.delta) == (0.5, 0.0)
-    split = plan("output_perturbation", {**options, "noise": "laplace"}, setting(n_classes=3))
+    split = calibrate("output_perturbation", {**options, "noise": "laplace"}, setting(n_classes=3))
     assert split.scale == pytest.approx(3 * pure.scale)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_privacy_there_is_no_noise(name):
-    p = plan(name, {}, setting(math.inf))
+    p = calibrate(name, {}, setting(math.inf))
     assert p.guarantee.eps == math.inf
     X, y = records()
     fits = [
@@ -72,7 +72,7 @@ def test_without_privacy_there_is_no_noise(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_rules_use_sizes_and_budget_only_and_move_the_right_way(name):
     """More records or more budget: longer descent, weaker regularisation."""
-    low, high, many = (plan(name, {}, s) for s in (setting(0.1), setting(1.0), setting(0.1, n=10 * N)))
+    low, high, many = (calibrate(name, {}, s) for s in (setting(0.1), setting(1.0), setting(0.1, n=10 * N)))
     assert low.regularisation > high.regularisation >= 1 / N
     assert low.regularisation > many.regularisation
 
@@ -94,7 +94,7 @@ def test_rules_use_sizes_and_budget_only_and_move_the_right_way(name):
 )
 def test_options_are_refused_by_name(name, options, said):
     with pytest.raises(ConfigError) as refused:
-        plan(name, options, setting())
+        calibrate(name, options, setting())
     assert str(refused.value).startswith(said)
 
 
@@ -103,7 +103,7 @@ def test_options_are_refused_by_name(name, options, said):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_one_record_moves_each_minimiser_by_the_sensitivity_at_most(n_classes):
-    p = plan("output_perturbation", {"regularisation": 0.05}, setting(n=40, n_classes=n_classes))
+    p = calibrate("output_perturbation", {"regularisation": 0.05}, setting(n=40, n_classes=n_classes))
     p = replace(p, scale=0.0)
     most = 0.0
     for seed in range(10):
@@ -123,11 +123,10 @@ def test_one_record_moves_each_minimiser_by_the_sensitivity_at_most(n_classes):
 def test_what_is_found_is_the_minimiser(weight, kind):
     """Checked here with a gradient of its own, and on records of one class, which most solvers refuse."""
     X, y = records(rows=200, d=5)
-    shares = np.random.default_rng(1).uniform(0.1, 1, size=200)
     for signs in (np.where(y == 1, 1.0, -1.0), np.ones(200)):
-        w = minimise(kind(clip_rows(X)), signs, shares, 200, weight)
+        w = minimise(kind(clip_rows(X)), signs, 200, weight)
         miss = 1 / (1 + np.exp(signs * (clip_rows(X) @ w)))
-        gradient = clip_rows(X).T @ (-signs * shares * miss) / 200 + weight * w
+        gradient = clip_rows(X).T @ (-signs * miss) / 200 + weight * w
         assert np.linalg.norm(gradient) <= 2 * TOLERANCE
 
 
@@ -135,12 +134,12 @@ def test_a_point_that_is_not_the_minimiser_is_not_released(monkeypatch):
     monkeypatch.setattr(output_perturbation, "_ITERATIONS", 1)
     X, y = records()
     with pytest.raises(FloatingPointError, match="no minimiser"):
-        plan("output_perturbation", {}, setting(n=40)).weights(X, y, noise())
+        calibrate("output_perturbation", {}, setting(n=40)).weights(X, y, noise())
 
 
 def test_records_are_clipped_before_they_are_fitted():
     X, y = records()
-    p = plan("output_perturbation", {}, setting(n=40))
+    p = calibrate("output_perturbation", {}, setting(n=40))
     far = p.weights(X * 1e3, y, noise())
     assert far == pytest.approx(p.weights(X * 1e5, y, noise()), abs=1e-6)
     assert not np.allclose(far, p.weights(X * 1e-3, y, noise()))
@@ -188,7 +187,7 @@ def test_each_learns_separated_classes(name, n_classes):
     rng = np.random.default_rng(0)
     y = rng.integers(n_classes, size=3000)
     X = np.eye(3)[y] + 0.1 * rng.normal(size=(3000, 3))
-    p = plan(name, {}, setting(8.0, n=3000, n_classes=n_classes, n_features=3))
+    p = calibrate(name, {}, setting(8.0, n=3000, n_classes=n_classes, n_features=3))
     learnt = p.release(Private(PrivateRecords(X, y)), PublicPoints(X[:100]), noise(), rng)
     assert np.mean(learnt.model.predict(X) == y) > 0.97
     assert learnt.spent == p.guarantee

@@ -28,7 +28,7 @@ EPS, DELTA, SURE = 3.0, 1e-3, 1 - 1e-6  # of all bounds of a test: it fails by c
 def made(n=1000, n_classes=2, eps=EPS, m=100, **options):
     learner = ("logistic", {})
     setting = Setting(eps, DELTA, n, m, 30, 2, n_classes, 10, False, learner, learner, "drop")
-    return mechanisms.plan("best", options, setting)
+    return mechanisms.calibrate("best", options, setting)
 
 
 def rings(n, rng, n_classes=2):
@@ -51,7 +51,7 @@ def shown(attacked, claimed, *, persons=False, runs=12_000):
 @pytest.mark.parametrize("exact", [False, True])
 def test_the_claim_stands_and_half_of_it_is_shown(persons, exact):
     p = made(steps=20)
-    assert EPS / 2 < shown(p.for_release(None) if exact else p, p, persons=persons) <= EPS
+    assert EPS / 2 < shown(p.with_exact_noise() if exact else p, p, persons=persons) <= EPS
 
 
 def without_clipping(patch):
@@ -129,7 +129,7 @@ def test_each_step_is_paid_for(n_classes, exact):
     rng, listening = np.random.default_rng(0), Listening()
     (X, y), P = rings(400, rng, n_classes), rings(80, rng)[0]
     p = made(n=400, n_classes=n_classes, eps=1.0, steps=45)
-    p = p.for_release(None) if exact else p
+    p = p.with_exact_noise() if exact else p
     p.fit(PrivateRecords(X, y), PublicPoints(P), Door(listening), rng)
     assert len(listening.scales) == 45
     (scale,) = set(listening.scales)

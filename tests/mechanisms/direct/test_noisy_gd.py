@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from pate_cli.audit import audit
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms import plan
+from pate_cli.mechanisms import calibrate
 from pate_cli.mechanisms.baselines.features import Scaling
 from pate_cli.mechanisms.direct import noisy_gd
 from pate_cli.mechanisms.direct.clipped_gradients import ClippedGradients
@@ -26,7 +26,7 @@ _NORM = math.hypot(1.0, 0.5)  # what `Scaling` divides a record with its constan
 def made(eps=0.5, *, delta=1 / N, n=N, n_classes=2, n_features=112, **options):
     student = ("logistic", {})
     setting = Setting(eps, delta, n, 163, 49, n_features, n_classes, 10, False, student, student, "drop")
-    return plan("noisy_gd", options, setting)
+    return calibrate("noisy_gd", options, setting)
 
 
 def descend(p, X, y, units=None):

@@ -1,0 +1,321 @@
+"""What every mechanism is: options, a calibration from public numbers, and one release.
+
+A mechanism is one module of this room (or of `agnostic`, `direct` and `scores` in it). It has
+
+- ``Options``: a frozen dataclass, each field declared with its default and check (`pate_cli.checks.option`);
+  `conf/mechanism/NAME.yaml` says the same defaults to people;
+- ``calibrate(options, setting) -> Mechanism``, which refuses what cannot work before any training;
+- where a table should name it otherwise, ``label(options) -> str``.
+
+One from elsewhere comes by an entry point of the group ``pate.mechanisms``, or by the import path of its
+module (``mechanism.name=my_package.my_mechanism``).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pate_cli.errors import BudgetSpent, ConfigError
+from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.privacy.door import Door, Spent
+from pate_cli.privacy.integer import vector_eps
+from pate_cli.queries import Passive, Strategy
+from pate_cli.types import (
+    Answer,
+    Answers,
+    FloatArray,
+    Holdout,
+    IntArray,
+    PrivacyLoss,
+    Private,
+    PublicPoints,
+    Released,
+    ReleasedLabels,
+    Votes,
+)
+
+__all__ = ["Mechanism", "NumbersTable", "Sample", "SampledAttack", "Session", "VoteMechanism", "no_answers"]
+
+Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
+"""``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""
+
+
+class SampledAttack(NamedTuple):
+    """Two private sets that differ in one record, and what a mechanism releases on them.
+
+    Attributes
+    ----------
+    name : str
+    sample : callable
+        ``sample(neighbour: bool, rng, runs)`` gives what `runs` independent runs release on D, or on
+        D' if `neighbour`, coded as numbers: an array of shape (runs, k). k may depend on the mechanism alone.
+    runs : int
+        As many on each of the two as take some seconds.
+    """
+
+    name: str
+    sample: Sample
+    runs: int = 200_000
+
+
+class NumbersTable(NamedTuple):
+    """A table of public numbers for people: each row a name, a value for each further column, and a unit."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    caption: str = ""
+
+
+class Mechanism(ABC):
+    """A mechanism calibrated for one run, from public numbers alone. Its class states the guarantee."""
+
+    asks_votes: ClassVar[bool] = False
+    """Whether it asks for `Private.votes`, the votes of the teachers that rows of a table share."""
+
+    persons: ClassVar[str] = "one record"
+    """How its guarantee holds for persons with several records (`dataset.unit`): it is given `one record` of
+    each, so that its proof for records is one for persons; or all of them, and keeps a person in one
+    teacher's part (`parts`), or clips the sum of a person's gradients (`sums`)."""
+
+    @property
+    def name(self) -> str:
+        """Its `mechanism.name`, for messages: the name of the module, unless the class has another."""
+        return type(self).__module__.rpartition(".")[2]
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> PrivacyLoss:
+        """What the whole run is promised to cost."""
+
+    @property
+    @abstractmethod
+    def n_teachers(self) -> int:
+        """Teachers it asks or trains, 0 for none."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """Give its public numbers, for people and for `result.json`."""
+
+    def table(self) -> NumbersTable:
+        """Show its public numbers to people, as `pate plan` does."""
+        rows: list[tuple[Any, ...]] = [("guarantee", self.guarantee.how)]
+        for name, value in self.describe().items():
+            if value is not None:
+                rows.append((name, value if isinstance(value, int | float | str) else str(value)))
+        return NumbersTable("Calibration", ("", "value"), rows)
+
+    @abstractmethod
+    def release(
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
+    ) -> Released:
+        """Do the one run that it is calibrated for.
+
+        Parameters
+        ----------
+        private : Private
+        public : PublicPoints
+        door : Door
+            The only way out for private values.
+        rng : numpy.random.Generator
+            All randomness that privacy does not rest on.
+        """
+
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Turn what passed the door into the loss that it proves; at most the guarantee in every run.
+
+        The sum of all releases here: what a mechanism's proof does better is said by its class.
+        """
+        eps, delta = spent.sparse_loss()
+        eps += spent.pure_eps
+        if spent.mu_squared:
+            rest = self.guarantee.delta - delta
+            eps += vector_eps(math.sqrt(spent.mu_squared), spent.integers, rest) if rest > 0 else math.inf
+            delta = self.guarantee.delta
+        if spent.inner or spent.other:
+            eps = math.inf
+        return PrivacyLoss(eps, delta, "sum of all releases")
+
+    def unanswered(self) -> str | None:
+        """Say beforehand which queries will stay unanswered; None where public numbers alone do not tell."""
+        return None
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Measure figures of its own for `diagnostics`: NOT differentially private."""
+        return {}
+
+    def attacks(self) -> list[Any]:
+        """Make worst-case neighbours for an audit: of votes, or `SampledAttack`.
+
+        Raises
+        ------
+        ConfigError
+            If it offers none.
+        """
+        raise ConfigError("mechanism.name", self.name, "a mechanism that offers attacks")
+
+    def attacks_on_persons(self) -> list[SampledAttack]:
+        """Make worst-case neighbours that differ in all records of one person, as many or not.
+
+        Where it is given one record of each, those that differ in a record. Of a mechanism on votes,
+        `pate_cli.audit` makes them from teachers.
+        """
+        return self.attacks()
+
+    def with_exact_noise(self) -> Mechanism:
+        """Calibrate anew for a release, whose noise is exact and drawn from integers.
+
+        Raises
+        ------
+        InputError
+            If there is no such form, or it cannot work.
+        """
+        raise ConfigError("mechanism.name", self.name, "a mechanism with exact noise with release=true")
+
+
+class Session(ABC):
+    """A mechanism on votes at work, in one run or in several that are independent and asked the same.
+
+    A subclass draws noise, checks and decides in `ask` alone, for all runs. A pipeline's session is the case
+    of one run: `answer` and `answer_all` read its answers off `ask`, so an audit, which asks many runs at
+    once, attacks the code that runs. In one run, blocks of queries of any length give the same numbers at
+    equal noise.
+    """
+
+    runs: int
+
+    @abstractmethod
+    def ask(self, votes: Votes) -> ReleasedLabels:
+        """Put queries to every run, in order.
+
+        Parameters
+        ----------
+        votes : Votes
+            Of m queries. PRIVATE.
+
+        Returns
+        -------
+        ReleasedLabels
+            Of the m queries, or of the first of them where no run takes the others.
+        """
+
+    @property
+    @abstractmethod
+    def exhausted(self) -> bool:
+        """Whether no run takes a further query."""
+
+    @property
+    @abstractmethod
+    def state(self) -> str:
+        """What was asked and answered so far, in a few words. PUBLIC."""
+
+    @abstractmethod
+    def spent(self) -> PrivacyLoss:
+        """Loss after the fact, of the first run: a report."""
+
+    def not_private(self) -> dict[str, float]:
+        """Figures for experiments, computed from votes: NOT differentially private."""
+        return {}
+
+    def answer(self, votes: Votes) -> Answer:
+        """Answer one query, in one run (`votes.n_queries == 1`); raises BudgetSpent if none is taken."""
+        if self.exhausted:
+            raise BudgetSpent(self.state)
+        return self.answer_all(votes)[0]
+
+    def answer_all(self, votes: Votes) -> list[Answer]:
+        """Answer queries in order until done or exhausted, in one run; may be fewer than asked."""
+        if self.runs != 1:
+            raise ValueError(f"answers are of one run, and there are {self.runs}")
+        released = self.ask(votes)
+        taken = int(np.count_nonzero(released.reached[:, 0]))
+        labels = released.labels[:taken, 0].tolist()
+        if released.noisy_counts is None:
+            return [Answer(label) for label in labels]
+        noisy = released.noisy_counts[:taken, 0]
+        return [Answer(label, row) for label, row in zip(labels, noisy, strict=True)]
+
+
+class _Oracle:
+    """A session put to the votes on the public points, asked by number. Answers are all it gives."""
+
+    def __init__(self, session: Session, votes: Votes) -> None:
+        self._session = session
+        self._votes = votes
+
+    @property
+    def exhausted(self) -> bool:
+        return self._session.exhausted
+
+    def answer(self, index: int) -> Answer:
+        return self._session.answer(self._votes.at(index))
+
+    def answer_all(self, order: Any) -> list[Answer]:
+        return self._session.answer_all(self._votes.at(order))
+
+
+@dataclass(frozen=True)
+class VoteMechanism(Mechanism):
+    """Labels public points from the teachers' votes (LZCW21 Algorithms 3 and 5); a student learns from them.
+
+    **Guarantee.** That of the subclass, for up to `ell` adaptively chosen queries: the strategy sees public
+    points and answers only, so whatever it asks is post-processing of what was answered before.
+
+    Attributes
+    ----------
+    ell : int
+        Most queries that may be asked.
+    n_teachers, n_classes : int
+        K and C.
+    budget : int
+        Most questions of a strategy that picks (`split.budget`).
+    strategy : Strategy
+        Which points are asked.
+    """
+
+    asks_votes = True
+    persons = "parts"
+    ell: int = field(kw_only=True)
+    n_teachers: int = field(default=0, kw_only=True)
+    n_classes: int = field(default=2, kw_only=True)
+    budget: int = field(default=0, kw_only=True)
+    strategy: Strategy = field(default=Passive(), kw_only=True, repr=False)
+
+    @abstractmethod
+    def session(self, door: Door, runs: int = 1) -> Session:
+        """Put it to work, in one run or in several side by side."""
+
+    @property
+    def teachers_to_attack(self) -> int:
+        """Fewest teachers whose votes reach all that the attacks want."""
+        return 0
+
+    @abstractmethod
+    def attacks(self) -> list[VoteAttack]:
+        """Worst-case votes for an audit."""
+
+    def release(
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
+    ) -> Released:
+        """Ask about the points that the strategy picks, in a random order; see `Mechanism`."""
+        session = self.session(door)
+        order: IntArray = rng.permutation(public.n_points)
+        oracle = _Oracle(session, private.votes())
+        answers, model = self.strategy.ask(
+            public, order, oracle, rng, n_classes=self.n_classes, budget=self.budget
+        )
+        sigma = None if answers.noisy_counts is None else getattr(self, "sigma", None)
+        answers = replace(answers, sigma=sigma, n_teachers=self.n_teachers)
+        return Released(model, answers, session.spent(), session.not_private())
+
+
+def no_answers() -> Answers:
+    """Give the answers of a mechanism that asked nothing."""
+    empty = np.array([], dtype=np.int64)
+    return Answers(empty, empty)
