@@ -19,7 +19,7 @@ TIMES, MEMORY = 3, 4
 _IMPORTS = r"""
 import pathlib, re, sys, time
 import pandas, sklearn.preprocessing, pyarrow.parquet, sklearn.datasets
-import pate_cli.datasets.encoding, pate_cli.datasets.tabular, pate_cli.datasets.parquet
+import pate_cli.datasets.encoding, pate_cli.datasets.csv_files, pate_cli.datasets.parquet
 import pate_cli.datasets.libsvm
 def peak():  # not ru_maxrss, which begins with what the parent had
     return int(re.search(r"VmHWM:\s*(\d+)", pathlib.Path("/proc/self/status").read_text())[1])

@@ -64,13 +64,12 @@ def measure(rounds: int, *, quick: bool) -> list[Row]:
     """
     from pate_cli import datasets
     from pate_cli.datasets import files
-    from pate_cli.datasets.registry import ENTRIES
 
     names = ("mushroom",) if quick else ("mushroom", "a9a")
     for name in names:
         datasets.load(name)
     # where the command finds them from another directory
-    here = str(files.require(ENTRIES[names[0]])[0].path.resolve().parent)
+    here = str(files.require(files.ENTRIES[names[0]])[0].path.resolve().parent)
     repeats = 5 if quick else REPEATS
     chosen = [f"dataset=[{','.join(names)}]", f"repeats={repeats}"]
     times: dict[str, list[float]] = {

@@ -239,7 +239,7 @@ FILES: dict[str, tuple[list[str], list[str]]] = {
     "empty": (libsvm("empty.libsvm"), ["empty.libsvm: empty"]),
     "cut bz2": (libsvm("cut.bz2"), ["cut.bz2: the compressed file is cut short"]),
     "cut gz": (libsvm("cut.gz"), ["cut.gz: the compressed file is cut short"]),
-    "not a gz": (libsvm("not.gz"), ["not.gz: not a .gz file"]),
+    "not a gz": (libsvm("not.gz"), ["not.gz: the compressed file is cut short or damaged"]),
     "cut in a line": (libsvm("cut.libsvm"), ["cut.libsvm, line 60:", "not a finite number"]),
     "not numeric": (libsvm("text.libsvm"), ["text.libsvm, line 3:", "'two'"]),
     "label not numeric": (libsvm("label.libsvm"), ["label.libsvm, line 2:", "'yes'"]),

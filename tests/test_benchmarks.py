@@ -15,7 +15,7 @@ from benchmarks import careful, memory, report, rows, sweeps, table4, tables
 from pate_cli import datasets
 from pate_cli.config import parse
 from pate_cli.config.rows import Composer
-from pate_cli.datasets.libsvm import read_libsvm
+from pate_cli.datasets import libsvm
 from pate_cli.pipeline import prepare, run_repeat
 
 
@@ -112,7 +112,7 @@ def test_peak_memory_is_that_of_the_run(tmp_path):
     took = memory.watch(["--help"], str(tmp_path))[1]
     assert 5 < took < 100
     memory.write_sparse(tmp_path / "sparse", 50, 300, 10)
-    X, y = read_libsvm(tmp_path / "sparse")
+    X, y, _ = libsvm.parse(tmp_path / "sparse")
     assert X.shape == (51, 300)
     assert set(y) == {-1.0, 1.0}
 

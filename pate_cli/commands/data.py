@@ -10,9 +10,17 @@ from pathlib import Path
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.console import out
 from pate_cli.datasets import NAMES, inference, schema
-from pate_cli.datasets.files import FileStatus, download_directory, find, require, status
+from pate_cli.datasets.files import (
+    EMBEDDED,
+    ENTRIES,
+    Entry,
+    FileStatus,
+    download_directory,
+    find,
+    require,
+    status,
+)
 from pate_cli.datasets.reading import Table
-from pate_cli.datasets.registry import EMBEDDED, ENTRIES, Entry
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.writing import check_file, write_output
 
@@ -119,10 +127,10 @@ def _describe(options: argparse.Namespace) -> int:
 
     if options.output is not None:
         check_file(options.output)
-    table = read_table(options.file, options, wanted=options.target)
-    columns = [str(column) for column in table.frame.columns]
-    if options.target is not None and options.target not in columns:
-        raise ConfigError("--target", options.target, f"a column of {options.file}: {', '.join(columns)}")
+    table = read_table(options.file, options)
+    if options.target is not None and options.target not in table.columns:
+        accepted = f"a column of {options.file}: {', '.join(table.columns)}"
+        raise ConfigError("--target", options.target, accepted)
     words = [word.strip() for word in options.missing]
     found = inference.infer(table, target=options.target, words=words, source=str(options.file))
     if options.target is not None:
@@ -154,7 +162,7 @@ def _doubts(table: Table, found: schema.Schema, words: list[str]) -> Iterator[st
         doubt = inference.doubtful(table, name, words)
         if doubt is not None:
             row, among = doubt
-            held = str(table.frame[name].iloc[row])
+            held = table.cell(name, row)
             mend = "plain numbers are read, without units and without separators of thousands"
             if schema.has_decimal_comma(held):
                 mend = "--decimal , if the comma stands before decimals"

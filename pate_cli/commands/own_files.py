@@ -7,9 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pate_cli.checks import take
-from pate_cli.datasets.options import Encoding, Separator
+from pate_cli.datasets.csv_files import CsvFormat, Encoding, Separator, read_csv
 from pate_cli.datasets.parquet import read_parquet
-from pate_cli.datasets.reading import CsvFormat, Table, read_csv
+from pate_cli.datasets.reading import Table
 
 __all__ = ["add_format_options", "is_parquet", "read_table"]
 
@@ -27,9 +27,7 @@ def is_parquet(path: Path) -> bool:
     return path.suffix in (".parquet", ".pq")
 
 
-def read_table(
-    path: Path, options: argparse.Namespace, text: Collection[str] = (), wanted: str | None = None
-) -> Table:
+def read_table(path: Path, options: argparse.Namespace, text: Collection[str] = ()) -> Table:
     """Read a CSV or Parquet file as data sets do.
 
     Parameters
@@ -37,8 +35,8 @@ def read_table(
     path : Path
     options : Namespace
         With those of `add_format_options`.
-    text, wanted
-        As of `reading.read_csv`.
+    text
+        As of `read_csv` and `read_parquet`.
 
     Raises
     ------
@@ -50,4 +48,4 @@ def read_table(
     sep = None if options.sep is None else take("--sep", options.sep, Separator())
     encoding = None if options.encoding is None else take("--encoding", options.encoding, Encoding())
     form = CsvFormat(sep, encoding, options.decimal, not options.no_header, "--{}")
-    return Table(read_csv(path, form, text, wanted=wanted), path, "", decimal=options.decimal)
+    return read_csv(path, form, text)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.commands.own_files import add_format_options, is_parquet, read_table
 from pate_cli.console import err, out
-from pate_cli.datasets.libsvm import read_libsvm
+from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.new_records import training_table
+from pate_cli.datasets.reading import texts
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.students import load_student
 from pate_cli.types import without_tiny
@@ -127,7 +128,7 @@ def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
     for option, why in (("target", "its labels come first on each line"), ("id", "it has no columns")):
         if getattr(args, option) is not None:
             raise ConfigError(f"--{option}", getattr(args, option), f"nothing for a LIBSVM file: {why}")
-    X, y = read_libsvm(args.data, model.n_features)
+    X, y, _ = parse(args.data, model.n_features)
     return _Records(X, [_plain(value) for value in y.tolist()])
 
 
@@ -137,15 +138,15 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     schema = trained.schema
     named = {option: getattr(args, option) for option in ("target", "id")}
     text = {*schema.of_kind("category"), schema.target, *named.values()} - {None}
-    table = read_table(args.data, args, text, next(iter(schema.columns), None))
-    there = [str(column) for column in table.frame.columns]
+    table = read_table(args.data, args, text)
+    there = table.columns
     for option, column in named.items():
         if column is not None and column not in there:
             raise ConfigError(f"--{option}", column, f"a column of {args.data}: {', '.join(there)}")
     frame, remarks = trained.read(table)
     target = args.target or (schema.target if schema.target in there else None)
     labels = None if target is None else [_plain(cell) for cell in table.frame[target]]
-    names = None if args.id is None else [str(cell) for cell in table.frame[args.id]]
+    names = None if args.id is None else [str(cell) for cell in texts(table.frame[args.id])]
     return _Records(model.encoder.transform(frame), labels, names, remarks)
 
 

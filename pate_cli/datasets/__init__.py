@@ -43,7 +43,7 @@ _MODULES = {
     "real-sim": "known",
     "adult": "adult",
     "libsvm": "libsvm",
-    "csv": "tabular",
+    "csv": "csv_files",
     "parquet": "parquet",
     "npz": "arrays",
     "shards": "shards",

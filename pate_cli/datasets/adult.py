@@ -13,7 +13,7 @@ over its range and clipped to it. Nothing is computed from the records.
 
 from __future__ import annotations
 
-import hashlib
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.datasets import files
-from pate_cli.datasets.labels import encode_labels
-from pate_cli.datasets.libsvm import open_bytes
-from pate_cli.datasets.registry import ENTRIES
+from pate_cli.datasets.reading import joint_digest, read_bytes
+from pate_cli.datasets.three_files import encode_labels
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
 
@@ -80,8 +79,6 @@ CATEGORIES: dict[str, list[str]] = {
 }
 """Categories of each other column, as `adult.names` lists them."""
 
-_LABELS = {"<=50K": "<=50K", ">50K": ">50K", "<=50K.": "<=50K", ">50K.": ">50K"}  # adult.test adds a point
-
 
 @dataclass(frozen=True)
 class Options:
@@ -107,62 +104,53 @@ def load(name: str, options: Options) -> Dataset:
     """
     import pandas as pd
 
-    entry = ENTRIES[name]
+    entry = files.ENTRIES[name]
     found = files.require(entry)
-    table = pd.concat([_whole(file) for file in found], ignore_index=True)
+    parts = []
+    for file in found:
+        content, checksum = read_bytes(file.path)
+        file.check(checksum)
+        parts.append(_read(content, file.path))
+    table = pd.concat(parts, ignore_index=True)
     y, classes = encode_labels(table["income"].to_numpy(dtype=str), name)
     return Dataset(
         name=name,
         X=_encode(table),
         y=y,
         classes=classes,
-        checksum=files.joint_digest([file.sha256 for file in found]),
+        checksum=joint_digest([file.sha256 for file in found]),
         source=f"{entry.source}: {', '.join(str(file.path) for file in found)}",
     )
 
 
-def _whole(file: files.Found) -> pd.DataFrame:
-    digest = hashlib.sha256()
-    table = _read(file.path, digest)
-    file.check(digest.hexdigest())
-    return table
-
-
-def _read(path: Path, digest: Any = None) -> pd.DataFrame:
-    """One file as text and numbers; what the documentation does not list is refused."""
+def _read(content: bytes, path: Path) -> pd.DataFrame:
+    """Read one file as text and numbers; what the documentation does not list is refused."""
     import pandas as pd
 
     try:
-        with open_bytes(path, digest) as stream:
-            table = pd.read_csv(
-                stream,
-                names=[*_COLUMNS.split(), "income"],
-                skipinitialspace=True,
-                keep_default_na=False,
-                comment="|",  # the first line of adult.test
-                dtype=dict.fromkeys(NUMBERS, np.float64) | dict.fromkeys([*CATEGORIES, "income"], str),
-            )
+        table = pd.read_csv(
+            io.BytesIO(content),
+            names=[*_COLUMNS.split(), "income"],
+            skipinitialspace=True,
+            keep_default_na=False,
+            comment="|",  # the first line of adult.test
+            dtype=dict.fromkeys(NUMBERS, np.float64) | dict.fromkeys([*CATEGORIES, "income"], str),
+        )
     except ValueError as error:  # pandas' parser errors among them
         raise DataError(f"{path}: not a file of the Adult dataset ({error})") from None
-    for column, known in (CATEGORIES | {"income": list(_LABELS)}).items():
+    table["income"] = table["income"].str.removesuffix(".")  # adult.test adds it
+    for column, known in (CATEGORIES | {"income": ["<=50K", ">50K"]}).items():
         strange = ~table[column].isin(known)
         if strange.any():
             value = table.loc[strange, column].iloc[0]
             raise DataError(f"{path}: {column} has {value!r}, which adult.names does not list")
-    return table.assign(income=table["income"].map(_LABELS))
+    return table
 
 
 def _encode(table: pd.DataFrame) -> Any:
     import scipy.sparse as sp
-    from sklearn.preprocessing import OneHotEncoder
 
     low, high = np.array(list(NUMBERS.values()), dtype=np.float64).T
     scaled = np.clip((table[list(NUMBERS)].to_numpy(dtype=np.float64) - low) / (high - low), 0.0, 1.0)
-    lists = [np.array(values, dtype=object) for values in CATEGORIES.values()]
-    # Fitted on one documented row: with given categories there is nothing to learn.
-    first = np.array([[values[0] for values in lists]], dtype=object)
-    onehot = OneHotEncoder(categories=lists).fit(first)
-    return sp.hstack(
-        [sp.csr_matrix(scaled), onehot.transform(table[list(CATEGORIES)].to_numpy(dtype=object))],
-        format="csr",
-    )
+    flags = [table[name].to_numpy()[:, None] == np.array(known) for name, known in CATEGORIES.items()]
+    return sp.csr_matrix(np.hstack([scaled, *flags]))

@@ -1,8 +1,7 @@
-"""Where data files live, how they are fetched, and whether they are what they claim to be.
+"""The datasets known by name: sizes, sources, checksums; where their files are, and fetching them.
 
-A file is looked for in the directory `PATE_DATA` names, then in `./data`, then
-in the user's cache. A file that fails its check is never used and never
-replaced: the user is told which one to delete.
+A file is looked for in the directory `PATE_DATA` names, then in `./data`, then in the user's cache. One that
+fails its check is never used and never replaced: the user is told which one to delete.
 """
 
 from __future__ import annotations
@@ -11,72 +10,103 @@ import hashlib
 import os
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pate_cli.console import err
-from pate_cli.datasets.libsvm import read_libsvm
-from pate_cli.datasets.registry import Entry, SourceFile
-from pate_cli.errors import ConfigError, DataError, InputError
+from pate_cli.datasets.libsvm import parse
+from pate_cli.errors import ConfigError, DataError
 
-__all__ = [
-    "FileStatus",
-    "Found",
-    "check",
-    "download_directory",
-    "find",
-    "joint_digest",
-    "require",
-    "sha256",
-    "status",
-]
+__all__ = ["EMBEDDED", "ENTRIES", "Embedded", "Entry", "FileStatus", "Found", "SourceFile"]
+__all__ += ["check", "download_directory", "find", "require", "status"]
+
+_LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
+_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One official file.
+
+    Attributes
+    ----------
+    name : str
+        File name, on the site and here.
+    url : str
+        Where it is served; empty for a file that is accepted but not fetched.
+    sha256 : str or None
+        Digest (hex); None where none is published, then `labels` and `n_features` are checked.
+    labels : mapping of float to int or None
+        How many records carry each label.
+    n_features : int or None
+        Largest feature index of the file.
+    instead : SourceFile or None
+        Another form of the same file, accepted in its place and looked for first.
+    """
+
+    name: str
+    url: str
+    sha256: str | None
+    labels: Mapping[float, int] | None = None
+    n_features: int | None = None
+    instead: SourceFile | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A dataset that has files: all of `files`, joined in order; `source` is for people."""
+
+    name: str
+    n_records: int
+    n_features: int
+    n_classes: int
+    files: tuple[SourceFile, ...]
+    source: str
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A dataset that needs no file; sizes are those of its default options."""
+
+    n_records: int
+    n_features: int
+    n_classes: int
+    source: str
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file on this machine that passed its check.
-
-    Attributes
-    ----------
-    path : Path
-    sha256 : str
-        Digest of its bytes (hex).
-    """
+    """A file on this machine that passed its check, and the SHA-256 (hex) of its bytes."""
 
     path: Path
     sha256: str
 
     def check(self, digest: str) -> None:
-        """Refuse what was read if its digest is another one.
-
-        Raises
-        ------
-        DataError
-        """
+        """Refuse what was read if its digest is another one (DataError)."""
         if digest != self.sha256:
             raise DataError(f"{self.path}: has changed while it was read; start again")
 
 
 @dataclass(frozen=True)
 class FileStatus:
-    """What `pate data verify` says of one file."""
+    """State of one file, for `pate data verify`: "ok", "missing", or "wrong" with its problem."""
 
     dataset: str
     file: str
     path: Path | None
-    state: Literal["ok", "missing", "wrong"]
+    state: str
     detail: str = ""
 
 
-def _named_directory() -> Path | None:
-    value = os.environ.get("PATE_DATA")
-    if not value:
-        return None
-    path = Path(value).expanduser()
-    if path.exists() and not path.is_dir():
-        raise ConfigError("PATE_DATA", value, "a directory")
-    return path
+def _places() -> list[Path]:
+    """Directories where files are looked for, in order."""
+    named, value = [], os.environ.get("PATE_DATA")
+    if value:
+        named = [Path(value).expanduser()]
+        if named[0].exists() and not named[0].is_dir():
+            raise ConfigError("PATE_DATA", value, "a directory")
+    return [*named, Path("data"), _cache()]
 
 
 def _cache() -> Path:
@@ -86,16 +116,9 @@ def _cache() -> Path:
 
 
 def find(file: SourceFile) -> tuple[SourceFile, Path] | None:
-    """First place that holds the file, or its accepted other form.
-
-    Returns
-    -------
-    tuple of (SourceFile, Path) or None
-        Which form was found, and where.
-    """
-    named = _named_directory()
+    """Find the first place that holds the file, or its accepted other form; which of them, and where."""
     forms = [file.instead, file] if file.instead else [file]
-    for directory in [*([named] if named else []), Path("data"), _cache()]:
+    for directory in _places():
         for form in forms:
             if (directory / form.name).is_file():
                 return form, directory / form.name
@@ -104,111 +127,77 @@ def find(file: SourceFile) -> tuple[SourceFile, Path] | None:
 
 def download_directory() -> Path:
     """`PATE_DATA` if set, else `./data` if it exists, else the user's cache."""
-    named = _named_directory()
-    if named is not None:
-        return named
-    return Path("data") if Path("data").is_dir() else _cache()
-
-
-def sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, hex.
-
-    Raises
-    ------
-    DataError
-        If there is no such file or it cannot be read.
-    """
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
-
-
-def joint_digest(digests: list[str]) -> str:
-    """One checksum for a dataset: that of its file, or of its files' digests in order."""
-    return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    places = _places()
+    return places[0] if len(places) > 2 or places[0].is_dir() else places[1]
 
 
 def check(dataset: str, file: SourceFile, path: Path) -> str:
-    """Check one file against what is published of it.
-
-    Returns
-    -------
-    str
-        Its SHA-256 (hex).
+    """Check one file against what is published of it; gives its SHA-256 (hex).
 
     Raises
     ------
     DataError
-        If it is not the official file.
+        If it cannot be read, or is not the official file.
     """
-    found = sha256(path)
-    mend = f"delete it and run `pate data fetch {dataset}`"
-    if file.sha256 is not None and found != file.sha256:
-        raise DataError(f"{dataset}: checksum of {path} is {found}, expected {file.sha256}; {mend}")
-    if file.labels is not None:
-        problem = _content_problem(file, path)
-        if problem:
-            raise DataError(f"{dataset}: {problem}; {mend}")
-    return found
-
-
-def _content_problem(file: SourceFile, path: Path) -> str:
     import numpy as np
 
     try:
-        X, y = read_libsvm(path)
-    except DataError as error:
-        return str(error)
-    labels, counts = np.unique(y, return_counts=True)
-    found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-    if found == file.labels and X.shape[1] == file.n_features:
-        return ""
-
-    def say(labels: object, n_features: int | None) -> str:
-        return f"{n_features} features and label counts {labels}"
-
-    return f"{path} has {say(found, X.shape[1])}, expected {say(file.labels, file.n_features)}"
+        with path.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    problem = ""
+    if file.sha256 is not None and found != file.sha256:
+        problem = f"checksum of {path} is {found}, expected {file.sha256}"
+    elif file.labels is not None:
+        try:
+            X, y, _ = parse(path)
+        except DataError as error:
+            problem = str(error)
+        else:
+            labels, counts = np.unique(y, return_counts=True)
+            held = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+            if held != file.labels or X.shape[1] != file.n_features:
+                problem = (
+                    f"{path} has {X.shape[1]} features and label counts {held},"
+                    f" expected {file.n_features} features and label counts {file.labels}"
+                )
+    if problem:
+        raise DataError(f"{dataset}: {problem}; delete it and run `pate data fetch {dataset}`")
+    return found
 
 
 def require(entry: Entry) -> list[Found]:
-    """Every file of a dataset, checked; what is missing is downloaded.
+    """Find and check every file of a dataset; what is missing is downloaded.
 
     Raises
     ------
     DataError
         If a file fails its check, or is missing and cannot be downloaded.
     """
-    return [_have(entry, file) for file in entry.files]
+    found = []
+    for file in entry.files:
+        form, path = find(file) or (file, None)
+        if path is None:
+            found.append(_download(entry.name, file, download_directory()))
+        else:
+            found.append(Found(path, check(entry.name, form, path)))
+    return found
 
 
 def status(entry: Entry) -> list[FileStatus]:
     """Re-check the files a run would use; nothing is downloaded."""
     found = []
     for file in entry.files:
-        present = find(file)
-        if present is None:
-            found.append(FileStatus(entry.name, file.name, None, "missing"))
-            continue
-        form, path = present
+        form, path = find(file) or (file, None)
+        state, problem = "missing" if path is None else "ok", ""
         try:
-            check(entry.name, form, path)
+            if path is not None:
+                check(entry.name, form, path)
         except DataError as error:
-            found.append(FileStatus(entry.name, form.name, path, "wrong", str(error)))
-        else:
-            found.append(FileStatus(entry.name, form.name, path, "ok"))
+            state, problem = "wrong", str(error)
+        found.append(FileStatus(entry.name, form.name, path, state, problem))
     return found
-
-
-def _have(entry: Entry, file: SourceFile) -> Found:
-    present = find(file)
-    if present is not None:
-        form, path = present
-        return Found(path, check(entry.name, form, path))
-    return _download(entry.name, file, download_directory())
 
 
 def _download(dataset: str, file: SourceFile, directory: Path) -> Found:
@@ -245,7 +234,7 @@ def _download(dataset: str, file: SourceFile, directory: Path) -> Found:
             raise DataError(f"{dataset}: cannot download {file.url} ({_reason(error)}); {by_hand}") from None
         try:
             digest = check(dataset, file, Path(got))
-        except InputError:
+        except DataError:
             raise DataError(
                 f"{dataset}: what {file.url} serves is not the expected file, nothing was kept; {by_hand}"
             ) from None
@@ -267,3 +256,81 @@ def _reason(error: OSError) -> str:
     if isinstance(error, requests.ConnectionError):
         return "no connection"
     return error.strerror or type(error).__name__
+
+
+EMBEDDED: dict[str, Embedded] = {
+    "synthetic": Embedded(75_000, 5, 2, "made on the spot"),
+    "digits": Embedded(1_797, 64, 10, "bundled with scikit-learn"),
+    "thresholds": Embedded(75_000, 1, 2, "made on the spot"),
+}
+
+ENTRIES: dict[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        Entry(
+            "mushroom",
+            8_124,
+            112,
+            2,
+            (SourceFile("mushrooms", _LIBSVM + "mushrooms", None, {1.0: 3_916, 2.0: 4_208}, 112),),
+            "LIBSVM site",
+        ),
+        Entry(
+            "a9a",
+            48_842,
+            123,
+            2,
+            (
+                SourceFile(
+                    "a9a",
+                    _LIBSVM + "a9a",
+                    "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
+                ),
+                SourceFile(
+                    "a9a.t",
+                    _LIBSVM + "a9a.t",
+                    "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",
+                ),
+            ),
+            "LIBSVM site",
+        ),
+        Entry(
+            "real-sim",
+            72_309,
+            20_958,
+            2,
+            (
+                SourceFile(
+                    "real-sim.bz2",
+                    _LIBSVM + "real-sim.bz2",
+                    "7cd52374f55ce62e803ef33ca1c44689427c23d481eff64026f8ba9f53b8cc27",
+                    instead=SourceFile(
+                        "real-sim",
+                        "",
+                        "0fd9b12b6dc60dab7885a7367b286a53aac5d92057dc1083ab13ade275120270",
+                    ),
+                ),
+            ),
+            "LIBSVM site",
+        ),
+        Entry(
+            "adult",
+            48_842,
+            108,
+            2,
+            (
+                SourceFile(
+                    "adult.data",
+                    _UCI + "adult.data",
+                    "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+                ),
+                SourceFile(
+                    "adult.test",
+                    _UCI + "adult.test",
+                    "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+                ),
+            ),
+            "UCI repository",
+        ),
+    )
+}

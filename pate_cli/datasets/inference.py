@@ -1,21 +1,22 @@
-"""A schema proposed from public records: which columns hold numbers, categories, or nothing to learn from."""
+"""What the columns of a table hold, by their cells: numbers, categories, or nothing to learn from."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from pate_cli.datasets.labels import texts_of
-from pate_cli.datasets.schema import MISSING, NEARLY_ALL, Column, Schema, numbers, said
+from pate_cli.datasets.reading import MISSING, Table, said, texts
+from pate_cli.datasets.schema import Column, Schema, not_a_number, typed
+from pate_cli.datasets.three_files import texts_of
+from pate_cli.errors import DataError
 
-if TYPE_CHECKING:
-    from pate_cli.datasets.reading import Table
+__all__ = ["NEARLY_ALL", "doubtful", "infer", "kind_in_private", "labels_of", "looks_like_unit"]
+__all__ += ["names_persons", "refuse_doubtful", "remarks_on"]
 
-__all__ = ["doubtful", "infer", "labels_of", "looks_like_unit", "names_persons", "nothing_to_learn"]
-__all__ += ["remarks_on"]
+NEARLY_ALL = 0.9
+"""Share of the cells of a column: as many numbers, and the others are taken for slips."""
 
 _FEWEST = 20
 """Records from which on it is told whether values are all different."""
@@ -45,59 +46,6 @@ _LIKE_NUMBER = re.compile(
 """A number, perhaps with a sign before it, separators in it and a unit behind it."""
 
 
-def labels_of(table: Table, target: str) -> list[str]:
-    """Labels of a public table."""
-    values, found = numbers(table.frame[target], ())
-    if found.first is None:
-        return texts_of(np.unique(values[~np.isnan(values)]))
-    texts = {str(text).strip() for text in table.frame[target].cat.categories}
-    return sorted(text for text in texts if text.lower() not in MISSING)
-
-
-def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> list[str]:
-    """Say which cells are no numbers, in columns that are taken for numbers; quotes one, for its owner."""
-    told = []
-    for name in schema.of_kind("numeric"):
-        _, found = numbers(table.frame[name], words, table.decimal)
-        if found.first is not None:
-            held = str(table.frame[name].iloc[found.first])
-            told.append(
-                f"{table.place(found.first)}: {name!r} has {held!r}, the first of {found.n_others} cells"
-                " that are no numbers; they are missing by this schema"
-            )
-    return told
-
-
-def nothing_to_learn(table: Table, schema: Schema, words: Collection[str]) -> dict[str, str]:
-    """Which columns of texts a public file would not have had used, and why; for the table's owner."""
-    texts = schema.of_kind("category")
-    found = {name: _inferred(table, name, words) for name in texts}
-    return {name: str(column.why) for name, column in found.items() if column.kind == "ignored"}
-
-
-def doubtful(table: Table, name: str, words: Collection[str]) -> tuple[int, bool] | None:
-    """Find out whether a column of texts may be one of numbers: half of its cells look so, many different.
-
-    Returns
-    -------
-    tuple of (int, bool) or None
-        The row of the first cell that is no number, and whether half of them are numbers as they stand.
-    """
-    cells = table.frame[name]
-    _, found = numbers(cells, words, table.decimal)
-    if found.first is None:
-        return None
-    texts = [str(text).strip() for text in cells.cat.categories]
-    counts = np.bincount(cells.cat.codes, minlength=len(texts))
-    there = np.array([said(text, words, numeric=True) for text in texts], dtype=bool)
-    like = there & np.array(
-        [bool(_LIKE_NUMBER.fullmatch(text) and not _DATE.fullmatch(text)) for text in texts]
-    )
-    if like.sum() <= _MANY_NUMBERS or 2 * counts[like].sum() < counts[there].sum():
-        return None
-    return found.first, 2 * found.n_numbers >= found.n_numbers + found.n_others
-
-
 def infer(table: Table, *, target: str | None, words: Collection[str], source: str) -> Schema:
     """Propose a schema for a table, from all of its records: only for public ones.
 
@@ -110,10 +58,80 @@ def infer(table: Table, *, target: str | None, words: Collection[str], source: s
     source : str
         Where it is from, for people.
     """
-    names = [str(name) for name in table.frame.columns if name != target]
-    columns = {name: _inferred(table, name, words) for name in names}
+    columns = {name: _column(table, name, words) for name in table.columns if name != target}
     columns |= {name: Column("ignored", why=f"holds {what}") for name, what in table.unread.items()}
     return Schema(columns, source, target)
+
+
+def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
+    """Decide what a column of the one file holds: no single record decides it, but by stopping the run.
+
+    Numbers are two at least, and of categories two are none, or all: between the two the run stops.
+    """
+    if name in table.dates:
+        return Column("ignored", why="dates")
+    if looks_like_unit(name):
+        return Column("ignored", why="identifiers")
+    values, found = table.numbers(name, words)
+    if found.n_numbers and found.first is None:
+        if found.n_numbers == 1 and (words or not found.n_missing):
+            row = int(np.argmax(~np.isnan(values)))
+            accepted = " or ".join(typed(key, name) for key in ("numeric", "categories", "drop"))
+            raise DataError(f"{table.place(row)}: column {name!r} holds one number; accepted: {accepted}")
+        return Column("numeric")
+    slips = found.n_others <= 1 or found.n_numbers >= NEARLY_ALL * (found.n_numbers + found.n_others)
+    if found.first is not None and found.n_numbers and slips:
+        raise DataError(not_a_number(table, name, found.first))
+    refuse_doubtful(table, name, words)
+    return Column("category")
+
+
+def labels_of(table: Table, target: str) -> list[str]:
+    """Labels of a public table."""
+    values, found = table.numbers(target, ())
+    if found.first is None:
+        return texts_of(np.unique(values[~np.isnan(values)]))
+    names = {str(text).strip() for text in table.frame[target].cat.categories}
+    return sorted(text for text in names if text.lower() not in MISSING)
+
+
+def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str]:
+    """Say which cells are no numbers, in columns that are taken for numbers; quotes one, for its owner."""
+    for name in schema.of_kind("numeric"):
+        _, found = table.numbers(name, words)
+        if found.first is not None:
+            yield (
+                f"{table.place(found.first)}: {name!r} has {table.cell(name, found.first)!r}, the first of"
+                f" {found.n_others} cells that are no numbers; they are missing by this schema"
+            )
+
+
+def refuse_doubtful(table: Table, name: str, words: Collection[str]) -> None:
+    """Refuse to take for categories what may be numbers, each a category of its own: it has to be said."""
+    found = doubtful(table, name, words)
+    if found is not None:
+        raise DataError(not_a_number(table, name, found[0], among=found[1]))
+
+
+def doubtful(table: Table, name: str, words: Collection[str]) -> tuple[int, bool] | None:
+    """Find out whether a column of texts may be one of numbers: half of its cells look so, many different.
+
+    Returns
+    -------
+    tuple of (int, bool) or None
+        The row of the first cell that is no number, and whether half of them are numbers as they stand.
+    """
+    _, found = table.numbers(name, words)
+    if found.first is None:
+        return None
+    cells = texts(table.frame[name])
+    names = [str(text).strip() for text in cells.categories]
+    counts = np.bincount(cells.codes, minlength=len(names))
+    there = np.array([said(text, words, numeric=True) for text in names], dtype=bool)
+    like = there & np.array([bool(_LIKE_NUMBER.fullmatch(t) and not _DATE.fullmatch(t)) for t in names])
+    if like.sum() <= _MANY_NUMBERS or 2 * counts[like].sum() < counts[there].sum():
+        return None
+    return found.first, 2 * found.n_numbers >= found.n_numbers + found.n_others
 
 
 def looks_like_unit(name: str) -> bool:
@@ -132,33 +150,32 @@ def _spaced(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", spaced)
 
 
-def _inferred(table: Table, name: str, words: Collection[str]) -> Column:
+def _column(table: Table, name: str, words: Collection[str]) -> Column:
     cells = table.frame[name]
-    values, found = numbers(cells, words, table.decimal)
-    there = ~np.isnan(values)
     n, distinct = len(cells), int(cells.nunique())
     if distinct <= 1:
         return Column("ignored", why="constant")
     if looks_like_unit(name):
         return Column("ignored", why="identifiers")
+    values, found = table.numbers(name, words)
     if found.n_numbers and found.n_numbers >= NEARLY_ALL * (n - found.n_missing):
-        held = values[there]
-        whole = bool((held == np.round(held)).all()) and len(held) == n
-        if whole and n >= _FEWEST and distinct == n and held.max() - held.min() == n - 1:
-            return Column("ignored", why="identifiers")  # a running number
+        held = values[~np.isnan(values)]
         low, high = float(held.min()), float(held.max())
+        whole = len(held) == n and bool((held == np.round(held)).all())
+        if whole and n >= _FEWEST and distinct == n and high - low == n - 1:
+            return Column("ignored", why="identifiers")  # a running number
         if low == high:
             return Column("ignored", why="constant")
         return Column("numeric", low, high, missing=found.n_numbers < n)
-    texts = [str(text) for text in cells.cat.categories if said(text, words)]
-    like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in texts)
-    if name in table.dates or (texts and like_dates >= NEARLY_ALL * len(texts)):
+    names = [str(text) for text in cells.cat.categories if said(text, words)]
+    like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in names)
+    if name in table.dates or (names and like_dates >= NEARLY_ALL * len(names)):
         return Column("ignored", why="dates")
-    length = float(np.mean([len(text) for text in texts])) if texts else 0.0
-    spaces = float(np.mean([text.count(" ") for text in texts])) if texts else 0.0
+    length = sum(map(len, names)) / max(1, len(names))
+    spaces = sum(text.count(" ") for text in names) / max(1, len(names))
     if distinct > 0.5 * n and n >= _FEWEST:
         free = spaces >= _WORDS - 1 or length > _LONG
         return Column("ignored", why="free text" if free else "identifiers")
     if spaces >= _WORDS and length > _LONG:
         return Column("ignored", why="free text")
-    return Column("category", values=texts, missing=len(texts) < len(cells.cat.categories))
+    return Column("category", values=names, missing=len(names) < len(cells.cat.categories))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.datasets import files
-from pate_cli.datasets.labels import encode_labels
 from pate_cli.datasets.libsvm import parse
-from pate_cli.datasets.registry import ENTRIES
+from pate_cli.datasets.reading import joint_digest
+from pate_cli.datasets.three_files import encode_labels
 from pate_cli.types import Dataset
 
 __all__ = ["Options", "load"]
@@ -23,8 +23,6 @@ class Options:
 def load(name: str, options: Options) -> Dataset:
     """Load `mushroom`, `a9a` (training and test file joined) or `real-sim`.
 
-    Their sizes are in `pate_cli.datasets.registry.ENTRIES`.
-
     Raises
     ------
     DataError
@@ -32,7 +30,7 @@ def load(name: str, options: Options) -> Dataset:
     """
     import scipy.sparse as sp
 
-    entry = ENTRIES[name]
+    entry = files.ENTRIES[name]
     found = files.require(entry)
     parts = []
     for file in found:
@@ -45,6 +43,6 @@ def load(name: str, options: Options) -> Dataset:
         X=sp.vstack([X for X, _ in parts], format="csr") if len(parts) > 1 else parts[0][0],
         y=y,
         classes=classes,
-        checksum=files.joint_digest([file.sha256 for file in found]),
+        checksum=joint_digest([file.sha256 for file in found]),
         source=f"{entry.source}: {', '.join(str(file.path) for file in found)}",
     )

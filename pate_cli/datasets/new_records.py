@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pate_cli.datasets.inference import NEARLY_ALL
 from pate_cli.datasets.profile import LARGE, check_profile, drift
-from pate_cli.datasets.schema import NEARLY_ALL, Column, Schema, listed, numbers
+from pate_cli.datasets.schema import Column, Schema, listed
 from pate_cli.errors import DataError
 from pate_cli.types import FloatArray
 
@@ -165,7 +166,7 @@ def _numbers(table: Table, name: str, column: Column, words: Collection[str]) ->
 
     Where missing numbers have a code, any text is one of them, as it was in training.
     """
-    values, found = numbers(table.frame[name], words, table.decimal)
+    values, found = table.numbers(name, words)
     some, row = found.n_numbers + found.n_others, found.first
     if row is not None and column.missing and (found.n_numbers or some < _FEW):
         return values, f", {found.n_others} of them text as {str(table.frame[name].iloc[row])!r}"

@@ -1,4 +1,4 @@
-"""What the columns of a table hold: declared in a YAML file, or inferred from public records.
+"""What the columns of a table hold: declared in a YAML file, or proposed from public records.
 
 A schema is public. It says which columns hold numbers, between which bounds, which hold categories, and
 which are not used; whatever is made of private records is made by it alone.
@@ -10,46 +10,25 @@ import math
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options
-from pate_cli.datasets.labels import texts_of
-from pate_cli.datasets.options import Cell, ColumnName
-from pate_cli.datasets.reading import as_text, number_in
+from pate_cli.datasets.reading import Table, number_in, said, texts
+from pate_cli.datasets.three_files import Cell
 from pate_cli.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pate_cli.datasets.reading import Table
-
-__all__ = [
-    "MISSING",
-    "NEARLY_ALL",
-    "Column",
-    "Schema",
-    "as_yaml",
-    "has_decimal_comma",
-    "listed",
-    "not_a_number",
-    "numbers",
-    "read_schema",
-    "said",
-    "typed",
-]
-
-MISSING = ("", "na", "n/a", "nan", "null", "?")
-"""Cells that hold no number, in small letters."""
-
-NEARLY_ALL = 0.9
-"""Share of the cells of a column: as many numbers, and the others are taken for slips."""
+__all__ = ["Column", "Schema", "as_yaml", "has_decimal_comma", "listed", "not_a_number", "read_schema"]
+__all__ += ["typed"]
 
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
-_KINDS = ("numeric", "category", "ignored")
+_KEYS = {"numeric": ("low", "high", "missing"), "category": ("values", "missing"), "ignored": ("why",)}
 
 
 @dataclass(frozen=True)
@@ -69,16 +48,16 @@ class Column:
         Why a column is not used, for people.
     """
 
-    kind: str = option("numeric", OneOf(_KINDS))
+    kind: str = option("numeric", OneOf(tuple(_KEYS)))
     low: float | None = option(None, Or("null", Real(-math.inf)))
     high: float | None = option(None, Or("null", Real(-math.inf)))
-    values: list[str] | None = option(None, Or("null", Listed(Cell())))
+    values: list[str] | None = option(None, Or("null", Listed(Cell(empty=True))))
     missing: bool = option(False, Flag())
-    why: str | None = option(None, Or("null", ColumnName("a few words")))
+    why: str | None = option(None, Or("null", Cell("a few words")))
 
     @property
     def about(self) -> str:
-        """Say for people what it holds."""
+        """What it holds, for people."""
         if self.kind == "numeric":
             return "any number" if self.low is None else f"{self.low:g} to {self.high:g}"
         if self.kind == "category":
@@ -86,10 +65,8 @@ class Column:
         return self.why or ""
 
     def plain(self) -> dict[str, Any]:
-        """Give what a YAML file says of it."""
-        fields = {"kind": self.kind}
-        keys = {"numeric": ("low", "high", "missing"), "category": ("values", "missing"), "ignored": ("why",)}
-        return fields | {key: getattr(self, key) for key in keys[self.kind]}
+        """Its entry in a YAML file."""
+        return {"kind": self.kind} | {key: getattr(self, key) for key in _KEYS[self.kind]}
 
 
 @dataclass(frozen=True)
@@ -116,29 +93,9 @@ class Schema:
         return [name for name, column in self.columns.items() if column.kind == kind]
 
     def plain(self) -> dict[str, Any]:
-        """Give its content as a YAML file holds it."""
-        return {
-            "target": self.target,
-            "classes": self.classes,
-            "columns": {name: column.plain() for name, column in self.columns.items()},
-        }
-
-    def with_choices(
-        self, *, numeric: Sequence[str], categories: Sequence[str], drop: Collection[str], coded: bool
-    ) -> Schema:
-        """Change it by what was chosen on the command line; `coded` gives every number a code for missing."""
-        columns = dict(self.columns)
-        for name in numeric:
-            was = columns[name]
-            columns[name] = replace(was if was.kind == "numeric" else Column("numeric"), missing=True)
-        for name in categories:
-            columns[name] = columns[name] if columns[name].kind == "category" else Column("category")
-        for name in drop:
-            columns[name] = Column("ignored", why="left out")
-        if coded:
-            for name, column in columns.items():
-                columns[name] = replace(column, missing=column.missing or column.kind == "numeric")
-        return replace(self, columns=columns)
+        """Content of its YAML file."""
+        columns = {name: column.plain() for name, column in self.columns.items()}
+        return {"target": self.target, "classes": self.classes, "columns": columns}
 
     def apply(self, table: Table, words: Collection[str]) -> pd.DataFrame:
         """Bring the columns that are used into their types.
@@ -170,18 +127,17 @@ class Schema:
         return pd.DataFrame(cells, index=table.frame.index)
 
     def brief(self) -> str:
-        """Say in one line what there is."""
+        """What there is, in one line."""
         parts = []
-        words = {"numeric": ("number", "numbers"), "category": ("category", "categories")}
-        for kind, (one, several) in words.items():
-            names = self.of_kind(kind)
-            if names:
-                word = one if len(names) == 1 else several
-                parts.append(f"{len(names)} {word} ({listed([self._shown(name) for name in names])})")
+        for kind, one, several in (("numeric", "number", "numbers"), ("category", "category", "categories")):
+            if names := self.of_kind(kind):
+                shown = listed([self._shown(name) for name in names])
+                parts.append(f"{len(names)} {one if len(names) == 1 else several} ({shown})")
         whys = {name: self.columns[name].why for name in self.of_kind("ignored")}
-        ignored = [f"{name}: {why}" if why else name for name, why in whys.items()]
-        if ignored:
-            parts.append(f"not used {listed(ignored)}")
+        if whys:
+            parts.append(
+                f"not used {listed([f'{name}: {why}' if why else name for name, why in whys.items()])}"
+            )
         return f"schema ({self.source}): " + "; ".join(parts)
 
     def _shown(self, name: str) -> str:
@@ -220,7 +176,7 @@ def read_schema(path: str | Path) -> Schema:
         classes = content.get("classes")
         if classes is not None:
             try:
-                classes = Listed(ColumnName("a label"), 2).take(classes)
+                classes = Listed(Cell("a label"), 2).take(classes)
             except ValueError:
                 raise ConfigError("classes", classes, "a list of 2 or more labels") from None
     except Exception as error:
@@ -256,80 +212,16 @@ def _read_column(name: str, given: object) -> Column:
     return column
 
 
-@dataclass(frozen=True)
-class Found:
-    """What the cells of a column are: how many numbers, missing ones and others; the first of the others."""
-
-    n_numbers: int
-    n_missing: int
-    n_others: int
-    first: int | None
-
-
-def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tuple[Any, Found]:
-    """Read a column as numbers, each cell by itself: what it is does not depend on the other cells.
-
-    Parameters
-    ----------
-    cells : Series
-        A column of a `Table`.
-    words : collection of str
-        Cells that stand for a missing value.
-    decimal : {".", ","}
-        As of the `Table`.
-
-    Returns
-    -------
-    values : ndarray of float64, shape (n,)
-        NaN where there is none.
-    Found
-    """
-    import pandas as pd
-
-    sentinels = [number for word in words if (number := number_in(_pointed(word, decimal))) is not None]
-    if not hasattr(cells, "cat"):
-        values = cells.to_numpy(dtype=np.float64)
-        if sentinels:
-            values = np.where(np.isin(values, sentinels), np.nan, values)
-        n_missing = int(np.count_nonzero(np.isnan(values)))
-        return values, Found(len(values) - n_missing, n_missing, 0, None)
-    # each text is looked at once, however often it occurs
-    texts = pd.Series(cells.cat.categories, dtype=object).map(str)
-    missing = np.array([not said(text, words, numeric=True) for text in texts], dtype=bool)
-    plain = texts.str.strip().mask(missing, "").map(lambda text: _pointed(text, decimal))
-    each: Any = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, copy=True)
-    missing |= np.isin(each, sentinels)
-    each[missing] = np.nan
-    at = cells.cat.codes.to_numpy()
-    others = (np.isnan(each) & ~missing)[at]
-    first = int(np.argmax(others)) if others.any() else None
-    n_absent, n_others = int(np.count_nonzero(missing[at])), int(np.count_nonzero(others))
-    return each[at], Found(len(at) - n_absent - n_others, n_absent, n_others, first)
-
-
-def _pointed(text: str, decimal: str) -> str:
-    """A number with a point before its decimals; where a comma stands there, a point is none of a number."""
-    return text if decimal == "." else text.replace(".", "?").replace(decimal, ".")
-
-
-def said(text: str, words: Collection[str], *, numeric: bool = False) -> bool:
-    """Whether a cell holds a value."""
-    plain = str(text).strip()
-    return bool(plain) and plain not in words and not (numeric and plain.lower() in MISSING)
-
-
 def _typed(table: Table, name: str, column: Column, words: Collection[str]) -> Any:
-    cells = table.frame[name]
     if column.kind == "category":
-        return _category(cells, column, words)
-    values, found = numbers(cells, words, table.decimal)
+        return _category(texts(table.frame[name]), column, words)
+    values, found = table.numbers(name, words)
     if found.first is not None and not (column.missing and found.n_numbers):
         raise DataError(not_a_number(table, name, found.first, among=found.n_numbers > 0))
     finite = np.isfinite(values) | (np.isnan(values) & column.missing)
     if not finite.all():
         row = int(np.argmax(~finite))
-        held = cells.iloc[row]
-        held = "" if isinstance(held, float) and math.isnan(held) else str(held)
+        held = table.cell(name, row)
         code = f"; {typed('missing', held)} gives such cells a code of their own (missing: true in a schema)"
         code = "" if np.isinf(values[row]) else code
         raise DataError(
@@ -338,20 +230,16 @@ def _typed(table: Table, name: str, column: Column, words: Collection[str]) -> A
     return values
 
 
-def _category(cells: pd.Series, column: Column, words: Collection[str]) -> Any:
+def _category(cells: Any, column: Column, words: Collection[str]) -> Any:
+    """Set cells that hold no value to the empty text, where those are told apart."""
     import pandas as pd
 
-    if not hasattr(cells, "cat"):  # all of them numbers, and yet categories
-        held = cells.to_numpy(dtype=np.float64)
-        texts = np.full(len(held), "", dtype=object)
-        texts[~np.isnan(held)] = texts_of(held[~np.isnan(held)])
-        return as_text(pd.Series(texts))
     if not words and column.values is None:
-        return cells.array
+        return cells
     keep = set(column.values or ())
-    names = [text if text in keep or said(text, words) else "" for text in map(str, cells.cat.categories)]
+    names = [text if text in keep or said(text, words) else "" for text in map(str, cells.categories)]
     found, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
-    return pd.Categorical.from_codes(codes[cells.cat.codes.to_numpy()], pd.Index(found, dtype=object))
+    return pd.Categorical.from_codes(codes[cells.codes], pd.Index(found, dtype=object))
 
 
 def has_decimal_comma(text: str) -> bool:
@@ -361,7 +249,7 @@ def has_decimal_comma(text: str) -> bool:
 
 def not_a_number(table: Table, name: str, row: int, *, among: bool = True) -> str:
     """Say what to do with a cell of a column of numbers that is none; `among` others that are numbers."""
-    held = str(table.frame[name].iloc[row])
+    held = table.cell(name, row)
     more = ""
     if has_decimal_comma(held):
         more = "'dataset.decimal=\",\"' if the comma stands before decimals, "

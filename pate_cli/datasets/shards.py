@@ -1,7 +1,12 @@
-"""A directory of Parquet or LIBSVM files, which together are larger than memory."""
+"""A directory of Parquet or LIBSVM files, which together are larger than memory: one is read at a time.
+
+Only the files' labels and sizes are kept. `ShardedFeatures` can be sent to workers, of Dask too: each reads
+the files that its own teachers need.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,16 +15,14 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Whole, option
-from pate_cli.datasets import libsvm
-from pate_cli.datasets.files import joint_digest
-from pate_cli.datasets.labels import encode_parts
-from pate_cli.datasets.options import ColumnName, FileOptions
+from pate_cli.datasets.libsvm import load_file, without_placeholders
 from pate_cli.datasets.parquet import read_parquet
-from pate_cli.datasets.sharded import Shard, ShardedFeatures
-from pate_cli.errors import ConfigError, DataError
-from pate_cli.types import Dataset, Part
+from pate_cli.datasets.reading import joint_digest
+from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
+from pate_cli.errors import ConfigError, DataError, InputError
+from pate_cli.types import Dataset, IntArray, without_tiny
 
-__all__ = ["Options", "load"]
+__all__ = ["Options", "Shard", "ShardedFeatures", "load"]
 
 _PARQUET = ".parquet"
 
@@ -36,7 +39,7 @@ class Options(FileOptions):
         Number of columns of LIBSVM files; None for that of the public file.
     """
 
-    target: str | None = option(None, Or("null", ColumnName("the name of the column that holds the class")))
+    target: str | None = option(None, Or("null", Cell("the name of the column that holds the class")))
     n_features: int | None = option(None, Or("null", Whole(1, 2**31 - 1)))
 
 
@@ -52,58 +55,35 @@ def load(name: str, options: Options) -> Dataset:
     DataError
         If a file cannot be used; names it.
     """
-    where = options.private_path("a directory of Parquet or LIBSVM files")
+    where, public_path, test_path = options.paths("a directory of Parquet or LIBSVM files")
     paths = _files(where)
     parquet = paths[0].suffix == _PARQUET
-    single = [None if path is None else Path(path).expanduser() for path in (options.public, options.test)]
-    columns: list[str] | None = None
+    read: Callable[[Path], LoadedFile]
     if parquet:
         if options.target is None:
             raise ConfigError("dataset.target", None, "the name of the column that holds the class")
         columns = _columns(paths[0], options.target)
-        read = partial(_read_parquet, columns=columns, target=options.target)
-        n_features = len(columns)
+        n_features, read = len(columns), partial(_read_parquet, columns=columns, target=options.target)
     else:
-        n_features = options.n_features or (_width(single[0]) if single[0] else 0)
+        n_features = options.n_features or (int(load_file(public_path).X.shape[1]) if public_path else 0)
         if not n_features:
             accepted = "the number of columns, for no single record may decide it; or dataset.public, a file"
             raise ConfigError("dataset.n_features", None, accepted)
-        read = partial(libsvm.parse, n_features=n_features)
+        read = partial(load_file, n_features=n_features)
     shards, labels = [], []
     for path in paths:
-        _, y, checksum = read(path)
-        shards.append(Shard(path.absolute(), checksum, len(y)))
-        labels.append(y)
-    public, test = (None if path is None else read(path) for path in single)
-    parts: list[Any] = [
+        file = read(path)
+        shards.append(Shard(path.absolute(), file.checksum, len(file.labels)))
+        labels.append(file.labels)
+    public, test = (None if path is None else read(path) for path in (public_path, test_path))
+    private = LoadedFile(
+        where,
+        ShardedFeatures(tuple(shards), n_features, not parquet, read),
         np.concatenate(labels),
-        None if public is None else public[1],
-        None if test is None else test[1],
-    ]
-    if parts[1] is not None and not np.isin(parts[1], parts[0]).any():
-        parts[1] = None  # placeholders
-    files = (where, *single)
-    y, classes, from_private = encode_parts(
-        parts,
-        [None if path is None else str(path) for path in files],
-        options.classes,
-        lambda part, row: f"{files[part]}, record {row + 1}",
+        joint_digest([shard.checksum for shard in shards]),
+        lambda row: f"{where}, record {row + 1}",
     )
-
-    def part(file: Any, codes: Any) -> Part | None:
-        return None if file is None else Part(file[0], codes, file[2])
-
-    return Dataset(
-        name=name,
-        X=ShardedFeatures(tuple(shards), n_features, not parquet, partial(_features, read)),
-        y=y[0],
-        classes=classes,
-        checksum=joint_digest([shard.checksum for shard in shards]),
-        source=str(where),
-        public=part(public, y[1]),
-        test=part(test, y[2]),
-        classes_from_private=from_private,
-    )
+    return dataset_of(name, options.classes, private, without_placeholders(public, private), test)
 
 
 def _files(where: Path) -> list[Path]:
@@ -126,16 +106,11 @@ def _columns(path: Path, target: str) -> list[str]:
     return [str(name) for name in frame.columns if name != target]
 
 
-def _width(path: Path) -> int:
-    return int(libsvm.parse(path)[0].shape[1])
-
-
-def _read_parquet(path: Path, *, columns: list[str], target: str) -> tuple[Any, Any, str]:
+def _read_parquet(path: Path, *, columns: list[str], target: str) -> LoadedFile:
     table = read_parquet(path, {target})
     frame = table.frame
-    if sorted(map(str, frame.columns)) != sorted([*columns, target]):
-        found = sorted({*columns, target} ^ set(map(str, frame.columns)))
-        raise DataError(f"{path}: other columns than in the first file: {', '.join(found)}")
+    if other := sorted({*columns, target} ^ set(map(str, frame.columns))):
+        raise DataError(f"{path}: other columns than in the first file: {', '.join(other)}")
     for name in columns:
         if frame[name].dtype.kind != "f":
             raise DataError(f"{path}: column {name!r} is not of numbers alone; shards take numbers")
@@ -146,9 +121,94 @@ def _read_parquet(path: Path, *, columns: list[str], target: str) -> tuple[Any, 
     labels = np.asarray(frame[target].astype(object), dtype=str)
     if (labels == "").any():
         raise DataError(f"{table.place(int((labels == '').argmax()))}: target {target!r} is empty")
-    return X, labels, table.checksum
+    return LoadedFile(path, X, labels, table.checksum, table.place)
 
 
-def _features(read: Any, path: Path) -> tuple[Any, str]:
-    X, _, checksum = read(path)
-    return X, checksum
+@dataclass(frozen=True)
+class Shard:
+    """One file of records: its absolute path, its checksum when first read, and its number of records."""
+
+    path: Path
+    checksum: str
+    n_records: int
+
+
+class ShardedFeatures:
+    """Rows of features in several files, in the order of the files; `X[rows]` reads those it needs.
+
+    Only the file read last is kept in memory. A file that has changed since the first reading ends the run.
+
+    Parameters
+    ----------
+    shards : tuple of Shard
+    n_features : int
+    sparse : bool
+        Whether `X[rows]` is a csr_matrix; else an ndarray.
+    read : callable
+        Reads one file; a function that can be sent to workers.
+    index : ndarray of int64, optional
+        Rows that these are of all rows of the shards, ascending; all if left out.
+    """
+
+    def __init__(
+        self,
+        shards: tuple[Shard, ...],
+        n_features: int,
+        sparse: bool,
+        read: Callable[[Path], LoadedFile],
+        index: IntArray | None = None,
+    ) -> None:
+        self.shards = shards
+        self.sparse = sparse
+        self._read = read
+        self._index = index
+        self._ends = np.cumsum([shard.n_records for shard in shards])
+        self.shape = (int(self._ends[-1]) if index is None else len(index), n_features)
+        self._last: tuple[int, Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_last": None}
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise InputError(
+            "dataset=shards: this would need all records at once; mechanisms of teachers' votes do not"
+        )
+
+    def take(self, index: IntArray) -> ShardedFeatures:
+        """Select some of the rows, ascending, without reading them."""
+        if self._index is not None or (np.diff(index) <= 0).any():
+            raise ValueError("rows of all shards, ascending, are taken once")
+        return ShardedFeatures(self.shards, self.shape[1], self.sparse, self._read, index)
+
+    @property
+    def blocks(self) -> IntArray:
+        """Number of these rows in each shard."""
+        if self._index is None:
+            return np.diff(self._ends, prepend=0)
+        return np.diff(np.searchsorted(self._index, self._ends), prepend=0)
+
+    def __getitem__(self, rows: Any) -> Any:
+        import scipy.sparse as sp
+
+        rows = np.arange(self.shape[0])[rows] if isinstance(rows, slice) else np.asarray(rows)
+        at = rows if self._index is None else self._index[rows]
+        of = np.searchsorted(self._ends, at, side="right")
+        order = np.argsort(of, kind="stable")
+        found = []
+        for shard in np.unique(of).tolist():
+            mine = at[order[of[order] == shard]]
+            found.append(self._loaded(shard)[mine - (self._ends[shard - 1] if shard else 0)])
+        back = np.argsort(order)
+        if self.sparse:
+            return sp.csr_matrix(sp.vstack(found, format="csr")[back] if found else (0, self.shape[1]))
+        return np.concatenate(found)[back] if found else np.zeros((0, self.shape[1]))
+
+    def _loaded(self, number: int) -> Any:
+        if self._last is None or self._last[0] != number:
+            self._last = None  # not two of them in memory
+            shard = self.shards[number]
+            file = self._read(shard.path)
+            if file.checksum != shard.checksum:
+                raise DataError(f"{shard.path}: has changed while it was used; start again")
+            self._last = (number, without_tiny(file.X))
+        return self._last[1]

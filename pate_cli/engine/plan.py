@@ -14,7 +14,6 @@ from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.config.rows import Composer, checked, choices, last_wins
 from pate_cli.datasets import files
 from pate_cli.datasets.content import fingerprint
-from pate_cli.datasets.registry import ENTRIES
 from pate_cli.engine.cache import edited
 from pate_cli.engine.finished import Identity, identity
 from pate_cli.engine.schedule import Row, check_places
@@ -178,9 +177,9 @@ def _value(config: RunConfig, key: str) -> Any:
 
 def missing_data(name: str) -> str:
     """Say which file of a dataset is not on this machine and how to get it; empty if all are here."""
-    if name not in ENTRIES:
+    if name not in files.ENTRIES:
         return ""
-    absent = [file for file in ENTRIES[name].files if files.find(file) is None]
+    absent = [file for file in files.ENTRIES[name].files if files.find(file) is None]
     if not absent:
         return ""
     get = " and ".join(f"{file.name} ({file.url})" for file in absent)

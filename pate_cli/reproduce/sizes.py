@@ -13,7 +13,7 @@ from pate_cli.config import RunConfig, parse
 from pate_cli.config.composition import refuse_unused
 from pate_cli.config.recipes import Recipe
 from pate_cli.config.rows import Composer, checked, choices, last_wins
-from pate_cli.datasets.registry import ENTRIES
+from pate_cli.datasets.files import ENTRIES
 from pate_cli.engine.plan import missing_data
 from pate_cli.errors import ConfigError
 from pate_cli.report.figures import new_figure

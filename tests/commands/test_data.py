@@ -8,7 +8,7 @@ import pytest
 
 from pate_cli.commands.data import main
 from pate_cli.datasets import NAMES, files
-from pate_cli.datasets.registry import ENTRIES, Entry, SourceFile
+from pate_cli.datasets.files import ENTRIES, Entry, SourceFile
 from pate_cli.errors import ConfigError, DataError
 
 BODY = b"1 1:1\n2 1:2\n"

@@ -35,13 +35,13 @@ def test_a_file_that_changes_once_it_is_read_keeps_its_checksum(name, tmp_path, 
     path = tmp_path / "f"
     path.write_bytes(OLD[name])
     module = {"csv": tables, "libsvm": libsvm}[name]
-    encode = module.encode_parts
+    encode = module.dataset_of
 
-    def later(*args):
+    def later(*args, **more):
         path.write_bytes(NEW[name])
-        return encode(*args)
+        return encode(*args, **more)
 
-    monkeypatch.setattr(module, "encode_parts", later)
+    monkeypatch.setattr(module, "dataset_of", later)
     found = loaded(name, path)
     assert (found.X.toarray() if name == "libsvm" else found.X["a"].to_numpy()).max() < 9
     assert found.checksum == hashlib.sha256(OLD[name]).hexdigest()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pate_cli.datasets import load
-from pate_cli.datasets.registry import EMBEDDED
+from pate_cli.datasets.files import EMBEDDED
 from pate_cli.errors import ConfigError
 
 

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.datasets import files, load
-from pate_cli.datasets.registry import ENTRIES, Entry, SourceFile
+from pate_cli.datasets.files import ENTRIES, Entry, SourceFile
 from pate_cli.errors import ConfigError, DataError
 
 # pooch leaves the connection of a failed download to the garbage collector.

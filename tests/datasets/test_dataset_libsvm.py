@@ -141,7 +141,7 @@ def test_options(write):
 
 def test_an_index_that_is_a_slip_makes_no_table_of_billions(write):
     slip = write(b"1 1:1\n0 2000000000:1\n")
-    with pytest.raises(DataError, match=r"line 2: index '2000000000' is more than .*set dataset.n_features"):
+    with pytest.raises(DataError, match=r"line 2: index '2000000000' is more than .*dataset.n_features"):
         load("libsvm", path=slip)
     assert load("libsvm", path=slip, n_features=2 * 10**9).n_features == 2 * 10**9  # if it is said
     assert load("libsvm", path=write(b"1 1:1\n0 16777216:1\n")).n_features == 2**24

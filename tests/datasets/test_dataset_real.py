@@ -64,7 +64,7 @@ def test_adult_and_a9a_tell_of_the_same_people(real_data, monkeypatch):
 def _table(tmp_path, *rows):
     path = tmp_path / "adult.data"
     path.write_text("|1x3 Cross validator\n" + "".join(ROW.format(**(USUAL | row)) for row in rows) + "\n")
-    return _read(path)
+    return _read(path.read_bytes(), path)
 
 
 def test_adult_encoding_of_a_record_does_not_depend_on_the_others(tmp_path):

@@ -554,11 +554,11 @@ BAD = {
     ),
     "unit among the columns of numbers": (
         lambda: None,
-        ["dataset.numeric: got 'patient_id'; accepted: columns to learn from: admitted, age, lab, ward; "],
+        ["dataset.numeric: got 'patient_id'; accepted: columns of priv.csv: admitted, age, lab, ward"],
     ),
     "unit among the categories": (
         lambda: None,
-        ["dataset.categories: got 'patient_id'; accepted: columns to learn from: admitted, age, lab, ward; "],
+        ["dataset.categories: got 'patient_id'; accepted: columns of priv.csv: admitted, age, lab, ward"],
     ),
     "more private persons than there are": (
         lambda: None,

@@ -13,7 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli import cli, teachers
-from pate_cli.datasets.sharded import Shard, ShardedFeatures
+from pate_cli.datasets.shards import Shard, ShardedFeatures
+from pate_cli.datasets.three_files import LoadedFile
 from pate_cli.learners import BUILT_IN, make_learner
 from pate_cli.types import Holdout, PrivateRecords, PublicPoints
 
@@ -68,7 +69,11 @@ def test_tiny_features_count_as_zero(make: Any, sparse: bool) -> None:
 def test_records_of_the_test_and_of_shards_have_none_either() -> None:
     X = np.array([[1e-101], [1.0]])
     assert Holdout(X, np.zeros(2)).X[0, 0] == 0
-    shards = ShardedFeatures((Shard(Path(), "", 2),), 1, sparse=False, read=lambda _: (X, ""))
+
+    def read(path: Path) -> LoadedFile:
+        return LoadedFile(path, X, None, "", str)
+
+    shards = ShardedFeatures((Shard(Path(), "", 2),), 1, sparse=False, read=read)
     np.testing.assert_array_equal(shards[np.arange(2)], [[0], [1]])
 
 

@@ -1,0 +1,243 @@
+"""CSV files with a named target column: one, or three.
+
+pandas reads the cells. It fills a line that is too short without a word, and does not say on which line a
+record is: so cells are counted first, by Python's `csv`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pate_cli.checks import Flag, OneOf, Or, option
+from pate_cli.datasets.reading import Table, as_text, read_bytes
+from pate_cli.datasets.tables import TableOptions, make_dataset
+from pate_cli.errors import DataError
+from pate_cli.types import Dataset
+
+__all__ = ["CsvFormat", "Encoding", "Options", "Separator", "load", "read_csv"]
+
+_SEPARATORS = ",;\t|"
+_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+_NO_TEXT = {
+    b"PK\x03\x04": "a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip)",
+    b"PAR1": "a Parquet file (dataset=parquet; its name ends in .parquet)",
+    b"\x1f\x8b": "compressed (then its name ends in .gz)",
+}
+
+
+@dataclass(frozen=True)
+class Separator:
+    """What stands between two cells."""
+
+    def take(self, value: object) -> str:
+        """See `Check`."""
+        if value == "\\t":
+            return "\t"
+        if not isinstance(value, str) or len(value) != 1 or value in '"\r\n':
+            raise ValueError
+        return value
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return "one character, such as , or ; or \\t"
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """An encoding of text that Python knows."""
+
+    def take(self, value: object) -> str:
+        """See `Check`."""
+        try:
+            return codecs.lookup(value).name  # type: ignore[arg-type]
+        except (LookupError, TypeError):
+            raise ValueError from None
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return "an encoding such as utf-8, utf-16 or cp1252"
+
+
+class _Decimal(OneOf):
+    """What stands before decimals."""
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return """., or a comma: 'dataset.decimal=","'"""
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How a CSV file is written.
+
+    Attributes
+    ----------
+    sep : str or None
+        What stands between two cells; None to find it in the first line.
+    encoding : str or None
+        None for UTF-8, or what a byte order mark says.
+    decimal : {".", ","}
+        What stands before the decimals of a number.
+    header : bool
+        Whether the first line names the columns; else they are named by their number, from 1.
+    key : str
+        What a user types to say so, for messages: with the name in place of the braces.
+    """
+
+    sep: str | None = None
+    encoding: str | None = None
+    decimal: str = "."
+    header: bool = True
+    key: str = "dataset.{}"
+
+
+@dataclass(frozen=True)
+class Options(TableOptions):
+    """Options of `dataset=csv`; see `TableOptions` and `CsvFormat`."""
+
+    sep: str | None = option(None, Or("null", Separator()))
+    encoding: str | None = option(None, Or("null", Encoding()))
+    decimal: str = option(".", _Decimal((".", ",")))
+    header: bool = option(True, Flag())
+
+
+def load(name: str, options: Options) -> Dataset:
+    """Load a CSV file, or three; see `make_dataset`."""
+    form = CsvFormat(options.sep, options.encoding, options.decimal, options.header)
+    return make_dataset(name, options, lambda path, text: read_csv(path, form, text), "a CSV file")
+
+
+def read_csv(path: Path, form: CsvFormat, text: Collection[str] = ()) -> Table:
+    """Read a file; `Table` says what a column becomes.
+
+    Parameters
+    ----------
+    path : Path
+        May be compressed, see `read_bytes`.
+    form : CsvFormat
+    text : collection of str
+        Columns whose cells stay as they are written, whatever they look like.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, empty, not text, or its lines do not have as many cells as its header.
+    """
+    import pandas as pd
+
+    raw, checksum = read_bytes(path)
+    raw = _as_utf8(raw, form, path)
+    sep = form.sep or _found_separator(raw)
+    header, index = _lines(raw, sep, path, form)
+    given: dict[str, Any] = {
+        "sep": sep,
+        "names": header,
+        "header": 0 if form.header else None,
+        "index_col": False,
+        "skipinitialspace": True,
+        "keep_default_na": False,
+        "na_values": [""],
+        "encoding": "utf-8",
+        "decimal": form.decimal,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of columns with cells of several kinds, which are read again
+        dtypes = dict.fromkeys([name for name in header if name in text], str)
+        frame = pd.read_csv(io.BytesIO(raw), dtype=dtypes, **given)
+        # a column read in pieces may hold 7 and "007"; one of True and False is text, too
+        again = [name for name in header if name not in text and _is_mixed(frame[name])]
+        if again:
+            texts = dict.fromkeys(again, str)
+            frame[again] = pd.read_csv(io.BytesIO(raw), dtype=texts, usecols=again, **given)[again]
+    if len(frame) != len(index):
+        raise DataError(f"{path}: {len(frame)} records in {len(index)} lines: quotes that do not fit")
+    columns = {}
+    for name in header:
+        column = frame[name]
+        numeric = column.dtype.kind in "iuf" and not column.isna().all()
+        columns[name] = column.to_numpy(dtype=np.float64) if numeric else as_text(column)
+    return Table(pd.DataFrame(columns, index=index, copy=False), path, checksum, decimal=form.decimal)
+
+
+def _is_mixed(column: Any) -> bool:
+    import pandas as pd
+
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    return column.dtype.kind not in "iuf" and kind not in ("string", "empty")
+
+
+def _as_utf8(raw: bytes, form: CsvFormat, path: Path) -> bytes:
+    """Text in UTF-8, without a byte order mark; refuses what is none."""
+    for mark, what in _NO_TEXT.items():
+        if raw.startswith(mark):
+            raise DataError(f"{path}: {what}; accepted: a CSV file")
+    marked = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
+    encoding = form.encoding or marked or "utf-8"
+    begin = raw[:1000]
+    if form.encoding is None and marked is None and begin.count(0) > len(begin) // 3:
+        found = f"{form.key.format('encoding')}={'utf-16-be' if begin[0] == 0 else 'utf-16-le'}"
+        raise DataError(f"{path}: every other byte is 0; accepted: text in UTF-8, or {found}")
+    try:
+        content = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    except UnicodeError as error:
+        line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        name = "UTF-8" if encoding.startswith("utf-8") else encoding
+        hint = f"; {form.key.format('encoding')} says what it is, as cp1252" if name == "UTF-8" else ""
+        raise DataError(f"{path}, line {line}: not {name} text{hint}") from None
+    return content.encode("utf-8", "surrogatepass")
+
+
+def _found_separator(raw: bytes) -> str:
+    """Separator that cuts the first line into most cells, the first of several."""
+    begin = next((line for line in io.BytesIO(raw) if line.strip()), b"").decode("utf-8")
+    first = next(iter(begin.splitlines()), "")
+    rows = {sep: csv.reader([first], delimiter=sep, skipinitialspace=True) for sep in _SEPARATORS}
+    return max(rows, key=lambda sep: len(next(rows[sep], [])))
+
+
+def _lines(raw: bytes, sep: str, path: Path, form: CsvFormat) -> tuple[list[str], Any]:
+    """Names of the columns, and the line each record starts on; refuses lines of another length."""
+    import pandas as pd
+
+    reader = csv.reader(
+        io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline=""),
+        delimiter=sep,
+        skipinitialspace=True,
+        strict=True,
+    )
+    header: list[str] = []
+    lines: list[int] = []
+    start = 1
+    try:
+        for cells in reader:
+            if len(cells) > 1 or (cells and cells[0].strip()):
+                if not header:
+                    header = cells if form.header else [str(number) for number in range(1, len(cells) + 1)]
+                    if twice := {column for column in header if header.count(column) > 1}:
+                        raise DataError(f"{path}, line {start}: the column {min(twice)!r} occurs twice")
+                    if form.header:
+                        start = reader.line_num + 1
+                        continue
+                if len(cells) != len(header):
+                    whose = "the header" if form.header else "the first line"
+                    found = f"{len(cells)} cells, {whose} has {len(header)}"
+                    raise DataError(f"{path}, line {start}: {found} ({form.key.format('sep')} is {sep!r})")
+                lines.append(start)
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"{path}, line {start}: not CSV ({error})") from None
+    if not header:
+        raise DataError(f"{path}: empty, no header line in it")
+    if not lines:
+        raise DataError(f"{path}: no records after the header line")
+    whole = lines[-1] - lines[0] == len(lines) - 1
+    return header, pd.RangeIndex(lines[0], lines[-1] + 1) if whole else pd.Index(lines)
