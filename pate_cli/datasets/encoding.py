@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from pate_cli.datasets.profile import profile_of
+from pate_cli.datasets.new_records import profile_of
 from pate_cli.datasets.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ __all__ = ["DeclaredNumbers", "TableEncoder"]
 
 
 class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Clip numbers to declared bounds, scale them, and give missing ones a column of their own.
+    """Clip numbers to declared bounds, standardise them, and give missing ones a column of their own.
 
-    They are centred and scaled by the mean and the standard deviation of the records it is fitted on, which
-    are public ones, once these are clipped. Missing numbers become 0, the mean.
+    Mean and standard deviation are those of the records it is fitted on, public ones, once these are clipped.
+    Missing numbers become 0, the mean.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.missing = missing
 
     def fit(self, X: Any, y: Any = None) -> DeclaredNumbers:
-        """Take the mean and the deviation of public records."""
+        """Compute the mean and the deviation of public records."""
         values = self._clipped(X)
         self.n_features_in_ = values.shape[1]
         self.mean_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
@@ -51,7 +51,7 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> Any:
-        """Give the numbers, then a column for each that may be missing: ndarray of float64."""
+        """Compute the numbers, then a column for each that may be missing: ndarray of float64."""
         scaled = (self._clipped(X) - self.mean_) / self.scale_
         absent = np.isnan(scaled)
         scaled[absent] = 0.0
@@ -63,62 +63,48 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Encoder of a table with a schema, not fitted yet.
+    """Encoder of a table with a schema, not fitted yet; `words` are cells that stand for a missing value.
 
     Categories are one column each, and all zeros is the code of one that is not listed. Numbers have mean 0
     and deviation 1 on the public records.
-
-    Attributes
-    ----------
-    schema : Schema
-    words : sequence of str
-        Cells that stand for a missing value.
     """
 
     schema: Schema
     words: Sequence[str] = ()
 
     def get_params(self) -> dict[str, Any]:
-        """What it depends on."""
+        """Parameters that the encoding depends on."""
         return {"columns": self.schema.plain()["columns"]}
 
     def fit(self, X: pd.DataFrame) -> Any:
-        """Give a fitted ColumnTransformer: on public rows, of which it takes what is not declared.
+        """Fit a ColumnTransformer on public rows, of which it takes what is not declared.
 
-        Its attribute `profile_` is for new records (`datasets.new_records`): the target, the cells that stand
-        for a missing value, and of each column the `profile_of` these public rows.
+        Its attribute `profile_` is for new records: see `new_records.training_table`.
         """
         from sklearn.compose import ColumnTransformer
         from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-        numeric = self._of("numeric")
-        plain = [name for name, c in numeric.items() if c.low is None and not c.missing]
+        columns = self.schema.columns
+        numeric, categories = self.schema.of_kind("numeric"), self.schema.of_kind("category")
+        plain = [name for name in numeric if columns[name].low is None and not columns[name].missing]
         stated = [name for name in numeric if name not in set(plain)]
-        categories = self._of("category")
-        open_ones = [name for name, c in categories.items() if c.values is None]
+        open_ones = [name for name in categories if columns[name].values is None]
         listed = [name for name in categories if name not in set(open_ones)]
         parts: list[tuple[str, Any, list[str]]] = [("numbers", StandardScaler(), plain)]
         if stated:
-            low = [-math.inf if (v := numeric[name].low) is None else v for name in stated]
-            high = [math.inf if (v := numeric[name].high) is None else v for name in stated]
+            low = [-math.inf if (v := columns[name].low) is None else v for name in stated]
+            high = [math.inf if (v := columns[name].high) is None else v for name in stated]
             parts.append(
-                ("declared", DeclaredNumbers(low, high, [numeric[name].missing for name in stated]), stated)
+                ("declared", DeclaredNumbers(low, high, [columns[name].missing for name in stated]), stated)
             )
         parts.append(("categories", OneHotEncoder(handle_unknown="ignore"), open_ones))
         if listed:
-            lists = [np.array(_values(categories[name]), dtype=object) for name in listed]
+            lists = [np.array(_values(columns[name]), dtype=object) for name in listed]
             parts.append(("listed", OneHotEncoder(categories=lists, handle_unknown="ignore"), listed))
         fitted = ColumnTransformer(parts, sparse_threshold=1.0).fit(X)
-        used = [*numeric, *categories]
-        fitted.profile_ = {
-            "target": self.schema.target,
-            "missing": list(self.words),
-            "columns": profile_of(X[used]),
-        }
+        profile = profile_of(X[[*numeric, *categories]])
+        fitted.profile_ = {"target": self.schema.target, "missing": list(self.words), "columns": profile}
         return fitted
-
-    def _of(self, kind: str) -> dict[str, Column]:
-        return {name: self.schema.columns[name] for name in self.schema.of_kind(kind)}
 
 
 def _values(column: Column) -> list[str]:

@@ -18,7 +18,7 @@ from pate_cli.console import err
 from pate_cli.datasets.libsvm import parse
 from pate_cli.errors import ConfigError, DataError
 
-__all__ = ["EMBEDDED", "ENTRIES", "Embedded", "Entry", "FileStatus", "Found", "SourceFile"]
+__all__ = ["EMBEDDED", "ENTRIES", "Entry", "FileStatus", "Found", "SourceFile"]
 __all__ += ["check", "download_directory", "find", "require", "status"]
 
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
@@ -55,23 +55,13 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """A dataset that has files: all of `files`, joined in order; `source` is for people."""
+    """A dataset known by name: all of `files`, joined in order; `source` is for people."""
 
     name: str
     n_records: int
     n_features: int
     n_classes: int
     files: tuple[SourceFile, ...]
-    source: str
-
-
-@dataclass(frozen=True)
-class Embedded:
-    """A dataset that needs no file; sizes are those of its default options."""
-
-    n_records: int
-    n_features: int
-    n_classes: int
     source: str
 
 
@@ -258,79 +248,42 @@ def _reason(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-EMBEDDED: dict[str, Embedded] = {
-    "synthetic": Embedded(75_000, 5, 2, "made on the spot"),
-    "digits": Embedded(1_797, 64, 10, "bundled with scikit-learn"),
-    "thresholds": Embedded(75_000, 1, 2, "made on the spot"),
+EMBEDDED: dict[str, Entry] = {
+    "synthetic": Entry("synthetic", 75_000, 5, 2, (), "made on the spot"),
+    "digits": Entry("digits", 1_797, 64, 10, (), "bundled with scikit-learn"),
+    "thresholds": Entry("thresholds", 75_000, 1, 2, (), "made on the spot"),
 }
+"""Datasets without files; sizes are those of their default options."""
+
+_MUSHROOM = SourceFile("mushrooms", _LIBSVM + "mushrooms", None, {1.0: 3_916, 2.0: 4_208}, 112)
+_A9A = (
+    SourceFile("a9a", _LIBSVM + "a9a", "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906"),
+    SourceFile(
+        "a9a.t", _LIBSVM + "a9a.t", "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"
+    ),
+)
+_REAL_SIM = SourceFile(
+    "real-sim.bz2",
+    _LIBSVM + "real-sim.bz2",
+    "7cd52374f55ce62e803ef33ca1c44689427c23d481eff64026f8ba9f53b8cc27",
+    instead=SourceFile("real-sim", "", "0fd9b12b6dc60dab7885a7367b286a53aac5d92057dc1083ab13ade275120270"),
+)
+_ADULT = (
+    SourceFile(
+        "adult.data",
+        _UCI + "adult.data",
+        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    ),
+    SourceFile(
+        "adult.test",
+        _UCI + "adult.test",
+        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    ),
+)
 
 ENTRIES: dict[str, Entry] = {
-    entry.name: entry
-    for entry in (
-        Entry(
-            "mushroom",
-            8_124,
-            112,
-            2,
-            (SourceFile("mushrooms", _LIBSVM + "mushrooms", None, {1.0: 3_916, 2.0: 4_208}, 112),),
-            "LIBSVM site",
-        ),
-        Entry(
-            "a9a",
-            48_842,
-            123,
-            2,
-            (
-                SourceFile(
-                    "a9a",
-                    _LIBSVM + "a9a",
-                    "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906",
-                ),
-                SourceFile(
-                    "a9a.t",
-                    _LIBSVM + "a9a.t",
-                    "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9",
-                ),
-            ),
-            "LIBSVM site",
-        ),
-        Entry(
-            "real-sim",
-            72_309,
-            20_958,
-            2,
-            (
-                SourceFile(
-                    "real-sim.bz2",
-                    _LIBSVM + "real-sim.bz2",
-                    "7cd52374f55ce62e803ef33ca1c44689427c23d481eff64026f8ba9f53b8cc27",
-                    instead=SourceFile(
-                        "real-sim",
-                        "",
-                        "0fd9b12b6dc60dab7885a7367b286a53aac5d92057dc1083ab13ade275120270",
-                    ),
-                ),
-            ),
-            "LIBSVM site",
-        ),
-        Entry(
-            "adult",
-            48_842,
-            108,
-            2,
-            (
-                SourceFile(
-                    "adult.data",
-                    _UCI + "adult.data",
-                    "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-                ),
-                SourceFile(
-                    "adult.test",
-                    _UCI + "adult.test",
-                    "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-                ),
-            ),
-            "UCI repository",
-        ),
-    )
+    "mushroom": Entry("mushroom", 8_124, 112, 2, (_MUSHROOM,), "LIBSVM site"),
+    "a9a": Entry("a9a", 48_842, 123, 2, _A9A, "LIBSVM site"),
+    "real-sim": Entry("real-sim", 72_309, 20_958, 2, (_REAL_SIM,), "LIBSVM site"),
+    "adult": Entry("adult", 48_842, 108, 2, _ADULT, "UCI repository"),
 }

@@ -12,10 +12,10 @@ from pate_cli.datasets.schema import Column, Schema, not_a_number, typed
 from pate_cli.datasets.three_files import texts_of
 from pate_cli.errors import DataError
 
-__all__ = ["NEARLY_ALL", "doubtful", "infer", "kind_in_private", "labels_of", "looks_like_unit"]
+__all__ = ["doubtful", "infer", "kind_in_private", "labels_of", "looks_like_unit"]
 __all__ += ["names_persons", "refuse_doubtful", "remarks_on"]
 
-NEARLY_ALL = 0.9
+_NEARLY_ALL = 0.9
 """Share of the cells of a column: as many numbers, and the others are taken for slips."""
 
 _FEWEST = 20
@@ -79,7 +79,7 @@ def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
             accepted = " or ".join(typed(key, name) for key in ("numeric", "categories", "drop"))
             raise DataError(f"{table.place(row)}: column {name!r} holds one number; accepted: {accepted}")
         return Column("numeric")
-    slips = found.n_others <= 1 or found.n_numbers >= NEARLY_ALL * (found.n_numbers + found.n_others)
+    slips = found.n_others <= 1 or found.n_numbers >= _NEARLY_ALL * (found.n_numbers + found.n_others)
     if found.first is not None and found.n_numbers and slips:
         raise DataError(not_a_number(table, name, found.first))
     refuse_doubtful(table, name, words)
@@ -158,7 +158,7 @@ def _column(table: Table, name: str, words: Collection[str]) -> Column:
     if looks_like_unit(name):
         return Column("ignored", why="identifiers")
     values, found = table.numbers(name, words)
-    if found.n_numbers and found.n_numbers >= NEARLY_ALL * (n - found.n_missing):
+    if found.n_numbers and found.n_numbers >= _NEARLY_ALL * (n - found.n_missing):
         held = values[~np.isnan(values)]
         low, high = float(held.min()), float(held.max())
         whole = len(held) == n and bool((held == np.round(held)).all())
@@ -169,7 +169,7 @@ def _column(table: Table, name: str, words: Collection[str]) -> Column:
         return Column("numeric", low, high, missing=found.n_numbers < n)
     names = [str(text) for text in cells.cat.categories if said(text, words)]
     like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in names)
-    if name in table.dates or (names and like_dates >= NEARLY_ALL * len(names)):
+    if name in table.dates or (names and like_dates >= _NEARLY_ALL * len(names)):
         return Column("ignored", why="dates")
     length = sum(map(len, names)) / max(1, len(names))
     spaces = sum(text.count(" ") for text in names) / max(1, len(names))

@@ -1,6 +1,7 @@
 """New records for a saved student: brought under the schema of its training, compared with it, or refused.
 
-The fitted encoder holds that schema and a profile of the public points. All of it is public.
+The fitted encoder holds that schema and, of each column, a profile: how many public points lie in each of a
+few bins. All of it is computed from public points alone.
 """
 
 from __future__ import annotations
@@ -12,18 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.datasets.inference import NEARLY_ALL
-from pate_cli.datasets.profile import LARGE, check_profile, drift
+from pate_cli.datasets.reading import Table
 from pate_cli.datasets.schema import Column, Schema, listed
 from pate_cli.errors import DataError
-from pate_cli.types import FloatArray
+from pate_cli.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pate_cli.datasets.reading import Table
+__all__ = ["LARGE", "TrainingTable", "drift", "profile_of", "training_table"]
 
-__all__ = ["TrainingTable", "training_table"]
+LARGE = 0.25
+"""Population stability index from which on a column is said to have drifted: the usual rule of thumb."""
+
+_BINS = 10
+_FEWEST = 5
+"""Records expected in a bin, below which the test is not to be relied on (Cochran's rule)."""
+
+_CHANCE = 0.001
+"""Chance that drift is said of records like the public points, for all columns together."""
 
 _FEW = 10
 """Cells from which on a column without a single number is taken for another one."""
@@ -67,12 +75,12 @@ class TrainingTable:
         DataError
             Naming the column that is not there or is of another type, or the first cell it does not take.
         """
-        absent = [name for name in self.schema.columns if name not in table.frame.columns]
+        absent = [name for name in self.schema.columns if name not in table.columns]
         if absent:
             shown = ", ".join(map(repr, absent))
             raise DataError(f"{table.path}: no column {shown}, which the model was trained on")
         numeric = self.schema.of_kind("numeric")
-        read = {name: _numbers(table, name, self.schema.columns[name], self.words) for name in numeric}
+        read = {name: _read_numbers(table, name, self.schema.columns[name], self.words) for name in numeric}
         columns = {name: values for name, (values, _) in read.items()}
         frame = self.schema.apply(replace(table, frame=table.frame.assign(**columns)), self.words)
         for name in self.schema.of_kind("category"):
@@ -82,17 +90,16 @@ class TrainingTable:
     def _remarks(self, table: Table, frame: pd.DataFrame, texts: Mapping[str, str]) -> Iterator[str]:
         told: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}
         drifted = []
-        for name, cells in frame.items():
-            for kind, where, more in self._differences(str(name), cells, texts):
+        for name in map(str, frame):
+            for kind, where, more in self._differences(name, frame[name], texts):
                 if where.any():
                     row = int(np.argmax(where))
-                    held = cells.iloc[row]
-                    held = repr(str(table.frame[name].iloc[row])) if isinstance(held, str) else f"{held:g}"
-                    first = "" if kind == "missing" else f" {held}"
-                    place = f"(first{first}, {table.word} {frame.index[row]})"
+                    held = frame[name].iloc[row]
+                    shown = f" {held!r}" if isinstance(held, str) else f" {held:g}"
+                    place = f"(first{'' if kind == 'missing' else shown}, {table.word} {frame.index[row]})"
                     told[kind].append(f"{name!r} {int(where.sum())} of {len(frame)}{more} {place}")
             if name in self.profiles:
-                index = drift(self.profiles[str(name)], cells, len(self.profiles))
+                index = drift(self.profiles[name], frame[name], len(self.profiles))
                 drifted += [] if index is None else [f"{name!r} {index:.2f}"]
         yield from (f"{table.path}: {kind}: {listed(columns)}" for kind, columns in told.items() if columns)
         if drifted:
@@ -117,29 +124,23 @@ class TrainingTable:
 
 
 def training_table(encoder: Any, name: str) -> TrainingTable:
-    """Read what a fitted encoder holds of the training's table.
-
-    Parameters
-    ----------
-    encoder : fitted ColumnTransformer
-        Of `encoding.TableEncoder`, perhaps saved and loaded.
-    name : str
-        What to call it in messages.
+    """Read what a fitted encoder of `encoding.TableEncoder`, perhaps saved and loaded, holds of its table.
 
     Raises
     ------
     DataError
-        If it is not one that `TableEncoder` makes.
+        If it is not one that `TableEncoder` makes; calls it `name`.
     """
     try:
-        found: dict[str, Column] = {}
-        for kind, part, columns in encoder.transformers_:
-            for at, column in enumerate(map(str, columns)):
-                found[column] = _column(kind, part, at)
+        found = {
+            str(column): _column(kind, part, at)
+            for kind, part, columns in encoder.transformers_
+            for at, column in enumerate(columns)
+        }
         profile = getattr(encoder, "profile_", {})
         profiles = dict(profile.get("columns", {}))
         for each in profiles.values():
-            check_profile(each)
+            _check_profile(each)
         order = [str(column) for column in encoder.feature_names_in_ if str(column) in found]
         schema = Schema({c: found[c] for c in order}, "saved with the model", profile.get("target"))
         words = tuple(profile.get("missing", ()))
@@ -153,15 +154,14 @@ def _column(kind: str, part: Any, at: int) -> Column:
     if kind == "numbers":
         return Column()
     if kind == "declared":
-        low, high = float(part.low[at]), float(part.high[at])
-        missing = bool(part.missing[at])
+        low, high, missing = float(part.low[at]), float(part.high[at]), bool(part.missing[at])
         bounded = math.isfinite(low) and math.isfinite(high)
         return Column(low=low, high=high, missing=missing) if bounded else Column(missing=missing)
     values = [str(value) for value in part.categories_[at]]
     return Column("category", values=values, missing="" in values)
 
 
-def _numbers(table: Table, name: str, column: Column, words: Collection[str]) -> tuple[FloatArray, str]:
+def _read_numbers(table: Table, name: str, column: Column, words: Collection[str]) -> tuple[FloatArray, str]:
     """Read a column of numbers, and count the texts in it; refuses another column, and a cell without a code.
 
     Where missing numbers have a code, any text is one of them, as it was in training.
@@ -169,9 +169,9 @@ def _numbers(table: Table, name: str, column: Column, words: Collection[str]) ->
     values, found = table.numbers(name, words)
     some, row = found.n_numbers + found.n_others, found.first
     if row is not None and column.missing and (found.n_numbers or some < _FEW):
-        return values, f", {found.n_others} of them text as {str(table.frame[name].iloc[row])!r}"
+        return values, f", {found.n_others} of them text as {table.cell(name, row)!r}"
     why = "the model has no code for a missing number in it"
-    if row is not None and found.n_numbers < NEARLY_ALL * some:
+    if row is not None and found.n_numbers < found.n_others:
         why = f"{found.n_others} of {some} cells are no numbers: is this the same column?"
     elif row is None and found.n_missing and not column.missing:
         row = int(np.argmax(np.isnan(values)))
@@ -179,7 +179,118 @@ def _numbers(table: Table, name: str, column: Column, words: Collection[str]) ->
         row, why = int(np.argmax(np.isinf(values))), "a finite number is needed"
     if row is None:
         return values, ""
-    held = table.frame[name].iloc[row]
-    shown = "" if isinstance(held, float) and math.isnan(held) else str(held)
-    comma = "; --decimal , where a comma stands before decimals" if "," in shown else ""
-    raise DataError(f"{table.place(row)}: numeric column {name!r} has {shown!r}; {why}{comma}")
+    held = table.cell(name, row)
+    comma = "; --decimal , where a comma stands before decimals" if "," in held else ""
+    raise DataError(f"{table.place(row)}: numeric column {name!r} has {held!r}; {why}{comma}")
+
+
+def profile_of(X: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Describe public records, column by column, in plain types.
+
+    Parameters
+    ----------
+    X : DataFrame
+        float64 for numbers, NaN where missing; texts else.
+
+    Returns
+    -------
+    dict
+        Numbers: `low`, `high`, the bounds `edges` of at most ten bins of about equal size (a bound belongs to
+        the bin below it), and `counts`, the last one of missing numbers. Texts: the nine most frequent
+        `values`, where five records have it, and `counts`, the last one of all other texts.
+    """
+    profiles = {}
+    for name, cells in X.items():
+        profile: dict[str, Any]
+        if cells.dtype == np.float64:
+            held = cells.dropna().to_numpy()
+            shares = np.arange(1, _BINS) / _BINS
+            edges = np.unique(np.quantile(held, shares, method="lower")).tolist() if len(held) else []
+            low, high = (float(held.min()), float(held.max())) if len(held) else (0.0, 0.0)
+            profile = {"low": low, "high": high, "edges": edges}
+        else:
+            counts = cells.astype(str).value_counts()
+            # of values as frequent as each other the first by name: the order of records says nothing
+            ordered = sorted(counts.index, key=lambda value: (-counts[value], value))
+            profile = {"values": [value for value in ordered[: _BINS - 1] if counts[value] >= _FEWEST]}
+        profiles[str(name)] = profile | {"counts": _counted(profile, cells).tolist()}
+    return profiles
+
+
+def _counted(profile: Mapping[str, Any], cells: pd.Series) -> IntArray:
+    """Count the records of each bin; the last one is of missing numbers, or of other texts."""
+    if "edges" in profile:
+        values, edges = cells.to_numpy(dtype=np.float64), np.asarray(profile["edges"], dtype=np.float64)
+        n = len(edges) + 1
+        at = np.where(np.isnan(values), n, np.searchsorted(edges, values, side="left"))
+    else:
+        places = {value: place for place, value in enumerate(profile["values"])}
+        n = len(places)
+        at = np.array([places.get(text, n) for text in cells.astype(str)], dtype=np.int64)
+    return np.bincount(at, minlength=n + 1).astype(np.int64)
+
+
+def _check_profile(profile: Mapping[str, Any]) -> None:
+    """Raise an exception, whichever, unless it is one that `profile_of` makes; for what a file holds."""
+    import pandas as pd
+
+    n_bins = len(_counted(profile, pd.Series([], dtype=np.float64 if "edges" in profile else object)))
+    counts = profile["counts"]
+    if len(counts) != n_bins or any(type(n) is not int or n < 0 for n in counts) or not sum(counts):
+        raise ValueError(f"counts {counts}")
+    if "edges" in profile:
+        float(profile["low"]), float(profile["high"])
+
+
+def drift(profile: Mapping[str, Any], cells: pd.Series, n_columns: int) -> float | None:
+    """Compute the population stability index of new records in one column, where there is drift.
+
+    The index is the sum over bins of (q - p) ln(q / p), p and q the shares of public points and of new
+    records in a bin, each count raised by 1/2. Of few records it is large by chance: it counts only where the
+    chi-squared test of homogeneity, too, refuses that both are of one distribution. Neighbouring bins are put
+    together until the test expects five records of each kind in every bin.
+
+    Parameters
+    ----------
+    profile : mapping
+        Of the column, see `profile_of`.
+    cells : Series
+        The new records, with the types that `profile_of` takes.
+    n_columns : int
+        Columns that are looked at.
+
+    Returns
+    -------
+    float or None
+        The index, at least `LARGE`; None for no drift.
+
+    References
+    ----------
+    N. Siddiqi. Credit Risk Scorecards. Wiley, 2006.
+    """
+    from scipy.stats import chi2_contingency
+
+    table = _joined(np.array([profile["counts"], _counted(profile, cells)]))
+    if table.shape[1] < 2:
+        return None
+    raised = table + 0.5
+    p, q = raised / raised.sum(axis=1, keepdims=True)
+    index = float(((q - p) * np.log(q / p)).sum())
+    if index < LARGE or chi2_contingency(table, correction=False).pvalue >= _CHANCE / n_columns:
+        return None
+    return index
+
+
+def _joined(table: IntArray) -> IntArray:
+    """Put neighbouring columns of two rows of counts together until enough is expected in each cell."""
+    share = float(table.sum(axis=1).min() / table.sum())
+    joined: list[IntArray] = []
+    left = np.zeros(2, dtype=np.int64)
+    for column in table.T:
+        left = left + column
+        if left.sum() * share >= _FEWEST:
+            joined.append(left)
+            left = np.zeros(2, dtype=np.int64)
+    if joined:
+        joined[-1] = joined[-1] + left
+    return np.array(joined, dtype=np.int64).reshape(-1, 2).T

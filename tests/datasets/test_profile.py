@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pate_cli.datasets.profile import LARGE, drift, profile_of
+from pate_cli.datasets.new_records import LARGE, drift, profile_of
 
 
 def made(n, seed, shift=0.0):
