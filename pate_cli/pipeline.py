@@ -20,7 +20,7 @@ import numpy as np
 
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
-from pate_cli.datasets.split_cache import cached_split
+from pate_cli.datasets.splitting import cached_split
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.mechanisms.votes import majority

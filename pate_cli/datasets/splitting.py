@@ -6,14 +6,16 @@ Liu, Zhu, Chaudhuri and Wang (2021).
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.checks import Real
+from pate_cli.datasets.content import fingerprint
 from pate_cli.errors import ConfigError
 from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split, without_tiny
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from pate_cli.types import Dataset, IntArray
 
-__all__ = ["MODES", "SplitSizes", "sizes", "split"]
+__all__ = ["MODES", "SplitSizes", "cached_split", "sizes", "sizes_of", "split"]
 
 _PRIVATE, _PUBLIC = 0.8, 0.02
 MODES = ("records", "label_private")
@@ -71,15 +73,11 @@ def sizes(
     budget : float or int
         A fraction f in (0, 1) for round(f * n_public) labels, at least 1; or a number of labels.
     mode : {"records", "label_private"}
-        `label_private`: nothing but the private records is at hand, and of them only the labels are
-        secret. The public points are then taken out of the private records, and their labels dropped
-        (BTT18, section 5: "splitting the training set into two parts and discarding the labels in one
-        of them"); `public` is the size of that part, still as a fraction of N or a number.
-
-        What the run's (eps, delta) then protects is the label of each record, nothing else: two data
-        sets are neighbours if they have the same features and differ in one label. Features are taken
-        as public: those of the points asked are shown, those of the teachers are not, but which record
-        is of which kind is a matter of chance. A dropped label is used for measuring only.
+        `label_private`: only the labels of private records are secret. The public points are then taken out
+        of the private records, and their labels dropped, but for measuring (BTT18, section 5: "splitting the
+        training set into two parts and discarding the labels in one of them"). What the run's (eps, delta)
+        protects is the label of each record, nothing else: neighbours have the same features and differ in
+        one label.
 
     Returns
     -------
@@ -109,13 +107,10 @@ def sizes(
         raise ConfigError("split.mode", mode, ", ".join(MODES))
     n_test = n_records - n_private - n_public
     if n_test < 1:
-        problem = (
-            f"private ({n_private}) and public ({n_public}) that leave at least 1 of {n_records} records"
-            " for the test"
-        )
         # The larger part is the one to mend.
         key, got = ("split.private", private) if n_private >= n_public else ("split.public", public)
-        raise ConfigError(key, got, problem)
+        left = f"that leave at least 1 of {n_records} records for the test"
+        raise ConfigError(key, got, f"private ({n_private}) and public ({n_public}) {left}")
     return SplitSizes(n_private, n_public, n_test, _budget(budget, n_public))
 
 
@@ -179,11 +174,10 @@ def sizes_of(
 def _budget(budget: float | int, n_public: int) -> int:
     n_budget = _part("split.budget", budget, n_public, lambda labels: max(1, round(labels)))
     if n_budget > n_public:
-        raise ConfigError(
-            "split.budget",
-            budget,
-            f"at most {n_public}, for the public split has {n_public} points: not enough for the budget",
+        accepted = (
+            f"at most {n_public}, for the public split has {n_public} points: not enough for the budget"
         )
+        raise ConfigError("split.budget", budget, accepted)
     return n_budget
 
 
@@ -197,9 +191,8 @@ def _part(key: str, value: Any, whole: int, rounding: Any) -> int:
         # repr() gives the decimal that was typed; in binary, floor(0.29 * 100) is 28.
         part = int(rounding(Fraction(repr(float(value))) * whole))
         if part < 1:
-            raise ConfigError(
-                key, value, f"a larger fraction, or a whole number: this one is 0 of {whole} records"
-            )
+            accepted = f"a larger fraction, or a whole number: this one is 0 of {whole} records"
+            raise ConfigError(key, value, accepted)
         return part
     # A float may hold a count (a typed config turns 400 into 400.0), but 1.0 may mean "all".
     if value < 1 or value != int(value) or (value == 1 and isinstance(value, float)):
@@ -236,10 +229,6 @@ def split(
         Numbers of the records that are the public split; drawn too if left out. The other parts are drawn
         from the other records. Only where there is one file, and each record is by itself.
 
-    Returns
-    -------
-    Split
-
     Raises
     ------
     ConfigError
@@ -247,8 +236,6 @@ def split(
     ValueError
         If `public_rows` are not as many as `public` says.
     """
-    import copy
-
     import numpy as np
 
     parts = sizes_of(dataset, private=private, public=public, budget=budget, mode=mode, release=release)
@@ -259,32 +246,27 @@ def split(
             raise ValueError(f"{len(public_rows)} public rows, {n_shared} expected")
         others = order[~np.isin(order, public_rows)]
         order = np.concatenate([others[: parts.n_private], public_rows, others[parts.n_private :]])
-    ours, theirs, rest = np.split(order, [parts.n_private, parts.n_private + n_shared])
+    ours, at, rest = np.split(order, [parts.n_private, parts.n_private + n_shared])
     units = None
     if dataset.units is not None:
         by_unit = np.argsort(dataset.units, kind="stable")
         counts = np.bincount(dataset.units)
         starts = np.cumsum(counts) - counts
         units = np.repeat(np.arange(len(ours)), counts[ours])
-        theirs = by_unit[starts[theirs] + rng.integers(counts[theirs])]
+        at = by_unit[starts[at] + rng.integers(counts[at])]
         ours, rest = (
             np.concatenate([by_unit[starts[u] : starts[u] + counts[u]] for u in side] or [side])
             for side in (ours, rest)
         )
     points: Any = dataset.X
     points_y: IntArray | None = dataset.y
-    at = theirs
     if dataset.public is not None:
         rows = dataset.public.n_records
-        at = (
-            np.arange(rows, dtype=np.int64)
-            if parts.n_public == rows
-            else np.sort(rng.permutation(rows)[: parts.n_public])
-        )
+        at = np.arange(rows, dtype=np.int64)
+        if parts.n_public < rows:
+            at = np.sort(rng.permutation(rows)[: parts.n_public])
         points, points_y = dataset.public.X, dataset.public.y
-    encoder = None
-    if dataset.encoder is not None:
-        encoder = copy.deepcopy(dataset.encoder).fit(_rows(points, at))
+    encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(points, at))
 
     def features(X: Any, index: Any) -> Any:
         rows = _rows(X, index)
@@ -297,7 +279,6 @@ def split(
         test, test_y, rest = dataset.test.X, dataset.test.y, np.arange(dataset.test.n_records)
     elif not parts.n_test:
         rest = rest[:0]
-    unlabelled = np.full(len(at), -1, dtype=np.int64)
     if hasattr(dataset.X, "shards"):  # they stay where they lie; each teacher's part is drawn within a shard
         ours = np.sort(ours)
         kept: Any = dataset.X.take(ours)
@@ -306,6 +287,7 @@ def split(
         private_part = DeferredRecords.of(
             lambda: without_tiny(features(dataset.X, ours)), dataset.y[ours], units
         )
+    unlabelled = np.full(len(at), -1, dtype=np.int64)
     return Split(
         private=private_part,
         public=PublicPoints(X_public, at),
@@ -316,6 +298,26 @@ def split(
     )
 
 
+_last: tuple[Hashable, Split] | None = None
+
+
+def cached_split(dataset: Dataset, rng: np.random.Generator, **given: Any) -> Split:
+    """Split as `split` does, or return the last split of this process if nothing it depends on differs.
+
+    It depends on the records' content, what is `given`, and the state of `rng`, which has no other use:
+    whether it is advanced is left open. Rows of a frontier ask for the same split one after another.
+    """
+    global _last
+    shares = {key: None if value is None else repr(value) for key, value in given.items()}
+    if given.get("public_rows") is not None:
+        shares["public_rows"] = given["public_rows"].tobytes().hex()
+    key = (fingerprint(dataset), repr(rng.bit_generator.state), repr(sorted(shares.items())))
+    if _last is None or _last[0] != key:
+        _last = None  # not two of them in memory
+        _last = (key, split(dataset, rng=rng, **given))
+    return _last[1]
+
+
 class DeferredRecords(PrivateRecords):
     """Private records whose features are computed when first used: never where votes are known. PRIVATE."""
 
@@ -323,7 +325,7 @@ class DeferredRecords(PrivateRecords):
     def of(
         cls, features: Callable[[], Any], y: IntArray, units: IntArray | None, blocks: IntArray | None = None
     ) -> DeferredRecords:
-        """Records with labels `y`, of `units`, in `blocks`, and the features that `features()` gives."""
+        """Records with labels `y`, of `units`, in `blocks`, and the features that `features()` computes."""
         records = object.__new__(cls)
         vars(records).update(_features=features, y=y, units=units, blocks=blocks)
         return records
@@ -342,13 +344,11 @@ def _rows(X: Any, index: Any) -> Any:
     """
     if not hasattr(X, "iloc"):
         return X[index]
-    import numpy as np
-
     rows = X.iloc[index].copy()
     for name, dtype in rows.dtypes.items():
         if dtype.name == "category":
             rows[name] = rows[name].astype(object)
-    numbers = rows.select_dtypes(np.number).columns
+    numbers = rows.select_dtypes("number").columns
     rows[numbers] = rows[numbers].clip(-_LARGEST, _LARGEST)
     return rows
 
