@@ -38,9 +38,9 @@ _MANY = 50
 
 _MODULES = {
     "synthetic": "synthetic",
-    "mushroom": "known",
-    "a9a": "known",
-    "real-sim": "known",
+    "mushroom": "files",
+    "a9a": "files",
+    "real-sim": "files",
     "adult": "adult",
     "libsvm": "libsvm",
     "csv": "csv_files",
@@ -62,13 +62,7 @@ def names() -> list[str]:
 
 @cache
 def find(name: str) -> Any:
-    """Get the module of a dataset: one of this room, of an installed package, or an import path.
-
-    Raises
-    ------
-    ConfigError
-        Naming `dataset` and the datasets there are.
-    """
+    """Find the module of a dataset: one of this room, of an installed package, or an import path."""
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{_MODULES[name]}")
     for point in importlib.metadata.entry_points(group=GROUP, name=name):
@@ -93,25 +87,19 @@ def _imported(name: str) -> Any:
 
 
 def load(name: str, **options: Any) -> Dataset:
-    """Load a dataset by name, downloading its files if they are nowhere on this machine.
+    """Load a dataset, downloading its files if they are nowhere on this machine.
 
     Parameters
     ----------
     name : str
         One of `names()`, or the import path of a module that is one.
     **options
-        What the dataset takes, see `Options` of its module; what is left out keeps its default.
-
-    Returns
-    -------
-    Dataset
+        See `Options` of its module.
 
     Raises
     ------
-    ConfigError
-        If the name is unknown, or an option's value is not accepted.
     InputError
-        If there is no such option.
+        If the name is unknown, or an option is unknown or not accepted.
     DataError
         If a file is missing and cannot be downloaded, has a wrong checksum, or is malformed.
     """
@@ -126,14 +114,7 @@ def load(name: str, **options: Any) -> Dataset:
 
 
 def warnings_of(dataset: Dataset, n_teachers: int) -> tuple[str, ...]:
-    """Say of an experiment's records what makes a mechanism of little use: NOT differentially private.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    n_teachers : int
-        0 for none.
-    """
+    """Warn of many or rare classes, for an experiment: NOT differentially private. 0 for no teachers."""
     import numpy as np
 
     said = []

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.datasets import files
-from pate_cli.datasets.reading import joint_digest, read_bytes
-from pate_cli.datasets.three_files import encode_labels
+from pate_cli.datasets.reading import read_bytes
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
 
@@ -88,39 +87,19 @@ class Options:
 def load(name: str, options: Options) -> Dataset:
     """Load `adult.data` and `adult.test`, joined.
 
-    Returns
-    -------
-    Dataset
-        `X` is a csr_matrix of shape (48842, 108): the numbers in [0, 1], then the one-hot categories.
-
-    Raises
-    ------
-    DataError
-        If a file is not the official one, or missing and cannot be downloaded.
+    `X` is a csr_matrix of shape (48842, 108): the numbers in [0, 1], then the one-hot categories.
 
     References
     ----------
     Becker and Kohavi (1996), Adult, UCI Machine Learning Repository.
     """
-    import pandas as pd
+    return files.joined(name, _parse)
 
-    entry = files.ENTRIES[name]
-    found = files.require(entry)
-    parts = []
-    for file in found:
-        content, checksum = read_bytes(file.path)
-        file.check(checksum)
-        parts.append(_read(content, file.path))
-    table = pd.concat(parts, ignore_index=True)
-    y, classes = encode_labels(table["income"].to_numpy(dtype=str), name)
-    return Dataset(
-        name=name,
-        X=_encode(table),
-        y=y,
-        classes=classes,
-        checksum=joint_digest([file.sha256 for file in found]),
-        source=f"{entry.source}: {', '.join(str(file.path) for file in found)}",
-    )
+
+def _parse(path: Path) -> tuple[Any, Any, str]:
+    content, checksum = read_bytes(path)
+    table = _read(content, path)
+    return _encode(table), table["income"].to_numpy(dtype=str), checksum
 
 
 def _read(content: bytes, path: Path) -> pd.DataFrame:

@@ -18,16 +18,7 @@ class Options:
 
 
 def load(name: str, options: Options) -> Dataset:
-    """Load the 8 x 8 images, pixels from 0 to 16 divided by 16.
-
-    =======  ======  ========  =======
-    records  pixels  in        classes
-    =======  ======  ========  =======
-    1,797    64      [0, 1]    10
-    =======  ======  ========  =======
-
-    The divisor is the format's largest pixel, not one computed from these records.
-    """
+    """Load 1,797 images of 8 x 8 pixels, divided by the format's largest pixel, 16."""
     from sklearn.datasets import load_digits as bundled
 
     X, y = bundled(return_X_y=True)

@@ -1,4 +1,4 @@
-"""The datasets known by name: sizes, sources, checksums; where their files are, and fetching them.
+"""The datasets known by name: sizes, sources, checksums; finding, fetching and loading their files.
 
 A file is looked for in the directory `PATE_DATA` names, then in `./data`, then in the user's cache. One that
 fails its check is never used and never replaced: the user is told which one to delete.
@@ -10,16 +10,20 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pate_cli.console import err
 from pate_cli.datasets.libsvm import parse
+from pate_cli.datasets.reading import joint_digest
+from pate_cli.datasets.three_files import encode_labels
 from pate_cli.errors import ConfigError, DataError
+from pate_cli.types import Dataset
 
-__all__ = ["EMBEDDED", "ENTRIES", "Entry", "FileStatus", "Found", "SourceFile"]
-__all__ += ["check", "download_directory", "find", "require", "status"]
+__all__ = ["EMBEDDED", "ENTRIES", "Entry", "FileStatus", "Found", "Options", "SourceFile"]
+__all__ += ["check", "download_directory", "find", "joined", "load", "require", "status"]
 
 _LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
@@ -72,11 +76,6 @@ class Found:
     path: Path
     sha256: str
 
-    def check(self, digest: str) -> None:
-        """Refuse what was read if its digest is another one (DataError)."""
-        if digest != self.sha256:
-            raise DataError(f"{self.path}: has changed while it was read; start again")
-
 
 @dataclass(frozen=True)
 class FileStatus:
@@ -87,6 +86,46 @@ class FileStatus:
     path: Path | None
     state: str
     detail: str = ""
+
+
+@dataclass(frozen=True)
+class Options:
+    """No options."""
+
+
+def load(name: str, options: Options) -> Dataset:
+    """Load `mushroom`, `a9a` (training and test file joined) or `real-sim`, LIBSVM files."""
+    return joined(name, lambda path: parse(path, ENTRIES[name].n_features))
+
+
+def joined(name: str, read: Callable[[Path], tuple[Any, Any, str]]) -> Dataset:
+    """Load all files of a known dataset; `read` gives the sparse features, labels and checksum of one.
+
+    Raises
+    ------
+    DataError
+        If a file is not the official one, missing and cannot be downloaded, or changes while it is read.
+    """
+    import numpy as np
+    import scipy.sparse as sp
+
+    entry = ENTRIES[name]
+    found = require(entry)
+    parts = []
+    for file in found:
+        X, labels, checksum = read(file.path)
+        if checksum != file.sha256:
+            raise DataError(f"{file.path}: has changed while it was read; start again")
+        parts.append((X, labels))
+    y, classes = encode_labels(np.concatenate([y for _, y in parts]), name)
+    return Dataset(
+        name=name,
+        X=sp.vstack([X for X, _ in parts], format="csr") if len(parts) > 1 else parts[0][0],
+        y=y,
+        classes=classes,
+        checksum=joint_digest([file.sha256 for file in found]),
+        source=f"{entry.source}: {', '.join(str(file.path) for file in found)}",
+    )
 
 
 def _places() -> list[Path]:

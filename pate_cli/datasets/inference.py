@@ -47,17 +47,7 @@ _LIKE_NUMBER = re.compile(
 
 
 def infer(table: Table, *, target: str | None, words: Collection[str], source: str) -> Schema:
-    """Propose a schema for a table, from all of its records: only for public ones.
-
-    Parameters
-    ----------
-    table : Table
-    target : str or None
-    words : collection of str
-        As of `Schema.apply`.
-    source : str
-        Where it is from, for people.
-    """
+    """Propose a schema for a table, from all of its records: only for public ones."""
     columns = {name: _column(table, name, words) for name in table.columns if name != target}
     columns |= {name: Column("ignored", why=f"holds {what}") for name, what in table.unread.items()}
     return Schema(columns, source, target)
@@ -114,12 +104,9 @@ def refuse_doubtful(table: Table, name: str, words: Collection[str]) -> None:
 
 
 def doubtful(table: Table, name: str, words: Collection[str]) -> tuple[int, bool] | None:
-    """Find out whether a column of texts may be one of numbers: half of its cells look so, many different.
+    """Whether a column of texts may be one of numbers: half of its cells look so, many different.
 
-    Returns
-    -------
-    tuple of (int, bool) or None
-        The row of the first cell that is no number, and whether half of them are numbers as they stand.
+    If so, the row of the first cell that is no number, and whether half of them are numbers as they stand.
     """
     _, found = table.numbers(name, words)
     if found.first is None:

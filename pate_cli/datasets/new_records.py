@@ -39,17 +39,7 @@ _FEW = 10
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """What a student holds of the table it was trained on. PUBLIC.
-
-    Attributes
-    ----------
-    schema : Schema
-        Of the columns it uses; `values` of a category are all it has a code for.
-    words : tuple of str
-        Cells that stand for a missing value.
-    profiles : mapping of str to mapping
-        See `profile_of`; empty for a student that was saved without.
-    """
+    """Schema, words for a missing value, and profiles (see `profile_of`) of a student's training. PUBLIC."""
 
     schema: Schema
     words: tuple[str, ...]
@@ -58,17 +48,12 @@ class TrainingTable:
     def read(self, table: Table) -> tuple[pd.DataFrame, list[str]]:
         """Bring new records into the form that the encoder takes.
 
-        Parameters
-        ----------
-        table : Table
-
         Returns
         -------
         frame : DataFrame
             As of `Schema.apply`; texts are no pandas categories.
         remarks : list of str
-            A line for each way in which the records differ from those of the training: missing cells, numbers
-            out of range, unseen categories, drift.
+            A line each for missing cells, numbers out of range, unseen categories, and drift.
 
         Raises
         ------
@@ -258,11 +243,6 @@ def drift(profile: Mapping[str, Any], cells: pd.Series, n_columns: int) -> float
         The new records, with the types that `profile_of` takes.
     n_columns : int
         Columns that are looked at.
-
-    Returns
-    -------
-    float or None
-        The index, at least `LARGE`; None for no drift.
 
     References
     ----------

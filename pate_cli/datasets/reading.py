@@ -146,22 +146,9 @@ class Found:
 
 
 def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tuple[Any, Found]:
-    """Read a column as numbers, each cell by itself: what it is does not depend on the other cells.
+    """Read a column of a `Table` as float64, NaN where there is no number, each cell by itself.
 
-    Parameters
-    ----------
-    cells : Series
-        A column of a `Table`.
-    words : collection of str
-        Cells that stand for a missing value, beside those of `MISSING`.
-    decimal : {".", ","}
-        As of the `Table`.
-
-    Returns
-    -------
-    values : ndarray of float64, shape (n,)
-        NaN where there is none.
-    Found
+    What a cell is does not depend on the others. `words` stand for a missing value, beside `MISSING`.
     """
     import pandas as pd
 

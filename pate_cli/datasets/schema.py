@@ -37,7 +37,6 @@ class Column:
 
     Attributes
     ----------
-    kind : {"numeric", "category", "ignored"}
     low, high : float or None
         Bounds of numbers: what is beyond is clipped. None for none; then public records scale it.
     values : list of str or None
@@ -71,17 +70,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """What the columns of a table hold. PUBLIC.
-
-    Attributes
-    ----------
-    columns : dict of str to Column
-    source : str
-        Where it is from, for people.
-    target : str or None
-    classes : list of str or None
-        Labels, if it declares them.
-    """
+    """What the columns of a table hold, and where that is from, for people. PUBLIC."""
 
     columns: Mapping[str, Column]
     source: str
@@ -98,18 +87,13 @@ class Schema:
         return {"target": self.target, "classes": self.classes, "columns": columns}
 
     def apply(self, table: Table, words: Collection[str]) -> pd.DataFrame:
-        """Bring the columns that are used into their types.
+        """Bring the columns that are used into their types: float64 (NaN where missing), or texts.
 
         Parameters
         ----------
         table : Table
         words : collection of str
             Cells that stand for a missing value, beside those of `MISSING` in columns of numbers.
-
-        Returns
-        -------
-        DataFrame
-            float64 for numbers, NaN where missing; a category of texts else.
 
         Raises
         ------

@@ -137,17 +137,8 @@ class ShardedFeatures:
     """Rows of features in several files, in the order of the files; `X[rows]` reads those it needs.
 
     Only the file read last is kept in memory. A file that has changed since the first reading ends the run.
-
-    Parameters
-    ----------
-    shards : tuple of Shard
-    n_features : int
-    sparse : bool
-        Whether `X[rows]` is a csr_matrix; else an ndarray.
-    read : callable
-        Reads one file; a function that can be sent to workers.
-    index : ndarray of int64, optional
-        Rows that these are of all rows of the shards, ascending; all if left out.
+    `X[rows]` is a csr_matrix where it is `sparse`. `read` can be sent to workers. `index`, ascending, numbers
+    these rows among those of the shards; None for all.
     """
 
     def __init__(

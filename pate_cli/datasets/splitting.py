@@ -36,15 +36,9 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True)
 class SplitSizes:
-    """Numbers of records in each part of a split, and the labels that may be asked.
+    """Numbers of records in each part of a split, and of labels that may be asked.
 
-    Attributes
-    ----------
-    n_private, n_public, n_test : int
-        Of records, or of persons where a column says whose a record is. All at least 1, but for the test of
-        a release with a public file, which has none.
-    budget : int
-        In [1, n_public].
+    Where a column says whose a record is, persons are counted. A release with a public file has no test.
     """
 
     n_private: int
@@ -83,11 +77,6 @@ def sizes(
     -------
     SplitSizes
         The test split is what is left. `n_private` counts the records with a teacher.
-
-    Raises
-    ------
-    ConfigError
-        If a part would be empty, or the parts need more than there is.
 
     Examples
     --------
@@ -129,19 +118,8 @@ def sizes_of(
     records are the test. `private` is a part of the private file: None for all of it, but for the public
     share (0.02) where there is no public file, and the test share (0.2) where there is no test file. A
     release with a public file has no test: nothing is held back that nothing is measured on. Where a
-    column says whose a record is, records of the private file are counted by person.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    private, public, budget, mode
-        See `sizes`, which it is where there is one file.
-    release : bool
-
-    Raises
-    ------
-    ConfigError
-        If a part would be empty, or the parts need more than there is.
+    column says whose a record is, records of the private file are counted by person. With one file it is
+    `sizes`. A part that would be empty, or larger than its file, is a ConfigError.
     """
     n = dataset.n_units
     if dataset.units is not None and mode != "records":
@@ -226,15 +204,8 @@ def split(
     rng : numpy.random.Generator
         Used for one permutation of the records, or of the persons.
     public_rows : ndarray of int64, shape (n_public,), optional
-        Numbers of the records that are the public split; drawn too if left out. The other parts are drawn
-        from the other records. Only where there is one file, and each record is by itself.
-
-    Raises
-    ------
-    ConfigError
-        As `sizes_of`.
-    ValueError
-        If `public_rows` are not as many as `public` says.
+        Numbers of the records that are the public split; drawn too if left out. Only where there is one
+        file, and each record is by itself.
     """
     import numpy as np
 

@@ -22,18 +22,8 @@ _ROWS = 2**16
 class Options:
     """Options of `dataset=synthetic`.
 
-    Attributes
-    ----------
-    n_records : int
-        At least 10.
-    n_features : int
-        At least 1.
-    gap : float
-        Least distance of a point from the plane, on either side, in [0, 10].
-    flip : float
-        Probability that a label is wrong, in [0, 0.5).
-    seed : int
-        Of the data, not of the run; at least 0.
+    `gap` is the least distance of a point from the plane, on either side; `flip` the probability that a label
+    is wrong; `seed` that of the data, not of the run.
     """
 
     n_records: int = option(75_000, Whole(10))
@@ -49,11 +39,6 @@ def load(name: str, options: Options) -> Dataset:
     Points are standard Gaussian given that they keep the distance `gap` from the
     plane, whose unit normal is drawn uniformly. A label is the side of the plane,
     flipped with probability `flip`; so no classifier does better than `1 - flip`.
-
-    Raises
-    ------
-    ConfigError
-        If only one class occurs.
     """
     parameters = asdict(options)
     X, y = _draw(**parameters)

@@ -71,15 +71,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     The schema is the one declared (`dataset.schema`); else it is inferred from the public file. With one
     file a column is one of numbers if every cell is a number (or missing, where that has a code), and the
     run stops where a single cell decides otherwise; categories, means and scales are those of the public
-    share of each split.
-
-    Parameters
-    ----------
-    name : str
-    options : TableOptions
-    read : Reader
-    what : str
-        What a file is called in messages, as "a CSV file".
+    share of each split. `what` is what a file is called in messages, as "a CSV file".
 
     Raises
     ------

@@ -19,16 +19,8 @@ __all__ = ["Options", "load"]
 class Options:
     """Options of `dataset=thresholds`.
 
-    Attributes
-    ----------
-    n_records : int
-        At least 10; ten million take about half a second and 160 MB.
-    noise : float
-        Probability that a label is wrong, in [0, 0.5).
-    threshold : float
-        Where the label changes, in [0, 1].
-    seed : int
-        Of the data, not of the run; at least 0.
+    The label changes at `threshold`, and is wrong with probability `noise`; `seed` is that of the data, not
+    of the run. Ten million records take about half a second and 160 MB.
     """
 
     n_records: int = option(75_000, Whole(10))
@@ -41,11 +33,6 @@ def load(name: str, options: Options) -> Dataset:
     """Draw x uniformly on [0, 1] and label it ``1(x >= threshold)``, flipped with probability `noise`.
 
     The best hypothesis of the class, and of all, is the threshold itself; its error is `noise`.
-
-    Raises
-    ------
-    ConfigError
-        If only one class occurs.
     """
     parameters = asdict(options)
     X, y = _draw(**parameters)
