@@ -1,10 +1,8 @@
-"""The logistic regressions of many small parts, fitted at once: minimisers as liblinear's, without its calls.
+"""Logistic regressions of many small parts fitted at once: liblinear's minimisers without its calls.
 
-A teacher's fit is a tenth of a millisecond of arithmetic inside a library call of a millisecond. Where
-features are few, parts are stacked; where records have few entries, parts are the blocks of one
-block-diagonal matrix. Both are Newton's method on all parts in step, and no part has a say in another's fit:
-its step lengths and its stopping are its own, so its coefficients do not depend on the records of others, to
-the bit.
+Newton's method on all parts in step. Where features are few, parts are stacked in one array; where records
+have few entries, they are the blocks of one block-diagonal matrix. A part's step lengths and stopping are its
+own, so its coefficients do not depend on the records of others, to the bit.
 """
 
 from __future__ import annotations
@@ -22,25 +20,22 @@ from pate_cli.types import FloatArray, IntArray
 __all__ = ["fit_dense", "fit_parts", "fit_sparse", "is_liblinear"]
 
 _MOST_STEPS = 50
+_HALVINGS = 30  # of one step
 
+# Stacked parts are faster than a loop over liblinear up to this many features: 80 times at 5, 3 at 30.
 _MOST_FEATURES = 32
-"""Up to here stacked parts are faster than the solver's loop: 80 times at 5, 3 at 30, half as fast at 112."""
-
 _DENSE_TOLERANCE = 1e-9
 _PARTS = 256
 _NUMBERS = 2**22  # most of a stack of parts: 32 MB
 
+# Blocks are faster up to this many non-zeros a record: 6 times at 14, 2 at 51, 1 at 100.
 _MOST_ENTRIES = 64
-"""Non-zeros a record up to which blocks are faster than its loop: 6 times at 14, 2 at 51, 1 at 100."""
-
-_SPARSE_TOLERANCE = 1e-5
-"""On the gradient's norm, relative to that at the start; liblinear's own default leaves more open."""
-
+_SPARSE_TOLERANCE = 1e-5  # on the gradient's norm, relative to that at 0; liblinear's own default is looser
 _FORCING = 0.1
 _MOST_PRODUCTS = 200  # of one step
+# Most records in one block-diagonal matrix, so that it stays in the processor's cache. Counted in records, as
+# the number of entries is private.
 _RECORDS = 2**11
-"""Most records in one block-diagonal matrix, so that they stay in the processor's cache: of records, as the
-number of entries is private."""
 
 
 def is_liblinear(learner: Any, n_classes: int) -> bool:
@@ -65,32 +60,10 @@ def fit_parts(
 ) -> tuple[IntArray, FloatArray]:
     """Minimise ``|(w, b)|^2 / 2 + C sum log(1 + exp(-s (w.x + b)))``, s = +-1, for the parts that can be.
 
-    The intercept b is penalised like the rest, as liblinear does. Which way a part goes depends on no other
-    part: those not wanted, with one class, or with too many entries keep their place, as empty records.
-
-    Parameters
-    ----------
-    learner : LogisticRegression
-        One that `is_liblinear`.
-    X : ndarray or csr_matrix of shape (n, d)
-        Rows in the order of the parts.
-    y : ndarray of int64, shape (n,)
-        0 or 1.
-    ends : ndarray of int64, shape (K,)
-        Part k is the rows from ``ends[k-1]`` (0 for the first) to ``ends[k]``; none is empty.
-    sample_weight : ndarray of shape (n,) or None
-        Weight of each row in the sum.
-    wanted : ndarray of bool, shape (K,)
-        Parts to be fitted.
-    longest : int
-        Rows of the longest part of all, of which these may be some.
-
-    Returns
-    -------
-    numbers : ndarray of int64, shape (k,)
-        Parts that have been fitted.
-    coefficients : ndarray of shape (k, d + 1)
-        Theirs; the last one is the intercept.
+    The intercept b is penalised like the rest, as liblinear does. Part k is the rows ``ends[k-1]`` to
+    ``ends[k]``; `longest` is the length of the longest part of all, of which these may be some. Gives the
+    numbers of the fitted parts, and their coefficients, the intercept last. Whether a part is fitted depends
+    on no other part: those that are not wanted, have one class or too many entries are treated as empty.
     """
     dense = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_FEATURES
     starts = np.concatenate([[0], ends[:-1]])
@@ -114,8 +87,7 @@ def fit_dense(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Coefficients (K, d + 1), and which parts have converged; sizes of parts differ by at most one.
 
-    Parts are padded to one length by rows of weight 0, stacks to one length by parts of such rows: shapes
-    follow from the number of features and the length of the longest part alone.
+    Rows of weight 0 pad parts and stacks to one length, so that shapes depend on public numbers alone.
     """
     sizes = np.diff(ends, prepend=0)
     at_once = min(_PARTS, max(1, _NUMBERS // (longest * (X.shape[1] + 1))))
@@ -142,13 +114,13 @@ def fit_dense(
 def _dense_newton(
     Z: FloatArray, signs: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Coefficients of each part of a stack, and which have converged; a part that is done stands still."""
+    """Coefficients of each part of a stack, and which have converged."""
     count, _, width = Z.shape
     w, margins = np.zeros((count, width)), np.zeros(signs.shape)
     value = np.sum(weights * np.log(2.0), axis=1)
     goal = _DENSE_TOLERANCE * np.maximum(1.0, weights.sum(axis=1))
     converged, live = np.zeros(count, dtype=bool), np.ones(count, dtype=bool)
-    with np.errstate(all="ignore"):  # what comes to no number has not converged
+    with np.errstate(all="ignore"):  # NaN has not converged
         for _ in range(_MOST_STEPS):
             p = 1 / (1 + np.exp(margins))  # of being wrong
             gradient = w - np.einsum("kij,ki->kj", Z, weights * signs * p)
@@ -162,7 +134,7 @@ def _dense_newton(
             live &= np.isfinite(step).all(axis=1)
             step[~live] = 0
             size = np.ones(count)
-            for _ in range(30):  # halve a step until it does not go up
+            for _ in range(_HALVINGS):  # until the objective does not go up
                 trial = w - size[:, None] * step
                 ahead = signs * np.einsum("kij,kj->ki", Z, trial)
                 reached = 0.5 * np.sum(trial**2, axis=1) + np.sum(weights * np.logaddexp(0, -ahead), axis=1)
@@ -176,10 +148,10 @@ def _dense_newton(
 
 
 def _solve(curvature: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Newton's steps; not a number for a part whose matrix is singular, as numbers of 1e9 make it."""
+    """Newton's steps; NaN for a part with a singular matrix, as features of 1e9 make it."""
     try:
         return np.asarray(np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0])
-    except np.linalg.LinAlgError:  # of one of them: the library then gives none
+    except np.linalg.LinAlgError:  # one is singular: numpy then solves none
         step = np.full_like(gradient, np.nan)
         for k in range(len(step)):
             with contextlib.suppress(np.linalg.LinAlgError):
@@ -197,9 +169,8 @@ def fit_sparse(
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Coefficients (K, d + 1), and which parts have converged: the gradient is `tolerance` of that at 0.
 
-    Each step by conjugate gradients, to a tolerance that tightens on the way: the steps of C.-J. Lin, R. C.
-    Weng, S. S. Keerthi, Trust region Newton method for large-scale logistic regression, JMLR 9, 2008; we
-    search along them instead of trusting a region.
+    Truncated Newton steps by conjugate gradients, with a line search in the place of the trust region of
+    C.-J. Lin, R. C. Weng, S. S. Keerthi, Trust region Newton method for logistic regression, JMLR 9, 2008.
     """
     starts = np.concatenate([[0], ends[:-1]])
     at_once = max(1, _RECORDS // int((ends - starts).max()))
@@ -285,7 +256,7 @@ def _sparse_newton(
     """Coefficients of all columns, and which parts have converged."""
     w, margins = np.zeros(len(parts.columns)), np.zeros(len(signs))
     value = math.log(2) * parts.total(weights)
-    with np.errstate(all="ignore"):  # what comes to no number has not converged
+    with np.errstate(all="ignore"):  # NaN has not converged
         pull = parts.back(weights * signs / 2)
         at_start = np.sqrt(parts.dot(pull, pull))
         for _ in range(_MOST_STEPS):
@@ -297,7 +268,21 @@ def _sparse_newton(
                 break
             forcing = np.minimum(_FORCING, np.sqrt(norm / at_start))
             step = _step(parts, gradient, weights * p * (1 - p), forcing * norm, live)
-            w, margins, value = _search(parts, signs, weights, (w, margins, value), gradient, step, live)
+            change = signs * parts.scores(step)
+            slope, here = parts.dot(gradient, step), parts.dot(w, w)
+            across, square = parts.dot(w, step), parts.dot(step, step)
+            length = np.ones(len(value))
+            for _ in range(_HALVINGS):  # until the objective goes down enough
+                trial = margins + parts.to_records(length) * change
+                reached = 0.5 * (here + 2 * length * across + length**2 * square)
+                reached += parts.total(weights * np.logaddexp(0, -trial))
+                up = live & (reached > value + 1e-4 * length * slope + 1e-12 * value)
+                if not up.any():
+                    break
+                length[up] /= 2
+            length[~live] = 0
+            w = w + parts.to_columns(length) * step
+            margins, value = np.where(parts.to_records(live), trial, margins), np.where(live, reached, value)
     return w, norm <= tolerance * at_start
 
 
@@ -327,32 +312,3 @@ def _step(
         direction += residual
         left = now
     return step
-
-
-def _search(
-    parts: _Blocks,
-    signs: FloatArray,
-    weights: FloatArray,
-    at: tuple[FloatArray, FloatArray, FloatArray],
-    gradient: FloatArray,
-    step: FloatArray,
-    live: NDArray[np.bool_],
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Go along the step, half as far until the objective goes down enough: coefficients, margins, value."""
-    w, margins, value = at
-    change = signs * parts.scores(step)
-    slope, across, square = parts.dot(gradient, step), parts.dot(w, step), parts.dot(step, step)
-    here = parts.dot(w, w)
-    length = np.ones(len(value))
-    for _ in range(30):
-        trial = margins + parts.to_records(length) * change
-        reached = 0.5 * (here + 2 * length * across + length**2 * square)
-        reached += parts.total(weights * np.logaddexp(0, -trial))
-        up = live & (reached > value + 1e-4 * length * slope + 1e-12 * value)
-        if not up.any():
-            break
-        length[up] /= 2
-    length[~live] = 0
-    moved = parts.to_records(live)
-    w = w + parts.to_columns(length) * step
-    return w, np.where(moved, trial, margins), np.where(live, reached, value)

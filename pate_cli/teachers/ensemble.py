@@ -19,16 +19,10 @@ __all__ = ["Ensemble", "Failures", "Teacher", "failure", "isolated", "quick"]
 
 
 class Failures(NamedTuple):
-    """Count of the teachers that a learner could not make, or could not let vote. PRIVATE.
+    """Teachers that a learner could not fit, or that cannot predict. PRIVATE.
 
-    Attributes
-    ----------
-    tried : int
-        Number of teachers whose part has more than one class.
-    failed : int
-        How many of them are constant because the learner raised an exception.
-    problem : ConfigError or None
-        What it said the first time. May quote a record.
+    Of `tried` teachers, those whose part has more than one class, `failed` did; `problem` is the first error,
+    and may quote a record.
     """
 
     tried: int
@@ -36,11 +30,9 @@ class Failures(NamedTuple):
     problem: ConfigError | None
 
     def __add__(self, other: tuple[Any, ...]) -> Failures:
-        """Of two groups of teachers."""
-        theirs = Failures(*other)
-        return Failures(
-            self.tried + theirs.tried, self.failed + theirs.failed, self.problem or theirs.problem
-        )
+        """Failures of two groups of teachers."""
+        tried, failed, problem = other
+        return Failures(self.tried + tried, self.failed + failed, self.problem or problem)
 
     def check(self) -> None:
         """Refuse a learner that failed on all parts that it was tried on."""
@@ -59,10 +51,10 @@ class Teacher(_Private):
     classes : ndarray of int64, shape (c,)
         Codes of the classes of its part, ascending.
     majority : int
-        Code of the class most records of its part have, the lowest of several: its vote where the
-        estimator cannot predict.
+        Code of the class most records of its part have, the lowest of several: its vote where the estimator
+        cannot predict.
     seed : int
-        Of random numbers that `predict` takes from the generators of `random` and numpy.
+        Of what `predict` draws from the global generators of `random` and numpy.
     """
 
     estimator: Any
@@ -76,11 +68,11 @@ class Teacher(_Private):
         return len(self.classes) == 2 and is_linear_model(self.estimator)
 
     def predict(self, X: Any) -> IntArray:
-        """Class codes, shape (m,), of `X` of shape (m, d); its majority where that fails."""
+        """Class codes, shape (m,); its majority where that fails."""
         return self.predict_or_fail(X)[0]
 
     def predict_or_fail(self, X: Any) -> tuple[IntArray, ConfigError | None]:
-        """Class codes as `predict` gives them, and what failed, if anything did."""
+        """Class codes as of `predict`, and the error if it failed."""
         try:
             with isolated(self.seed):
                 return self._predict(X), None
@@ -88,16 +80,20 @@ class Teacher(_Private):
             votes = np.full(X.shape[0], self.majority, dtype=np.int64)
             return votes, failure(self.estimator, "can predict after learning from its part", error)
 
-    def scores(self, X: Any) -> FloatArray:
-        """Probability of its second class, shape (m,), in [0, 1]; 0 or 1, its majority, where that fails."""
+    def probabilities(self, X: Any) -> FloatArray | None:
+        """Probabilities of its classes, shape (m, c), in [0, 1]; None where it gives none."""
         try:
             with isolated(self.seed):
-                found = np.asarray(self.estimator.predict_proba(X.copy()), dtype=float)[:, 1]
-            if found.shape == (X.shape[0],) and not np.isnan(found).any():
-                return np.asarray(np.clip(found, 0.0, 1.0))
+                found = np.asarray(self.estimator.predict_proba(X.copy()), dtype=np.float64)
         except (Exception, SystemExit):
-            pass
-        return np.full(X.shape[0], float(self.majority == self.classes[-1]))
+            return None
+        sound = found.shape == (X.shape[0], len(self.classes)) and not np.isnan(found).any()
+        return np.clip(found, 0.0, 1.0) if sound else None
+
+    def scores(self, X: Any) -> FloatArray:
+        """Probability of its second class, shape (m,); 0 or 1, its majority, where it gives none."""
+        found = self.probabilities(X)
+        return np.full(X.shape[0], float(self.majority == self.classes[-1])) if found is None else found[:, 1]
 
     def _predict(self, X: Any) -> IntArray:
         if len(self.classes) == 1:
@@ -119,21 +115,17 @@ class Teacher(_Private):
 class Ensemble(_Private):
     """Teachers trained on disjoint parts of the private records. PRIVATE.
 
-    Only their votes leave, and those only through a mechanism.
-
     Attributes
     ----------
     teachers : sequence of Teacher
-        K of them.
     n_classes : int
-        Number of classes, C.
     failed : int
-        Number of the teachers that are constant because the learner raised an exception on their part.
+        Number of teachers that are constant because the learner failed on their part.
     problem : ConfigError or None
-        What it said the first time.
+        The first error.
     strict : bool
-        Whether `votes` raises where the learner failed on all parts. In a release it must not: that would
-        be a word about the records beside what the mechanism gives.
+        Whether `votes` raises where the learner failed on all parts. In a release it must not: the error
+        would tell of private records.
     """
 
     teachers: Sequence[Teacher] | FittedTogether
@@ -148,9 +140,7 @@ class Ensemble(_Private):
         return len(self.teachers)
 
     def votes(self, X: Any) -> Votes:
-        """Count the teachers' predictions; memory does not grow with teachers times points.
-
-        Linear teachers vote in matrix products, which give exactly the votes of their `predict`.
+        """Count the teachers' predictions; linear teachers vote in matrix products, as their `predict`.
 
         Parameters
         ----------
@@ -172,7 +162,7 @@ class Ensemble(_Private):
         return votes
 
     def votes_and_failures(self, X: Any) -> tuple[Votes, Failures]:
-        """Count the teachers' predictions, and the teachers that failed; see `votes`."""
+        """Votes of the teachers, and how many of them failed; see `votes`."""
         counts = np.zeros((X.shape[0], self.n_classes), dtype=np.int64)
         rows = np.arange(X.shape[0])
         linear: dict[tuple[int, ...], list[Any]] = {}
@@ -210,17 +200,14 @@ class Ensemble(_Private):
 
 
 def failure(estimator: Any, can: str, error: BaseException) -> ConfigError:
-    """Error of an experiment in which a learner fails on every part. May quote a record."""
+    """Error for a learner that fails on every part; may quote a record."""
     accepted = f"a classifier that {can}; it failed on every part ({error})"
     return ConfigError("teacher.estimator", type(estimator).__name__, accepted)
 
 
 @contextmanager
 def quick() -> Iterator[None]:
-    """Leave out checks that scikit-learn would do for each of thousands of small fits, and warnings.
-
-    Parameters were checked by `check_learner`, finiteness by the loaders.
-    """
+    """Leave out scikit-learn's warnings, and its checks: of parameters and finite numbers, made before."""
     import sklearn
 
     with (
@@ -233,7 +220,7 @@ def quick() -> Iterator[None]:
 
 @contextmanager
 def isolated(seed: int) -> Iterator[None]:
-    """Let a learner find the same global state in each part, whatever it drew or set in another."""
+    """Seed the global generators, and restore them: what a learner draws in one part changes no other."""
     plain, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002 - code that is not ours uses it
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
@@ -246,7 +233,7 @@ def isolated(seed: int) -> Iterator[None]:
 
 
 def is_linear_model(estimator: Any) -> bool:
-    """Whether what a classifier learns is a row of coefficients a class: small, and quickly fitted."""
+    """Whether the classifier is a row of coefficients a class: small, and quickly fitted."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
 

@@ -12,26 +12,17 @@ from pate_cli.types import FloatArray, IntArray, _Private
 
 __all__ = ["FittedTogether", "add_votes", "in_order"]
 
-_ROWS = 256  # points scored at once: a constant, as are the teachers below but for the number of features
-_BLOCK = 2**17
-"""Most scores held at once while voting: 1 MB, so that they stay in the processor's cache."""
-
+_ROWS = 256  # points scored at once
+_BLOCK = 2**17  # most scores held at once: 1 MB, so that they stay in the processor's cache
 _FEWEST = 64  # teachers in a block, however many features there are
 
 
 class FittedTogether(_Private):
-    """Sequence of teachers, most of them rows of one matrix of coefficients and no estimators. PRIVATE.
+    """Sequence of teachers, most of them rows of one matrix of coefficients. PRIVATE.
 
-    Parameters
-    ----------
-    alone : mapping of int to Teacher
-        Teachers that were fitted by themselves, by number.
-    numbers : ndarray of int64, shape (k,)
-        Of all others, ascending.
-    coefficients : ndarray of shape (k, d + 1)
-        Theirs; the last column is the intercept.
-    make : callable
-        Makes the teacher that a fit would have made, from its number and its row.
+    `alone` holds the teachers that were fitted by themselves, by number. `numbers`, ascending, are those of
+    the others, and `coefficients`, shape (k, d + 1), their rows, the intercept last. `make` makes a teacher
+    of its number and row.
     """
 
     def __init__(
@@ -58,16 +49,15 @@ class FittedTogether(_Private):
         return (self[k] for k in range(len(self)))
 
     def rows(self, numbers: range) -> tuple[IntArray, IntArray]:
-        """Rows of those of consecutive teachers that have one, and their places in `numbers`."""
+        """Rows of those of the teachers that have one, and their places in `numbers`."""
         first, end = np.searchsorted(self._numbers, [numbers.start, numbers.stop])
         return np.arange(first, end), self._numbers[first:end] - numbers.start
 
 
 def in_order(points: Any, w: FloatArray, b: float) -> FloatArray:
-    """Scores of a linear teacher, shape (m,), summed over the features from the first to the last.
+    """Scores of a linear teacher, shape (m,), summed over the features in their order.
 
-    The order of the sum is fixed, so that a score has the same bits whatever is computed beside it, by
-    whatever BLAS, in blocks of whatever shape; `points @ w` promises none of this.
+    So a score has the same bits whatever is computed beside it; `points @ w` does not promise that.
     """
     with np.errstate(all="ignore"):
         if sp.issparse(points):  # scipy adds up the entries of a row one after the other
@@ -83,18 +73,9 @@ def add_votes(
 ) -> None:
     """Add the votes of linear teachers of the same two classes to `counts` of shape (m, C), in place.
 
-    A teacher's vote on a point is the sign of its score `in_order`: a function of its own coefficients
-    and the point, and of nothing else, to the bit. The matrix product of many teachers and points only
-    says where that sign is beyond doubt. Memory does not grow with teachers times points.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (k, d)
-    intercepts : ndarray of shape (k,)
-    classes : pair of int
-        Voted for where the score is at most 0, and where it is above.
-    X : ndarray or csr_matrix of shape (m, d)
-    counts : ndarray of int64, shape (m, C)
+    Teachers vote for the first class where their score is at most 0, for the second where it is above. A vote
+    is the sign of the score `in_order`, a function of the teacher's coefficients and the point alone, to the
+    bit: the matrix product of many teachers and points only decides where that sign is beyond doubt.
     """
     n_points, n_features = X.shape
     lower, upper = classes
@@ -109,7 +90,7 @@ def add_votes(
         for top in range(0, n_points, _ROWS):
             points = X[top : top + _ROWS]
             with np.errstate(all="ignore"):
-                # Of each teacher by itself: one with huge coefficients puts no other in doubt.
+                # by teacher: one with huge coefficients puts no other in doubt
                 doubt = slope * float(abs(points).sum(axis=1).max()) + offset
                 values = np.asarray(points @ W)
                 values += b

@@ -13,31 +13,18 @@ __all__ = ["check_disjoint", "deal", "n_teachers", "partition", "partition_block
 
 
 def n_teachers(n_private: int, *, size: int | None, count: int | None) -> int:
-    """Number of teachers, K in [1, n_private]: `count`, or else that of `size` records each, at least.
+    """Number of teachers, K in [1, n_private]: `count`, or as many as have `size` records each.
 
-    Raises
-    ------
-    ConfigError
-        If there would be no teacher, or a teacher without a record.
-
-    Examples
-    --------
-    >>> n_teachers(6_499, size=20, count=None), n_teachers(39_073, size=100, count=None)
-    (324, 390)
+    Raises `ConfigError` if there would be no teacher, or one without a record.
     """
-    if count is not None:
-        if not _is_whole(count) or not 1 <= count <= n_private:
-            accepted = f"an integer from 1 to {n_private} (the private records; a teacher needs one)"
-            raise ConfigError("teacher.count", count, accepted)
-        return int(count)
-    if not _is_whole(size) or not 1 <= size <= n_private:  # type: ignore[operator]
-        accepted = f"an integer from 1 to {n_private} (the private records)"
-        raise ConfigError("teacher.size", size, accepted)
-    return n_private // size  # type: ignore[operator]
+    key, value = ("teacher.size", size) if count is None else ("teacher.count", count)
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 1 <= value <= n_private:
+        raise ConfigError(key, value, f"an integer from 1 to {n_private} (the private records)")
+    return n_private // value if count is None else int(value)
 
 
 def deal(private: PrivateRecords, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
-    """Deal the private records out: K disjoint arrays of record numbers, all of one person in one of them."""
+    """K disjoint random parts of the private records, as record numbers; a person's records share a part."""
     if private.blocks is None:
         parts = partition(private.n_units, n_teachers, rng)
     else:
@@ -52,10 +39,10 @@ def deal(private: PrivateRecords, n_teachers: int, rng: np.random.Generator) -> 
 
 
 def partition(n_records: int, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
-    """Cut records into disjoint random parts that cover them all.
+    """Cut records into disjoint random parts that cover them all; sizes differ by at most one.
 
-    Which record goes where depends on `rng` and the two sizes alone, never on the records: that is
-    why one changed record changes one part. Sizes of parts differ by at most one.
+    Which record goes where depends on `rng` and the two sizes alone, never on the records: that is why one
+    changed record changes one part.
     """
     if not 1 <= n_teachers <= n_records:
         accepted = f"1 to {n_records} teachers (the private records; a teacher needs one)"
@@ -66,21 +53,10 @@ def partition(n_records: int, n_teachers: int, rng: np.random.Generator) -> list
 def partition_blocks(blocks: IntArray, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
     """Cut records that lie in blocks, as in files, into disjoint random parts, none across two blocks.
 
-    Each block gets teachers by its size, at least one, and its records are dealt to them by `partition`.
-    Which record goes where depends on `rng`, the sizes of the blocks and the number of teachers alone, never
-    on what a record holds. So two data sets that differ in one record, replaced where it lies, give the same
-    parts, and that record is in one of them: the guarantee of every mechanism on votes holds as it does for
-    `partition`. The sizes of the blocks are taken as public, as the number of records is. What is lost is
-    not privacy but mixing: a teacher sees one block only, and if a block is unlike the others, as a month or
-    a hospital may be, so is its teacher.
-
-    Parameters
-    ----------
-    blocks : ndarray of int64, shape (b,)
-        Number of records in each block; records are numbered through all of them.
-    n_teachers : int
-        K, at least the number of blocks with records and at most the number of records.
-    rng : Generator
+    Each block gets teachers by its size, at least one. Which record goes where depends on `rng`, the sizes of
+    the blocks and K alone, so one replaced record changes one part, as in `partition`; the sizes are taken as
+    public, as the number of records is. A teacher sees one block only: where one is unlike the others, as a
+    month or a hospital may be, so is its teacher.
     """
     sizes = np.asarray(blocks, dtype=np.int64)
     full = int(np.count_nonzero(sizes))
@@ -110,7 +86,3 @@ def check_disjoint(parts: Sequence[IntArray], n_records: int) -> None:
         raise RuntimeError("a part holds a record that does not exist")
     if np.bincount(records, minlength=n_records).max() > 1:
         raise RuntimeError("the parts share a record: every epsilon would be void")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

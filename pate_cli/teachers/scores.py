@@ -25,20 +25,17 @@ def score_vectors(
 ) -> Iterator[tuple[range, FloatArray]]:
     """Projections of each teacher's scores of the points, a few teachers at a time. PRIVATE.
 
-    For two classes. A score is the decision function, or else the probability of class 1, or else the
-    vote. A teacher that learned nothing, or fails on the points, or gives a number that is not finite has
-    scores of 0. Where numbers are huge or tiny, a teacher's are divided by the largest of them.
-
-    One record changes one teacher, to the bit: a teacher's numbers are made from its own by operations
-    whose shapes follow from the number of points, directions and teachers, in a place that follows from
-    its own number.
+    For two classes. A score is the decision function, or else the probability of class 1, or else the vote,
+    divided by a teacher's largest; 0 for a teacher that learned nothing, fails on the points, or gives a
+    number that is not finite. One record changes one teacher, to the bit: a teacher's numbers are made from
+    its own by operations whose shapes and places follow from public numbers.
 
     Parameters
     ----------
     ensemble : Ensemble
     points : ndarray or csr_matrix of shape (m, d)
     directions : ndarray of shape (m, r)
-        Each orthogonal to the constant vector: what all points have in common is left out.
+        Each orthogonal to the constant vector.
 
     Yields
     ------
@@ -71,17 +68,8 @@ def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray)
 
     A teacher's vector is that of `score_vectors` divided by its L2 norm (0 stays 0), less 1e-9 of it, and
     truncated towards 0 to whole multiples of a power of two: at most of norm 1. Sums of such multiples are
-    exact in floating point, in whatever order. So if one teacher is replaced by another the sum moves by
-    the difference of two vectors of norm at most 1: by at most 2 in L2.
-
-    Parameters
-    ----------
-    ensemble, points, directions
-        As in `score_vectors`.
-
-    Returns
-    -------
-    ndarray of shape (r,)
+    exact in floating point, in whatever order. So one replaced teacher moves the sum by at most 2 in L2.
+    Returns shape (r,).
     """
     unit = unit_of(ensemble.n_teachers)
     total = 0.0
@@ -121,12 +109,12 @@ def sum_of_unit_shares(ensemble: Ensemble, points: Any) -> FloatArray:
 
 
 def unit_of(n_teachers: int) -> float:
-    """Give the power of two that the numbers summed are whole multiples of, so that sums are exact."""
+    """Power of two that the numbers summed are whole multiples of, so that sums are exact."""
     return float(2.0 ** -min(_FINE, _BITS - math.ceil(math.log2(n_teachers + 1))))
 
 
 def _over_peak(rows: FloatArray) -> FloatArray:
-    """Divide each row by its largest magnitude; rows with a number that is not finite become 0."""
+    """Rows divided by their largest magnitude; 0 where a number is not finite."""
     peaks = np.abs(rows).max(axis=1, initial=0.0)
     sound = np.isfinite(peaks) & (peaks > 0)
     scaled: FloatArray = np.where(sound[:, None], rows / np.where(sound, peaks, 1.0)[:, None], 0.0)
@@ -158,28 +146,22 @@ def _scores(teacher: Teacher, points: Any) -> FloatArray | None:
 
 def _shares(teacher: Teacher, points: Any, n_classes: int) -> FloatArray:
     """Probabilities of all classes, shape (m, C), not negative: those of a point add up to 1."""
-    m = points.shape[0]
-    if len(teacher.classes) > 1 and hasattr(teacher.estimator, "predict_proba"):
-        try:
-            with isolated(teacher.seed):
-                said = np.asarray(teacher.estimator.predict_proba(points.copy()), dtype=np.float64)
-            if said.shape == (m, len(teacher.classes)) and (given := _adding_up(said)) is not None:
-                shares = np.zeros((m, n_classes))
-                shares[:, teacher.classes] = given
-                return shares
-        except (Exception, SystemExit):  # it votes for its majority, as in `predict`
-            return np.tile(np.eye(n_classes)[teacher.majority], (m, 1))
-    return np.asarray(np.eye(n_classes)[teacher.predict(points)])
+    found = teacher.probabilities(points)
+    given = None if found is None else _adding_up(found)
+    if given is None:
+        return np.asarray(np.eye(n_classes)[teacher.predict(points)])
+    shares = np.zeros((points.shape[0], n_classes))
+    shares[:, teacher.classes] = given
+    return shares
 
 
 def _adding_up(said: FloatArray) -> FloatArray | None:
-    """Rows of probabilities, scaled to add up to 1; None where one has no positive or no finite number."""
+    """Rows of probabilities, scaled to add up to 1; None where one has no positive number."""
     peaks = said.max(axis=1, keepdims=True)
-    if not (np.isfinite(said).all() and (peaks > 0).all()):
+    if not (peaks > 0).all():
         return None
-    shares = np.maximum(said, 0.0)
-    if np.allclose(shares.sum(axis=1), 1.0, rtol=0, atol=1e-6):  # as nearly as learners compute them
-        return np.minimum(shares, 1.0)
-    shares = shares / peaks  # first, or sums overflow and squares are 0
+    if np.allclose(said.sum(axis=1), 1.0, rtol=0, atol=1e-6):  # as nearly as learners compute them
+        return said
+    shares = said / peaks  # first, or sums overflow and squares are 0
     found: FloatArray = shares / shares.sum(axis=1, keepdims=True)
     return found

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pate_cli.errors import ConfigError
 from pate_cli.teachers import batched_logistic
-from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher, failure, is_linear_model, isolated, quick
+from pate_cli.teachers.ensemble import Ensemble, Teacher, failure, is_linear_model, isolated, quick
 from pate_cli.teachers.linear_votes import FittedTogether
 from pate_cli.teachers.parts import deal
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
@@ -21,18 +21,14 @@ from pate_cli.types import FloatArray, IntArray, PrivateRecords
 __all__ = ["batches", "fit_part", "train", "watched"]
 
 _FEWEST = 8  # teachers worth fitting together
+_MODELS = 256  # most teachers in memory together that are not a row of coefficients, as forests
+_RECORDS = 2**23  # most numbers of records copied at once: 64 MB
 
-_MODELS = 256
-"""Most teachers in memory together that are not a row of numbers, as forests; few enough to be small."""
-
-_RECORDS = 2**23
-"""Most numbers of records copied at once: 64 MB (more where sparse records are fuller than most)."""
-
+# Parts with a larger feature are not learned from: squares of larger ones overflow, float32 does not hold
+# them, and liblinear does not end.
 _LARGEST = 1e30
-"""Most that a feature may be for its part to be learned from: squares of larger ones overflow, float32 does
-not hold them, and liblinear does not end."""
 
-_OBSERVER: ContextVar[Callable[[int, int], None] | None] = ContextVar("observer", default=None)
+_OBSERVER: ContextVar[Callable[[int, int], None]] = ContextVar("observer", default=lambda done, total: None)
 
 
 def train(
@@ -49,12 +45,11 @@ def train(
     """Train one teacher on each of `n_teachers` disjoint parts of the private records.
 
     Changing one record (where there are units, all records of one) changes one teacher, to the bit: parts
-    and seeds depend on `rng` and sizes alone, and no number of a fit depends on another part. A part with
-    one class gives a constant teacher. So does one that the learner fails on, and one with a feature that
-    is not finite or beyond 1e30: its vote is the class most of its own records have (the lowest code of
-    several). Features below 1e-100 are 0 (`PrivateRecords`). So the built-in learners end on every part:
-    liblinear loops without end on larger and smaller numbers alone, and every solver has a bound on its
-    iterations (`max_iter`; ten million steps in LIBSVM; `passes`).
+    and seeds depend on `rng` and sizes alone, and no number of a fit depends on another part. A teacher is
+    constant where its part has one class, and where the learner fails on it or a feature is not finite or
+    beyond 1e30: it then votes for the class most of its records have (the lowest code of several). So the
+    built-in learners end on every part. Warnings of the fits are not shown: they are computed from private
+    records.
 
     Parameters
     ----------
@@ -71,8 +66,7 @@ def train(
         Weight of each record in the fit of its teacher, positive; each may depend on its own record and on
         what is public, nothing else. A learner that takes no weights gets its part resampled by them.
     only : range, optional
-        Numbers of the teachers wanted, where others are trained elsewhere; these are what they would be
-        among all.
+        Numbers of the teachers wanted, where others are trained elsewhere.
     strict : bool
         Whether it is an error if the learner fails on every part; see `Ensemble`.
 
@@ -84,11 +78,6 @@ def train(
     ------
     ConfigError
         If there are more teachers than records; or if the learner fails on every part, and it is `strict`.
-
-    Notes
-    -----
-    Warnings of the fits (as of a teacher that did not converge) are not shown: they would be computed
-    from private records, and there may be thousands.
     """
     parts = deal(private, n_teachers, rng)
     longest = max(map(len, parts))
@@ -96,14 +85,13 @@ def train(
     only = range(n_teachers) if only is None else only
     parts, seeds = [parts[k] for k in only], seeds[list(only)]
     fresh = _copier(learner)
-    resample = sample_weight is not None and not _takes_weights(learner)
     together = (
         n_teachers >= _FEWEST
         and private.units is None  # parts are padded to one length, which one person's records would change
         and batched_logistic.is_liblinear(learner, n_classes)
     )
     alone, numbers, coefficients = {}, [np.zeros(0, dtype=np.int64)], [np.zeros((0, private.X.shape[1] + 1))]
-    failures = Failures(0, 0, None)
+    problems, observer = list[ConfigError](), _OBSERVER.get()
     with quick():
         for first, group in _groups(parts, private.X.shape[1]):
             # Rows once in the order of the parts; each part is then a contiguous slice.
@@ -118,10 +106,9 @@ def train(
                 fitted, found = batched_logistic.fit_parts(learner, X, y, ends, weights, wanted, longest)
                 numbers.append(first + fitted)
                 coefficients.append(found)
-                failures += (len(fitted), 0, None)
                 done[fitted] = True
             n_done = only.start + first + int(done.sum())
-            _tick(n_done, n_teachers)
+            observer(n_done, n_teachers)
             for number, k in enumerate(np.flatnonzero(~done).tolist(), start=1):
                 rows = slice(starts[k], ends[k])
                 alone[first + k], error = fit_part(
@@ -131,19 +118,22 @@ def train(
                     seed=int(seeds[first + k]),
                     n_classes=n_classes,
                     weights=None if weights is None else weights[rows],
-                    resample=resample,
                 )
-                learned = error is not None or len(alone[first + k].classes) > 1
-                failures += (int(learned), int(error is not None), error)
-                _tick(n_done + number, n_teachers)
-    if strict:
-        failures.check()
+                problems += [error] if error else []
+                observer(n_done + number, n_teachers)
+    learned = sum(map(len, numbers)) + sum(len(teacher.classes) > 1 for teacher in alone.values())
+    if strict and problems and not learned:
+        raise problems[0]
 
     def make(k: int, row: FloatArray) -> Teacher:
-        return _with_coefficients(fresh(int(seeds[k])), row)
+        """Make the teacher that `fit` would have made."""
+        estimator = fresh(int(seeds[k]))
+        estimator.classes_, estimator.n_features_in_ = np.arange(2), len(row) - 1
+        estimator.coef_, estimator.intercept_, estimator.n_iter_ = row[None, :-1], row[-1:], np.array([0])
+        return Teacher(estimator, np.arange(2))
 
     teachers = FittedTogether(alone, np.concatenate(numbers), np.concatenate(coefficients), make)
-    return Ensemble(teachers, n_classes, failures.failed, failures.problem, strict)
+    return Ensemble(teachers, n_classes, len(problems), problems[0] if problems else None, strict)
 
 
 def batches(learner: Any, only: range) -> Iterator[range]:
@@ -161,38 +151,22 @@ def fit_part(
     seed: int,
     n_classes: int,
     weights: FloatArray | None = None,
-    resample: bool = False,
 ) -> tuple[Teacher, ConfigError | None]:
-    """Fit a teacher on its part; where that fails, give a constant one instead, and what failed.
+    """Fit a teacher on its part; a constant one and the error, which may quote a record, where that fails.
 
-    Parameters
-    ----------
-    fresh : callable
-        From a seed to an unfitted classifier.
-    X : ndarray or csr_matrix of shape (n, d)
-    y : ndarray of int64, shape (n,)
-        Class codes.
-    seed : int
-        Of the classifier, and of whatever it draws from the generators of `random` and numpy.
-    n_classes : int
-        Number of classes, C.
-    weights : ndarray of shape (n,), optional
-    resample : bool
-        Whether records are drawn by their weights, for a classifier that takes none.
-
-    Returns
-    -------
-    Teacher
-    ConfigError or None
-        What an experiment says if this happens on every part. May quote a record.
+    `fresh` makes the unfitted classifier from the seed. One that takes no weights gets the records resampled
+    by them.
     """
+    from sklearn.utils.validation import has_fit_parameter
+
     shares = np.bincount(y, minlength=n_classes)
     majority = int(shares.argmax())
     if np.count_nonzero(shares) == 1 or not _sound(X, weights, np.zeros(1, dtype=np.int64))[0]:
         return _constant(majority), None
     try:
         with isolated(seed):
-            if weights is not None and resample:
+            estimator = fresh(seed)
+            if weights is not None and not has_fit_parameter(estimator, "sample_weight"):
                 p = weights / weights.sum()
                 rows = np.random.default_rng(seed).choice(len(weights), size=len(weights), p=p)
                 X, y, weights = X[rows], y[rows], None
@@ -200,9 +174,7 @@ def fit_part(
             if len(classes) == 1:
                 return _constant(int(classes[0])), None
             if len(classes) < n_classes:
-                # Some classifiers insist on labels 0 .. c-1.
-                y = np.searchsorted(classes, y)
-            estimator = fresh(seed)
+                y = np.searchsorted(classes, y)  # some classifiers insist on labels 0 .. c-1
             estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     except (Exception, SystemExit) as error:
         return _constant(majority), failure(fresh(seed), f"learns from a part of {len(y)} records", error)
@@ -219,14 +191,8 @@ def watched(observer: Callable[[int, int], None]) -> Iterator[None]:
         _OBSERVER.reset(token)
 
 
-def _tick(done: int, total: int) -> None:
-    observer = _OBSERVER.get()
-    if observer is not None:
-        observer(done, total)
-
-
 def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:
-    """Parts whose records are copied at once, with the number of the first: public numbers decide."""
+    """Parts whose records are copied at once, with the number of the first; public numbers decide."""
     rows = _RECORDS // min(max(n_features, 1), 64)  # of sparse records, far fewer are not zero
     at_once = max(_FEWEST, rows // len(parts[0]))
     for first in range(0, len(parts), at_once):
@@ -246,32 +212,16 @@ def _sound(X: Any, weights: FloatArray | None, starts: IntArray) -> NDArray[np.b
     return np.logical_and.reduceat(sound, starts)
 
 
-def _takes_weights(learner: Any) -> bool:
-    from sklearn.utils.validation import has_fit_parameter
-
-    return bool(has_fit_parameter(learner, "sample_weight"))
-
-
-def _with_coefficients(estimator: Any, coefficients: FloatArray) -> Teacher:
-    """Make the teacher that `fit` would have made."""
-    estimator.classes_ = np.arange(2)
-    estimator.coef_ = coefficients[None, :-1]
-    estimator.intercept_ = coefficients[-1:]
-    estimator.n_features_in_ = len(coefficients) - 1
-    estimator.n_iter_ = np.array([0])
-    return Teacher(estimator, np.arange(2))
-
-
 def _constant(code: int) -> Teacher:
     return Teacher(None, np.array([code]), code)
 
 
 def _copier(learner: Any) -> Callable[[int], Any]:
-    """Make a function that gives a fresh copy of the learner with a seed."""
+    """Function from a seed to a fresh copy of the learner."""
     from sklearn.base import clone
 
     params = learner.get_params(deep=False)
-    # A shallow copy is ten times faster than `clone`, and enough where no parameter can be shared.
+    # a shallow copy is ten times faster than `clone`, and enough where no parameter is shared
     plain = all(value is None or isinstance(value, bool | int | float | str) for value in params.values())
     template = clone(learner)
 
