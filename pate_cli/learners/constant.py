@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+
+from pate_cli.learners.base import Classifier
 
 __all__ = ["ConstantClassifier"]
 
 
-class ConstantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ConstantClassifier(Classifier):
     """Predict the class code `constant` for every record."""
 
     def __init__(self, constant: int = 0) -> None:
@@ -23,10 +24,5 @@ class ConstantClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[np.int64]:
-        """Give the constant once a row, shape (m,)."""
+        """The constant, shape (m,)."""
         return np.full(X.shape[0], self.constant, dtype=np.int64)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

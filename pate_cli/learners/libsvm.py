@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from ctypes import POINTER, c_double, c_int, cast
 from functools import cache
 from typing import Any
@@ -12,25 +13,25 @@ from libsvm.svm import kernel_names, svm_forms, svm_model, svm_parameter, svm_pr
 from libsvm.svm import libsvm as _library
 from libsvm.svmutil import svm_train
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pate_cli.learners.base import Classifier, is_positive, shortened
 
 __all__ = ["LibsvmClassifier"]
 
 _KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
+# A product of two rows no longer than this is known to 1e-4, and LIBSVM's stopping rule of 1e-3 can be met;
+# on longer ones rounding keeps it from stopping before its ten millionth step.
 _LONGEST = 1e6
-"""Rows of a larger Euclidean norm are shortened to it: a product of two is then known to 1e-4, and LIBSVM's
-stopping rule of 1e-3 can be met. Beyond, rounding keeps it from stopping before its ten millionth step."""
 
 
-class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LibsvmClassifier(Classifier):
     """Support vector classification by LIBSVM (C-SVC), one against one for several classes.
 
-    The model is kept as plain arrays, so it can be saved; `predict` hands them back to LIBSVM, so it
-    agrees with LIBSVM's own prediction to the last bit. Rows longer than 1e6 (Euclidean norm) are first
-    shortened to that, each by itself: so that one of them cannot keep LIBSVM from ending.
+    The model is kept as plain arrays, so it can be saved; `predict` hands them back to LIBSVM, so it agrees
+    with LIBSVM's own prediction to the last bit. Rows longer than 1e6 are first shortened to that.
 
     Parameters
     ----------
@@ -43,8 +44,6 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Of `poly`, >= 0.
     coef0 : float
         Of `poly` and `sigmoid`.
-    quiet : bool
-        Whether LIBSVM's progress is kept off stdout.
 
     Attributes
     ----------
@@ -69,14 +68,12 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 0.0,
-        quiet: bool = True,
     ) -> None:
         self.C = C
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
-        self.quiet = quiet
 
     def fit(self, X: Any, y: Any) -> LibsvmClassifier:
         """Fit on labelled records of at least two classes."""
@@ -86,7 +83,7 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("LibsvmClassifier needs records of at least two classes; got one class")
-        rows = _rows(_shortened(X))
+        rows = _rows(shortened(X, _LONGEST))
         with _one_thread():
             model = svm_train(svm_problem(codes.astype(np.float64), rows), parameter)
         n_classes, n_support = model.nr_class, model.l
@@ -103,7 +100,7 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         n_classes, n_support = len(self.order_), len(self.dual_coef_[0])
-        # LIBSVM's structure over our arrays; nothing here is freed by LIBSVM (it did not make them).
+        # LIBSVM's structure over our arrays, which it does not free
         support = svm_problem(np.zeros(n_support), _rows(self.support_vectors_))
         coefs = np.ascontiguousarray(self.dual_coef_, dtype=np.float64)
         pointers = (POINTER(c_double) * (n_classes - 1))(*[_pointer(row, c_double) for row in coefs])
@@ -119,7 +116,7 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.label = _pointer(order, c_int)
         model.nSV = _pointer(per_class, c_int)
         model.free_sv = 0
-        queries = svm_problem(np.zeros(X.shape[0]), _rows(_shortened(X)))
+        queries = svm_problem(np.zeros(X.shape[0]), _rows(shortened(X, _LONGEST)))
         predict = _library.svm_predict
         with _one_thread():
             codes = [int(predict(model, queries.x[i])) for i in range(X.shape[0])]
@@ -127,65 +124,32 @@ class LibsvmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _parameter(self, gamma: float | None = None) -> Any:
         """LIBSVM's parameter structure, after checking the values."""
-        if self.kernel not in _KERNELS:
-            raise ValueError(_complaint("kernel", f"one of {', '.join(_KERNELS)}", self.kernel))
-        if not _is_number(self.C) or not 0 < self.C < np.inf:
-            raise ValueError(_complaint("C", "a float in the range (0, inf)", self.C))
-        if self.gamma is not None and not (_is_number(self.gamma) and 0 < self.gamma < np.inf):
-            raise ValueError(_complaint("gamma", "a float in the range (0, inf) or None", self.gamma))
-        if not isinstance(self.degree, int | np.integer) or isinstance(self.degree, bool) or self.degree < 0:
-            raise ValueError(_complaint("degree", "an int in the range [0, inf)", self.degree))
-        if not _is_number(self.coef0) or not np.isfinite(self.coef0):
-            raise ValueError(_complaint("coef0", "a finite float", self.coef0))
-        parameter = svm_parameter(["-q"] if self.quiet else [])
+        whole = isinstance(self.degree, int | np.integer) and not isinstance(self.degree, bool)
+        finite = isinstance(self.coef0, int | float) and math.isfinite(self.coef0)
+        self.check("kernel", self.kernel in _KERNELS, f"one of {', '.join(_KERNELS)}")
+        self.check("C", is_positive(self.C), "a float in the range (0, inf)")
+        unset = self.gamma is None
+        self.check("gamma", unset or is_positive(self.gamma), "a float in the range (0, inf) or None")
+        self.check("degree", whole and self.degree >= 0, "an int in the range [0, inf)")
+        self.check("coef0", finite, "a finite float")
+        parameter = svm_parameter(["-q"])
         parameter.svm_type = svm_forms.C_SVC
         parameter.kernel_type = kernel_names[self.kernel.upper()]
         parameter.C = self.C
-        # 0 asks LIBSVM for 1 / number of features.
-        parameter.gamma = gamma or self.gamma or 0.0
+        parameter.gamma = gamma or self.gamma or 0.0  # 0: 1 / number of features
         parameter.degree = self.degree
         parameter.coef0 = self.coef0
         return parameter
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _shortened(X: Any) -> Any:
-    """Rows no longer than `_LONGEST`; the very array where none is."""
-    if not sp.issparse(X):
-        unit = np.maximum(np.abs(X).max(axis=1), 1.0)  # taken out first, as a square may overflow
-        norm = np.sqrt(((X / unit[:, None]) ** 2).sum(axis=1))
-        long = norm > _LONGEST / unit
-        return (
-            X * np.where(long, _LONGEST / unit / np.where(long, norm, 1.0), 1.0)[:, None] if long.any() else X
-        )
-    number = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))  # of the row of each entry
-    unit = np.ones(X.shape[0])
-    np.maximum.at(unit, number, np.abs(X.data))
-    norm = np.sqrt(np.bincount(number, (X.data / unit[number]) ** 2, minlength=len(unit)))
-    long = norm > _LONGEST / unit
-    if not long.any():
-        return X
-    X = X.copy()
-    X.data *= np.where(long, _LONGEST / unit / np.where(long, norm, 1.0), 1.0)[number]
-    return X
-
 
 def _rows(X: Any) -> Any:
-    """Rows as LIBSVM's package takes them: csr_matrix, sorted, never changing the caller's arrays."""
+    """Rows as LIBSVM's package takes them: a csr_matrix with sorted indices, a copy if need be."""
     rows = sp.csr_matrix(X)
     return rows if rows.has_sorted_indices else rows.sorted_indices()
 
 
 def _one_thread() -> Any:
-    """Keep LIBSVM from starting OpenMP threads.
-
-    On the few records of a teacher they never pay, and on a busy machine they wait for each other: fits
-    were seen to take fifty times as long.
-    """
+    """No OpenMP threads: on the few records of a teacher they took up to fifty times as long."""
     return _controller().limit(limits=1, user_api="openmp")
 
 
@@ -198,12 +162,3 @@ def _controller() -> Any:
 
 def _pointer(array: NDArray[Any], kind: Any) -> Any:
     return array.ctypes.data_as(POINTER(kind))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _complaint(name: str, accepted: str, got: Any) -> str:
-    """Say it as scikit-learn does, so that every learner is reported alike."""
-    return f"The {name!r} parameter of LibsvmClassifier must be {accepted}. Got {got!r} instead."

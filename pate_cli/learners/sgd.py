@@ -1,24 +1,23 @@
-"""Logistic regression by stochastic gradient descent, with the steps stability theory asks for.
+"""Logistic regression by scikit-learn's SGD, with the clipping and constant step of the stability bound.
 
-scikit-learn's `SGDClassifier` does the descent. Here: features clipped to a ball and a constant
-step, so that the loss is Lipschitz and smooth with known constants, which is what the bound of
-Hardt, Recht and Singer (2016) needs to be a number.
+On features clipped to a ball the loss is Lipschitz and smooth with known constants, so that the bound of
+Hardt, Recht and Singer (2016) is a number.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pate_cli.learners.base import Classifier, is_positive, shortened
 
 __all__ = ["SgdLogistic", "change_of_prediction", "largest_step"]
 
 
-class SgdLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SgdLogistic(Classifier):
     """Logistic regression by SGD: constant step, no penalty, the last iterate.
 
     Several classes are fitted one against the rest.
@@ -32,7 +31,7 @@ class SgdLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     step : float
         Positive. Up to `largest_step(clip)` the bound of `change_of_prediction` holds.
     clip : float
-        Rows longer than this (Euclidean norm) are shortened to it; a row's own doing, so nothing is learned.
+        Rows longer than this (Euclidean norm) are shortened to it.
     random_state : int or None
         Of the orders.
 
@@ -64,14 +63,11 @@ class SgdLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Descend; `sample_weight`, of shape (n,), multiplies a record's steps."""
         from sklearn.linear_model import SGDClassifier
 
-        for name, value in (("step", self.step), ("clip", self.clip)):
-            real = isinstance(value, int | float) and not isinstance(value, bool)
-            if not real or not 0 < value < math.inf:
-                raise ValueError(f"{name} must be a positive number, got {value!r}")
-        if isinstance(self.passes, bool) or not isinstance(self.passes, int) or self.passes < 1:
-            raise ValueError(f"passes must be a whole number of at least 1, got {self.passes!r}")
-        if not isinstance(self.permute, bool):
-            raise ValueError(f"permute must be true or false, got {self.permute!r}")
+        whole = isinstance(self.passes, int) and not isinstance(self.passes, bool)
+        self.check("step", is_positive(self.step), "a float in the range (0, inf)")
+        self.check("clip", is_positive(self.clip), "a float in the range (0, inf)")
+        self.check("passes", whole and self.passes > 0, "an int in the range [1, inf)")
+        self.check("permute", isinstance(self.permute, bool), "true or false")
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         descent = SGDClassifier(
             loss="log_loss",
@@ -83,7 +79,7 @@ class SgdLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             shuffle=self.permute,
             random_state=self.random_state,
         )
-        self.descent_ = descent.fit(_clipped(X, self.clip), y, sample_weight=sample_weight)
+        self.descent_ = descent.fit(shortened(X, self.clip), y, sample_weight=sample_weight)
         self.classes_ = self.descent_.classes_
         return self
 
@@ -101,24 +97,8 @@ class SgdLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        return _clipped(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False), self.clip)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _clipped(X: Any, clip: float) -> Any:
-    from sklearn.utils.extmath import row_norms
-    from sklearn.utils.sparsefuncs import inplace_row_scale
-
-    shrink = np.minimum(1.0, clip / np.maximum(row_norms(X), clip))
-    if isinstance(X, np.ndarray):
-        return X * shrink[:, None]
-    X = X.copy()
-    inplace_row_scale(X, shrink)
-    return X
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return shortened(X, self.clip)
 
 
 def largest_step(clip: float) -> float:
@@ -137,18 +117,7 @@ def change_of_prediction(passes: int, step: float, clip: float) -> float:
     step moves them apart (Hardt, Recht and Singer 2016, Lemma 2.5 and Theorem 3.8). A record is visited
     once a pass, in whatever order, so ``|w - w'| <= 2 step L passes``; the sigmoid's slope is at most
     1/4, so a probability changes by at most ``L |w - w'| / 4 = step passes L^2 / 2``, ``L^2 = clip^2 + 1``.
-
-    Parameters
-    ----------
-    passes : int
-    step : float
-        At most `largest_step(clip)`, else nothing is promised.
-    clip : float
-
-    Returns
-    -------
-    float
-        In [0, 1]. For two classes.
+    For two classes; 1 where the step is larger than `largest_step(clip)`.
     """
     if step > largest_step(clip):
         return 1.0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners import BUILT_IN, build, try_out
+from pate_cli.learners import BUILT_IN, make_learner, try_out
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
 __all__ = ["STUDENTS", "check_student", "fit_student"]
@@ -143,7 +143,7 @@ def _labelled(
 def _make(estimator: str, params: Mapping[str, Any], *, seed: int | None, n_classes: int) -> Any:
     """Make an unfitted student."""
     if estimator not in _OWN:
-        return build(estimator, params, seed=seed, n_classes=n_classes, names=STUDENTS, **_KEYS)
+        return make_learner(estimator, params, seed=seed, n_classes=n_classes, names=STUDENTS, **_KEYS)
     from sklearn.utils.validation import has_fit_parameter
 
     from pate_cli.students.soft_targets import SoftTargets
@@ -156,7 +156,7 @@ def _make(estimator: str, params: Mapping[str, Any], *, seed: int | None, n_clas
     base, base_params = params.get("base", _BASE), params.get("base_params") or {}
     if not isinstance(base_params, Mapping):
         raise ConfigError("student.params.base_params", base_params, "parameters of the base, as {C: 10}")
-    learner = build(base, base_params, seed=seed, n_classes=n_classes, **_BASE_KEYS)
+    learner = make_learner(base, base_params, seed=seed, n_classes=n_classes, **_BASE_KEYS)
     if not has_fit_parameter(learner, "sample_weight"):
         raise ConfigError("student.params.base", base, "a learner with sample weights, as logistic")
     given = {name: value for name, value in params.items() if not name.startswith("base")}

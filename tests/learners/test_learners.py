@@ -76,7 +76,7 @@ def test_parameters_go_over_defaults():
 )
 def test_only_classifiers_are_accepted(path):
     with pytest.raises(ConfigError, match=r"^student\.estimator: .*logistic, .*, tree, or the import path"):
-        make_learner(path, {}, seed=0, n_classes=2, key="student")
+        make_learner(path, {}, seed=0, n_classes=2, name_key="student.estimator")
 
 
 def test_a_module_that_leaves_when_imported_is_no_classifier(monkeypatch, tmp_path):
@@ -129,8 +129,8 @@ def test_a_learner_must_take_what_the_dataset_has():
     check_learner(name, {"max_iter": 2})
     with pytest.raises(ConfigError, match=r"teacher\.estimator: .*sparse"):
         check_learner(name, {}, sparse=True)
-    with pytest.raises(ConfigError, match=r"student\.params: .*3 classes"):
-        check_learner("logistic", {"solver": "liblinear"}, n_classes=3, key="student")
+    with pytest.raises(ConfigError, match=r"teacher\.params: .*3 classes"):
+        check_learner("logistic", {"solver": "liblinear"}, n_classes=3)
 
 
 class Stubborn(ClassifierMixin, BaseEstimator):

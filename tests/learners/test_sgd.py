@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -82,20 +83,20 @@ def test_the_bound_in_numbers():
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "key"),
+    ("name", "params", "message"),
     [
-        ("sgd", {"step": 0}, "step must be a positive number, got 0"),
-        ("sgd", {"step": "fast"}, "step must be"),
-        ("permuted_sgd", {"passes": 0}, "passes must be a whole number"),
-        ("permuted_sgd", {"passes": 2.5}, "passes must be"),
-        ("sgd", {"clip": -1}, "clip must be"),
-        ("sgd", {"permute": "yes"}, "permute must be"),
+        ("sgd", {"step": 0}, r"step: got 0; accepted: a float in the range \(0, inf\)"),
+        ("sgd", {"step": "fast"}, r"step: got 'fast'; .*"),
+        ("permuted_sgd", {"passes": 0}, r"passes: got 0; accepted: an int in the range \[1, inf\)"),
+        ("permuted_sgd", {"passes": 2.5}, "passes: .*"),
+        ("sgd", {"clip": -1}, "clip: .*"),
+        ("sgd", {"permute": "yes"}, "permute: got 'yes'; accepted: true or false"),
     ],
 )
-def test_bad_values_are_said_in_one_line(name, params, key):
-    with pytest.raises(ConfigError, match=rf"^teacher\.params: .*{key}") as caught:
+def test_bad_values_are_said_in_one_line(name, params, message):
+    with pytest.raises(ConfigError) as caught:
         check_learner(name, params)
-    assert "\n" not in str(caught.value)
+    assert re.fullmatch(rf"teacher\.params\.{message}", str(caught.value))
 
 
 def test_names_and_defaults():
