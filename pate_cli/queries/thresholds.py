@@ -132,7 +132,7 @@ class Disagreement:
             The paper asks for any of V; here, one with the fewest mistakes on all that was asked.
         """
         x = line(points.X)
-        cuts = ThresholdDichotomies(x)
+        cuts = ThresholdDichotomies(x[:, None])
         places = np.searchsorted(cuts.values, x)
         space = VersionSpace(len(cuts.values))
         asked, answers = list[int](), list[Answer]()

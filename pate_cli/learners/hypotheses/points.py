@@ -5,18 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, signed, weights_of
+from pate_cli.learners.hypotheses.base import (
+    BinaryClassifier,
+    Dichotomies,
+    HypothesisClass,
+    signed,
+    weight_of_ones,
+)
 from pate_cli.types import FloatArray, IntArray, dense
 
-__all__ = ["MOST_COLUMNS", "PointClassifier", "PointDichotomies", "Points", "equals"]
+__all__ = ["PointClassifier", "Points"]
 
-MOST_COLUMNS = 2_000
-"""Most columns of records that are compared whole."""
+_MOST_COLUMNS = 2_000  # of records that are compared whole
 
 
-class Points:
+class Points(HypothesisClass):
     """``1(x = z)`` for a record z; VC dimension 1. The domain has a record that no sample has.
 
     k distinct records have k + 1 dichotomies: number 0 labels nothing 1, the others one record.
@@ -30,61 +34,39 @@ class Points:
 
     def refusal(self, n_points: int, n_features: int) -> str | None:
         """Records are compared as dense rows."""
-        if n_features <= MOST_COLUMNS:
+        if n_features <= _MOST_COLUMNS:
             return None
-        return f"points take at most {MOST_COLUMNS} features, not {n_features}"
+        return f"points take at most {_MOST_COLUMNS} features, not {n_features}"
 
-    def dichotomies(self, X: Any) -> PointDichotomies:
+    def dichotomies(self, X: Any) -> Dichotomies:
         """All k + 1 of them."""
-        return PointDichotomies(X)
-
-    def erm(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> PointClassifier:
-        """Exact; of several best ones the constant 0, then the first in order of sorting."""
-        found = self.dichotomies(X)
-        return found.hypothesis(int(np.argmin(found.mistakes(X, y, sample_weight))))
+        return _PointDichotomies(X)
 
 
-class PointDichotomies:
-    """See `Dichotomies`.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix of shape (n, d)
-    """
-
+class _PointDichotomies(Dichotomies):
     def __init__(self, X: Any) -> None:
-        rows = dense(X)
-        self._n_features = rows.shape[1]
-        self._distinct, number, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
-        self._number = number.ravel()
+        super().__init__(X)
+        self._distinct, counts = np.unique(dense(X), axis=0, return_counts=True)
         self._counts = np.append(0, counts).astype(float)  # number 0 has no point of the sample
 
     def __len__(self) -> int:
         return len(self._counts)
 
-    def labels(self, index: int) -> IntArray:
-        """Labels of the sample."""
-        return np.asarray(self._number == index - 1, dtype=np.int64)
-
     def hypothesis(self, index: int) -> PointClassifier:
-        """The point, or none."""
         point = self._distinct[index - 1] if index else np.array([])
-        made: PointClassifier = PointClassifier().take(point_=point, n_features_in_=self._n_features)
-        return made
+        return PointClassifier().take(point_=point, n_features_in_=self._distinct.shape[1])
 
     def mistakes(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> FloatArray:
-        """O((n + k) log (n + k)) comparisons of records."""
         gain, _ = self._gains(X, signed(y, sample_weight))
-        return float((weights_of(y, sample_weight) * (y == 1)).sum()) - gain
+        return weight_of_ones(y, sample_weight) - gain
 
     def least_mistakes(self, X: Any, y: IntArray) -> FloatArray:
-        """As `mistakes`, but number 0 may be any record outside the sample."""
         gain, elsewhere = self._gains(X, signed(y))
-        gain[0] = max(0.0, elsewhere)
-        return float(np.count_nonzero(y)) - gain
+        gain[0] = max(0.0, elsewhere)  # number 0 may be any record outside the sample
+        return weight_of_ones(y) - gain
 
     def nearest(self, cost: FloatArray, weight: float) -> FloatArray:
-        """O(k): two different points differ exactly on the copies of both."""
+        # two different points differ exactly on the copies of both
         total = weight * self._counts + cost
         order = np.argsort(total)
         best_other = np.full(len(total), total[order[0]])
@@ -101,14 +83,6 @@ class PointDichotomies:
         return np.append(0.0, sums[number[:known]]), float(outside.max(initial=0.0))
 
 
-def equals(X: Any, point: FloatArray) -> NDArray[np.bool_]:
-    """Whether each record is the point, shape (n,); never for the empty point."""
-    if not len(point):
-        return np.zeros(X.shape[0], dtype=bool)
-    same: NDArray[np.bool_] = (dense(X) == point).all(axis=1)
-    return same
-
-
 class PointClassifier(BinaryClassifier):
     """1 at a single record of the domain, 0 everywhere else; VC dimension 1.
 
@@ -116,15 +90,14 @@ class PointClassifier(BinaryClassifier):
     ----------
     point_ : ndarray of shape (d,), or of shape (0,)
         The record; empty for the constant 0 (a record that no sample has).
-    classes_ : ndarray of shape (2,)
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: FloatArray | None = None) -> PointClassifier:
-        """Find the point; X of shape (n, d), y of shape (n,) with labels 0 and 1."""
-        X, y = checked(X, y)
-        self.adopt(Points().erm(X, y, sample_weight), ("point_",), X.shape[1])
-        return self
+    def _best(self, X: Any, y: IntArray, sample_weight: FloatArray | None) -> BinaryClassifier:
+        best: PointClassifier = Points().erm(X, y, sample_weight)
+        return best
 
     def predict(self, X: Any) -> IntArray:
         """Labels, shape (m,)."""
-        return np.asarray(equals(X, self.point_), dtype=np.int64)
+        if not len(self.point_):
+            return np.zeros(X.shape[0], dtype=np.int64)
+        return np.asarray((dense(X) == self.point_).all(axis=1), dtype=np.int64)

@@ -6,23 +6,28 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, column, signed, weights_of
-from pate_cli.learners.hypotheses.thresholds import CutLoss, cuts, gain_above
+from pate_cli.learners.hypotheses.base import (
+    BinaryClassifier,
+    Dichotomies,
+    HypothesisClass,
+    column,
+    signed,
+    weight_of_ones,
+)
+from pate_cli.learners.hypotheses.thresholds import cut_mistakes, cuts, gain_above
 from pate_cli.types import FloatArray, IntArray, dense
 
-__all__ = ["MOST_CUTS", "MOST_POINTS", "StumpClassifier", "StumpDichotomies", "Stumps"]
+__all__ = ["MOST_CUTS", "MOST_POINTS", "StumpClassifier", "Stumps"]
 
 MOST_CUTS = 300_000
 """Most cuts (columns times sample points) whose distances `nearest` should compare pair by pair."""
 MOST_POINTS = 2_000
 """Most sample points for `nearest`: a pair of columns takes time and memory of the order of their square."""
-_CELLS = 10_000_000
-"""Labels that are compared at once."""
+_CELLS = 10_000_000  # labels compared at once
 
 
-class Stumps:
+class Stumps(HypothesisClass):
     """``1(x_j >= t)`` and ``1(x_j < t)`` over all columns j: axis-parallel cuts with both labelings.
 
     On one column, k distinct values have 2 k dichotomies. Stumps of different columns that label
@@ -42,16 +47,12 @@ class Stumps:
             v += 1
         return v
 
-    def refusal(self, n_points: int, n_features: int) -> str | None:
-        """Any sample and any number of columns will do."""
-        return None
-
-    def dichotomies(self, X: Any) -> StumpDichotomies:
+    def dichotomies(self, X: Any) -> Dichotomies:
         """All of them, in O(d n log n)."""
-        return StumpDichotomies(X)
+        return _StumpDichotomies(X)
 
     def erm(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> StumpClassifier:
-        """Exact, in O(d n log n); of several best stumps the first: lowest column, then lowest cut."""
+        """Exact, in O(d n log n); of several best the first: 1 above a cut, lowest column, lowest cut."""
         gaps = _Gaps(X)
         gain = gaps.above(signed(y, sample_weight))
         # mistakes are a constant minus the gain of saying 1
@@ -117,22 +118,13 @@ class _Gaps:
         """Distinct values of a column, ascending."""
         return self.values[self.start[feature] : self.start[feature + 1] - 1]
 
-    def thresholds(self) -> FloatArray:
-        """One threshold a gap."""
-        return np.concatenate([cuts(self.column_values(j)) for j in range(self.n_features)])
-
     def stump(self, gap: int, above: int) -> StumpClassifier:
         """The hypothesis that says `above` above a gap."""
         feature = int(self.feature_of(gap))
-        threshold = cuts(self.column_values(feature))[gap - self.start[feature]]
-        return _stump(feature, float(threshold), above, self.n_features)
-
-
-def _stump(feature: int, threshold: float, above: int, n_features: int) -> StumpClassifier:
-    made: StumpClassifier = StumpClassifier().take(
-        feature_=feature, threshold_=threshold, above_=above, n_features_in_=n_features
-    )
-    return made
+        threshold = float(cuts(self.column_values(feature))[gap - self.start[feature]])
+        return StumpClassifier().take(
+            feature_=feature, threshold_=threshold, above_=above, n_features_in_=self.n_features
+        )
 
 
 def _entries(X: Any) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
@@ -154,25 +146,14 @@ def _entries(X: Any) -> tuple[IntArray, IntArray, FloatArray, IntArray]:
     return col[order].astype(np.int64), row, val[order].astype(float), np.flatnonzero(row == -1)
 
 
-class StumpDichotomies:
-    """See `Dichotomies`.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix of shape (n, d)
-
-    Notes
-    -----
-    Two labelings are one only if all labels are equal. Sums of random numbers, one a record, say which
-    may be; records can be made so that different ones have equal sums, so each is looked at.
-    """
+class _StumpDichotomies(Dichotomies):
+    """Labelings are 1 above a gap (numbers 0 .. G - 1) or below it; equal ones count once, by the first."""
 
     def __init__(self, X: Any) -> None:
-        self._X = X
+        super().__init__(X)
         self._columns = np.ascontiguousarray(X.T) if isinstance(X, np.ndarray) else X.T.tocsr()
         self._gaps = gaps = _Gaps(X)
-        self._thresholds = gaps.thresholds()
-        self._number: IntArray
+        self._thresholds = np.concatenate([cuts(gaps.column_values(j)) for j in range(gaps.n_features)])
         self._first, self._number = np.unique(self._first_alike(), return_inverse=True)
         gap = self._first % len(gaps)
         self._feature: IntArray = gaps.feature_of(gap)
@@ -180,55 +161,40 @@ class StumpDichotomies:
         self._above: IntArray = (self._first < len(gaps)).astype(np.int64)
 
     def _first_alike(self) -> IntArray:
-        """The first labeling equal to each: 1 above gaps 0 .. G - 1, then 1 below them, shape (2 G,)."""
-        gaps = self._gaps
-        keys = np.random.default_rng(0).integers(2**64, size=(2, self._X.shape[0]), dtype=np.uint64)
-        sums = np.empty(2 * len(gaps), dtype=[("a", np.uint64), ("b", np.uint64)])
-        for name, key in zip(("a", "b"), keys, strict=True):
-            up = gaps.above(key)
-            sums[name] = np.concatenate([up, key.sum() - up])
-        first = np.arange(len(sums))
-        left = first.copy()
+        """The first labeling equal to each, shape (2 G,)."""
+        # equal labelings have equal sums of random keys, one a record; those with equal sums are compared
+        keys = np.random.default_rng().integers(2**64, size=self._X.shape[0], dtype=np.uint64)
+        up = self._gaps.above(keys)
+        sums = np.concatenate([up, keys.sum() - up])
+        first, left = np.arange(len(sums)), np.arange(len(sums))
         while len(left):
             _, start, number = np.unique(sums[left], return_index=True, return_inverse=True)
             leader = left[start[number]]
-            same = self._alike(left, leader)
+            same = left == leader
+            copies = np.flatnonzero(~same)
+            for some in np.array_split(copies, 1 + len(copies) * self._X.shape[0] // _CELLS):
+                same[some] = (self._ones(left[some]) == self._ones(leader[some])).all(axis=1)
             first[left[same]] = leader[same]
             left = left[~same]
         return first
 
-    def _alike(self, one: IntArray, other: IntArray) -> NDArray[np.bool_]:
-        """Whether labelings are equal on the whole sample, pair by pair."""
-        same: NDArray[np.bool_] = one == other
-        apart = np.flatnonzero(~same)
-        for some in np.array_split(apart, 1 + len(apart) * self._X.shape[0] // _CELLS):
-            same[some] = (self._ones(one[some]) == self._ones(other[some])).all(axis=1)
-        return same
-
-    def _ones(self, labelings: IntArray) -> NDArray[np.bool_]:
+    def _ones(self, labelings: IntArray) -> Any:
         """Where each labeling says 1, shape (number of them, n)."""
         gap, above = labelings % len(self._gaps), labelings < len(self._gaps)
         x = dense(self._columns[self._gaps.feature_of(gap)])
-        ones: NDArray[np.bool_] = (x >= self._thresholds[gap][:, None]) == above[:, None]
-        return ones
+        return (x >= self._thresholds[gap][:, None]) == above[:, None]
 
     def __len__(self) -> int:
         return len(self._first)
 
-    def labels(self, index: int) -> IntArray:
-        """Labels of the sample."""
-        predicted: IntArray = self.hypothesis(index).predict(self._X)
-        return predicted
-
     def hypothesis(self, index: int) -> StumpClassifier:
         """The first stump with this dichotomy."""
-        feature, threshold = int(self._feature[index]), float(self._threshold[index])
-        return _stump(feature, threshold, int(self._above[index]), self._gaps.n_features)
+        gap = int(self._first[index]) % len(self._gaps)
+        return self._gaps.stump(gap, int(self._above[index]))
 
     def mistakes(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> FloatArray:
         """O(d n log k)."""
-        gain, weight = signed(y, sample_weight), weights_of(y, sample_weight)
-        ones = float((weight * (y == 1)).sum())
+        gain, ones = signed(y, sample_weight), weight_of_ones(y, sample_weight)
         total = float(gain.sum())
         found = np.empty(len(self))
         X = X if isinstance(X, np.ndarray) else X.tocsc()
@@ -245,7 +211,7 @@ class StumpDichotomies:
         gaps = self._gaps
         X = X if isinstance(X, np.ndarray) else X.tocsc()
         for feature in range(gaps.n_features):
-            up, down = CutLoss(column(X, feature), y).least(gaps.column_values(feature))
+            up, down = cut_mistakes(column(X, feature), y, gaps.column_values(feature))
             here = slice(int(gaps.start[feature]), int(gaps.start[feature + 1]))
             np.minimum.at(found, self._number[: len(gaps)][here], up)
             np.minimum.at(found, self._number[len(gaps) :][here], down)
@@ -278,12 +244,7 @@ class StumpDichotomies:
 def _differences(own: IntArray, other: IntArray, n_own: int, n_other: int) -> FloatArray:
     """Points that lie above one cut and not above the other, for each pair of cuts of two columns.
 
-    Parameters
-    ----------
-    own, other : ndarray of int64, shape (n,)
-        Which distinct value each point has: it lies above the gaps 0 .. own.
-    n_own, n_other : int
-        Gaps of each column.
+    `own` and `other` say which distinct value each point has: it lies above the gaps 0 .. own of `n_own`.
     """
     cells = np.bincount(own * n_other + other, minlength=n_own * n_other).reshape(n_own, n_other)
     both = np.cumsum(np.cumsum(cells[::-1, ::-1], axis=0), axis=1)[::-1, ::-1].astype(float)
@@ -302,15 +263,10 @@ class StumpClassifier(BinaryClassifier):
     threshold_ : float
     above_ : int
         The label where ``x >= threshold_``; ``1 - above_`` elsewhere.
-    classes_ : ndarray of shape (2,)
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: FloatArray | None = None) -> StumpClassifier:
-        """Find the stump in O(d n log n); X of shape (n, d), y of shape (n,) with labels 0 and 1."""
-        X, y = checked(X, y)
-        best = Stumps().erm(X, y, sample_weight)
-        self.adopt(best, ("feature_", "threshold_", "above_"), X.shape[1])
-        return self
+    def _best(self, X: Any, y: IntArray, sample_weight: FloatArray | None) -> BinaryClassifier:
+        return Stumps().erm(X, y, sample_weight)
 
     def predict(self, X: Any) -> IntArray:
         """Labels, shape (m,)."""

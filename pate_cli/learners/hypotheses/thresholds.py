@@ -7,13 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.learners.hypotheses.base import BinaryClassifier, checked, column, signed, weights_of
+from pate_cli.learners.hypotheses.base import (
+    BinaryClassifier,
+    Dichotomies,
+    HypothesisClass,
+    column,
+    signed,
+    weight_of_ones,
+)
 from pate_cli.types import FloatArray, IntArray, dense
 
-__all__ = ["CutLoss", "ThresholdClassifier", "ThresholdDichotomies", "Thresholds", "between", "count_below"]
+__all__ = ["ThresholdClassifier", "ThresholdDichotomies", "Thresholds"]
+__all__ += ["cut_mistakes", "cuts", "gain_above", "line"]
 
 
-class Thresholds:
+class Thresholds(HypothesisClass):
     """Thresholds on the line, in one direction: 1 from t on. VC dimension 1.
 
     k distinct values have k + 1 dichotomies. Numbers in order of t: number 0 is the constant 1.
@@ -31,101 +39,66 @@ class Thresholds:
 
     def dichotomies(self, X: Any) -> ThresholdDichotomies:
         """All k + 1 of them, in O(n log n)."""
-        return ThresholdDichotomies(line(X))
-
-    def erm(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> ThresholdClassifier:
-        """Exact, in O(n log n); of several best thresholds the lowest."""
-        found = self.dichotomies(X)
-        best = int(np.argmin(found.mistakes(X, y, sample_weight)))
-        return found.hypothesis(best)
+        return ThresholdDichotomies(X)
 
 
-class ThresholdDichotomies:
-    """See `Dichotomies`. `counts[p]` sample points lie below the cut of number p.
+class ThresholdDichotomies(Dichotomies):
+    """Dichotomies of points on the line, with the ascending distinct `values` and one threshold a gap."""
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-    """
-
-    def __init__(self, x: FloatArray) -> None:
-        self._x = x
-        ordered = np.sort(x)
-        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(x) else np.array([], int)
-        self.values: FloatArray = ordered[starts]
-        self.counts: IntArray = np.append(starts, len(x)).astype(np.int64)
-        self.thresholds = cuts(self.values)
+    def __init__(self, X: Any) -> None:
+        super().__init__(X)
+        self.values, counts = np.unique(line(X), return_counts=True)
+        self._below = np.append(0, np.cumsum(counts))  # sample points below each threshold
+        self._thresholds = cuts(self.values)
 
     def __len__(self) -> int:
-        return len(self.thresholds)
-
-    def labels(self, index: int) -> IntArray:
-        """Labels of the sample."""
-        return np.asarray(self._x >= self.thresholds[index], dtype=np.int64)
+        return len(self._thresholds)
 
     def hypothesis(self, index: int) -> ThresholdClassifier:
         """Half-way between the two neighbouring values."""
-        made: ThresholdClassifier = ThresholdClassifier().take(
-            threshold_=float(self.thresholds[index]), n_features_in_=1
-        )
-        return made
+        return ThresholdClassifier().take(threshold_=float(self._thresholds[index]), n_features_in_=1)
 
     def mistakes(self, X: Any, y: IntArray, sample_weight: FloatArray | None = None) -> FloatArray:
         """O(n log k)."""
-        gain = gain_above(line(X), signed(y, sample_weight), self.thresholds)
-        return float((weights_of(y, sample_weight) * (y == 1)).sum()) - gain
+        gain = gain_above(line(X), signed(y, sample_weight), self._thresholds)
+        return weight_of_ones(y, sample_weight) - gain
 
     def least_mistakes(self, X: Any, y: IntArray) -> FloatArray:
-        """O(n log n): fewest mistakes of a threshold within each gap between sample values."""
-        return CutLoss(line(X), y).least(self.values)[0]
+        """O(n log n)."""
+        return cut_mistakes(line(X), y, self.values)[0]
 
     def nearest(self, cost: FloatArray, weight: float) -> FloatArray:
         """O(k): two thresholds differ on the points between them, so running minima do it."""
-        return between(cost, weight * self.counts)
+        position = weight * self._below
+        left = np.minimum.accumulate(cost - position) + position
+        right = np.minimum.accumulate((cost + position)[::-1])[::-1] - position
+        nearest: FloatArray = np.minimum(left, right)
+        return nearest
 
 
-class CutLoss:
-    """Mistakes on (x, y) of every cut, both directions.
+def cut_mistakes(x: FloatArray, y: IntArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Fewest mistakes on (x, y) of ``1(x >= t)``, and of ``1(x < t)``, for t in each gap between the values.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-    y : ndarray of int64, shape (n,)
+    Gap p of k ascending distinct values is ``(values[p-1], values[p]]``, p = 0 .. k.
     """
+    if not len(x):
+        return np.zeros(len(values) + 1), np.zeros(len(values) + 1)
+    order = np.argsort(x)
+    x = x[order]
+    # mistakes of "1 from position i on", i = 0 .. n; no cut can part equal values
+    gain = np.append(0.0, np.cumsum(np.where(y[order] == 1, 1.0, -1.0)))
+    up = (len(x) - np.count_nonzero(y)) + gain
+    possible = np.append(True, np.append(x[1:] != x[:-1], True))
+    # t just above a value leaves all records up to it below; t at a value leaves those under it below
+    first = np.append(0, np.searchsorted(x, values, side="right"))
+    last = np.append(np.searchsorted(x, values, side="left"), len(x))
+    bounds = np.column_stack([first, last + 1]).ravel()
 
-    def __init__(self, x: FloatArray, y: IntArray) -> None:
-        order = np.argsort(x)
-        self._x = x[order]
-        ones = int(np.count_nonzero(y))
-        # mistakes of "1 from position i on", i = 0 .. n; no cut can part equal values
-        gain = np.zeros(len(x) + 1)
-        np.cumsum(np.where(y[order] == 1, 1.0, -1.0), out=gain[1:])
-        self._up = (len(x) - ones) + gain
-        self._n = len(x)
-        self._possible = np.append(True, np.append(self._x[1:] != self._x[:-1], True)) if len(x) else None
+    def least(mistakes: NDArray[Any]) -> FloatArray:
+        reachable = np.append(np.where(possible, mistakes, np.inf), np.inf)
+        return np.asarray(np.minimum.reduceat(reachable, bounds)[::2])
 
-    def least(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Fewest mistakes of a cut t in each gap ``(values[p-1], values[p]]``, p = 0 .. k.
-
-        Parameters
-        ----------
-        values : ndarray of shape (k,)
-            Ascending, distinct.
-
-        Returns
-        -------
-        up, down : ndarray of float64, shape (k + 1,)
-            Of ``1(x >= t)`` and of ``1(x < t)``.
-        """
-        if self._possible is None:
-            return np.zeros(len(values) + 1), np.zeros(len(values) + 1)
-        # t just above a value leaves all records up to it below; t at a value leaves those under it below
-        first = np.append(0, np.searchsorted(self._x, values, side="right"))
-        last = np.append(np.searchsorted(self._x, values, side="left"), self._n)
-        bounds = np.column_stack([first, last + 1]).ravel()
-        up = np.append(np.where(self._possible, self._up, np.inf), np.inf)
-        down = np.append(np.where(self._possible, self._n - self._up, np.inf), np.inf)
-        return np.minimum.reduceat(up, bounds)[::2], np.minimum.reduceat(down, bounds)[::2]
+    return least(up), least(len(x) - up)
 
 
 def line(X: Any) -> FloatArray:
@@ -145,23 +118,11 @@ def cuts(values: FloatArray) -> FloatArray:
     return np.concatenate([[-np.inf], inner, [np.inf]])
 
 
-def count_below(x: FloatArray, thresholds: FloatArray) -> IntArray:
-    """For each x how many of the ascending thresholds are at most x, shape of x."""
-    return np.searchsorted(thresholds, x, side="right").astype(np.int64)
-
-
 def gain_above(x: FloatArray, gain: FloatArray, thresholds: FloatArray) -> FloatArray:
     """Sum of `gain` over ``x >= t`` for each of the ascending thresholds."""
-    per_bin = np.bincount(count_below(x, thresholds), weights=gain, minlength=len(thresholds) + 1)
+    below = np.searchsorted(thresholds, x, side="right")
+    per_bin = np.bincount(below, weights=gain, minlength=len(thresholds) + 1)
     return np.asarray(np.cumsum(per_bin[::-1])[::-1][1:], dtype=float)
-
-
-def between(cost: FloatArray, position: NDArray[Any]) -> FloatArray:
-    """``min over q of |position[p] - position[q]| + cost[q]`` for each p; positions ascending. O(k)."""
-    left = np.minimum.accumulate(cost - position) + position
-    right = np.minimum.accumulate((cost + position)[::-1])[::-1] - position
-    nearest: FloatArray = np.minimum(left, right)
-    return nearest
 
 
 class ThresholdClassifier(BinaryClassifier):
@@ -176,20 +137,16 @@ class ThresholdClassifier(BinaryClassifier):
     ----------
     threshold_ : float
         t, -inf for the constant 1 and inf for the constant 0.
-    classes_ : ndarray of shape (2,)
     """
 
     def __init__(self, feature: int = 0) -> None:
         self.feature = feature
 
-    def fit(self, X: Any, y: Any, sample_weight: FloatArray | None = None) -> ThresholdClassifier:
-        """Find t in O(n log n); X of shape (n, d), y of shape (n,) with labels 0 and 1."""
-        X, y = checked(X, y)
+    def _best(self, X: Any, y: IntArray, sample_weight: FloatArray | None) -> BinaryClassifier:
         if not 0 <= self.feature < X.shape[1]:
             raise ValueError(f"feature={self.feature} of {X.shape[1]} columns")
-        best = Thresholds().erm(column(X, self.feature)[:, None], y, sample_weight)
-        self.adopt(best, ("threshold_",), X.shape[1])
-        return self
+        best: ThresholdClassifier = Thresholds().erm(column(X, self.feature)[:, None], y, sample_weight)
+        return best
 
     def predict(self, X: Any) -> IntArray:
         """Labels, shape (m,)."""
