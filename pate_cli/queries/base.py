@@ -1,4 +1,4 @@
-"""Query strategies: which public points are asked, in which order; they see public points and answers."""
+"""Query strategies: they see public points and released answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Learner", "Oracle", "Passive", "Strategy", "ask_actively", "collect"
 
 
 class Oracle(Protocol):
-    """Mechanism that answers: all a strategy ever sees of the private side."""
+    """The mechanism, as a strategy sees it."""
 
     @property
     def exhausted(self) -> bool:
@@ -49,8 +49,8 @@ class Strategy(Protocol):
         order : ndarray of int64, shape (m,)
             Random: the stream of the points.
         oracle : Oracle
-        rng : numpy.random.Generator
-            The stream that `order` is from, for what else is drawn.
+        rng : Generator
+            Whatever else is drawn.
         n_classes : int
         budget : int
             Most questions of a strategy that picks (`split.budget`).
@@ -61,19 +61,19 @@ class Learner(Protocol):
     """Active learner: holds public points, and labels already released."""
 
     def next_wanted(self, stream: IntArray) -> int | None:
-        """Place in `stream`, the points that are left in order, of the next one to ask; None for none."""
+        """Place in `stream`, the points that are left, of the next one to ask; None for none."""
 
     def learn(self, index: int, label: int) -> None:
         """Take in a label that was released."""
 
 
 def passive_order(n_points: int, rng: np.random.Generator) -> IntArray:
-    """Order in which all public points are asked, shape (m,); `rng` never touches the votes."""
+    """Random order in which all public points are asked, shape (m,)."""
     return rng.permutation(n_points)
 
 
 def collect(asked: Sequence[int] | IntArray, answers: Sequence[Answer]) -> Answers:
-    """Put single answers together; `asked` may run on past the last answer given."""
+    """Put answers together; `asked` may run on past the last of them."""
     labels = np.array([answer.label for answer in answers], dtype=np.int64)
     rows = [answer.noisy_counts for answer in answers if answer.noisy_counts is not None]
     noisy = np.vstack(rows) if rows and len(rows) == len(answers) else None
@@ -108,38 +108,26 @@ def ask_actively(
 ) -> Answers:
     """Run the stream until the budget, the points or the mechanism are spent (LZCW21 Algorithm 5).
 
-    Parameters
-    ----------
-    learner : Learner
-    order : ndarray of int64, shape (m,)
-        The stream.
-    ask : callable
-        Asks the mechanism for the label of one point.
-    budget : int
-        Most questions asked: those the mechanism was calibrated for, whoever chooses them.
-    spent : callable
-        Whether the mechanism takes no more.
-    fill : numpy.random.Generator, optional
-        Draws points that were passed over, for what the learner left of the budget; without it, that is
-        left unspent. It costs nothing of the guarantee, which holds for `budget` adaptive queries.
-
-    Returns
-    -------
-    Answers
-        In the order asked; `n_chosen` says where the learner stopped, if it did.
+    `budget` is what the mechanism was calibrated for, and `spent` says whether it takes no more. What the
+    learner leaves of the budget is asked of random points that `fill` draws, if given: it costs nothing of
+    the guarantee, which holds for `budget` adaptive queries. `n_chosen` of the answers says where the learner
+    stopped, if it did.
     """
-    asked: list[int] = []
-    answers: list[Answer] = []
+    asked, answers = list[int](), list[Answer]()
     stream, n_chosen = order, None
+
+    def put(index: int) -> Answer:
+        asked.append(index)
+        answers.append(ask(index))
+        return answers[-1]
+
     while len(asked) < budget and not spent():
         place = learner.next_wanted(stream)
         if place is None:
             n_chosen = len(asked)
             break
         index, stream = int(stream[place]), stream[place + 1 :]
-        answer = ask(index)
-        asked.append(index)
-        answers.append(answer)
+        answer = put(index)
         if answer.answered:
             learner.learn(index, answer.label)
     if fill is not None and n_chosen is not None:
@@ -147,6 +135,5 @@ def ask_actively(
         for index in fill.permutation(passed_over)[: budget - len(asked)].tolist():
             if spent():
                 break
-            asked.append(index)
-            answers.append(ask(index))
+            put(index)
     return replace(collect(asked, answers), n_chosen=n_chosen)

@@ -1,30 +1,27 @@
 """Disagreement-based active learning of half-spaces (LZCW21 Algorithms 4 and 5), in closed form.
 
-A stream over the public points in random order; a label is asked for only where two hypotheses that
-are both still plausible disagree. Algorithm 4 keeps the version space
+A stream over the public points in random order; a label is asked for only where two plausible hypotheses
+disagree. Algorithm 4 keeps the version space
 
     V = {h : |Q| (Err_Q(h) - min_g Err_Q(g)) <= t U(t)},
     U(t) = c0 (sqrt(Err_Q(h) ln(t+1)/t) + ln(t+1)/t)
 
-after t points, Q of them asked, and asks about x if x is in DIS(V): some h in V gives x another label than
-the current hypothesis. Here hypotheses are half-spaces w, and V is measured on the surrogate loss that the
-current one minimises, the regularised logistic loss L of the asked points, in nats:
+after t points, Q of them asked, and asks about x if some h in V gives x another label than the current
+hypothesis. Here hypotheses are half-spaces w, and V is measured on the surrogate loss that the current one
+minimises, the regularised logistic loss L of the asked points, in nats:
 
     V = {w : L(w) - L(w_hat) <= t U(t)}.
 
-The cheapest w that changes its mind about x has w.x = 0. With H the Hessian of L at w_hat, it costs
-(w_hat.x)^2 / (2 x.H^-1 x), up to third order: x is in DIS(V) if that is at most t U(t). So the oracle's
-err_Q(h_x) - err_Q(h) <= U(t) is kept, with the loss in place of counted mistakes on its left, and no call
-of an oracle for h_x. (Counted mistakes fail where points share much of their features: a heavy x with
-another label turns the asked points over with it, and w.x = 0 turns none, so that one test asks two or three
-points and the other all of them.) As w = 0 is allowed for every x, no point of two classes costs more than
-|Q| ln 2 (|Q| to second order): with so few labels that this is below t U(t), every point is asked.
+The cheapest w that changes its mind about x has w.x = 0. With H the Hessian of L at w_hat it costs
+(w_hat.x)^2 / (2 x.H^-1 x), up to third order: x is asked if that is at most t U(t). (Counted mistakes, in the
+place of the loss, fail where points share much of their features: the label of a heavy x turns the asked
+points over with it.) As w = 0 is allowed for every x, no point of two classes costs more than |Q| ln 2: with
+so few labels that this is below t U(t), every point is asked.
 
 References
 ----------
-.. [1] S. Yan, K. Chaudhuri, T. Javidi. Active learning with logged data. ICML 2018.
-.. [2] A. Beygelzimer, D. Hsu, J. Langford, T. Zhang. Agnostic active learning
-   without constraints. NIPS 2010.
+S. Yan, K. Chaudhuri, T. Javidi. Active learning with logged data. ICML 2018. A. Beygelzimer, D. Hsu,
+J. Langford, T. Zhang. Agnostic active learning without constraints. NIPS 2010.
 """
 
 from __future__ import annotations
@@ -42,22 +39,13 @@ from pate_cli.types import Answers, FloatArray, IntArray, PublicPoints, dense
 
 __all__ = ["Active", "ActiveLearner"]
 
-_BLOCK, _LARGEST_BLOCK = 8, 64
-"""Points tested at once: few after a new label, when the next one wanted is near."""
-
-_REFIT = 25
-"""The model is fitted anew when it has one more label for each 25: Algorithm 4 itself does so less often."""
-
-_MOST_STEPS, _CLOSE, _LEAST_SHARE = 50, 0.1, 1e-3
-"""Newton's steps end with one that moves no margin by more than 0.1 (they converge quadratically: what is
-left is about a tenth of that); a step that does not lower the loss is halved, down to this share of it."""
-
-_DENSE = 8_000_000
-"""Points of at most so many numbers are kept dense (64 MB)."""
-
-_LARGEST = 1e100
-"""Larger numbers would overflow when squared: all are made smaller then."""
-
+_BLOCK, _LARGEST_BLOCK = 8, 64  # points tested at once: few after a new label, when the next one is near
+_REFIT = 25  # fitted anew for one more label in each 25
+_MOST_STEPS = 50
+_CLOSE = 0.1  # Newton's steps end with one that moves no margin by more: they converge quadratically
+_LEAST_SHARE = 1e-3  # down to which a step that does not lower the loss is halved
+_DENSE = 8_000_000  # points of at most so many numbers are kept dense (64 MB)
+_LARGEST = 1e100  # all numbers are scaled down to this, so that squares do not overflow
 _TINY = np.finfo(float).tiny
 
 
@@ -66,9 +54,7 @@ class ActiveLearner:
 
     **Guarantee.** Nothing is spent here: which point is asked, and when the learner stops, is post-processing
     of released answers. The (eps, delta) is that of the mechanism that answers, for the same neighbours, and
-    holds for as many adaptively chosen queries as it was calibrated for (`ell`, the budget). So what is left
-    of them costs nothing more where it is asked of random points (`fill` of `ask_actively`): only
-    eps_ex_post, a report, grows.
+    holds for as many adaptively chosen queries as it was calibrated for (`ell`, the budget).
 
     Parameters
     ----------
@@ -81,10 +67,8 @@ class ActiveLearner:
 
     Notes
     -----
-    Features are centred by their public mean, with a constant one beside them, and those that spread by more
-    than 1 divided by their standard deviation. Every minimiser is a sum of asked points, so Newton's method
-    runs in Q numbers whatever the dimension: O(Q^3) a step, and O(m Q) numbers are kept. Sparse points stay
-    sparse where a dense copy would be large.
+    Every minimiser is a sum of asked points, so Newton's method runs in Q numbers whatever the dimension:
+    O(Q^3) a step, and O(m Q) numbers are kept.
     """
 
     def __init__(self, points: PublicPoints, n_classes: int, mellowness: float) -> None:
@@ -123,16 +107,14 @@ class ActiveLearner:
         self._labels.append(label)
 
     def _disagree(self, points: IntArray) -> np.ndarray:
-        """Whether the next points of the stream lie in the region of disagreement; shape (B,)."""
+        """Whether the next points of the stream are in the region of disagreement; shape (B,)."""
         if len(set(self._labels)) < 2:  # no hypothesis is ruled out yet
             return np.ones(len(points), dtype=bool)
         if not self._models or _REFIT * (len(self._asked) - self._n_fitted) >= self._n_fitted:
             self._fit()
-        seen = self._seen + 1 + np.arange(len(points))
-        slack: np.ndarray = self._cost(points) <= self._c0 * (
-            np.sqrt(self._mistakes * np.log(seen + 1)) + np.log(seen + 1)
-        )
-        return slack
+        log = np.log(self._seen + 2 + np.arange(len(points)))
+        wanted: np.ndarray = self._cost(points) <= self._c0 * (np.sqrt(self._mistakes * log) + log)
+        return wanted
 
     @property
     def _n_fitted(self) -> int:
@@ -155,31 +137,20 @@ class ActiveLearner:
     def _cost(self, points: IntArray) -> FloatArray:
         """Least loss, in nats, that another label costs on each point; shape (B,)."""
         k, squares = self._k[: self._n_fitted, points], self._inner.squares[points]
-        scores, variances = (
-            np.array(both) for both in zip(*(model.at(k, squares) for model in self._models), strict=True)
-        )
+        scores, variances = map(np.array, zip(*(one.at(k, squares) for one in self._models), strict=True))
         if len(scores) == 1:
-            cost: FloatArray = scores[0] ** 2 / (2 * variances[0])
-            return cost
+            return np.asarray(scores[0] ** 2 / (2 * variances[0]))
         # the top class and another meet where the two half-spaces move towards each other
         top, each = scores.argmax(axis=0), np.arange(len(points))
         costs = (scores[top, each] - scores) ** 2 / (2 * (variances[top, each] + variances))
         costs[top, each] = np.inf
-        least: FloatArray = costs.min(axis=0)
-        return least
+        return np.asarray(costs.min(axis=0))
 
 
 class _HalfSpace:
     """Minimiser w = sum_i a_i x_i of |w|^2 / 2 + sum_i log(1 + exp(-y_i w.x_i)), and its curvature.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Inner products of the points.
-    y : ndarray of shape (n,)
-        +1 and -1.
-    a : ndarray of shape (n,)
-        Where Newton's method starts.
+    `K` has the inner products of the points, `y` is +1 or -1, and Newton's method starts at `a`.
     """
 
     def __init__(self, K: FloatArray, y: FloatArray, a: FloatArray) -> None:
@@ -216,11 +187,10 @@ class _HalfSpace:
 
 
 class _Centred:
-    """Inner products of points about their mean, plus 1 for the constant feature.
+    """Inner products of points about their mean, plus 1 for the constant feature; `squares` with themselves.
 
-    Columns whose standard deviation exceeds 1 are divided by it: in whatever unit a feature comes, the
-    regulariser is not left without a say, nor 16 digits used up by one column. `squares` has the product of
-    each point with itself, shape (m,).
+    Columns that spread by more than 1 are divided by their standard deviation, so that the regulariser has a
+    say in whatever unit a feature comes. Sparse points stay sparse where a dense copy would be large.
     """
 
     def __init__(self, X: Any) -> None:
@@ -244,8 +214,7 @@ class _Centred:
 
     def row(self, index: int) -> FloatArray:
         """Inner products of one point with all; shape (m,)."""
-        point = self._X[index]
-        products = self._X @ (point if isinstance(point, np.ndarray) else point.toarray()[0])
+        products = self._X @ dense(self._X[[index]])[0]
         row: FloatArray = products - self._shift - self._shift[index] + self._square + 1.0
         return row
 
@@ -259,7 +228,8 @@ class Active:
     mellowness : float
         c0; larger asks about more points.
     fill : bool
-        Whether what the learner leaves of the budget is asked of random points.
+        Whether what the learner leaves of the budget is asked of random points; only eps_ex_post, a report,
+        grows by it.
     step : float or None
         Of `OnlineLearner`, which is then the learner; None for `ActiveLearner`.
     """

@@ -1,15 +1,13 @@
 """Disagreement-based active learning by one pass of gradient steps, with importance weights for the oracle.
 
 The learner is one half-space w that takes a gradient step of the logistic loss for each label, in the order
-asked, and never looks back. Where another label of x would turn w only at a large weight, all plausible
-hypotheses agree on x. A step of length eta for a record (x, y) of weight g moves w.x by at most
-``g eta |x|^2``, the slope of the loss being at most 1; so w gives x another label at a weight of
+asked. A step of length eta for a record (x, y) of weight g moves w.x by at most ``g eta |x|^2``, the slope of
+the loss being at most 1; so w gives x another label at a weight of at least
 
     g(x) = |w.x| / (eta |x|^2)
 
-at the least, and x is in the region of disagreement if ``g(x) <= t U(t)``, with U(t) as in `half_spaces`, Err
-the share of labels that w missed when it was given them among all t points seen. In `half_spaces` the whole
-loss of the asked points stands in the place of this weight: that form has a closed one, and asks otherwise.
+and x is in the region of disagreement if ``g(x) <= t U(t)``, with U(t) as in `half_spaces` and Err the share
+of labels that w missed when it was given them among all t points seen.
 
 References
 ----------
@@ -23,7 +21,7 @@ import math
 
 import numpy as np
 
-from pate_cli.types import IntArray, PublicPoints
+from pate_cli.types import FloatArray, IntArray, PublicPoints, dense
 
 __all__ = ["OnlineLearner"]
 
@@ -31,18 +29,17 @@ __all__ = ["OnlineLearner"]
 class OnlineLearner:
     """Active learner of one half-space, for two classes.
 
-    **Guarantee.** As `ActiveLearner`: all it does is post-processing of released answers, so the (eps, delta)
-    is that of the mechanism that answers, for the same neighbours.
+    **Guarantee.** As `ActiveLearner`: post-processing of released answers.
 
     Parameters
     ----------
     points : PublicPoints
-        m points. Features are taken as they are, with a constant one beside them.
+        m points. A constant feature is added.
     mellowness : float
         c0 >= 0; larger asks more.
     step : float
         eta > 0. `student.estimator=sgd` with this step, one pass, and a `clip` above every row's length
-        learns from the answers, in the order asked, what this does.
+        learns the same w from the answers.
     """
 
     def __init__(self, points: PublicPoints, mellowness: float, step: float) -> None:
@@ -70,6 +67,5 @@ class OnlineLearner:
         slope = math.exp(-np.logaddexp(0.0, margin))
         self._w += self._step * sign * slope * x
 
-    def _row(self, index: int) -> np.ndarray:
-        row = self._X[index]
-        return np.append(row if isinstance(row, np.ndarray) else row.toarray()[0], 1.0)
+    def _row(self, index: int) -> FloatArray:
+        return np.append(dense(self._X[[index]])[0], 1.0)

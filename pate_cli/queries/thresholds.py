@@ -7,9 +7,9 @@ of two, with Q the points asked so far,
     V <- {h in V : |Q| (Err_Q(h) - min_{g in V} Err_Q(g)) <= j U(j, gamma_j)},  gamma_j = gamma/log2(2j)^2,
     U(j, g) = c' (d ln theta + ln(1/g))/j + c' sqrt(Err* (d ln theta + ln(1/g))/j)
 
-with d = 1, and theta, the disagreement coefficient, and Err*, the error of the best threshold on the labels
-that are given, known. Of thresholds and a distribution of x without atoms theta is 2: those that differ
-from one on a mass of r lie within r of it on either side. The constant c' is not given by the paper.
+with d = 1; theta, the disagreement coefficient (2 for thresholds and an x without atoms: those that differ
+from one on a mass of r lie within r of it on either side), and Err*, the error of the best threshold on the
+labels given, are known. The constant c' is not given by the paper.
 
 References
 ----------
@@ -113,26 +113,11 @@ class Disagreement:
     ) -> tuple[Answers, ThresholdClassifier]:
         """Run the stream until the budget, the points or the mechanism are spent.
 
-        Parameters
-        ----------
-        points : PublicPoints
-            With one column.
-        order : ndarray of int64, shape (m,)
-            The stream.
-        oracle : Oracle
-            An answer that says "unstable" is not learnt from.
-        budget : int
-            ell.
-
-        Returns
-        -------
-        answers : Answers
-            In the order asked.
-        classifier : ThresholdClassifier
-            The paper asks for any of V; here, one with the fewest mistakes on all that was asked.
+        An answer that says "unstable" is not learnt from. The paper asks for any of V; the classifier is one
+        with the fewest mistakes on all that was asked.
         """
         x = line(points.X)
-        cuts = ThresholdDichotomies(x[:, None])
+        cuts = ThresholdDichotomies(points.X)
         places = np.searchsorted(cuts.values, x)
         space = VersionSpace(len(cuts.values))
         asked, answers = list[int](), list[Answer]()
