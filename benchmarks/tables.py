@@ -16,7 +16,7 @@ import numpy as np
 from scipy import stats
 
 from pate_cli import pipeline
-from pate_cli.config import composition, parse
+from pate_cli.config import command_line, composition, parse
 from pate_cli.streams import Streams
 from pate_cli.types import Dataset, FloatArray, IntArray
 
@@ -221,10 +221,10 @@ def compare(
     dataset = Dataset("generated", table.X, table.y, tuple(map(str, range(table.y.max() + 1))), "", "")
     found: dict[str, FloatArray] = {}
     for method in methods:
-        line = composition.parse_argv(
+        line = command_line.parse_argv(
             ["dataset=libsvm", "dataset.path=generated", f"mechanism={method}", f"eps={eps}", f"seed={seed}"]
         )
-        (job,) = composition.jobs(line)
+        (job,) = command_line.jobs(line)
         run = pipeline.prepare(parse(composition.compose(job, None)), dataset)
         found[method] = np.array([_accuracy(run, repeat, table.odds) for repeat in range(splits)])
     return found

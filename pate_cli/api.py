@@ -28,7 +28,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
 from pate_cli import pipeline, report
-from pate_cli.config import DatasetConfig, composition, parse
+from pate_cli.config import DatasetConfig, command_line, composition, parse
 from pate_cli.engine import execution
 from pate_cli.engine.finished import PLACE, Finished
 from pate_cli.engine.schedule import check_places
@@ -339,7 +339,7 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     InputError
         If the configuration cannot be used, in one line; then nothing is written.
     """
-    raw = composition.compose(composition.parse_argv(list(overrides)).overrides)
+    raw = composition.compose(command_line.parse_argv(list(overrides)).overrides)
     if raw["release"]:
         raise InputError("release: got True; accepted: false from Python; `pate run release=true` makes one")
     if directory is None:

@@ -7,6 +7,8 @@ import importlib
 import re
 from pathlib import Path
 
+import pytest
+
 REPO = Path(__file__).resolve().parent.parent
 PACKAGE = REPO / "pate_cli"
 MOST_LINES = 450
@@ -71,3 +73,66 @@ def test_what_docs_and_docstrings_cite_is_there():
         if not (REPO / name).exists() and Path(name).name not in here
     ]
     assert lost == []
+
+
+HYDRA = ("hydra", "omegaconf", "hydra_plugins")
+
+
+def private_uses(text: str) -> list[str]:
+    """Private names of Hydra and OmegaConf in a module, their classes extended, their attributes replaced."""
+    tree = ast.parse(text)
+    theirs: set[str] = set()  # names that stand for something of theirs
+    faults = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in HYDRA:
+            theirs |= {name.asname or name.name for name in node.names}
+            faults += [f"{node.module}.{n.name}" for n in node.names if "._" in f"{node.module}.{n.name}"]
+        elif isinstance(node, ast.Import):
+            found = [name for name in node.names if name.name.split(".")[0] in HYDRA]
+            theirs |= {name.asname or name.name.split(".")[0] for name in found}
+            faults += [name.name for name in found if "._" in name.name]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            dotted = node.value.split(".")
+            if dotted[0] in HYDRA and any(part.startswith("_") for part in dotted):
+                faults.append(node.value)
+    if not theirs:
+        return faults
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            private = node.attr.startswith("_") and not node.attr.startswith("__")
+            if private and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")):
+                faults.append(ast.unparse(node))
+            if isinstance(node.ctx, ast.Store) and ast.unparse(node).split(".")[0] in theirs:
+                faults.append(f"{ast.unparse(node)} replaced")
+        elif isinstance(node, ast.ClassDef):
+            faults += [
+                f"{node.name}({ast.unparse(base)})"
+                for base in node.bases
+                if ast.unparse(base).split(".")[0] in theirs
+            ]
+    return faults
+
+
+def test_of_hydra_only_what_is_public_is_used():
+    root = PACKAGE.parent
+    paths = [
+        path for top in (PACKAGE, root / "benchmarks", root / "experiments") for path in top.rglob("*.py")
+    ]
+    found = {str(path): faults for path in paths if (faults := private_uses(path.read_text("utf-8")))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from hydra._internal.utils import get_args_parser",
+        "from hydra.core.utils import _save_config",
+        "import omegaconf._utils",
+        "from omegaconf import OmegaConf; OmegaConf.create({})._get_node('a')",
+        "import hydra; hydra.compose = None",
+        "from hydra.plugins.launcher import Launcher\nclass Ours(Launcher): ...",
+        "name = 'hydra._internal.hydra'",
+    ],
+)
+def test_a_private_use_is_seen(line):
+    assert private_uses(line)

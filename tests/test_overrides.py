@@ -9,7 +9,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from pate_cli import cli
 from pate_cli.config import composition
-from pate_cli.config.composition import chosen_directory, compose, compose_all, jobs, parse_argv, quoted
+from pate_cli.config.command_line import jobs, parse_argv
+from pate_cli.config.composition import chosen_directory, compose, quoted
+from pate_cli.config.rows import compose_all
 from pate_cli.errors import ConfigError, InputError
 
 
@@ -40,6 +42,21 @@ def test_jobs_of_a_sweep():
         for mechanism in ("gaussian", "svt")
         for eps in (1, 2)
     ]
+
+
+def test_a_glob_is_the_options_it_fits(tmp_path):
+    (tmp_path / "mechanism").mkdir()
+    (tmp_path / "mechanism" / "ours.yaml").write_text("name: svt\n")
+    line = parse_argv(["-m", "mechanism=glob([s*,ours],exclude=so*)", "eps=1", "--config-dir", str(tmp_path)])
+    names = [f"mechanism={name}" for name in ("ours", "score_boosting", "sspp", "svt")]
+    assert jobs(line) == [[name, "eps=1"] for name in names]
+
+
+def test_another_main_configuration(tmp_path):
+    (tmp_path / "mine.yaml").write_text("defaults: [config, _self_, override mechanism: svt]\neps: 3\n")
+    line = parse_argv(["--config-name", "mine", "seed=4", "--config-dir", str(tmp_path)])
+    config = compose(jobs(line)[0], line.config_dir, line.config_name)
+    assert (config["mechanism"]["name"], config["eps"], config["seed"]) == ("svt", 3, 4)
 
 
 def test_parameters_of_a_learner_can_be_swept():
@@ -81,8 +98,9 @@ def test_jobs_composed_together_are_as_composed_one_by_one(tmp_path):
         ),
         *(["eps=1", "mechanism=svt", "repeats=3"], ["seed=3", "seed=4"], ["dataset=mine", "eps=5", "seed=6"]),
         *(["dataset=mine", "eps=7"], ["eps=3", "++eps=2"], ["++eps=2", "eps=3"], ["~seed"], []),
+        *(["teacher=tree", "teacher.size=7"], ["teacher.size=7", "++teacher.params={C: 8}", "repeats=2"]),
     ]
-    together = list(compose_all(lists, str(tmp_path)))
+    together = list(compose_all(lists, parse_argv(["--config-dir", str(tmp_path)])))
     assert [repr(raw) for raw in together] == [repr(compose(job, str(tmp_path))) for job in lists]
     assert together[10]["dataset"]["path"] == "5-6.csv"
 
@@ -118,11 +136,10 @@ def test_configs_of_the_user(tmp_path):
 
 
 def test_chosen_directory():
-    assert chosen_directory([], multirun=False) is None
-    assert chosen_directory([], multirun=True) is None
     chosen = ["hydra.run.dir=a/${mechanism.name}", "hydra.sweep.dir='b c'", "mechanism=svt"]
-    assert chosen_directory(chosen, multirun=False) == "a/svt"
-    assert chosen_directory(chosen, multirun=True) == "b c"
+    for multirun, made in ((False, "a/svt"), (True, "b c")):
+        assert chosen_directory([], multirun=multirun) is None
+        assert chosen_directory(chosen, multirun=multirun) == made
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli import config, mechanisms
 from pate_cli.audit import RUNS, audit, differing_paths, person_attacks
-from pate_cli.config import composition
+from pate_cli.config import command_line, composition
 from pate_cli.console import err, out
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.types import Setting
@@ -159,9 +159,9 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _config(options: argparse.Namespace) -> RunConfig:
-    composition.refuse_unused(options.overrides, _UNUSED)
+    command_line.refuse_unused(options.overrides, _UNUSED)
     argv = [*(["--config-dir", options.config_dir] if options.config_dir else []), *options.overrides]
-    (job,) = composition.jobs(composition.parse_argv(argv))
+    (job,) = command_line.jobs(command_line.parse_argv(argv))
     return config.parse(composition.compose(job, options.config_dir))
 
 

@@ -7,7 +7,8 @@ import shlex
 from pathlib import Path
 
 from pate_cli.commands.frontier import add_method_options, chosen_methods, directory_name, place, told
-from pate_cli.config.composition import own_configs, refuse_unused
+from pate_cli.config.command_line import refuse_unused
+from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import reporting
 from pate_cli.errors import ConfigError, InputError

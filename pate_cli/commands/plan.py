@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import console
-from pate_cli.config import RunConfig, composition, parse
+from pate_cli.config import RunConfig, command_line, parse
+from pate_cli.config.rows import compose_all
 from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InfeasibleError, InputError
@@ -68,14 +69,14 @@ def main(argv: list[str]) -> int:
     if not {"-h", "--help"}.isdisjoint(argv):
         console.out().print(_USAGE, end="", soft_wrap=True, markup=False)
         return 0
-    line = composition.parse_argv(argv)
+    line = command_line.parse_argv(argv)
     if line.only_shows or line.force:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
-    composition.refuse_unused(line.overrides, UNUSED)
+    command_line.refuse_unused(line.overrides, UNUSED)
     execution.forget()
     tables, said, refusals = [], list[str](), list[InfeasibleError]()
-    jobs = composition.jobs(line)
-    for raw in composition.compose_all(jobs, line.config_dir):
+    jobs = command_line.jobs(line)
+    for raw in compose_all(jobs, line):
         try:
             run = execution.checked(raw)
         except InfeasibleError as error:  # a point of a sweep like the others

@@ -7,7 +7,7 @@ import math
 
 from pate_cli import console
 from pate_cli.commands.plan import UNUSED
-from pate_cli.config import composition
+from pate_cli.config import command_line, composition
 from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InputError
@@ -37,9 +37,9 @@ def main(argv: list[str]) -> int:
         If `pate run` would refuse the overrides, or a number is not accepted.
     """
     options = _parser().parse_intermixed_args(argv)
-    line = composition.parse_argv(options.overrides)
-    composition.refuse_unused(line.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
-    jobs = composition.jobs(line)
+    line = command_line.parse_argv(options.overrides)
+    command_line.refuse_unused(line.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
+    jobs = command_line.jobs(line)
     execution.forget()
     run = execution.checked(composition.compose(jobs[0], line.config_dir))
     problem = _problem(run, options)

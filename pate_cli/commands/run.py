@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import console
-from pate_cli.config import composition
-from pate_cli.config.composition import CommandLine
-from pate_cli.config.launching import composed_once, launched_directly
+from pate_cli.config import command_line, composition
+from pate_cli.config.command_line import CommandLine
+from pate_cli.config.rows import compose_all
 from pate_cli.engine import execution
 from pate_cli.engine.finished import PLACE, Finished, Identity
 from pate_cli.engine.parallel import die_with, terminable
@@ -70,7 +70,10 @@ class _Job:
 
 
 def main(argv: list[str]) -> int:
-    """Check everything first, then let Hydra run the job or the sweep.
+    """Check every job before anything is written, then run them.
+
+    Jobs are run here one after another; where Hydra is asked for more (a launcher, a sweeper, callbacks,
+    a log), it runs them.
 
     Parameters
     ----------
@@ -89,16 +92,16 @@ def main(argv: list[str]) -> int:
     OSError
         If a file cannot be written.
     """
-    line = composition.parse_argv(argv)
+    line = command_line.parse_argv(argv)
     command = ["pate", "run", *argv]
     if line.only_shows:
         _show(line, command)
         return 0
-    composition.refuse_unused(line.overrides, _SWEEP if line.multirun else _SINGLE)
+    command_line.refuse_unused(line.overrides, _SWEEP if line.multirun else _SINGLE)
     if line.sweeper and line.force:
         raise InputError(f"--force: not with hydra/sweeper={line.sweeper}, whose points are not known before")
     execution.forget()
-    lists = composition.jobs(line)
+    lists = command_line.jobs(line)
     jobs = _checked(line, lists)
     release = any(job.release for job in jobs)
     if release and (line.multirun or line.force):
@@ -107,11 +110,9 @@ def main(argv: list[str]) -> int:
     target, chosen = _target(line, lists[0], jobs)
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
     _check_writable(key, target)
-    argv = [*line.argv, f"{key}={composition.quoted(str(target))}"]
-    if release:
-        if target.exists() and any(target.iterdir()):
-            raise ConfigError(key, str(target), "a new or an empty directory for a release")
-        argv.append("hydra.output_subdir=null")  # which would hold paths of this machine
+    if release and target.exists() and any(target.iterdir()):
+        raise ConfigError(key, str(target), "a new or an empty directory for a release")
+    plain = composition.is_plain(lists[0], line.config_dir, line.config_name)
     known = [] if line.sweeper else jobs
     store = _store(target if chosen else Path("outputs").absolute(), known, force=line.force)
     if line.sweeper:
@@ -119,7 +120,13 @@ def main(argv: list[str]) -> int:
         console.err().print(text, markup=False, soft_wrap=True)
     try:
         with terminable(), _no_trace_if_refused(target, release=release):
-            _hydra(line, argv, command, store, [job.raw for job in known])
+            if plain:
+                _run_jobs(line, lists, jobs, target, store, command)
+            else:
+                given = [*line.argv, f"{key}={composition.quoted(str(target))}"]
+                # Hydra's files would hold paths of this machine
+                given += ["hydra.output_subdir=null"] * release
+                _hydra(line, given, command, store)
     except KeyboardInterrupt:
         if target.exists():
             execution.show_table(target)
@@ -141,7 +148,7 @@ def _checked(line: CommandLine, lists: Sequence[Sequence[str]]) -> list[_Job]:
     """
     jobs: list[_Job] = []
     configs: dict[Any, Any] = {}  # one for each place of work
-    for raw in composition.compose_all(lists, line.config_dir):
+    for raw in compose_all(lists, line):
         try:
             run = execution.checked(raw)
         except InfeasibleError as error:
@@ -164,8 +171,8 @@ def _checked(line: CommandLine, lists: Sequence[Sequence[str]]) -> list[_Job]:
 def _show(line: CommandLine, command: Sequence[str]) -> None:
     """Let Hydra show what was asked for, after the checks that give better messages than its own."""
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
-        for job in composition.jobs(line):
-            composition.compose(job, line.config_dir)
+        for job in command_line.jobs(line):
+            composition.compose(job, line.config_dir, line.config_name)
     _hydra(line, line.argv, command, Finished(Path()))  # which nobody looks into
 
 
@@ -184,50 +191,61 @@ def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> Finished:
     return store
 
 
-def _hydra(
+def _run_jobs(
     line: CommandLine,
-    argv: Sequence[str],
-    command: Sequence[str],
+    lists: Sequence[Sequence[str]],
+    jobs: Sequence[_Job],
+    target: Path,
     store: Finished,
-    raws: Sequence[dict[str, Any]] = (),
+    command: Sequence[str],
 ) -> None:
-    """Hand over to Hydra, which reads `sys.argv`; `raws` are the configurations of all jobs, if known."""
+    """Run the jobs one after another, each in a directory of its own in a sweep.
+
+    What each was composed to is written where Hydra would write it.
+    """
+    from omegaconf import OmegaConf
+
+    for number, (job, overrides) in enumerate(zip(jobs, lists, strict=True)):
+        directory = target / str(number) if line.multirun else target
+        directory.mkdir(parents=True, exist_ok=True)
+        if not job.release:  # what a user writes may name places of this machine
+            (directory / ".hydra").mkdir(exist_ok=True)
+            given = [text for text in overrides if not text.startswith("hydra.")]
+            OmegaConf.save(OmegaConf.create(job.raw), directory / ".hydra" / "config.yaml")
+            OmegaConf.save(OmegaConf.create(given), directory / ".hydra" / "overrides.yaml")
+        execution.execute(job.raw, directory, store, sweep=line.multirun, command=command)
+
+
+def _hydra(line: CommandLine, argv: Sequence[str], command: Sequence[str], store: Finished) -> None:
+    """Hand over to Hydra, which reads `sys.argv`."""
     import hydra
 
     raised: list[Exception] = []
+    main, more = composition.sources(line.config_dir, line.config_name)
+    if main == composition.conf_dir():
+        more = []  # --config-dir says it
 
-    def direct(number: int, directory: Path) -> None:
-        try:
-            execution.execute(raws[number], directory, store, sweep=True, command=command)
-        except (InputError, OSError) as error:
-            raised.append(error)
-
-    def job(cfg: DictConfig) -> float:
-        """Do a job; its accuracy for a sweeper that looks for the best, 0 where there is none."""
+    @hydra.main(version_base="1.3", config_path=str(main), config_name=composition.CONFIG)
+    def run_one(cfg: DictConfig) -> float:
+        """Run one job; its accuracy for a sweeper that looks for the best, 0 where there is none."""
         from hydra.core.hydra_config import HydraConfig
-        from hydra.types import RunMode
         from omegaconf import OmegaConf
 
         raw: Any = OmegaConf.to_container(cfg, resolve=True)
-        chosen = HydraConfig.get()
         if multiprocessing.parent_process() is not None:  # of hydra/launcher=joblib
             die_with(os.getppid())
-        sweep = chosen.mode == RunMode.MULTIRUN
+        where = Path(HydraConfig.get().runtime.output_dir)
         try:
-            where = Path(chosen.runtime.output_dir)
-            return execution.execute(raw, where, store, sweep=sweep, command=command) or 0.0
+            return execution.execute(raw, where, store, sweep=line.multirun, command=command) or 0.0
         except (InputError, OSError) as error:  # round Hydra, which would say more than one line
             raised.append(error)
             return 0.0
 
     before = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
-    sys.argv = ["pate", *argv]
+    sys.argv = ["pate", *argv, *more]
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
-        with composed_once(line, argv), launched_directly(raws if line.multirun else (), direct):
-            hydra.main(version_base="1.3", config_path=str(composition.conf_dir()), config_name="config")(
-                job
-            )()
+        run_one()
     finally:
         sys.argv = before[0]
         if before[1] is None:
@@ -247,7 +265,7 @@ def _say_lost(error: Exception) -> None:
 
 def _target(line: CommandLine, first: Sequence[str], jobs: Sequence[_Job]) -> tuple[Path, bool]:
     """Directory of the run or the sweep, named by time and configuration, unless the user has chosen one."""
-    chosen = composition.chosen_directory(first, line.config_dir, multirun=line.multirun)
+    chosen = composition.chosen_directory(first, line.config_dir, line.config_name, multirun=line.multirun)
     if chosen is not None:
         return Path(chosen).absolute(), True
     label, code = jobs[0].label, jobs[0].code

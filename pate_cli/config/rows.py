@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
-from pate_cli.config import composition
+from pate_cli.config import command_line, composition
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["Composer", "checked", "choices", "last_wins"]
+__all__ = ["Composer", "checked", "choices", "compose_all", "last_wins"]
 
 
 class Composer:
-    """`overrides.compose` for lists of overrides of which many share all but numbers.
+    """`composition.compose` for lists of overrides of which many share all but numbers.
 
     Hydra takes about 0.1 s a configuration; here that is paid once for each choice of
     groups, and numbers are set afterwards. The result is the same.
@@ -22,10 +23,12 @@ class Composer:
     ----------
     config_dir : str, optional
         Directory with options of the user's own.
+    config_name : str
+        The main configuration.
     """
 
-    def __init__(self, config_dir: str | None = None) -> None:
-        self._config_dir = config_dir
+    def __init__(self, config_dir: str | None = None, config_name: str = composition.CONFIG) -> None:
+        self._where = config_dir, config_name
         self._bases: dict[tuple[str, ...], dict[str, Any] | None] = {}
 
     def compose(self, given: Sequence[str]) -> dict[str, Any]:
@@ -34,34 +37,53 @@ class Composer:
         Raises
         ------
         InputError
-            As `overrides.compose`.
+            As `composition.compose`.
         """
         numbers = {text: value for text in given if (value := _number(text)) is not None}
         rest = tuple(text for text in given if text not in numbers)
+        keys = [_key(text) for text in given]
+        if len(set(keys)) < len(keys) or any("{" in text for text in rest):
+            return composition.compose(given, *self._where)  # what comes later may undo what comes before
         if rest not in self._bases:
-            self._bases[rest] = composition.base_of(rest, self._config_dir)
+            self._bases[rest] = composition.base_of(rest, *self._where)
         base = self._bases[rest]
         if base is None:
-            return composition.compose(given, self._config_dir)
+            return composition.compose(given, *self._where)
         config = copy.deepcopy(base)
         for text, value in numbers.items():
-            *path, name = text.partition("=")[0].split(".")
+            *path, name = _key(text).split(".")
             node: Any = config
             for part in path:
                 node = node.get(part) if isinstance(node, dict) else None
             if not isinstance(node, dict) or isinstance(node.get(name, {}), dict):
-                return composition.compose(
-                    given, self._config_dir
-                )  # not a plain key that exists: Hydra says what it is
+                return composition.compose(given, *self._where)  # no key of a value: Hydra says what it is
             node[name] = value
         return config
+
+
+def compose_all(lists: Sequence[Sequence[str]], line: command_line.CommandLine) -> Iterator[dict[str, Any]]:
+    """Compose the jobs of a command.
+
+    Raises
+    ------
+    InputError
+        As `composition.compose`.
+    """
+    composer = Composer(line.config_dir, line.config_name)
+    for job in lists:
+        # of a single job no base is needed
+        yield (
+            composer.compose(job)
+            if len(lists) > 1
+            else composition.compose(job, line.config_dir, line.config_name)
+        )
 
 
 def last_wins(given: Sequence[str]) -> list[str]:
     """Drop overrides whose key comes again: a group can be chosen only once."""
     kept: dict[str, str] = {}
     for text in given:
-        key = text.partition("=")[0].lstrip("+~")
+        key = _key(text)
         kept.pop(key, None)
         kept[key] = text
     return list(kept.values())
@@ -75,10 +97,10 @@ def checked(given: Sequence[str]) -> list[str]:
     InputError
         Names the override.
     """
-    line = composition.parse_argv(list(given))
+    line = command_line.parse_argv(list(given))
     if line.argv != line.overrides:
         raise InputError(f"{line.argv[0]}: not an option of pate reproduce; see pate reproduce --help")
-    return composition.jobs(line)[0]
+    return command_line.jobs(line)[0]
 
 
 def choices(given: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
@@ -116,6 +138,11 @@ def choices(given: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
     return chosen, rest
 
 
+def _key(text: str) -> str:
+    return text.partition("=")[0].lstrip("+~")
+
+
+@lru_cache(maxsize=10_000)
 def _number(text: str) -> float | None:
     """Value of an override that sets a number, else None."""
     from hydra.core.override_parser.overrides_parser import OverridesParser

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
     from omegaconf import DictConfig
 
-__all__ = ["broken_file", "check_number", "first_line", "in_quotes", "is_plain_number", "refers"]
-__all__ += ["unreadable"]
+__all__ = ["broken_file", "check_number", "first_line", "in_quotes", "refers", "unreadable"]
 
 _MOST_JOBS = 10_000
 """All jobs of a sweep are checked before the first one is run."""
@@ -43,15 +42,12 @@ def in_quotes(text: str) -> str:
 
 def check_number(parsed: Sequence[Override]) -> None:
     """Refuse a sweep of no jobs, or of too many, before they are listed."""
-    from hydra.core.override_parser.types import ChoiceSweep, Glob, RangeSweep
+    from hydra.core.override_parser.types import ChoiceSweep, RangeSweep
 
     count = 1.0
     for override in parsed:
         sweep: Any = override.value()
         text, values = str(override.input_line), 1.0
-        if isinstance(sweep, Glob):
-            key = override.get_key_element()
-            raise InputError(f"{text}: no glob here; accepted: names, as in {key}=A,B")
         if isinstance(sweep, RangeSweep) and override.is_sweep_override():
             start, stop, step = (_float(x) for x in (sweep.start or 0, sweep.stop or 0, sweep.step))
             if step == 0 or not all(math.isfinite(x) for x in (start, stop, step)):
@@ -110,12 +106,5 @@ def refers(cfg: DictConfig) -> bool:
     """Whether a value of ours is given by an interpolation, which may refer to any other."""
     from omegaconf import OmegaConf
 
-    return any(
-        "${" in str(OmegaConf.to_container(node, resolve=False) if OmegaConf.is_config(node) else node)
-        for node in (cfg._get_node(key) for key in cfg if key != "hydra")
-    )
-
-
-def is_plain_number(value: Any) -> bool:
-    """Whether a value is null or a number, which OmegaConf takes as it is."""
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+    held: Any = OmegaConf.to_container(cfg, resolve=False)
+    return any("${" in str(value) for key, value in held.items() if key != "hydra")

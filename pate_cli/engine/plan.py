@@ -9,7 +9,7 @@ from typing import Any
 
 from pate_cli import datasets
 from pate_cli.config import RunConfig, parse
-from pate_cli.config.composition import refuse_unused
+from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.config.rows import Composer, checked, choices, last_wins
 from pate_cli.datasets import files

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pate_cli.config.composition import conf_dir, refuse_unused
+from pate_cli.config.command_line import refuse_unused
+from pate_cli.config.composition import conf_dir
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.plan import Plan, make_plan
 from pate_cli.errors import ConfigError, InputError

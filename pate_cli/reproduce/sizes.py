@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from pate_cli import datasets
 from pate_cli.config import RunConfig, parse
-from pate_cli.config.composition import refuse_unused
+from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.recipes import Recipe
 from pate_cli.config.rows import Composer, checked, choices, last_wins
 from pate_cli.datasets.files import ENTRIES

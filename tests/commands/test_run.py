@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import math
@@ -21,7 +20,6 @@ from processes import finish, start, until
 from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.commands import run as run_command
-from pate_cli.config import launching
 from pate_cli.config.composition import conf_dir
 from pate_cli.engine import finished
 from pate_cli.errors import InputError
@@ -503,13 +501,11 @@ def test_a_full_disk(pate, monkeypatch):
     assert err == f"pate: {Path('out/result.json').absolute()}: No space left on device\n"
 
 
-def test_a_disk_that_fills_up_under_hydra(pate, monkeypatch):
-    """Hydra writes its own files before the job starts."""
-
+def test_a_disk_that_is_full_before_the_job(pate, monkeypatch):
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device", "config.yaml")
 
-    monkeypatch.setattr("hydra.core.utils._save_config", full)
+    monkeypatch.setattr("omegaconf.OmegaConf.save", full)
     assert pate() == (1, "", "pate: config.yaml: No space left on device\n")
 
 
@@ -566,51 +562,63 @@ def test_a_sweep_may_set_what_only_the_swept_options_have(pate):
     assert not Path("other").exists()
 
 
-@pytest.mark.parametrize(
-    "more",
-    [[], ["mechanism=svt", "teacher.params.C=2", "+hydra.job.env_set.PATE_NOTHING=1", "hydra.verbose=true"]],
-)
-def test_what_is_composed_once_is_what_hydra_composes(pate, monkeypatch, more):
-    """Hydra's own record of a run, down to the last override."""
-
-    def told() -> dict[str, str]:
-        code, _, err = pate(*more, "hydra.run.dir=out", "--force")
-        assert code == 0, err
-        return {path.name: path.read_text() for path in Path("out/.hydra").iterdir()}
-
-    once = told()
-    assert once.keys() == {"config.yaml", "hydra.yaml", "overrides.yaml"}
-    with monkeypatch.context() as patch:
-        patch.setattr(run_command, "composed_once", lambda *_: contextlib.nullcontext())
-        assert told() == once
-
-
 @pytest.mark.parametrize("swept", [["eps=0.5,inf"], ["mechanism=gaussian,svt", "seed=1,2"]])
-def test_jobs_done_directly_leave_what_hydra_leaves(pate, monkeypatch, swept):
-    """Hydra's own record of every job, and the job's numbers, by Hydra's launcher and without it."""
+def test_jobs_run_by_hydra_are_the_same(pate, swept):
+    """Configurations, overrides and numbers of a sweep that Hydra's runtime runs, as with a launcher."""
 
-    def told() -> tuple[dict[str, Any], list[Any]]:
-        code, _, err = pate("-m", "teacher.params.C=2", *swept, "hydra.sweep.dir=out", "--force")
+    def found(*asked: str) -> tuple[dict[str, Any], list[Any]]:
+        argv = ["-m", "teacher.params.C=2", *swept, "hydra.sweep.dir=out", "--force", *asked]
+        code, _, err = pate(*argv)
         assert code == 0, err
-        files = {str(path): yaml.safe_load(path.read_text()) for path in Path("out").glob("*/.hydra/*")}
+        files = {
+            str(path): path.read_text()
+            for name in ("config", "overrides")
+            for path in Path("out").glob(f"*/.hydra/{name}.yaml")
+        }
         return files, [numbers(path.parent) for path in sorted(Path("out").glob("*/result.json"))]
 
-    directly = told()
-    assert len(directly[0]) == 3 * len(directly[1]) > 3
-    with monkeypatch.context() as patch:
-        patch.setattr(launching, "_is_plain", lambda _: False)
-        assert told() == directly
+    directly = found()
+    assert len(directly[0]) == 2 * len(directly[1]) > 3
+    assert not Path("out/multirun.yaml").exists()
+    by_hydra = found("hydra.verbose=[pate]")
+    assert Path("out/multirun.yaml").exists()
+    assert {path: text.replace("++", "") for path, text in by_hydra[0].items()} == {
+        path: text.replace("++", "") for path, text in directly[0].items()
+    }
+    assert by_hydra[1] == directly[1]
 
 
-@pytest.mark.parametrize("asked", ["+hydra.job.env_set.PATE_NOTHING=1", "hydra.sweep.subdir=x${eps}"])
-def test_a_sweep_that_asks_hydra_for_more_is_hydras(pate, monkeypatch, asked):
-    monkeypatch.setattr(launching, "_HydraFiles", lambda _: pytest.fail("not a plain sweep"))
-    code, _, err = pate("-m", "eps=1,2", "hydra.sweep.dir=out", asked)
-    assert code == 0, err
-    assert sorted(path.parent.name for path in Path("out").glob("*/result.json")) in (
-        ["0", "1"],
-        ["x1", "x2"],
+def test_what_only_hydra_does_it_is_asked_to_do(pate, tmp_path, monkeypatch):
+    """Callbacks, variables of the environment, a directory named by a key."""
+    (tmp_path / "seen.py").write_text(
+        "import os\nfrom hydra.experimental.callback import Callback\n"
+        "class Seen(Callback):\n"
+        "    def on_job_start(self, config, **kwargs):\n"
+        "        self.where = os.environ['PATE_X']\n"
+        "    def on_job_end(self, config, job_return, **kwargs):\n"
+        "        with open('seen.txt', 'a') as file:\n"
+        "            print(config.eps, job_return.return_value, self.where, file=file)\n"
     )
+    monkeypatch.syspath_prepend(tmp_path)
+    own = Path("own/hydra/callbacks/seen.yaml")
+    own.parent.mkdir(parents=True)
+    own.write_text("seen: {_target_: seen.Seen}\n")
+    asked = ["--config-dir", "own", "hydra/callbacks=seen", "+hydra.job.env_set.PATE_X=here"]
+    assert pate("-m", "eps=1,2", "hydra.sweep.dir=out", "hydra.sweep.subdir=x${eps}", *asked)[0] == 0
+    assert pate("eps=3", "hydra.run.dir=one", *asked)[0] == 0
+    accuracies = [result(path)["accuracy"]["mean"] for path in ("out/x1", "out/x2", "one")]
+    assert Path("seen.txt").read_text().splitlines() == [
+        f"{eps} {accuracy} here" for eps, accuracy in zip((1, 2, 3), accuracies, strict=True)
+    ]
+
+
+def test_a_file_that_says_whether_it_is_a_sweep_is_refused(pate):
+    Path("own").mkdir()
+    Path("own/mine.yaml").write_text("defaults: [config, _self_]\nhydra: {mode: MULTIRUN}\n")
+    code, out, err = pate("--config-dir", "own", "--config-name", "mine")
+    assert (code, out) == (2, "")
+    assert err == "pate: hydra.mode: got MULTIRUN in a file; accepted: pate run -m for a sweep\n"
+    assert not Path("outputs").exists()
 
 
 def test_a_finished_repeat_that_states_another_guarantee_is_done_again(pate):

@@ -23,7 +23,7 @@ from pages import KINDS, REPO, Block, blocks, inline, missing, nearest, pages, s
 
 from pate_cli.cli import COMMANDS, main
 from pate_cli.commands.plan import UNUSED
-from pate_cli.config import composition, parse
+from pate_cli.config import command_line, composition, parse
 from pate_cli.privacy.svt import calibrate
 
 BLOCKS = [block for page in pages() for block in blocks(page)]
@@ -89,8 +89,8 @@ def _run(argv: list[str], block: Block) -> int:
     if block.kind == "plan":
         if command == "run":
             rest = [text for text in rest if not text.startswith("hydra")]
-            line = composition.parse_argv(rest)
-            for job in composition.jobs(line):
+            line = command_line.parse_argv(rest)
+            for job in command_line.jobs(line):
                 parse(composition.compose(job))
             unused = tuple(f"{key}{sign}" for key in UNUSED for sign in "=.")
             return main(["plan", *(text for text in line.argv if not text.startswith(unused))])
