@@ -207,6 +207,15 @@ UNKNOWN: dict[str, tuple[list[str], list[str]]] = {
         ["split.public.oops: no such key; split.public is a value"],
     ),
     "key below nothing": (["oops.oops=3"], ["oops.oops: no such key, nor oops"]),
+    "preset": (["+experiment=oops"], [f"experiment: got 'oops'; accepted: {options('experiment')}"]),
+    "preset not added": (
+        ["experiment=oops"],
+        ["experiment=oops: a preset is added; accepted: +experiment=oops"],
+    ),
+    "key under a preset": (
+        ["+experiment=svt_synthetic", "mechanism.cutof=3"],
+        ["mechanism.cutof: no such key; did you mean mechanism.cutoff"],
+    ),
     "hydra key": (["hydra.oops=3"], ["hydra.oops: no such key", "--cfg hydra"]),
     "hydra group": (["hydra/launcher=oops"], ["hydra/launcher: got 'oops'; accepted: basic"]),
     "hydra mode": (["hydra.mode=MULTIRUN"], ["hydra.mode=MULTIRUN", "-m"]),

@@ -82,7 +82,7 @@ def test_every_option_of_every_group_composes():
     count = 0
     for group in sorted(path for path in composition.conf_dir().iterdir() if path.is_dir()):
         for path in group.glob("*.yaml"):
-            compose([f"{group.name}={path.stem}"])
+            compose([f"{'+' * (group.name == 'experiment')}{group.name}={path.stem}"])
             count += 1
             assert "Example: pate run" in path.read_text().split("\n\n")[0]
     assert count >= 20

@@ -25,6 +25,9 @@ CONFIG = "config"
 """Name of the main configuration, unless `--config-name` names another."""
 
 
+_PRESETS = "experiment"
+"""Group of whole configurations, which only `+experiment=NAME` chooses; it is no key of a run."""
+
 _LAUNCHERS = {
     "joblib": "hydra-joblib-launcher",
     "submitit_local": "hydra-submitit-launcher submitit",
@@ -228,6 +231,8 @@ def _explained(error: Exception, overrides: Sequence[str], config_dir: str | Non
 
     for override in overrides:
         group, _, option = override.lstrip("+").partition("=")
+        if group == _PRESETS and not override.startswith("+"):
+            return InputError(f"{override}: a preset is added; accepted: +{override}")
         if group in _groups() and (override.startswith("+") or option == "null"):
             got = None if option == "null" else option
             hint = f"{group}=OPTION, of {', '.join(options(group, config_dir))}"
@@ -250,8 +255,9 @@ def _unknown_key(key: str, overrides: Sequence[str], config_dir: str | None) -> 
     parent, _, name = key.rpartition(".")
     if key.startswith("hydra."):
         return InputError(f"{key}: no such key; pate run --cfg hydra shows those there are")
-    # the group options chosen on the same line decide which keys there are
-    node: Any = compose([o for o in overrides if o.partition("=")[0] in _groups()], config_dir)
+    # the options and presets chosen on the same line decide which keys there are
+    choosing = (*_groups(), f"+{_PRESETS}")
+    node: Any = compose([o for o in overrides if o.partition("=")[0] in choosing], config_dir)
     prefix = f"{parent}." if parent else ""
     for part in parent.split(".") if parent else []:
         if not isinstance(node, dict) or part not in node:
@@ -268,7 +274,7 @@ def _unknown_key(key: str, overrides: Sequence[str], config_dir: str | None) -> 
 
 
 def _groups() -> list[str]:
-    return sorted(path.name for path in conf_dir().iterdir() if path.is_dir())
+    return sorted(path.name for path in conf_dir().iterdir() if path.is_dir() and path.name != _PRESETS)
 
 
 def options(group: str, config_dir: str | None) -> list[str]:
