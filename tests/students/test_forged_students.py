@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from encoders import encoder
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from pate_cli.datasets.encoding import encoder_for
 from pate_cli.errors import DataError
 from pate_cli.learners.hypotheses.points import PointClassifier
 from pate_cli.learners.hypotheses.stumps import StumpClassifier
@@ -98,8 +98,8 @@ def rows(n_classes: int) -> tuple[pd.DataFrame, np.ndarray]:
 def save(path: Path, name: str, n_classes: int) -> None:
     table, y = rows(n_classes)
     table.to_csv(path.parent / "rows.csv", index=False)
-    encoder = encoder_for(table).fit(table)
-    X = encoder.transform(table)
+    encoded = encoder(**dict.fromkeys(table, "numeric")).fit(table)
+    X = encoded.transform(table)
     if name in OURS:
         student = OURS[name].fit(X, y)
     else:
@@ -114,7 +114,7 @@ def save(path: Path, name: str, n_classes: int) -> None:
             n_classes=n_classes,
             seed=0,
         )
-    save_student(path, student, classes=tuple("uvw"[:n_classes]), n_features=4, encoder=encoder, meta={})
+    save_student(path, student, classes=tuple("uvw"[:n_classes]), n_features=4, encoder=encoded, meta={})
 
 
 def packed(members: dict[str, bytes], **changes: bytes) -> bytes:
