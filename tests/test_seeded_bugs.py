@@ -18,10 +18,8 @@ import numpy as np
 import pytest
 from forms import Form, Run, drawn, moved, paid, replayed
 
-from pate_cli import audit, datasets, pipeline
+from pate_cli import audit
 from pate_cli.commands.audit import main
-from pate_cli.config import parse
-from pate_cli.config.composition import compose
 from pate_cli.mechanisms import gaussian, gnmax
 from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
@@ -31,9 +29,7 @@ from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import svt
 from pate_cli.privacy.above_threshold import AboveThreshold
 from pate_cli.privacy.door import Door
-from pate_cli.students import soft_targets
-from pate_cli.students.gaussian_process import Landmarks
-from pate_cli.types import Answer, Holdout, PrivateRecords, PublicPoints, Setting, Split, Votes
+from pate_cli.types import Answer, Setting, Votes
 
 SURE = ["--confidence", str(1 - 1e-6), "--queries", "20"]
 
@@ -404,54 +400,6 @@ def test_seeded_bug_cutoff_private_estimate_without_noise(monkeypatch, capsys):
         PrivateCutoffPlan, "estimate", lambda self, error, noise, runs=1: np.full(runs, error)
     )
     assert caught(argv, capsys)
-
-
-# -- students ----------------------------------------------------------------------------------
-
-
-def _private_landmarks(private):
-    def landmarks(X, seed):
-        made = Landmarks(X, seed)
-        made.distance = Landmarks(private.X, seed).distance
-        return made
-
-    return landmarks
-
-
-def piped(private, public):
-    """Scores of the pipeline's student of soft targets on the public points, votes and noise fixed."""
-    made = parse(
-        compose(["dataset.n_records=600", "split.public=30", "mechanism=gaussian", "student=soft_targets"])
-    )
-    run = pipeline.prepare(made, datasets.load("synthetic", **made.dataset.options))
-    ones = np.linspace(0, run.n_teachers, public.n_points).astype(int)
-    held = Holdout(public.X, (ones > run.n_teachers / 2).astype(np.int64))
-    split = Split(private, public, held, held, 9)
-    trained = pipeline.Trained(
-        split, Votes(np.column_stack([run.n_teachers - ones, ones]), run.n_teachers), 0.5
-    )
-    return pipeline.run_repeat(run, 0, trained).student.model_.decision_function(public.X)
-
-
-def private_records_move_the_student(learn):
-    """Whether a student differs, to the last bit, where all records differ and the answers do not."""
-    rng = np.random.default_rng(0)
-    public = PublicPoints(rng.normal(size=(30, 4)))
-    X, y = rng.normal(size=(300, 4)), rng.integers(2, size=300)
-    first, second = (learn(PrivateRecords(scale * X, y), public) for scale in (1.0, 7.0))
-    return not np.array_equal(first, second)
-
-
-def test_seeded_bug_soft_targets_with_a_length_scale_from_private_records(monkeypatch):
-    assert not private_records_move_the_student(piped)
-    right = pipeline.run_repeat
-
-    def run_repeat(run, repeat, trained):
-        monkeypatch.setattr(soft_targets, "Landmarks", _private_landmarks(trained.split.private))
-        return right(run, repeat, trained)
-
-    monkeypatch.setattr(pipeline, "run_repeat", run_repeat)
-    assert private_records_move_the_student(piped)
 
 
 # -- the bound ------------------------------------------------------------------------------

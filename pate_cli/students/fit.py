@@ -16,7 +16,7 @@ __all__ = ["STUDENTS", "check_student", "fit_student"]
 STUDENTS = (*BUILT_IN, "voting", "soft_targets")
 """Names of the built-in students."""
 
-_OWN = {
+_PARAMS = {
     "voting": ("base", "base_params", "learning_rate", "n_estimators"),
     "soft_targets": ("base", "base_params"),
 }
@@ -47,7 +47,8 @@ def fit_student(
         What the mechanism released.
     estimator : str
         Any learner of `pate_cli.learners`; `voting`, a vote over one class of learners by AdaBoost; or
-        `soft_targets`, any learner on the denoised counts, where the mechanism releases noisy ones.
+        `soft_targets`, any learner on noisy shares of the votes where the mechanism releases noisy counts:
+        each point once a class, weighted by that class's share.
     params : mapping of str to object
         The learner's parameters. Of `voting`: `base` (a learner, default logistic), `base_params`,
         `n_estimators` (default 50) and `learning_rate` (default 1). Of `soft_targets`: `base` and
@@ -81,12 +82,10 @@ def fit_student(
     """
     from pate_cli.learners.constant import ConstantClassifier
 
-    known = answers.noisy_counts is not None and answers.n_teachers is not None
-    if estimator == "soft_targets" and known and len(answers.asked):
-        student = _make(estimator, params, seed=seed, n_classes=n_classes)
-        student.set_params(sigma=answers.sigma or 0.0, n_teachers=answers.n_teachers)
-        return student.fit(points.X[answers.asked], answers.noisy_counts)
-    rows, labels = _labelled(answers, unanswered, rng, n_classes)
+    if estimator == "soft_targets" and answers.noisy_counts is not None and answers.n_teachers is not None:
+        rows, labels, weights = _soft_targets(answers.asked, answers.noisy_counts / answers.n_teachers)
+    else:
+        rows, labels = _hard_labels(answers, unanswered, rng, n_classes)
     classes = np.unique(labels)
     if len(classes) < 2:
         constant = int(classes[0]) if len(classes) else 0
@@ -120,16 +119,27 @@ def check_student(
         If the name, a parameter or a parameter's value is not accepted.
     """
     student = _make(estimator, params, seed=0, n_classes=n_classes)
-    if estimator == "voting":
-        base, base_params = params.get("base", _BASE), params.get("base_params") or {}
-        try_out(student.estimator, base, base_params, n_classes=n_classes, sparse=sparse, **_BASE_KEYS)
-    try_out(student, estimator, params, n_classes=n_classes, sparse=sparse, **_KEYS)
+    if estimator in _PARAMS:
+        base = student.estimator if estimator == "voting" else student
+        name, base_params = params.get("base", _BASE), params.get("base_params") or {}
+        try_out(base, name, base_params, n_classes=n_classes, sparse=sparse, **_BASE_KEYS)
+    if estimator != "soft_targets":
+        try_out(student, estimator, params, n_classes=n_classes, sparse=sparse, **_KEYS)
 
 
-def _labelled(
+def _soft_targets(asked: IntArray, shares: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Weighted records, a point once for each class with a positive share: indices, labels and weights."""
+    shares = np.clip(shares, 0.0, 1.0)
+    shares[~shares.any(axis=1)] = 1.0  # nothing is left of the votes: every class alike
+    shares /= shares.sum(axis=1, keepdims=True)
+    row, label = np.nonzero(shares)
+    return asked[row], label, shares[row, label]
+
+
+def _hard_labels(
     answers: Answers, unanswered: Unanswered, rng: np.random.Generator, n_classes: int
 ) -> tuple[IntArray, IntArray]:
-    """Pick the points to learn from (their indices), and their labels."""
+    """Indices of the points to learn from, and their labels."""
     missing = answers.labels == UNANSWERED
     if unanswered == "drop":
         return answers.asked[~missing], answers.labels[~missing]
@@ -142,16 +152,15 @@ def _labelled(
 
 def _make(estimator: str, params: Mapping[str, Any], *, seed: int | None, n_classes: int) -> Any:
     """Make an unfitted student."""
-    if estimator not in _OWN:
+    if estimator not in _PARAMS:
         return make_learner(estimator, params, seed=seed, n_classes=n_classes, names=STUDENTS, **_KEYS)
     from sklearn.utils.validation import has_fit_parameter
 
-    from pate_cli.students.soft_targets import SoftTargets
     from pate_cli.students.voting import Voting
 
     for name in params:
-        if name not in _OWN[estimator]:
-            accepted = f"parameters {', '.join(_OWN[estimator])}"
+        if name not in _PARAMS[estimator]:
+            accepted = f"parameters {', '.join(_PARAMS[estimator])}"
             raise ConfigError(f"student.params.{name}", params[name], accepted)
     base, base_params = params.get("base", _BASE), params.get("base_params") or {}
     if not isinstance(base_params, Mapping):
@@ -159,5 +168,7 @@ def _make(estimator: str, params: Mapping[str, Any], *, seed: int | None, n_clas
     learner = make_learner(base, base_params, seed=seed, n_classes=n_classes, **_BASE_KEYS)
     if not has_fit_parameter(learner, "sample_weight"):
         raise ConfigError("student.params.base", base, "a learner with sample weights, as logistic")
+    if estimator == "soft_targets":
+        return learner
     given = {name: value for name, value in params.items() if not name.startswith("base")}
-    return (Voting if estimator == "voting" else SoftTargets)(learner, random_state=seed, **given)
+    return Voting(learner, random_state=seed, **given)

@@ -30,8 +30,6 @@ _OURS = (
     "mechanisms.direct.public_features.PublicColumns",
     "mechanisms.direct.public_features.PublicFeatures",
     "mechanisms.direct.public_features.PublicKernelClassifier",
-    "students.gaussian_process.Landmarks",
-    "students.soft_targets.SoftTargets",
     "students.voting.Voting",
 )
 # of sklearn: what ours are made of, the encoder of tables, and common classifiers for `student.estimator`
