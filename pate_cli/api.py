@@ -30,8 +30,8 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from pate_cli import pipeline, report
 from pate_cli.config import DatasetConfig, command_line, composition, parse
 from pate_cli.engine import execution
-from pate_cli.engine.finished import PLACE, Finished
 from pate_cli.engine.schedule import check_places
+from pate_cli.engine.store import PLACE, RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.release import ExactNoise
@@ -350,9 +350,9 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     check_places([checked.config])
     target = Path(directory).absolute()
     target.mkdir(parents=True, exist_ok=True)
-    store = Finished(target / PLACE)
+    store = RepeatStore(target / PLACE)
     if force:
-        store.forget(checked.identity, checked.config.repeats)
+        store.forget(checked.key, checked.config.repeats)
     execution.execute(raw, target, store, sweep=False, command=["pate", "run", *overrides])
     return report.read_record(target / "result.json")
 

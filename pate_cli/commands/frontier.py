@@ -14,9 +14,9 @@ from typing import Any
 from pate_cli import console
 from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
-from pate_cli.engine.finished import PLACE
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import reporting
+from pate_cli.engine.store import PLACE
 from pate_cli.frontier.methods import Method, budgets, default_methods, methods, plan_frontier
 from pate_cli.frontier.report import report
 from pate_cli.frontier.yardsticks import LIMIT, measure, yardsticks
@@ -77,9 +77,7 @@ def main(argv: list[str]) -> int:
 
 def directory_name(names: Iterable[str], plans: Sequence[Plan], **more: Any) -> str:
     """Make the name of a result's directory: `names`, and a hash of rows, data and `more`."""
-    rows = [
-        [(row.spec.name, row.code, row.identity and row.identity.dataset) for row in p.rows] for p in plans
-    ]
+    rows = [[(row.spec.name, row.code, row.key and row.key.dataset) for row in p.rows] for p in plans]
     code = hashlib.sha256(json.dumps([rows, more]).encode()).hexdigest()[:12]
     return "-".join(re.sub(r"[^\w.+-]+", "_", name)[:40] for name in (*names, code))
 

@@ -20,9 +20,9 @@ from pate_cli.config import command_line, composition
 from pate_cli.config.command_line import CommandLine
 from pate_cli.config.rows import compose_all
 from pate_cli.engine import execution
-from pate_cli.engine.finished import PLACE, Finished, Identity
 from pate_cli.engine.parallel import die_with, terminable
 from pate_cli.engine.schedule import check_places
+from pate_cli.engine.store import PLACE, CacheKey, RepeatStore
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.report import config_hash
 
@@ -53,7 +53,7 @@ class _Job:
     release : bool
     repeats : int
         That finished ones may be found of; 0 for a release, and for a job that is infeasible.
-    identity : Identity or None
+    key : CacheKey or None
     loss : (float, float)
         (eps, delta) of one repeat.
     refusal : InfeasibleError or None
@@ -64,7 +64,7 @@ class _Job:
     code: str
     release: bool
     repeats: int = 0
-    identity: Identity | None = None
+    key: CacheKey | None = None
     loss: tuple[float, float] = (0.0, 0.0)
     refusal: InfeasibleError | None = None
 
@@ -159,9 +159,7 @@ def _checked(line: CommandLine, lists: Sequence[Sequence[str]]) -> list[_Job]:
             raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
         configs.setdefault((config.compute, config.cache), config)
         repeats = 0 if config.release else config.repeats
-        jobs.append(
-            _Job(raw, run.label, run.config_hash, config.release, repeats, run.identity, run.row.loss)
-        )
+        jobs.append(_Job(raw, run.label, run.config_hash, config.release, repeats, run.key, run.row.loss))
     if all(job.refusal for job in jobs) and jobs[0].refusal:
         raise jobs[0].refusal
     check_places(configs.values())
@@ -173,18 +171,18 @@ def _show(line: CommandLine, command: Sequence[str]) -> None:
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
         for job in command_line.jobs(line):
             composition.compose(job, line.config_dir, line.config_name)
-    _hydra(line, line.argv, command, Finished(Path()))  # which nobody looks into
+    _hydra(line, line.argv, command, RepeatStore(Path()))  # which nobody looks into
 
 
-def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> Finished:
+def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> RepeatStore:
     """Where finished repeats are kept; says how many are there, or removes them if all is to be done anew."""
-    store = Finished(beside / PLACE)
+    store = RepeatStore(beside / PLACE)
     store.sweep()
-    wanted = [(job.identity, n, job.loss) for job in jobs if job.identity for n in range(job.repeats)]
+    wanted = [(job.key, n, job.loss) for job in jobs if job.key for n in range(job.repeats)]
     if force:
         for job in jobs:
-            if job.identity:
-                store.forget(job.identity, job.repeats)
+            if job.key:
+                store.forget(job.key, job.repeats)
     elif found := sum(store.find(*one, student=one[1] == 0) is not None for one in wanted):
         text = f"pate: {found} of {len(wanted)} repeats were done before; --force does them anew"
         console.err().print(text, markup=False, soft_wrap=True)
@@ -196,7 +194,7 @@ def _run_jobs(
     lists: Sequence[Sequence[str]],
     jobs: Sequence[_Job],
     target: Path,
-    store: Finished,
+    store: RepeatStore,
     command: Sequence[str],
 ) -> None:
     """Run the jobs one after another, each in a directory of its own in a sweep.
@@ -216,7 +214,7 @@ def _run_jobs(
         execution.execute(job.raw, directory, store, sweep=line.multirun, command=command)
 
 
-def _hydra(line: CommandLine, argv: Sequence[str], command: Sequence[str], store: Finished) -> None:
+def _hydra(line: CommandLine, argv: Sequence[str], command: Sequence[str], store: RepeatStore) -> None:
     """Hand over to Hydra, which reads `sys.argv`."""
     import hydra
 

@@ -22,12 +22,11 @@ from pate_cli import console, datasets, report
 from pate_cli.config import DatasetConfig, RunConfig, parse
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine import schedule
-from pate_cli.engine.finished import Finished, Identity, Unit, identity
 from pate_cli.engine.parallel import terminable
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.schedule import Done, Row
+from pate_cli.engine.store import CacheKey, RepeatRecord, RepeatStore, VoteStore, repeat_key
 from pate_cli.engine.tracking import check_tracking, track
-from pate_cli.engine.votes import VoteStore
 from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, prepare
 from pate_cli.release.release import release
@@ -49,7 +48,7 @@ class CheckedRun:
     config: RunConfig
     config_hash: str
     prepared: Prepared
-    identity: Identity
+    key: CacheKey
 
     @property
     def label(self) -> str:
@@ -59,7 +58,7 @@ class CheckedRun:
     @property
     def row(self) -> Row:
         """The only row of the run."""
-        return Row(self.label, self.prepared, self.identity, with_student=True)
+        return Row(self.label, self.prepared, self.key, with_student=True)
 
 
 def checked(raw: dict[str, Any]) -> CheckedRun:
@@ -80,8 +79,8 @@ def _checked(text: str, state: tuple[int, ...]) -> CheckedRun:
     raw = json.loads(text)
     config = parse(raw)
     dataset = _dataset(config.dataset)
-    known = identity(raw, fingerprint(dataset))
-    return CheckedRun(config, report.config_hash(raw), prepare(config, dataset), known)
+    key = repeat_key(raw, fingerprint(dataset))
+    return CheckedRun(config, report.config_hash(raw), prepare(config, dataset), key)
 
 
 def forget() -> None:
@@ -93,7 +92,7 @@ def forget() -> None:
 
 
 def execute(
-    raw: dict[str, Any], directory: Path, store: Finished, *, sweep: bool, command: Sequence[str]
+    raw: dict[str, Any], directory: Path, store: RepeatStore, *, sweep: bool, command: Sequence[str]
 ) -> float | None:
     """Run one configuration and leave its files in `directory`.
 
@@ -104,7 +103,7 @@ def execute(
     raw : dict
         The composed configuration.
     directory : Path
-    store : Finished
+    store : RepeatStore
         Repeats that are found here are not done again. A release does not look.
     sweep : bool
         Whether it is one job of several.
@@ -160,7 +159,7 @@ class _Files:
     """The files of one run, kept up to date while it goes on."""
 
     def __init__(self, directory: Path, raw: dict[str, Any], command: Sequence[str]) -> None:
-        self.done: list[Unit] = []
+        self.done: list[RepeatRecord] = []
         self._directory = directory
         self._raw = raw
         self._command = command

@@ -14,9 +14,9 @@ from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.config.rows import Composer, checked, choices, last_wins
 from pate_cli.datasets import files
 from pate_cli.datasets.content import fingerprint
-from pate_cli.engine.cache import edited
-from pate_cli.engine.finished import Identity, identity
+from pate_cli.engine.loaded import edited
 from pate_cli.engine.schedule import Row, check_places
+from pate_cli.engine.store import CacheKey, repeat_key
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, prepare, teaching_key
 from pate_cli.report import config_hash
@@ -45,7 +45,7 @@ class PlannedRow:
     message : str
         Why it is not ready, and what would help; else empty.
     prepared : Prepared or None
-    identity : Identity or None
+    key : CacheKey or None
         None unless ready.
     """
 
@@ -56,7 +56,7 @@ class PlannedRow:
     status: str = "ready"
     message: str = ""
     prepared: Prepared | None = None
-    identity: Identity | None = None
+    key: CacheKey | None = None
 
     @property
     def dataset(self) -> str:
@@ -75,9 +75,9 @@ class PlannedRow:
 
     def ready(self) -> Row:
         """Give the row for the scheduler, of one that is ready."""
-        if self.prepared is None or self.identity is None:
+        if self.prepared is None or self.key is None:
             raise RuntimeError(f"{self.spec.name}: {self.status}")
-        return Row(self.spec.name, self.prepared, self.identity)
+        return Row(self.spec.name, self.prepared, self.key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +194,7 @@ def _planned(
         return PlannedRow(spec, texts, config, code, "missing", missing)
     try:
         dataset = loaded.get(config)
-        known = identity(raw, fingerprint(dataset))
+        key = repeat_key(raw, fingerprint(dataset))
         prepared = prepare(config, dataset)
     except InfeasibleError as error:
         return PlannedRow(spec, texts, config, code, "infeasible", str(error))
@@ -202,7 +202,7 @@ def _planned(
         raise InputError(f"row {spec.name!r}: {error}") from error
     if changed := edited():
         raise InputError(f"{changed[0]}: has been edited since it was imported: start pate again")
-    return PlannedRow(spec, texts, config, code, prepared=prepared, identity=known)
+    return PlannedRow(spec, texts, config, code, prepared=prepared, key=key)
 
 
 class _Loader:

@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pate_cli import pipeline
 from pate_cli.config import RunConfig
-from pate_cli.engine.cache import loaded_code
-from pate_cli.engine.finished import Finished, Unit
+from pate_cli.engine.loaded import loaded_code
 from pate_cli.engine.parallel import dask, local
 from pate_cli.engine.parallel.tasks import single_threaded
 from pate_cli.engine.progress import Advance
+from pate_cli.engine.store import RepeatRecord, RepeatStore, VoteStore, vote_directory
 from pate_cli.engine.task import Done, Failure, Row, Shared, Task, do_some, do_task, do_whole, split_of_task
-from pate_cli.engine.votes import VoteStore, check_cache
 from pate_cli.pipeline import Part, Trained
 from pate_cli.teachers import watched
 
@@ -67,12 +66,12 @@ class Results:
 
     Attributes
     ----------
-    units : dict of str to list of Unit
+    units : dict of str to list of RepeatRecord
         For each row that is ready, by its name: its repeats in order; those that failed are not there.
     failures : list of Failure
     """
 
-    units: dict[str, list[Unit]]
+    units: dict[str, list[RepeatRecord]]
     failures: list[Failure] = field(default_factory=list)
 
 
@@ -85,7 +84,7 @@ def check_places(configs: Iterable[RunConfig]) -> None:
     """
     for cache, compute in dict.fromkeys((config.cache, config.compute) for config in configs):
         if cache:
-            check_cache()
+            vote_directory().check()
         if compute.name == "dask":
             dask.check(compute.address)
 
@@ -110,13 +109,13 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
     OSError
         If a unit cannot be written.
     """
-    store = Finished(work.absolute())
+    store = RepeatStore(work.absolute())
     store.sweep()
     rows = [row.ready() for row in plan.ready]
     if force:
         for row in rows:
-            store.forget(row.identity, row.repeats)
-    units: dict[str, list[Unit]] = {row.name: [] for row in rows}
+            store.forget(row.key, row.repeats)
+    units: dict[str, list[RepeatRecord]] = {row.name: [] for row in rows}
     failures = []
     with contextlib.closing(do(rows, store, VoteStore(), advance)) as results:
         for done in results:
@@ -131,7 +130,7 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
 
 def do(
     rows: Sequence[Row],
-    store: Finished,
+    store: RepeatStore,
     votes: VoteStore,
     advance: Advance = lambda *_: None,
     *,
@@ -143,7 +142,7 @@ def do(
     ----------
     rows : sequence of Row
         The first one says where the work is done.
-    store : Finished
+    store : RepeatStore
     votes : VoteStore
         Votes known, and where new ones are kept.
     advance : function
@@ -170,7 +169,7 @@ def do(
         yield from _Work(shared, votes, advance, len(found), total).do(tasks)
 
 
-def _sorted_out(rows: Sequence[Row], store: Finished) -> tuple[list[Done], list[Task]]:
+def _sorted_out(rows: Sequence[Row], store: RepeatStore) -> tuple[list[Done], list[Task]]:
     """What is done already, and what is left: a repeat of all groups before the next repeat."""
     found, tasks = [], []
     for repeat in range(max((row.repeats for row in rows), default=0)):
@@ -334,7 +333,7 @@ class _Work:
             if done.votes is not None:
                 self._votes.keep(self._shared.asking(task), task.repeat, done.votes)
             if not written and done.unit is not None and self._shared.store is not None:
-                key = self._shared.rows[done.row].identity
+                key = self._shared.rows[done.row].key
                 self._shared.store.write(key, done.unit, done.student, done.loaded)
             self._done += 1
             self._tell(0)

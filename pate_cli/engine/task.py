@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pate_cli import pipeline
-from pate_cli.engine.cache import LoadedCode, loaded_code
-from pate_cli.engine.finished import Finished, Identity, Unit
-from pate_cli.engine.votes import to_keep
+from pate_cli.engine.loaded import LoadedCode, loaded_code
+from pate_cli.engine.store import CacheKey, RepeatRecord, RepeatStore, votes_of
 from pate_cli.pipeline import Outcome, Part, Prepared, Streams, Trained
 from pate_cli.students import dump_student
 from pate_cli.teachers.kept import KeptVotes
@@ -28,14 +27,14 @@ class Row:
     name : str
         Unique among the rows done together.
     prepared : Prepared
-    identity : Identity
+    key : CacheKey
     with_student : bool
         Whether the student of the first repeat is wanted, too.
     """
 
     name: str
     prepared: Prepared
-    identity: Identity
+    key: CacheKey
     with_student: bool = False
 
     @property
@@ -52,9 +51,9 @@ class Row:
         """Whether the student of a repeat is wanted."""
         return self.with_student and repeat == 0
 
-    def found(self, store: Finished, repeat: int) -> Done | None:
+    def found(self, store: RepeatStore, repeat: int) -> Done | None:
         """Find what an earlier run has finished; None if there is less than is wanted."""
-        found = store.find(self.identity, repeat, self.loss, student=self.wants_student(repeat))
+        found = store.find(self.key, repeat, self.loss, student=self.wants_student(repeat))
         return found and Done(self.name, found[0], student=found[1])
 
 
@@ -74,7 +73,7 @@ class Done:
     Attributes
     ----------
     row : str
-    unit : Unit or None
+    unit : RepeatRecord or None
     failure : Failure or None
         Why there is no unit.
     votes : KeptVotes or None
@@ -86,7 +85,7 @@ class Done:
     """
 
     row: str
-    unit: Unit | None = None
+    unit: RepeatRecord | None = None
     failure: Failure | None = None
     votes: KeptVotes | None = None
     student: bytes | None = None
@@ -101,7 +100,7 @@ class Shared:
     """
 
     rows: dict[str, Row]
-    store: Finished | None
+    store: RepeatStore | None
     strict: bool
     loaded: LoadedCode
 
@@ -148,9 +147,7 @@ def do_task(
     started = time.perf_counter() if started is None else started
     asking = shared.asking(task)
     try:
-        for name in task.rows:  # a worker imports learners for itself, perhaps later than we did
-            shared.rows[name].identity.check()
-        shared.loaded.check()
+        shared.loaded.check()  # a worker imports learners for itself, perhaps later than we did
         trained = None
         if asking:
             trained = train() if train else pipeline.train(asking[0], task.repeat, task.votes)
@@ -166,8 +163,7 @@ def do_task(
         try:
             outcome = pipeline.run_repeat(row.prepared, task.repeat, trained)
             student = _student(row.prepared, outcome) if row.wants_student(task.repeat) else None
-            unit = Unit.of(outcome, taken + outcome.result.seconds, student)
-            row.identity.check()
+            unit = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
             shared.loaded.check()  # what is imported within a fit, too
             loaded = loaded_code()
         except Exception as error:  # this row cannot; the others may
@@ -175,9 +171,9 @@ def do_task(
                 raise
             unit, failure = None, Failure(name, task.repeat, reason(error))
         if unit is not None and shared.store is not None:
-            shared.store.write(row.identity, unit, student, loaded)  # a full disk stops everything
+            shared.store.write(row.key, unit, student, loaded)  # a full disk stops everything
         new = trained is not None and name == task.rows[-1] and len(trained.ceilings) > known
-        yield Done(name, unit, failure, to_keep(trained) if new and trained else None, student, loaded)
+        yield Done(name, unit, failure, votes_of(trained) if new and trained else None, student, loaded)
 
 
 def split_of_task(run: Prepared, task: Task) -> Split:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pate_cli.engine.finished import Unit
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Failure, Results
+from pate_cli.engine.store import RepeatRecord
 from pate_cli.frontier.methods import EXACT
 from pate_cli.frontier.tables import TableSpec
 from pate_cli.frontier.yardsticks import LIMIT, Yardstick
@@ -50,7 +50,7 @@ class Metric(NamedTuple):
         """Write a difference with its interval."""
         return ABSENT if gap is None else gap.text(self.digits, sign=sign)
 
-    def gap(self, of: Sequence[Unit], minus: Sequence[Unit]) -> Interval | None:
+    def gap(self, of: Sequence[RepeatRecord], minus: Sequence[RepeatRecord]) -> Interval | None:
         """By how much one is better than another, in `unit`, at the same splits."""
         found = paired_difference(of, minus, self.name)
         return found and found.times(self.sign * self.scale)

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.engine.finished import Finished, Unit
 from pate_cli.engine.parallel import dask, local
 from pate_cli.engine.parallel.tasks import single_threaded
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import Advance
 from pate_cli.engine.schedule import Failure, Results, Row
+from pate_cli.engine.store import RepeatRecord, RepeatStore
 from pate_cli.engine.task import reason
 from pate_cli.frontier.limits import FAMILIES, best_model
 from pate_cli.frontier.methods import EXACT
@@ -65,12 +65,12 @@ class Yardstick:
     Attributes
     ----------
     name : str
-    units : list of Unit
+    units : list of RepeatRecord
         One a repeat.
     """
 
     name: str
-    units: list[Unit]
+    units: list[RepeatRecord]
 
     @property
     def accuracy(self) -> Interval | None:
@@ -108,12 +108,12 @@ def measure(plan: Plan, work: Path, *, limit: bool, force: bool, advance: Advanc
     OSError
         If a unit cannot be written.
     """
-    store = Finished(work.absolute())
+    store = RepeatStore(work.absolute())
     rows = {name: row for name, row in _rows(plan).items() if limit or name != LIMIT}
     exact = next(iter(rows.values()))
     if force:
         for row in rows.values():
-            store.forget(row.identity, row.repeats)
+            store.forget(row.key, row.repeats)
     left = [
         repeat
         for repeat in range(exact.repeats)
@@ -127,7 +127,7 @@ def measure(plan: Plan, work: Path, *, limit: bool, force: bool, advance: Advanc
             failures.append(Failure("yardsticks", repeat, units))
             continue
         for name, unit in units.items():
-            store.write(rows[name].identity, unit)
+            store.write(rows[name].key, unit)
         done += 1
         advance(done, found, exact.repeats)
     return sorted(failures, key=lambda failure: failure.repeat)
@@ -135,7 +135,7 @@ def measure(plan: Plan, work: Path, *, limit: bool, force: bool, advance: Advanc
 
 def yardsticks(plan: Plan, results: Results, work: Path, *, limit: bool) -> list[Yardstick]:
     """Read what `measure` and the engine left, in the order of `YARDSTICKS`, with `LIMIT` or without."""
-    store, rows = Finished(work.absolute()), _rows(plan)
+    store, rows = RepeatStore(work.absolute()), _rows(plan)
     found = []
     for name in YARDSTICKS:
         if name == LIMIT and not limit:
@@ -144,7 +144,7 @@ def yardsticks(plan: Plan, results: Results, work: Path, *, limit: bool) -> list
             units = results.units.get(EXACT, [])
         else:
             row = rows[name]
-            read = (store.read(row.identity, repeat, row.loss) for repeat in range(row.repeats))
+            read = (store.read(row.key, repeat, row.loss) for repeat in range(row.repeats))
             units = [unit for unit in read if unit is not None]
         found.append(Yardstick(name, units))
     return found
@@ -168,7 +168,7 @@ def _rows(plan: Plan) -> dict[str, Row]:
         name: dataclasses.replace(
             exact,
             name=name,
-            identity=dataclasses.replace(exact.identity, config=f"{exact.identity.config} {name}"),
+            key=dataclasses.replace(exact.key, config=f"{exact.key.config} {name}"),
         )
         for name in _MEASURES
     }
@@ -176,7 +176,7 @@ def _rows(plan: Plan) -> dict[str, Row]:
 
 def _spread(
     run: Prepared, repeats: Sequence[int], names: tuple[str, ...]
-) -> Iterator[tuple[int, dict[str, Unit] | str]]:
+) -> Iterator[tuple[int, dict[str, RepeatRecord] | str]]:
     """Do repeats where `compute` says, or here until several processes are sooner done.
 
     Each comes with its units, or why it has none.
@@ -198,14 +198,14 @@ def _spread(
             return
 
 
-def _tried(run: Prepared, repeat: int, *, names: tuple[str, ...]) -> dict[str, Unit] | str:
+def _tried(run: Prepared, repeat: int, *, names: tuple[str, ...]) -> dict[str, RepeatRecord] | str:
     try:
         return _repeat(run, repeat, names)
     except Exception as error:  # of this repeat alone: the other tables and methods go on
         return reason(error)
 
 
-def _repeat(run: Prepared, repeat: int, names: tuple[str, ...]) -> dict[str, Unit]:
+def _repeat(run: Prepared, repeat: int, names: tuple[str, ...]) -> dict[str, RepeatRecord]:
     """Measure some of `_MEASURES` at the split of one repeat."""
     from sklearn.dummy import DummyClassifier
 
@@ -240,7 +240,7 @@ def _repeat(run: Prepared, repeat: int, names: tuple[str, ...]) -> dict[str, Uni
         else:
             model = fit(split.public.X, split.public_labels.y)
         accuracy, others = measured(model, split.test.X, split.test.y, run.dataset.classes)
-        units[name] = Unit(
+        units[name] = RepeatRecord(
             repeat=repeat,
             n_teachers=0,
             n_asked=0,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import __version__
-from pate_cli.engine.cache import code_version, library_versions
+from pate_cli.engine.loaded import code_version, library_versions
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
 from pate_cli.report.findings import Findings

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.config.recipes import Recipe
-from pate_cli.engine.cache import code_version, library_versions
+from pate_cli.engine.loaded import code_version, library_versions
 from pate_cli.report.findings import Findings
 from pate_cli.report.interval import Interval
 from pate_cli.report.provenance import plain

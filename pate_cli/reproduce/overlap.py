@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pate_cli.engine.finished import Unit
+from pate_cli.engine.store import RepeatRecord
 from pate_cli.report.frame import flat
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import Column, Table, number
@@ -78,14 +78,14 @@ class Compared:
         return Interval.of(getattr(one, name) for one in self.found) if self.found else None
 
 
-def compare(active: Unit, svt: Unit, budget: int) -> Overlap | None:
+def compare(active: RepeatRecord, svt: RepeatRecord, budget: int) -> Overlap | None:
     """Compare one repeat of both; None where one of the sets is empty.
 
     Parameters
     ----------
-    active : Unit
+    active : RepeatRecord
         Its `asked` are in the order of the stream.
-    svt : Unit
+    svt : RepeatRecord
         Of the same split; its `asked` are the stream itself, up to where it stopped.
     budget : int
         Questions after which the active learner looks at no further point.

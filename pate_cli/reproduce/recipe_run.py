@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.engine import schedule
-from pate_cli.engine.finished import PLACE
 from pate_cli.engine.plan import make_plan
 from pate_cli.engine.progress import reporting
+from pate_cli.engine.store import PLACE
 from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
 from pate_cli.reproduce.assemble import assemble

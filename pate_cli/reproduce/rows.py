@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from pate_cli.engine.finished import Unit
 from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.schedule import Failure, Results
+from pate_cli.engine.store import RepeatRecord
 from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.report.frame import mean_of, paired_difference
 from pate_cli.report.interval import Interval
@@ -25,13 +25,13 @@ class DoneRow:
     Attributes
     ----------
     planned : PlannedRow
-    units : list of Unit
+    units : list of RepeatRecord
         Empty unless ready.
     failures : list of Failure
     """
 
     planned: PlannedRow
-    units: Sequence[Unit]
+    units: Sequence[RepeatRecord]
     failures: Sequence[Failure]
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pate_cli import cli
-from pate_cli.engine.finished import Finished
+from pate_cli.engine.store import RepeatStore
 from pate_cli.frontier import limits
 from pate_cli.frontier.methods import methods, plan_frontier
 from pate_cli.frontier.ranking import fewest_tables, friedman, holm, ranking, smallest_p
@@ -68,7 +68,7 @@ def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monk
         assert float(row["win_rate"]) == pytest.approx(2 - float(row["mean_rank"]))
 
     # another metric costs no run, and neither does a frontier on one of the tables
-    store = Finished(outside / "outputs" / ".finished")
+    store = RepeatStore(outside / "outputs" / ".finished")
     kept = {path.name: path.stat().st_mtime_ns for path in store.directory.iterdir()}
     monkeypatch.setattr("pate_cli.report.figures.render", lambda *_, **__: (b"", b"", 1.0))
     assert cli.main([*argv, "--metric", "log_loss"]) == 0

@@ -14,7 +14,7 @@ from rich.console import Console
 from pate_cli import console, pipeline
 from pate_cli.config.composition import compose
 from pate_cli.engine import execution, schedule
-from pate_cli.engine.finished import Finished
+from pate_cli.engine.store import RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.report import store
 from pate_cli.students import load_student
@@ -31,7 +31,7 @@ def _fresh(tmp_path, monkeypatch):
 def execute(*overrides: str, sweep: bool = False, into: str = "run") -> Path:
     """Run into a directory, of which an earlier run in it has left no repeats to be found."""
     Path(into).mkdir(exist_ok=True)
-    store = Finished(Path(f"{into}-{len(list(Path().iterdir()))}").absolute())
+    store = RepeatStore(Path(f"{into}-{len(list(Path().iterdir()))}").absolute())
     raw = compose([*SMALL, *overrides])
     execution.execute(raw, Path(into), store, sweep=sweep, command=["pate", "run"])
     return Path(into)

@@ -12,9 +12,8 @@ import pytest
 from pate_cli import pipeline
 from pate_cli.config.composition import compose
 from pate_cli.engine import execution, schedule
-from pate_cli.engine.finished import Finished
 from pate_cli.engine.parallel import local
-from pate_cli.engine.votes import VoteStore
+from pate_cli.engine.store import RepeatStore, VoteStore
 from pate_cli.errors import ConfigError
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher=linear_svm"]
@@ -34,7 +33,7 @@ def units(tmp_path):
     """Do all repeats of a configuration, nothing of them being done before; their units as they come."""
 
     def do(*overrides: str, advance: Any = lambda *_: None) -> list[Any]:
-        store = Finished(tmp_path / str(len(list(tmp_path.iterdir()))))
+        store = RepeatStore(tmp_path / str(len(list(tmp_path.iterdir()))))
         store.directory.mkdir()
         return [
             done.unit
@@ -228,14 +227,14 @@ def test_rows_with_votes_share_a_task_and_the_others_have_one_each(tmp_path):
         dataclasses.replace(checked(f"mechanism={name}", "repeats=2").row, name=row)
         for row, name in given.items()
     ]
-    _, tasks = schedule._sorted_out(rows, Finished(tmp_path))
+    _, tasks = schedule._sorted_out(rows, RepeatStore(tmp_path))
     assert [(task.repeat, task.rows) for task in tasks] == [
         (repeat, names) for repeat in (0, 1) for names in (("votes", "more"), ("learner",), ("other",))
     ]
 
 
 def test_what_is_found_is_not_done_again_and_the_student_belongs_to_it(tmp_path, units):
-    row, store = checked("repeats=3").row, Finished(tmp_path / "store")
+    row, store = checked("repeats=3").row, RepeatStore(tmp_path / "store")
 
     def do() -> list[Any]:
         return list(schedule.do([row], store, VoteStore(), strict=True))

@@ -14,10 +14,10 @@ from pate_cli import datasets, pipeline
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
 from pate_cli.datasets.content import fingerprint
-from pate_cli.engine import votes
-from pate_cli.engine.cache import KeptVotes
-from pate_cli.engine.votes import VoteStore, content_key, to_keep
+from pate_cli.engine import store as module
+from pate_cli.engine.store import VoteStore, vote_key, votes_of
 from pate_cli.pipeline import Prepared, prepare
+from pate_cli.teachers.kept import KeptVotes
 from pate_cli.types import Dataset
 
 SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")
@@ -42,12 +42,12 @@ def run() -> Prepared:
     ],
 )
 def test_what_votes_do_not_depend_on(run, overrides):
-    assert content_key(prepared(*overrides), 0) == content_key(run, 0)
+    assert vote_key(prepared(*overrides)) == vote_key(run)
 
 
 def test_nor_on_names(run):
     there = prepared(name="other", checksum="another", source="elsewhere")
-    assert content_key(there, 0) == content_key(run, 0)
+    assert vote_key(there) == vote_key(run)
 
 
 @pytest.mark.parametrize(
@@ -58,19 +58,7 @@ def test_nor_on_names(run):
     ],
 )
 def test_what_votes_depend_on(run, overrides):
-    assert content_key(prepared(*overrides), 0) != content_key(run, 0)
-
-
-def test_repeat_and_versions_are_in_the_key(run, monkeypatch):
-    before = content_key(run, 0)
-    assert content_key(run, 1) != before
-    versions = votes._versions()
-    for name in ("numpy", "scipy", "scikit-learn", "libsvm-official", "pate", "python"):
-        assert name in versions
-        monkeypatch.setattr(votes, "_versions", lambda name=name: versions | {name: "0"})
-        assert content_key(run, 0) != before
-    monkeypatch.undo()
-    assert content_key(run, 0) == before
+    assert vote_key(prepared(*overrides)) != vote_key(run)
 
 
 def dataset(X: object, **changes: object) -> Dataset:
@@ -111,7 +99,7 @@ def run_repeat(
 ) -> tuple[pipeline.Outcome, KeptVotes]:
     """A repeat, with the votes kept from before; and what is to be kept of it."""
     trained = pipeline.train(run, repeat, kept)
-    return pipeline.run_repeat(run, repeat, trained), to_keep(trained)
+    return pipeline.run_repeat(run, repeat, trained), votes_of(trained)
 
 
 def numbers(outcome: pipeline.Outcome) -> dict[str, object]:
@@ -171,4 +159,26 @@ def test_votes_that_cannot_be_of_this_run_are_not_used(run):
 def test_how_records_are_split_is_in_the_key_whatever_the_sizes(run):
     split = dataclasses.replace(run.config.split, mode="label_private")
     other = dataclasses.replace(run, config=dataclasses.replace(run.config, split=split))
-    assert content_key(other, 0) != content_key(run, 0)
+    assert vote_key(other) != vote_key(run)
+
+
+def test_votes_in_memory_are_bounded_and_the_least_recently_used_go_first(run, monkeypatch):
+    _, kept = run_repeat(run, 0)
+    monkeypatch.setattr(module, "_MEMORY", 3 * kept.counts.nbytes)
+    store = VoteStore()
+    for repeat in (0, 1, 2, 2):
+        store.keep([run], repeat, kept)
+    assert store.recall(run, 0) is kept
+    store.keep([run], 3, kept)
+    assert [repeat for repeat in range(4) if store.recall(run, repeat)] == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "fits"),
+    [((3, 2, 3), True), ((3, 2, 4), False), ((2, 2, 3), False), ((3, 3, 3), False), ((2, 3, 3), False)],
+)
+def test_votes_of_other_sizes_do_not_fit_and_none_are_shown(sizes, fits):
+    votes = KeptVotes(np.array([[3, 0], [1, 2], [0, 3]]), 0.3)
+    assert votes.fits(*sizes) is fits
+    assert not KeptVotes(np.array([[4, -1]]), 0.5).fits(1, 2, 3)
+    assert repr(votes) == "KeptVotes(n_queries=3, n_classes=2)"

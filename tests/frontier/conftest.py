@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pate_cli.engine.finished import Unit
 from pate_cli.engine.schedule import Results
+from pate_cli.engine.store import RepeatRecord
 from pate_cli.frontier.methods import methods, plan_frontier
 from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
 from pate_cli.reproduce.rows import done_rows
@@ -14,7 +14,9 @@ COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
 
 
 def unit(repeat, accuracy, answered=60):
-    return Unit(repeat, 120, answered, answered, 1.0, 0.01, 1.0, accuracy, 0.1, {}, list(range(answered)), [])
+    return RepeatRecord(
+        repeat, 120, answered, answered, 1.0, 0.01, 1.0, accuracy, 0.1, {}, list(range(answered)), []
+    )
 
 
 @pytest.fixture

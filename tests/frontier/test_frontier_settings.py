@@ -9,7 +9,7 @@ import pytest
 
 from pate_cli import cli, datasets, pipeline
 from pate_cli.engine import schedule
-from pate_cli.engine.finished import Identity
+from pate_cli.engine.loaded import LoadedCode
 from pate_cli.engine.schedule import Results
 from pate_cli.errors import InputError
 from pate_cli.frontier.methods import methods, plan_frontier
@@ -125,20 +125,21 @@ def test_votes_are_kept_for_all_methods_or_for_none():
         methods("", ["a=mechanism=svt,cache=true"])
 
 
-@pytest.mark.parametrize("loaded", [{"code": "another"}, {"versions": "others"}])
+@pytest.mark.parametrize("other", ["pate", "numpy"])
 @pytest.mark.parametrize("late", [False, True])
-def test_a_worker_that_has_loaded_something_else_keeps_nothing(loaded, late, tmp_path, monkeypatch):
+def test_a_worker_that_has_loaded_something_else_keeps_nothing(other, late, tmp_path, monkeypatch):
+    """From the start, or from the fit of a first row on."""
     plan = plan_of("compute.workers=1", names="gaussian", repeats=1)
     checks = []
-    check = Identity.check
+    check = LoadedCode.check
 
-    def other(identity):
+    def checked(loaded):
         checks.append(1)
-        if late and len(checks) <= len(plan.ready):
+        if late and len(checks) == 1:
             return
-        check(dataclasses.replace(identity, **loaded))
+        check(dataclasses.replace(loaded, versions={**loaded.versions, other: "0"}))
 
-    monkeypatch.setattr(Identity, "check", other)
+    monkeypatch.setattr(LoadedCode, "check", checked)
     results = schedule.run(plan, tmp_path / "work", force=False, advance=lambda *_: None)
     assert len(results.failures) == len(plan.ready)
     assert not list((tmp_path / "work").rglob("*.json"))

@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 
 from pate_cli import pipeline
-from pate_cli.engine import finished, schedule
-from pate_cli.engine.finished import Unit
+from pate_cli.engine import schedule, store
+from pate_cli.engine.store import RepeatRecord
 
 
 def run(plan, work, *, force=False):
@@ -60,7 +60,7 @@ def test_sharing_teachers_changes_no_number(plan_of, tmp_path):
     plan = plan_of("compute.workers=1", "repeats=2")
     results, _ = run(plan, tmp_path)
     for row in plan.ready:
-        alone = [Unit.of(pipeline.run_repeat(row.prepared, repeat), 0.0) for repeat in range(2)]
+        alone = [RepeatRecord.of(pipeline.run_repeat(row.prepared, repeat), 0.0) for repeat in range(2)]
         kept = results.units[row.spec.name]
         assert [unit.accuracy for unit in kept] == [unit.accuracy for unit in alone]
         assert [unit.asked for unit in kept] == [unit.asked for unit in alone]
@@ -128,6 +128,6 @@ def test_half_written_files_of_the_dead_are_swept(plan_of, tmp_path, monkeypatch
     plan = plan_of("compute.workers=1", "repeats=1")
     run(plan, tmp_path)
     assert (tmp_path / ".x.json.0.tmp").exists()  # young: perhaps another run's
-    monkeypatch.setattr(finished, "_OLD", -1)
+    monkeypatch.setattr(store, "_OLD", -1)
     run(plan, tmp_path)
     assert not (tmp_path / ".x.json.0.tmp").exists()

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from pate_cli.engine.finished import Unit
+from pate_cli.engine.store import RepeatRecord
 from pate_cli.errors import InputError
 from pate_cli.privacy import gaussian
 from pate_cli.report import Interval
@@ -17,7 +17,7 @@ from pate_cli.reproduce.verdicts import check_claim, claim_verdicts, eps_ex_post
 
 
 def unit(repeat, accuracy=0.9, answered=10, ex_post=0.5, **changes):
-    base = Unit(
+    base = RepeatRecord(
         repeat,
         5,
         answered,

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from pate_cli.engine.cache import code_version, edited, has_source, library_versions, loaded_code, versions
-from pate_cli.engine.cache import loaded as module
+from pate_cli.engine import loaded as module
+from pate_cli.engine.loaded import code_version, edited, has_source, library_versions, loaded_code
 from pate_cli.errors import ConfigError
 
 FILES = {
@@ -135,7 +135,7 @@ def test_all_source_counts_and_names_of_files(tmp_path, monkeypatch):
     (tmp_path / "room").mkdir()
     for name in ("room/a.py", "one.py"):
         (tmp_path / name).write_text("1")
-    monkeypatch.setattr(versions, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(module, "_PACKAGE", tmp_path)
     version = code_version.__wrapped__
     before = version()
     (tmp_path / "room" / "a.py").rename(tmp_path / "room" / "b.py")
@@ -149,8 +149,8 @@ def test_all_source_counts_and_names_of_files(tmp_path, monkeypatch):
 
 
 def test_it_is_the_source_of_this_package_that_is_hashed():
-    assert Path(versions.__file__).is_relative_to(versions._PACKAGE)
-    assert (versions._PACKAGE / "privacy").is_dir()
+    assert Path(module.__file__).is_relative_to(module._PACKAGE)
+    assert (module._PACKAGE / "privacy").is_dir()
 
 
 def test_the_libraries_that_compute():

@@ -9,17 +9,18 @@ import stat
 import subprocess
 import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import until
 
-from pate_cli.engine.cache import KeptVotes, Place, Store, find_place, loaded_code, size_limit
-from pate_cli.engine.cache import store as module
+from pate_cli import writing
+from pate_cli.engine.store import CacheKey, VoteDirectory, vote_directory
 from pate_cli.errors import ConfigError
+from pate_cli.teachers.kept import KeptVotes
 
-KEYS = [f"key {n}" for n in range(5)]
+KEYS = [CacheKey(f"key {n}", "data") for n in range(5)]
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
 
 
@@ -32,25 +33,25 @@ def is_kept(found: KeptVotes | None, n: int) -> bool:
 
 
 @pytest.fixture
-def place(tmp_path) -> Place:
-    return Place(tmp_path / "above" / "votes", "PATE_CACHE")
+def place(tmp_path) -> Path:
+    return tmp_path / "above" / "votes"
 
 
 @pytest.fixture
-def store(place) -> Store:
-    return Store(place, 10**6)
+def store(place) -> VoteDirectory:
+    return VoteDirectory(place, 10**6)
 
 
-def files(store: Store) -> list[Path]:
-    return sorted(store.place.path.iterdir())
+def files(store: VoteDirectory) -> list[Path]:
+    return sorted(store.path.iterdir())
 
 
-def fill(store: Store, n: int = 5) -> None:
+def fill(store: VoteDirectory, n: int = 5) -> None:
     for k, key in enumerate(KEYS[:n]):
-        store.keep(key, votes(k))
+        store.keep(key, 0, votes(k))
 
 
-def age(store: Store) -> None:
+def age(store: VoteDirectory) -> None:
     """Make what is there an hour and a half older."""
     for path in files(store):
         at = path.stat().st_mtime - 5400
@@ -58,34 +59,34 @@ def age(store: Store) -> None:
 
 
 def test_kept_and_recalled_by_any_process(store, place):
-    assert store.recall(KEYS[1]) is None
-    assert not place.path.exists()  # asking makes nothing
+    assert store.recall(KEYS[1], 0) is None
+    assert not place.exists()  # asking makes nothing
     fill(store)
-    other = Store(place, 10**6)
-    assert all(is_kept(other.recall(key), n) for n, key in enumerate(KEYS))
-    assert other.recall("another") is None
-    store.keep(KEYS[0], votes(9))
-    assert is_kept(other.recall(KEYS[0]), 9)
+    other = VoteDirectory(place, 10**6)
+    assert all(is_kept(other.recall(key, 0), n) for n, key in enumerate(KEYS))
+    assert other.recall(CacheKey("another", ""), 0) is None
+    store.keep(KEYS[0], 0, votes(9))
+    assert is_kept(other.recall(KEYS[0], 0), 9)
     assert len(files(store)) == 5
 
 
 def test_only_for_its_owner_from_the_start(store, monkeypatch):
     modes = []
-    write = os.write
+    sync = os.fsync
 
-    def watching(file: int, content: bytes) -> int:
+    def watching(file: int) -> None:
         modes.append(stat.S_IMODE(os.fstat(file).st_mode))
-        return write(file, content)
+        sync(file)
 
-    monkeypatch.setattr(module.os, "write", watching)
+    monkeypatch.setattr(writing.os, "fsync", watching)
     before = os.umask(0)
     try:
         fill(store)
     finally:
         os.umask(before)
-    assert set(modes) == {0o600}
+    assert set(modes) == {0o600, 0o700}  # files, and their directory
     assert {stat.S_IMODE(path.stat().st_mode) for path in files(store)} == {0o600}
-    directories = (store.place.path, store.place.path.parent)
+    directories = (store.path, store.path.parent)
     assert {stat.S_IMODE(path.stat().st_mode) for path in directories} == {0o700}
 
 
@@ -94,7 +95,7 @@ def test_only_for_its_owner_from_the_start(store, monkeypatch):
     [
         lambda path, other: path.write_bytes(path.read_bytes()[:-1]),
         lambda path, other: path.write_bytes(b""),
-        lambda path, other: path.write_bytes(path.read_bytes().replace(b"\x01", b"\x02")),
+        lambda path, other: path.write_bytes(path.read_bytes().replace(b"[1, 1]", b"[1, 2]")),
         lambda path, other: os.replace(other, path),
         lambda path, other: path.chmod(0o644),
         lambda path, other: (path.unlink(), path.symlink_to(other)),
@@ -106,16 +107,16 @@ def test_only_for_its_owner_from_the_start(store, monkeypatch):
 def test_what_cannot_be_relied_on_is_made_again(store, spoil, capsys):
     fill(store, 1)
     (theirs,) = files(store)
-    store.keep(KEYS[1], votes(1))
+    store.keep(KEYS[1], 0, votes(1))
     (ours,) = (path for path in files(store) if path != theirs)
     spoil(ours, theirs)
-    assert store.recall(KEYS[1]) is None
+    assert store.recall(KEYS[1], 0) is None
     assert capsys.readouterr().err.count("pate: cache: ") == 1
     if ours.is_dir():
         return  # nothing of ours, and left alone
-    again = Store(store.place, 10**6)
-    again.keep(KEYS[1], votes(1))
-    assert is_kept(again.recall(KEYS[1]), 1)
+    again = VoteDirectory(store.path, 10**6)
+    again.keep(KEYS[1], 0, votes(1))
+    assert is_kept(again.recall(KEYS[1], 0), 1)
     assert stat.S_IMODE(ours.lstat().st_mode) == 0o600
 
 
@@ -132,94 +133,94 @@ def test_what_cannot_be_relied_on_is_made_again(store, spoil, capsys):
     ids=["0755", "0710", "link", "dangling", "file", "another's"],
 )
 def test_a_place_that_is_not_ours_alone_is_refused(store, spoil, capsys):
-    store.place.path.parent.mkdir()
+    store.path.parent.mkdir()
     before = os.umask(0)
-    spoil(store.place.path)
+    spoil(store.path)
     os.umask(before)
     with pytest.raises(ConfigError, match=r"PATE_CACHE: got '.*votes'; accepted: a directory of your own"):
-        store.place.check()
+        store.check()
     fill(store)  # in the middle of a run it does not stop it, and writes nothing
     assert capsys.readouterr().err.count("\n") == 1
-    assert not store.place.path.is_dir() or files(store) == []
+    assert not store.path.is_dir() or files(store) == []
 
 
-@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+@pytest.mark.parametrize("call", ["fsync", "replace"])
 def test_a_full_disk(store, call, monkeypatch, capsys):
     """An earlier entry stays, nothing half-written does, and one line says so."""
     fill(store, 1)
-    real = getattr(os, call)
     calls = []
 
     def full(*args, **kwargs):
         calls.append(args)
-        if call == "write" and len(calls) == 1:
-            return real(args[0], bytes(args[1])[:100])  # a part still fits
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(module.os, call, full)
+        patch.setattr(writing.os, call, full)
         for _ in range(3):
-            store.keep(KEYS[0], votes(7))
-            store.keep(KEYS[1], votes(1))
-    assert len(calls) == (2 if call == "write" else 1)  # it is not tried again
+            store.keep(KEYS[0], 0, votes(7))
+            store.keep(KEYS[1], 0, votes(1))
+    assert len(calls) == 1  # it is not tried again
     err = capsys.readouterr().err
-    assert err == f"pate: cache: {store.place.path}: No space left on device; going on without\n"
-    other = Store(store.place, 10**6)
-    assert is_kept(other.recall(KEYS[0]), 0)
-    assert other.recall(KEYS[1]) is None
+    assert err == f"pate: cache: {store.path}: No space left on device; going on without\n"
+    other = VoteDirectory(store.path, 10**6)
+    assert is_kept(other.recall(KEYS[0], 0), 0)
+    assert other.recall(KEYS[1], 0) is None
     assert len(files(store)) == 1
 
 
 def test_the_least_recently_used_go_first(place):
-    one = len(module.encode(KEYS[0], votes(0), asdict(loaded_code())))
-    store = Store(place, 3 * one + 100)
+    first = VoteDirectory(place, 10**6)
+    fill(first, 1)
+    store = VoteDirectory(place, 3 * files(first)[0].stat().st_size + 100)
     fill(store, 3)
     age(store)
-    assert is_kept(store.recall(KEYS[0]), 0)  # used now
-    store.keep(KEYS[3], votes(3))
-    store.keep(KEYS[4], votes(4))
-    assert [n for n, key in enumerate(KEYS) if store.recall(key)] == [0, 3, 4]
+    assert is_kept(store.recall(KEYS[0], 0), 0)  # used now
+    store.keep(KEYS[3], 0, votes(3))
+    store.keep(KEYS[4], 0, votes(4))
+    assert [n for n, key in enumerate(KEYS) if store.recall(key, 0)] == [0, 3, 4]
     assert sum(path.stat().st_size for path in files(store)) <= store.limit
-    store.keep("huge", votes(1, size=1000))
-    assert store.recall("huge") is None
+    store.keep(CacheKey("huge", ""), 0, votes(1, size=10**5))
+    assert store.recall(CacheKey("huge", ""), 0) is None
     assert len(files(store)) == 3
 
 
 def test_what_killed_runs_left_is_swept_when_it_is_old(store):
     fill(store, 1)
-    for name in ("old.partial", "young.partial", "mine.txt"):
-        (store.place.path / name).write_bytes(b"half")
+    for name in (".old.tmp", ".young.tmp", "mine.txt"):
+        (store.path / name).write_bytes(b"half")
     at = time.time() - 5400
-    os.utime(store.place.path / "old.partial", (at, at))
-    os.utime(store.place.path / "mine.txt", (at, at))
-    other = Store(store.place, 10**6)
+    os.utime(store.path / ".old.tmp", (at, at))
+    os.utime(store.path / "mine.txt", (at, at))
+    other = VoteDirectory(store.path, 10**6)
     fill(other, 1)
     names = {path.name for path in files(store)}
-    assert {"young.partial", "mine.txt"} < names
-    assert "old.partial" not in names
+    assert {".young.tmp", "mine.txt"} < names
+    assert ".old.tmp" not in names
 
 
 WORKER = """
 import sys
 import numpy as np
-from pate_cli.engine.cache import KeptVotes, Place, Store, loaded_code
+from pate_cli.engine.loaded import loaded_code
+from pate_cli.engine.store import CacheKey, VoteDirectory
+from pate_cli.teachers.kept import KeptVotes
 from pathlib import Path
 
 path, limit, rounds, start = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 loaded_code()  # the first time it reads what is installed
 print("ready", flush=True)
-store = Store(Place(path, "PATE_CACHE"), limit)
+store = VoteDirectory(path, limit)
 for n in range(start, start + rounds):
     n %= 5
-    store.keep(f"key {n}", KeptVotes(np.full((20000, 2), n), n / 7))
-    found = store.recall(f"key {(n + 1) % 5}")
+    store.keep(CacheKey(f"key {n}", "data"), 0, KeptVotes(np.full((20000, 2), n), n / 7))
+    found = store.recall(CacheKey(f"key {(n + 1) % 5}", "data"), 0)
     if found is not None and not ((found.counts == (n + 1) % 5).all() and found.counts.shape == (20000, 2)):
         sys.exit("something else was read")
 """
 
 
-def worker(place: Place, limit: int, rounds: int, start: int = 0) -> subprocess.Popen[bytes]:
-    arguments = [str(place.path), str(limit), str(rounds), str(start)]
+def worker(place: Path, limit: int, rounds: int, start: int = 0) -> subprocess.Popen[bytes]:
+    arguments = [str(place), str(limit), str(rounds), str(start)]
     command = [sys.executable, "-c", WORKER, *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
@@ -230,23 +231,24 @@ def test_two_processes_at_once(place):
     said = [process.communicate(timeout=300)[1].decode() for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert said == ["", ""]
-    assert not list(place.path.glob("*.partial"))
+    assert not list(place.glob(".*.tmp"))
 
 
 def test_killed_at_any_moment(place):
     """Kill -9 in the middle of writing: every entry is whole or absent."""
     rng = np.random.default_rng(0)
     read = 0
-    for _ in range(6):
+    for _ in range(4):
         process = worker(place, 10**9, 10**6)
         assert process.stdout is not None
         process.stdout.readline()
+        until(lambda: list(place.glob("*.votes")), process)
         time.sleep(rng.uniform(0.01, 0.1))
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=300)
-        store = Store(place, 10**9)
+        store = VoteDirectory(place, 10**9)
         for n, key in enumerate(KEYS):
-            found = store.recall(key)
+            found = store.recall(key, 0)
             assert found is None or (found.counts == n).all()
             read += found is not None
     assert read > 0
@@ -260,20 +262,20 @@ def test_size_limit(text, size, monkeypatch):
     monkeypatch.delenv("PATE_CACHE_LIMIT", raising=False)
     if text:
         monkeypatch.setenv("PATE_CACHE_LIMIT", text)
-    assert size_limit() == size
+    assert vote_directory().limit == size
 
 
 @pytest.mark.parametrize("text", ["lots", "-1", "1PB", "GB", "2GBs", "inf"])
 def test_a_limit_that_is_no_size(text, monkeypatch):
     monkeypatch.setenv("PATE_CACHE_LIMIT", text)
     with pytest.raises(ConfigError, match=r"PATE_CACHE_LIMIT: got .* 500MB"):
-        size_limit()
+        vote_directory()
 
 
 def test_where(monkeypatch, tmp_path):
     monkeypatch.setenv("PATE_CACHE", str(tmp_path / "here"))
-    assert find_place().path == tmp_path / "here"
+    assert vote_directory().path == tmp_path / "here"
     monkeypatch.delenv("PATE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     if sys.platform == "linux":
-        assert find_place().path == tmp_path / "pate" / "votes"
+        assert vote_directory().path == tmp_path / "pate" / "votes"
