@@ -1,7 +1,7 @@
-"""Checks of what a loaded student holds: shapes and ranges, before its arrays reach compiled code.
+"""Checks of shapes and ranges in a loaded student, before its arrays reach compiled code.
 
-scikit-learn and LIBSVM follow the indices in a fitted model without looking, so a spoilt or forged file could
-crash the process, or keep it busy for ever.
+scikit-learn and LIBSVM follow the indices in a fitted model unchecked, so a spoilt or forged file could crash
+the process, or keep it busy for ever.
 """
 
 from __future__ import annotations
@@ -21,14 +21,7 @@ __all__ = ["check_loaded", "check_tree"]
 def check_tree(
     n_features: object, n_classes: NDArray[Any], n_outputs: object, state: Mapping[str, Any]
 ) -> None:
-    """Check the parts of a decision tree that scikit-learn would copy into memory as they are.
-
-    Parameters
-    ----------
-    n_features, n_classes, n_outputs
-        Arguments of `sklearn.tree._tree.Tree`.
-    state : mapping
-        ``nodes``, ``values``, ``node_count``.
+    """Check the arguments and the state of a `sklearn.tree._tree.Tree`, which copies them as they are.
 
     Raises
     ------
@@ -55,13 +48,9 @@ def check_tree(
 
 
 def check_loaded(root: Any, trusted: Collection[str]) -> None:
-    """Check all that a loaded student or encoder holds; searches of neighbours are built anew.
+    """Check a loaded student or encoder and its parts; search trees of nearest neighbours are rebuilt.
 
-    Parameters
-    ----------
-    root : object
-    trusted : collection of str
-        Types to look into, by their qualified names; what else the user trusts is left as it is.
+    Types outside `trusted` (qualified names), which the user vouches for, are not looked into.
 
     Raises
     ------
@@ -75,7 +64,7 @@ def check_loaded(root: Any, trusted: Collection[str]) -> None:
         if isinstance(item, float | np.number) or (isinstance(item, np.ndarray) and item.dtype != object):
             _check_numbers(np.asarray(item), where)
             continue
-        again = id(item) in seen
+        repeated = id(item) in seen
         seen[id(item)] = item
         if sp.issparse(item):
             _need(item.format == "csr", f"{where} is no csr_matrix")
@@ -85,12 +74,12 @@ def check_loaded(root: Any, trusted: Collection[str]) -> None:
             parts = (
                 item.values() if isinstance(item, dict) else item.ravel() if hasattr(item, "ravel") else item
             )
-            waiting += [] if again else [(part, where) for part in parts]
+            waiting += [] if repeated else [(part, where) for part in parts]
         elif f"{type(item).__module__}.{type(item).__qualname__}" in trusted and hasattr(item, "__dict__"):
             kind, fields = type(item).__name__, vars(item)
             # of two places, one may lie within the other: it would call itself, or more and more of itself
-            _need(not again or "classes_" not in fields, f"a {kind} that stands in two places")
-            if not again:
+            _need(not repeated or "classes_" not in fields, f"a {kind} that stands in two places")
+            if not repeated:
                 _check_shapes(item, kind)
                 waiting += [(part, f"{kind}.{name}") for name, part in fields.items()]
 
@@ -101,7 +90,7 @@ def _need(fine: bool, what: str) -> None:
 
 
 def _check_numbers(values: NDArray[Any], where: str) -> None:
-    """Refuse what is in no array that is learned: nan, negative whole numbers, other kinds of numbers."""
+    """Refuse nan, infinities in arrays, negative whole numbers and other kinds of numbers."""
     _need(values.dtype.kind in "biufU", f"{where} has numbers of type {values.dtype}")
     if values.dtype.kind == "f":
         _need(not np.isnan(values).any(), f"{where} has a nan")
@@ -197,7 +186,7 @@ def _check_neighbours(model: Any) -> None:
     _need(bool((model._y < len(model.classes_)).all()), "KNeighborsClassifier._y has no such class")
     search = {"kd_tree": KDTree, "ball_tree": BallTree}.get(model._fit_method)
     model._tree = None
-    if search is not None:  # what the file holds is indices that are followed without a look
+    if search is not None:  # the one in the file has indices that are followed unchecked
         how = model.effective_metric_params_
         model._tree = search(model._fit_X, model.leaf_size, metric=model.effective_metric_, **how)
 
@@ -221,8 +210,8 @@ def _check_ensemble(model: Any) -> None:
             width = len(columns[number])
             _need(columns[number].max() < d, f"{kind}.estimators_features_ has no such feature")
         _need(getattr(member, "n_features_in_", d) == width, f"{kind}.estimators_ has other features")
-        known = np.isin(member.classes_, np.arange(len(model.classes_)))
-        _need(bool(known.all()), f"{kind}.estimators_ has other classes")
+        codes = np.isin(member.classes_, np.arange(len(model.classes_)))
+        _need(bool(codes.all()), f"{kind}.estimators_ has other classes")
 
 
 def _check_qda(model: Any) -> None:

@@ -1,4 +1,4 @@
-"""A student on disk, with what is needed to use it: skops files, which run no code when opened."""
+"""Saved students: skops files, which run no code when opened."""
 
 from __future__ import annotations
 
@@ -20,18 +20,11 @@ __all__ = ["SavedStudent", "dump_student", "load_student", "save_student", "skop
 
 _FORMAT = "pate student 1"
 _MOST_BYTES = 2**31
-_PARTS = {
-    "student": "a classifier",
-    "classes": "a list of labels",
-    "n_features": "a whole number of at least 1",
-    "encoder": "null or a fitted ColumnTransformer",
-    "meta": "a mapping",
-}
 
 
 @dataclass(frozen=True)
 class SavedStudent:
-    """A student and what is needed to use it. PUBLIC.
+    """Student, labels and encoder. PUBLIC.
 
     Attributes
     ----------
@@ -44,7 +37,7 @@ class SavedStudent:
     encoder : fitted scikit-learn transformer or None
         Turns rows of a table into those columns.
     meta : dict
-        Facts about the run that made it.
+        Public facts about the run that made it.
     """
 
     student: Any = field(repr=False)
@@ -57,18 +50,7 @@ class SavedStudent:
 def dump_student(
     student: Any, *, classes: Sequence[str], n_features: int, encoder: Any, meta: Mapping[str, Any]
 ) -> bytes:
-    """Give the content of a student's file.
-
-    Parameters
-    ----------
-    student : fitted scikit-learn classifier
-    classes : sequence of str
-        The label behind each code.
-    n_features : int
-        Number of columns of the data, before encoding.
-    encoder : fitted scikit-learn transformer or None
-    meta : mapping of str to plain values
-        Facts about the run; PUBLIC ones only.
+    """Content of the file of a student; parameters as in `SavedStudent`.
 
     Raises
     ------
@@ -77,16 +59,8 @@ def dump_student(
     """
     if isinstance(student, _Private):
         raise TypeError(f"{type(student).__name__} is private and is not written anywhere")
-    content: bytes = skops_io().dumps(
-        {
-            "format": _FORMAT,
-            "student": student,
-            "classes": list(classes),
-            "n_features": int(n_features),
-            "encoder": encoder,
-            "meta": dict(meta),
-        }
-    )
+    parts = {"student": student, "classes": list(classes), "n_features": int(n_features)}
+    content: bytes = skops_io().dumps({"format": _FORMAT, **parts, "encoder": encoder, "meta": dict(meta)})
     return content
 
 
@@ -148,7 +122,7 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     if len(data) > _MOST_BYTES:
         raise DataError(f"{path}: more than {_MOST_BYTES} bytes, not a model written by pate")
     try:
-        known, foreign = foreign_types(data, trust)
+        accepted, foreign = foreign_types(data, trust)
     except Refused as error:
         raise DataError(f"{path}: not a model written by pate, or cut short ({error})") from error
     if foreign:
@@ -158,10 +132,10 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
             f"file is from, pass {' '.join(f'--trust {name}' for name in foreign)}"
         )
     loads = skops_io().loads
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            content = loads(data, trusted=known)
+            content = loads(data, trusted=accepted)
         except Exception as error:
             raise DataError(f"{path}: cannot be read as a model written by pate ({error})") from error
     found = _student(content, path)
@@ -171,17 +145,15 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
         check_loaded([found.student, found.encoder], WRITTEN["ObjectNode"])
     except Exception as error:
         raise DataError(f"{path}: not a model written by pate: {error}") from error
-    for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in said):
+    for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in warned):
         console.err().print(text, markup=False, soft_wrap=True)  # another version of scikit-learn, as a rule
     return found
 
 
 def skops_io() -> ModuleType:
-    """Import `skops.io` without what it has no use for.
+    """Import `skops.io` without Dask, CuPy, PyTorch and pytest, which take seconds.
 
-    To know the types of scikit-learn it walks through all its modules, those that import Dask, CuPy and
-    PyTorch among them where these are installed, and what scikit-learn is tested with: seconds, in every run
-    that writes a student.
+    It imports all modules of scikit-learn, and these import those where they are installed.
     """
     unused = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
     unused.append("pytest")
@@ -198,30 +170,29 @@ def skops_io() -> ModuleType:
 
 
 def _student(content: Any, path: Path) -> SavedStudent:
-    """Check that everything is there and of its kind."""
+    """Check that every part is there and of its kind."""
     from sklearn.base import is_classifier
     from sklearn.compose import ColumnTransformer
 
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise DataError(f"{path}: not a model written by pate (accepted: {_FORMAT})")
-    parts: list[Any] = [content.get(part) for part in _PARTS]
+    names = ("student", "classes", "n_features", "encoder", "meta")
+    parts: list[Any] = [content.get(name) for name in names]
     student, classes, n_features, encoder, meta = parts
     try:
         predicts = is_classifier(student) and callable(student.predict)
     except Exception:  # whatever it is, it does not behave like one
         predicts = False
-    good = (
-        predicts,
-        isinstance(classes, list) and bool(classes) and all(type(label) is str for label in classes),
-        type(n_features) is int and n_features > 0,
-        encoder is None or (isinstance(encoder, ColumnTransformer) and _is_fitted(encoder)),
-        isinstance(meta, dict),
-    )
-    for (part, accepted), fine in zip(_PARTS.items(), good, strict=True):
+    labels = isinstance(classes, list) and bool(classes) and all(type(label) is str for label in classes)
+    fitted = all(hasattr(encoder, name) for name in ("feature_names_in_", "transformers_"))
+    encodes = encoder is None or (isinstance(encoder, ColumnTransformer) and fitted)
+    for part, fine, accepted in (
+        ("student", predicts, "a classifier"),
+        ("classes", labels, "a list of labels"),
+        ("n_features", type(n_features) is int and n_features > 0, "a whole number of at least 1"),
+        ("encoder", encodes, "null or a fitted ColumnTransformer"),
+        ("meta", isinstance(meta, dict), "a mapping"),
+    ):
         if not fine:
             raise DataError(f"{path}: not a model written by pate: {part} is not {accepted}")
     return SavedStudent(student, tuple(classes), n_features, encoder, meta)
-
-
-def _is_fitted(encoder: Any) -> bool:
-    return hasattr(encoder, "feature_names_in_") and hasattr(encoder, "transformers_")

@@ -1,9 +1,8 @@
-"""What a skops file may hold: read from its schema, by name, before anything it names is imported.
+"""List of trusted types, checked against the schema of a skops file before anything it names is imported.
 
-skops trusts classes, and brings one back by importing its module and calling the class, with arguments
-from the file. Of a package as large as scikit-learn or numpy that is enough to run a command or to
-overwrite a file. So there is a list of the types that `pate` writes, each with the one way it is brought
-back, and everything else waits for the user's word.
+skops restores an object by importing its module and calling its class, with arguments from the file. In a
+package as large as scikit-learn or numpy that is enough to run a command or to overwrite a file. So the
+types that `pate` writes are listed, each with the one loader that may restore it; all others need `--trust`.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ WRITTEN: dict[str, frozenset[str]] = {
         }
     ),
 }
-"""How skops brings a type back, and the types that `pate` writes so."""
+"""Types that `pate` writes, by the loader of skops that restores them."""
 
 _SCHEMA = "schema.json"
 _MOST_BYTES = 2**31
@@ -102,25 +101,23 @@ _NODE = ("__class__", "__module__", "__loader__")
 
 
 class Refused(ValueError):
-    """The file is not one that `pate` writes; says why."""
+    """The file is not one that `pate` writes."""
 
 
 def foreign_types(data: bytes, trust: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-    """Sort the types that a skops file names; nothing is imported or made.
+    """Qualified names of the types in a skops file: trusted ones, and others; nothing is imported or made.
 
     Parameters
     ----------
     data : bytes
         The file.
     trust : sequence of str
-        Qualified names that are accepted besides `WRITTEN`, in whatever way the file brings them back.
+        Names that are accepted besides `WRITTEN`, with any loader.
 
     Returns
     -------
-    known : list of str
-        Qualified names that are accepted.
-    foreign : list of str
-        Those that are not, sorted: classes, functions, and methods as `module.Class.method`.
+    accepted, foreign : list of str
+        Sorted: classes, functions, and methods as `module.Class.method`.
 
     Raises
     ------
@@ -132,7 +129,7 @@ def foreign_types(data: bytes, trust: Sequence[str] = ()) -> tuple[list[str], li
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_members(archive.infolist(), len(data))
             schema = json.loads(archive.read(_SCHEMA))
-            known: set[str] = set()
+            accepted: set[str] = set()
             foreign: set[str] = set()
             owner: dict[str, object] = {}
             first: dict[object, dict[str, Any]] = {}
@@ -142,8 +139,8 @@ def foreign_types(data: bytes, trust: Sequence[str] = ()) -> tuple[list[str], li
                 if first.setdefault(node.get("__id__"), node) != node:
                     ambiguous.add(node.get("__id__"))
                 for loader, name in _named(node):
-                    accepted = name in WRITTEN.get(loader, ()) or name in trust
-                    (known if accepted else foreign).add(name)
+                    trusted = name in WRITTEN.get(loader, ()) or name in trust
+                    (accepted if trusted else foreign).add(name)
                 if "file" in node:
                     _check_file(archive, node, owner)
                 if node["__loader__"] == "TreeNode":
@@ -156,7 +153,7 @@ def foreign_types(data: bytes, trust: Sequence[str] = ()) -> tuple[list[str], li
     except Exception as error:
         # A foreign file may fail anywhere in the reading of archive and schema.
         raise Refused(str(error) or type(error).__name__) from error
-    return sorted(known), sorted(foreign)
+    return sorted(accepted), sorted(foreign)
 
 
 def _check_members(members: Sequence[zipfile.ZipInfo], size: int) -> None:

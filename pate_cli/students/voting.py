@@ -55,18 +55,7 @@ class Voting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Voting:
-        """Fit on labelled points.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (n, d)
-        y : ndarray of shape (n,)
-            At least two classes.
-
-        Returns
-        -------
-        Voting
-        """
+        """Fit on points of shape (n, d), dense or sparse, and labels of at least two classes."""
         self.classes_ = np.unique(y)
         base = clone(self.estimator)
         if isinstance(getattr(base, "C", None), int | float):
@@ -87,16 +76,7 @@ class Voting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (m, d)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
+        """Predict classes, shape (m,)."""
         return np.asarray(self.model_.predict(X))
 
     def __sklearn_tags__(self) -> Any:
