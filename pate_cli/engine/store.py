@@ -105,28 +105,28 @@ class _Damaged(ValueError):
 
 def _pack(key: CacheKey, repeat: int, record: Mapping[str, Any], loaded: LoadedCode) -> str:
     """Content of the file of an entry."""
-    kept = {"schema": _SCHEMA, "key": asdict(key), "repeat": repeat, "loaded": asdict(loaded)}
-    kept["record"] = record
-    return json.dumps({"sha256": _digest(kept), "kept": kept}, allow_nan=False)
+    entry = {"schema": _SCHEMA, "key": asdict(key), "repeat": repeat, "loaded": asdict(loaded)}
+    entry["record"] = record
+    return json.dumps({"sha256": _digest(entry), "entry": entry}, allow_nan=False)
 
 
 def _unpack(content: bytes, key: CacheKey, repeat: int) -> dict[str, Any] | None:
     """Record of an entry; None where other code made it. Raises _Damaged."""
     try:
-        entry = json.loads(content)
-        kept = entry["kept"]
-        if entry["sha256"] != _digest(kept):
+        sealed = json.loads(content)
+        entry = sealed["entry"]
+        if sealed["sha256"] != _digest(entry):
             raise _Damaged("changed")
-        if (kept["schema"], kept["key"], kept["repeat"]) != (_SCHEMA, asdict(key), repeat):
+        if (entry["schema"], entry["key"], entry["repeat"]) != (_SCHEMA, asdict(key), repeat):
             raise _Damaged("the entry of something else")
-        record: dict[str, Any] = kept["record"]
-        return record if LoadedCode(**kept["loaded"]).is_current() else None
+        record: dict[str, Any] = entry["record"]
+        return record if LoadedCode(**entry["loaded"]).is_current() else None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise error if isinstance(error, _Damaged) else _Damaged("cut short or changed") from None
 
 
-def _digest(kept: Mapping[str, Any]) -> str:
-    return _sha(json.dumps(kept, sort_keys=True).encode())
+def _digest(entry: Mapping[str, Any]) -> str:
+    return _sha(json.dumps(entry, sort_keys=True).encode())
 
 
 def _sha(content: bytes | None) -> str:

@@ -625,11 +625,11 @@ def test_a_finished_repeat_that_states_another_guarantee_is_done_again(pate):
     assert pate("hydra.run.dir=one")[0] == 0
     before = numbers("one")
     (path,) = Path("one/.finished").glob("*.json")
-    kept = json.loads(path.read_text())["kept"]
+    entry = json.loads(path.read_text())["entry"]
     for change in ({"eps": 0.01, "accuracy": 0.999}, {"delta": 1e-9, "accuracy": 0.999}):
-        edited = kept | {"record": kept["record"] | change}
+        edited = entry | {"record": entry["record"] | change}
         code = hashlib.sha256(json.dumps(edited, sort_keys=True).encode()).hexdigest()
-        path.write_text(json.dumps({"sha256": code, "kept": edited}))
+        path.write_text(json.dumps({"sha256": code, "entry": edited}))
         code, _, err = pate("hydra.run.dir=one")
         assert (code, err) == (0, "written to one\n")
         assert numbers("one") == before

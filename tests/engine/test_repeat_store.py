@@ -51,9 +51,9 @@ def test_a_unit_holds_all_of_a_repeat(tmp_path):
 
 def resealed(text, **changes):
     """As another version of pate, or a bug in this one, might have written it: with a right checksum."""
-    kept = json.loads(text)["kept"] | changes
-    code = hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
-    return json.dumps({"sha256": code, "kept": kept})
+    entry = json.loads(text)["entry"] | changes
+    code = hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
+    return json.dumps({"sha256": code, "entry": entry})
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def resealed(text, **changes):
         lambda text: text.replace('"eps": "inf"', '"eps": 1.0'),
         lambda text: resealed(text, schema=0),
         lambda text: resealed(text, key=dataclasses.asdict(KEY) | {"dataset": "abd"}),
-        lambda text: resealed(text, record=json.loads(text)["kept"]["record"] | {"repeat": 0}),
-        lambda text: resealed(text, record=json.loads(text)["kept"]["record"] | {"eps": 0.01}),
-        lambda text: resealed(text, record=json.loads(text)["kept"]["record"] | {"delta": 0.01}),
+        lambda text: resealed(text, record=json.loads(text)["entry"]["record"] | {"repeat": 0}),
+        lambda text: resealed(text, record=json.loads(text)["entry"]["record"] | {"eps": 0.01}),
+        lambda text: resealed(text, record=json.loads(text)["entry"]["record"] | {"delta": 0.01}),
         lambda text: resealed(text, record={"accurasy": 1}),
         lambda text: resealed(text, repeat=0),
         lambda text: resealed(text, loaded={}),
         lambda text: text.replace('"n_asked": 3', '"n_asked": 4'),
         lambda text: json.dumps({**json.loads(text), "sha256": None}),
-        lambda text: resealed(text, record=json.loads(text)["kept"]["record"] | {"diagnostics": None}),
+        lambda text: resealed(text, record=json.loads(text)["entry"]["record"] | {"diagnostics": None}),
     ],
 )
 def test_what_cannot_be_relied_on_is_not_read(tmp_path, spoil):
