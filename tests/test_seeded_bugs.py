@@ -18,8 +18,10 @@ import numpy as np
 import pytest
 from forms import Form, Run, drawn, moved, paid, replayed
 
-from pate_cli import audit
+from pate_cli import audit, datasets, pipeline
 from pate_cli.commands.audit import main
+from pate_cli.config import parse
+from pate_cli.config.composition import compose
 from pate_cli.mechanisms import gaussian, gnmax
 from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
