@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pate_cli import mechanisms
-from pate_cli.checks import OneOf, Or, known, take
+from pate_cli.checks import Check, Flag, OneOf, Or, Real, Text, Whole, known, option, take
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError
 
@@ -30,22 +29,84 @@ __all__ = [
     "parse",
 ]
 
-_TOP = (
-    *("dataset", "teacher", "student", "mechanism", "compute"),
-    *("eps", "delta", "repeats", "seed", "split", "release", "purpose", "ledger", "tracking", "cache"),
-)
-_SPLIT = ("private", "public", "budget", "mode", "public_from_private")
-_COMPUTE_KEYS = {"local": ("name", "workers"), "dask": ("name", "workers", "address")}
-_EPS = 1e-6, 500.0
-"""Between these every calibration is exact to the last digits: e^eps and its square are floats."""
-
-_REPEATS = 1_000_000
-_PURPOSE = 200
-_SEED = 2**128 - 1
-"""NumPy's `SeedSequence` mixes 128 bits; a longer seed is a mistake."""
-
 _ORACLES = {"active": "gaussian", "active-svt": "svt"}
-_ADDRESS = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
+
+
+@dataclass(frozen=True)
+class _Typed:
+    """A number that stays as it was typed (1 record is not a share of 1.0); `says` is what is accepted."""
+
+    check: Check
+    says: str = ""
+
+    def take(self, value: object) -> Any:
+        return None if self.check.take(value) is None else value
+
+    def describe(self) -> str:
+        return self.says or self.check.describe()
+
+
+@dataclass(frozen=True)
+class _Params:
+    """Keyword arguments of a learner."""
+
+    of: str
+
+    def take(self, value: object) -> dict[str, Any]:
+        if value is None:
+            return {}
+        if not isinstance(value, Mapping):
+            raise ValueError
+        return {str(name): item for name, item in value.items()}
+
+    def describe(self) -> str:
+        return f"keys of the learner, as in {self.of}.params.C=10"
+
+
+class _Purpose:
+    """One line of text."""
+
+    longest = 200
+
+    def take(self, value: object) -> str:
+        if not isinstance(value, str) or not value.strip() or not value.isprintable():
+            raise ValueError
+        if len(value) > self.longest:
+            raise ValueError
+        return value
+
+    def describe(self) -> str:
+        return f"what a release is for, one line of at most {self.longest} characters"
+
+
+class _Address:
+    """Where a Dask scheduler listens."""
+
+    form = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
+
+    def take(self, value: object) -> str:
+        if not isinstance(value, str) or not self.form.fullmatch(value):
+            raise ValueError
+        return value
+
+    def describe(self) -> str:
+        return "a scheduler as tcp://HOST:PORT or tls://HOST:PORT"
+
+
+# every calibration is exact to the last digits from 1e-6 to 500: e^eps and its square are floats
+_EPS = _Typed(
+    Real(1e-6, 500, closed_below=True, infinite=True), "a number from 1e-06 to 500, or inf for no privacy"
+)
+_DELTA = _Typed(
+    Or("null", Real(0, 1, open_above=True)),
+    "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
+)
+_SHARE = _Typed(Or("null", Real()), "a number > 0, or null")
+
+
+def _digits(low: int, high: int) -> _Typed:
+    """A whole number; as a float the same run would have two hashes."""
+    return _Typed(Whole(low, high), f"a whole number from {low} to {high}, in digits")
 
 
 @dataclass(frozen=True)
@@ -63,10 +124,10 @@ class TeacherConfig:
     `auto_count` says that the number is to be chosen from public numbers (`teacher.count=auto`).
     """
 
-    estimator: str
-    params: dict[str, Any]
-    size: int | None
-    count: int | None
+    estimator: str = option(None, Text())
+    params: dict[str, Any] = option(None, _Params("teacher"))
+    size: int | None = option(None, Or("null", Whole(1)))
+    count: int | None = option(None, Or("null", Or("auto", Whole(1), gives="auto")))
     auto_count: bool = False
 
 
@@ -74,9 +135,9 @@ class TeacherConfig:
 class StudentConfig:
     """`student`: the learner, and what becomes of unanswered points."""
 
-    estimator: str
-    params: dict[str, Any]
-    unanswered: Literal["drop", "random"]
+    estimator: str = option(None, Text())
+    params: dict[str, Any] = option(None, _Params("student"))
+    unanswered: Literal["drop", "random"] = option(None, OneOf(("drop", "random")))
 
 
 @dataclass(frozen=True)
@@ -110,11 +171,11 @@ class SplitConfig:
     `public_from_private` says that a release may draw its public points from the private file.
     """
 
-    private: float | None
-    public: float | None
-    budget: float
-    mode: str = "records"
-    public_from_private: bool = False
+    private: float | None = option(None, _SHARE)
+    public: float | None = option(None, _SHARE)
+    budget: float = option(None, _Typed(Real()))
+    mode: str = option("records", OneOf(MODES))
+    public_from_private: bool = option(False, Flag())
 
     @property
     def shares(self) -> dict[str, Any]:
@@ -131,14 +192,17 @@ class SplitConfig:
 
 @dataclass(frozen=True)
 class ComputeConfig:
-    """`compute`: where the work is done; never changes a number in a result."""
+    """`compute`: where the work is done; never changes a number in a result.
 
-    name: str
-    workers: int | None
-    address: str | None = None
+    `address` is that of a Dask scheduler; null for a cluster of our own.
+    """
+
+    name: str = option(None, OneOf(("local", "dask")))
+    workers: int | None = option(None, Or("null", Whole(1)))
+    address: str | None = option(None, Or("null", _Address()))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunConfig:
     """Everything `pate run` was told, checked."""
 
@@ -147,16 +211,16 @@ class RunConfig:
     student: StudentConfig
     mechanism: MechanismConfig
     compute: ComputeConfig
+    eps: float = option(None, _EPS)
+    delta: float | None = option(None, _DELTA)
+    repeats: int = option(None, _digits(1, 1_000_000))
+    seed: int = option(None, _digits(0, 2**128 - 1))  # SeedSequence mixes 128 bits: more is a mistake
     split: SplitConfig
-    eps: float
-    delta: float | None
-    repeats: int
-    seed: int
-    release: bool = False
-    purpose: str | None = None
-    ledger: str | None = None
-    tracking: str | None = None
-    cache: bool = False
+    release: bool = option(False, Flag())
+    purpose: str | None = option(None, Or("null", _Purpose()))
+    ledger: str | None = option(None, Or("null", Text("a directory")))
+    tracking: str | None = option(None, Or("null", OneOf(("mlflow",))))
+    cache: bool = option(False, Flag())
 
 
 def parse(raw: Mapping[str, Any]) -> RunConfig:
@@ -173,48 +237,17 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
     InputError
         Names the first key that does not exist, or whose value is not accepted.
     """
-    known("", raw, _TOP)
-    dataset, teacher, student = (_group(raw, key) for key in ("dataset", "teacher", "student"))
-    compute, split = _group(raw, "compute"), _group(raw, "split")
-    known("teacher.", teacher, ("estimator", "params", "size", "count"))
-    known("student.", student, ("estimator", "params", "unanswered"))
-    known("split.", split, _SPLIT)
+    known("", raw, tuple(field.name for field in fields(RunConfig)))
+    dataset = _group(raw, "dataset")
     options = {key: value for key, value in dataset.items() if key != "name" and value != "???"}
     config = RunConfig(
-        dataset=DatasetConfig(_text("dataset.name", dataset.get("name")), options),
-        teacher=TeacherConfig(
-            estimator=_text("teacher.estimator", teacher.get("estimator")),
-            params=_mapping("teacher.params", teacher.get("params")),
-            size=_whole(
-                "teacher.size", teacher.get("size"), low=1, nullable=teacher.get("count") is not None
-            ),
-            count=None
-            if teacher.get("count") == "auto"
-            else _whole("teacher.count", teacher.get("count"), low=1, nullable=True, otherwise="auto, or "),
-            auto_count=teacher.get("count") == "auto",
-        ),
-        student=StudentConfig(
-            estimator=_text("student.estimator", student.get("estimator")),
-            params=_mapping("student.params", student.get("params")),
-            unanswered=_choice("student.unanswered", student.get("unanswered"), ("drop", "random")),
-        ),
+        dataset=DatasetConfig(take("dataset.name", dataset.get("name"), Text()), options),
+        teacher=_teacher(_group(raw, "teacher")),
+        student=StudentConfig(**_read(StudentConfig, _group(raw, "student"), "student.")),
         mechanism=_mechanism(_group(raw, "mechanism")),
-        compute=_compute(compute),
-        split=SplitConfig(
-            **{key: _share(f"split.{key}", split.get(key)) for key in ("private", "public")},
-            budget=_number("split.budget", split.get("budget")),
-            mode=_choice("split.mode", split.get("mode", "records"), MODES),
-            public_from_private=_flag("split.public_from_private", split.get("public_from_private", False)),
-        ),
-        eps=_eps(raw.get("eps")),
-        delta=_delta(raw.get("delta")),
-        repeats=_required("repeats", raw.get("repeats"), low=1, high=_REPEATS),
-        seed=_required("seed", raw.get("seed"), low=0, high=_SEED),
-        release=_flag("release", raw.get("release", False)),
-        purpose=_purpose(raw.get("purpose")),
-        ledger=_directory("ledger", raw.get("ledger")),
-        tracking=take("tracking", raw.get("tracking"), Or("null", OneOf(("mlflow",)))),
-        cache=_flag("cache", raw.get("cache", False)),
+        compute=_compute(_group(raw, "compute")),
+        split=SplitConfig(**_read(SplitConfig, _group(raw, "split"), "split.")),
+        **_values(RunConfig, raw, ""),
     )
     if config.release:
         _check_release(config)
@@ -244,21 +277,46 @@ def _check_release(config: RunConfig) -> None:
         raise ConfigError("cache", True, "false with release=true: what is kept there are exact votes")
 
 
+def _read(declared: type, given: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Checked values of a group; a key it does not declare is refused."""
+    known(prefix, given, _names(declared))
+    return _values(declared, given, prefix)
+
+
+def _values(declared: type, given: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """Checked values of the fields that are declared by `option`."""
+    return {
+        field.name: take(prefix + field.name, given.get(field.name, field.default), field.metadata["check"])
+        for field in fields(declared)
+        if "check" in field.metadata
+    }
+
+
+def _names(declared: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(declared) if "check" in field.metadata)
+
+
+def _teacher(group: Mapping[str, Any]) -> TeacherConfig:
+    values = _read(TeacherConfig, group, "teacher.")
+    if values["size"] is None and values["count"] is None:
+        raise ConfigError("teacher.size", None, f"{Whole(1).describe()}, or null with teacher.count")
+    auto = values["count"] == "auto"
+    return TeacherConfig(**values | {"count": None if auto else values["count"], "auto_count": auto})
+
+
 def _compute(group: Mapping[str, Any]) -> ComputeConfig:
-    name = _choice("compute.name", group.get("name"), tuple(_COMPUTE_KEYS))
-    known("compute.", group, _COMPUTE_KEYS[name])
-    workers = _whole("compute.workers", group.get("workers"), low=1, nullable=True)
-    address = group.get("address")
-    if address is not None and (not isinstance(address, str) or not _ADDRESS.fullmatch(address)):
-        accepted = "a scheduler as tcp://HOST:PORT or tls://HOST:PORT, or null for a cluster of our own"
-        raise ConfigError("compute.address", address, accepted)
-    if address is not None and workers is not None:
-        raise ConfigError("compute.workers", workers, "null with compute.address: the cluster has its own")
-    return ComputeConfig(name, workers, address)
+    config = ComputeConfig(**_read(ComputeConfig, group, "compute."))
+    if config.address is not None and config.name != "dask":
+        raise ConfigError("compute.address", config.address, "null without compute=dask")
+    if config.address is not None and config.workers is not None:
+        raise ConfigError(
+            "compute.workers", config.workers, "null with compute.address: the cluster has its own"
+        )
+    return config
 
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
-    name = _text("mechanism.name", group.get("name"))
+    name = take("mechanism.name", group.get("name"), Text())
     known("mechanism.", group, ("name", *(field.name for field in fields(mechanisms.find(name).Options))))
     options = mechanisms.read(name, {key: value for key, value in group.items() if key != "name"})
     return MechanismConfig(name, options, mechanisms.label(name, options))
@@ -268,103 +326,8 @@ def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = raw.get(key)
     if not isinstance(value, Mapping):
         if key == "split":  # the one group without options
-            raise ConfigError(key, value, "its keys: " + ", ".join(f"split.{name}" for name in _SPLIT))
+            raise ConfigError(
+                key, value, "its keys: " + ", ".join(f"split.{name}" for name in _names(SplitConfig))
+            )
         raise ConfigError(key, value, f"the name of an option of the group (conf/{key}/)")
-    return value
-
-
-def _text(key: str, value: Any) -> str:
-    if not isinstance(value, str) or not value or value == "???":
-        raise ConfigError(key, value, "a name")
-    return value
-
-
-def _mapping(key: str, value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise ConfigError(key, value, f"keys of the learner, as in {key}.C=10")
-    return {str(name): item for name, item in value.items()}
-
-
-def _flag(key: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigError(key, value, "true, false")
-    return value
-
-
-def _directory(key: str, value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str) or not value):
-        raise ConfigError(key, value, "a directory, or null")
-    return value
-
-
-def _purpose(value: Any) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not value.strip() or len(value) > _PURPOSE or not value.isprintable():
-        raise ConfigError(
-            "purpose", value, f"what a release is for, one line of at most {_PURPOSE} characters"
-        )
-    return value
-
-
-def _choice(key: str, value: Any, accepted: tuple[str, ...]) -> Any:
-    if value not in accepted:
-        raise ConfigError(key, value, ", ".join(accepted))
-    return value
-
-
-def _number(key: str, value: Any, low: float = 0, *, zero: bool = False) -> float:
-    accepted = f"a number {'>=' if zero else '>'} {low:g}"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ConfigError(key, value, accepted)
-    # written so that nan is refused, and integers that no float holds
-    if not low <= value <= sys.float_info.max or (value == low and not zero):
-        raise ConfigError(key, value, accepted)
-    return value
-
-
-def _share(key: str, value: Any) -> float | None:
-    return None if value is None else _number(key, value)
-
-
-def _eps(value: Any) -> float:
-    low, high = _EPS
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not known or not (low <= value <= high or value == math.inf):
-        raise ConfigError("eps", value, f"a number from {low:g} to {high:g}, or inf for no privacy")
-    number: float = value
-    return number
-
-
-def _delta(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
-        raise ConfigError(
-            "delta",
-            value,
-            "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
-        )
-    return float(value)
-
-
-def _whole(key: str, value: Any, *, low: int, nullable: bool = False, otherwise: str = "") -> int | None:
-    if value is None and nullable:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < low:
-        raise ConfigError(
-            key, value, f"{otherwise}a whole number >= {low}" + (", or null" if nullable else "")
-        )
-    return value
-
-
-def _required(key: str, value: Any, *, low: int, high: int) -> int:
-    accepted = f"a whole number from {low} to {high}"
-    if isinstance(value, float) and low <= value <= high and value.is_integer():
-        # taken as it is, the same run would have two hashes
-        raise ConfigError(key, value, f"{accepted}, in digits: {key}={int(value)}")
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigError(key, value, accepted)
     return value
