@@ -117,3 +117,19 @@ def test_a_query_strategy_a_learner_and_a_recipe_of_an_installed_package(install
     assert (code, err) == (2, "pate: --config-dir: got 'nowhere'; accepted: an existing directory\n")
     code, _, err = pate("reproduce", "figure1", "--config-dir", str(EXAMPLE), path=installed)
     assert (code, err) == (2, "pate: --config-dir: figure1 composes no runs\n")
+
+
+def test_a_study_beside_a_recipe_of_ones_own(tmp_path, pate):
+    code, out, err = pate("reproduce", str(EXAMPLE / "flips"), "repeats=500", path=EXAMPLE)
+    assert code == 0, err
+    assert "4 teachers" in out
+    rows = (tmp_path / "outputs/reproduce/flips/table.csv").read_text().splitlines()
+    assert rows[0] == "teachers,wrong,ci95,exact"
+    assert [row.split(",")[0] for row in rows[1:]] == ["1", "2", "4", "8"]
+    code, _, err = pate("reproduce", str(EXAMPLE / "flips"), "repeats=1", path=EXAMPLE)
+    assert (code, err) == (2, "pate: params.repeats: got 1; accepted: a whole number >= 2\n")
+    (tmp_path / "mine").mkdir()
+    recipe = (EXAMPLE / "flips" / "recipe.yaml").read_text()
+    (tmp_path / "mine" / "recipe.yaml").write_text(recipe)
+    code, _, err = pate("reproduce", "./mine", path=EXAMPLE)
+    assert (code, err) == (2, "pate: mine/recipe.yaml: kind: study; needs a study.py beside it\n")

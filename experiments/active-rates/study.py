@@ -1,6 +1,6 @@
 """PATE with active queries against passive ones under Tsybakov noise, with Algorithm 4 exactly (LZCW21).
 
-Data from `pate_cli.studies.thresholds`: tau is known, every risk exact, and the disagreement coefficient of
+Data from `common.thresholds`: tau is known, every risk exact, and the disagreement coefficient of
 thresholds is 2. At each n three ways to learn from n private records:
 
 - *active* (Theorem 22): ``ell = C (1 + ln(1/a)) theta (d ln theta + ln(ln(1/a)/(gamma/2)))`` labels with
@@ -27,7 +27,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.special import ndtr
 
-from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
@@ -35,15 +35,18 @@ from pate_cli.queries.thresholds import Disagreement
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import Verdict, above, close
-from pate_cli.studies import Progress, StudyResult, thresholds, tnc_curves
-from pate_cli.studies.thresholds import Family
-from pate_cli.studies.tnc_curves import SLACK, Curve
-from pate_cli.studies.tnc_design import Privacy, design, exponent
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import Answer, FloatArray, IntArray, PublicPoints
+
+from ..common import thresholds, tnc_curves
+from ..common.parameters import one_for_each
+from ..common.thresholds import Family
+from ..common.tnc_curves import SLACK, Curve
+from ..common.tnc_design import Privacy, design, exponent
 
 __all__ = ["ActiveDesign", "active_design", "best_error", "run"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "taus": Listed(Real(0, 1)),
     "left": Real(0, 1),
     "right": Real(0, 1),
@@ -150,19 +153,18 @@ def _learn(x: FloatArray, labels: Any) -> float:
     return float(thresholds.erm(x[None, order], np.asarray(labels)[None, order] == 1)[0])
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `taus`; `left`, `right` (strengths, see `thresholds`); `eps`, `delta`, `failure` (gamma); `labels`
         (C), `constant` (c' of Algorithm 4), `points` (m of active queries, in units of 1/a), `passive` (m of
         passive ones, for each tau, as in `tnc_design`); `n`, `repeats`; `control` (lengths of streams), its
         repeats; `seed`.
     """
-    p = read(params, _CHECKS)
-    read({"passive": p["passive"]}, {"passive": Listed(Real(0), at_least=len(p["taus"]))})
+    one_for_each("taus", p, CHECKS, "passive")
     privacy = Privacy(p["eps"], p["delta"], p["failure"], "liu2021")
     work, done = len(p["taus"]) * sum(p["n"]), 0
     progress(0, work)

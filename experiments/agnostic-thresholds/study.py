@@ -20,24 +20,26 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci, simultaneous
-from pate_cli.report.verdict import at_least, combined, compare
-from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies import agnostic_methods as methods
-from pate_cli.studies.agnostic_instances import HYPOTHESES, WORST, Instance
-from pate_cli.studies.agnostic_methods import Sizes
-from pate_cli.studies.statistics import fit_slope, judged
-from pate_cli.studies.thresholds import Family
+from pate_cli.report.verdict import Verdict, at_least, combined, compare
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import UNANSWERED
+
+from ..common import agnostic_methods as methods
+from ..common.agnostic_instances import HYPOTHESES, WORST, Instance
+from ..common.agnostic_methods import Sizes
+from ..common.parameters import one_for_each
+from ..common.statistics import fit_slope, judged
+from ..common.thresholds import Family
 
 __all__ = ["ratio_ci", "run"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "instances": Listed(OneOf(tuple(HYPOTHESES))),
     "gammas": Listed(Real(0, 0.3)),
     "n": Listed(Whole(1000), ascending=True),
@@ -64,20 +66,18 @@ _NEAR = 1.2
 Row = dict[str, Any]
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure both parts; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure both parts; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         Blow-up: `instances`, `gammas`, `n`, `points` (m), `eps`, `rule` (calibration of BTT18's),
         `agreement`, `alpha` (for T), `repeats`. Excess: `tau`, `excess_eps`, `excess_n`,
         `excess_repeats` (one for each
         n), `excess_points` (m), `excess_cutoff` (T of AgPrivCl). Both: `delta`, `failure`, `seed`.
     """
-    p = read(params, _CHECKS)
-    checks = {"excess_repeats": Listed(Whole(2), at_least=len(p["excess_n"]))}
-    read({"excess_repeats": p["excess_repeats"]}, checks)
+    one_for_each("excess_n", p, CHECKS, "excess_repeats")
     cases = [(name, gamma, n) for name in p["instances"] for gamma in p["gammas"] for n in p["n"]]
     excess = list(zip(p["excess_n"], p["excess_repeats"], strict=False))
     work = sum(n * p["repeats"] for *_, n in cases) + sum(n * repeats for n, repeats in excess)

@@ -9,8 +9,9 @@ import numpy as np
 
 from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, close
-from pate_cli.studies.statistics import fit_slope, slope_weights
 from pate_cli.types import FloatArray
+
+from .statistics import fit_slope, slope_weights
 
 __all__ = ["SLACK", "Curve", "judge", "row", "verdict"]
 

@@ -27,9 +27,10 @@ from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import gaussian, svt
 from pate_cli.privacy.door import Door
-from pate_cli.studies import thresholds
-from pate_cli.studies.thresholds import Family
 from pate_cli.types import UNANSWERED, FloatArray
+
+from . import thresholds
+from .thresholds import Family
 
 __all__ = ["QUANTITIES", "Design", "Privacy", "design", "exponent", "run_once"]
 

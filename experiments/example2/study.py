@@ -12,22 +12,24 @@ each point once, its label flipped with probability 1/2 - xi, and remembers it.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import mean_ci
-from pate_cli.report.verdict import combined, compare
-from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.statistics import AGREES, judged
+from pate_cli.report.verdict import Verdict, combined, compare
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray
+
+from ..common.statistics import AGREES, judged
 
 __all__ = ["bound", "exact_error", "run", "simulate"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "edges": Listed(Real(0, 0.5, open_above=True)),
     "teachers": Listed(Whole(1), at_least=2, ascending=True),
     "points": Whole(1),
@@ -57,15 +59,14 @@ def simulate(n_teachers: int, edge: float, points: int, repeats: int, rng: np.ra
     return errors
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Evaluate the bound, the exact error and a simulation; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Evaluate the bound, the exact error and a simulation; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `edges` (list of xi), `teachers` (list of K), `points` (M), `repeats`, `seed`.
     """
-    p = read(params, _CHECKS)
     cases = [(edge, K) for edge in p["edges"] for K in p["teachers"]]
     seeds = np.random.SeedSequence(p["seed"]).spawn(len(cases))
     rows = []

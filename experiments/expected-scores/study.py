@@ -32,22 +32,23 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from pate_cli import teachers
-from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.soft import SoftService, score_bins
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, new_figure
 from pate_cli.report.interval import Interval
-from pate_cli.report.verdict import compare
-from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.agnostic_methods import enough_teachers
-from pate_cli.studies.statistics import AGREES, rarely
+from pate_cli.report.verdict import Verdict, compare
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray, PrivateRecords
+
+from ..common.agnostic_methods import enough_teachers
+from ..common.statistics import AGREES, rarely
 
 __all__ = ["run", "unsure_share"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "records": Listed(Whole(10), at_least=2, ascending=True),
     "m": Whole(10),
     "features": Whole(1),
@@ -82,12 +83,12 @@ class _Run:
     scores: FloatArray
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `records` (of a teacher), `m` (queries), `features`, `sigma` (of the label's noise), `bins` (1/w),
         `expected` (teachers that E and Var are measured with), `C` (of the teachers), `eps`, `delta`, `beta`
         (probability of failure), `repeats`, `seed`.
@@ -96,7 +97,6 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
     ------
     ConfigError
     """
-    p = read(params, _CHECKS)
     width = 1 / p["bins"]
     unsure = unsure_share(p["sigma"], 3 * width / 4)
     T = max(1, int(binom.ppf(1 - p["beta"] / 2, p["m"], unsure)))

@@ -22,13 +22,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Check, Listed, Whole, read
+from pate_cli.checks import Check, Listed, Whole
 from pate_cli.report.figures import STYLES, band, new_figure, reference
 from pate_cli.report.interval import mean_ci
-from pate_cli.report.verdict import combined, compare
-from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.statistics import AGREES, judged
+from pate_cli.report.verdict import Verdict, combined, compare
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray
+
+from ..common.statistics import AGREES, judged
 
 __all__ = ["RATE", "exact_error", "run", "simulate"]
 
@@ -37,7 +38,7 @@ RATE = 0.5 * math.log(9 / 8)
 
 _BEST = 0.5
 _LIMIT = 0.75
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "teachers": Listed(Whole(1), ascending=True),
     "records": Listed(Whole(1), ascending=True),
     "fixed_teachers": Whole(1),
@@ -76,16 +77,15 @@ def simulate(n_teachers: int, n_records: int, repeats: int, rng: np.random.Gener
     return error
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Evaluate and simulate Example 1; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Evaluate and simulate Example 1; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `teachers` (list of K), at `fixed_records` records a teacher; `records` (list), at
         `fixed_teachers`; `repeats`; `seed`.
     """
-    p = read(params, _CHECKS)
     cases = [("teachers", K, p["fixed_records"]) for K in p["teachers"]]
     cases += [("records", p["fixed_teachers"], N) for N in p["records"]]
     seeds = np.random.SeedSequence(p["seed"]).spawn(len(cases))

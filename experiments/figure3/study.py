@@ -1,6 +1,6 @@
 """Figure 3 of LZCW21: margins of the teachers' votes on Adult, against the vote and against h*.
 
-See `pate_cli.studies.adult` for the setting and the three margins.
+See `common.adult` for the setting and the three margins.
 """
 
 from __future__ import annotations
@@ -13,31 +13,32 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Whole, read
+from pate_cli.checks import Whole
 from pate_cli.report.figures import new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import above
-from pate_cli.studies import Progress, StudyResult, Verdict, adult
-from pate_cli.studies.adult import Margins
+from pate_cli.report.verdict import Verdict, above
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray
+
+from ..common import adult
+from ..common.adult import Margins
 
 __all__ = ["HIGH", "run", "shares"]
 
 HIGH = 1 / 6
 """A margin is high where at least two thirds of the teachers agree, as in the paper's proofs (xi = 1/6)."""
 
-_CHECKS = adult.CHECKS | {"bins": Whole(2)}
+CHECKS = adult.CHECKS | {"bins": Whole(2)}
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure the margins; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure the margins; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         Those of `adult.CHECKS`, and `bins`, the bins of [0, 1/2].
     """
-    p = read(params, _CHECKS)
     found = adult.measure(p, progress)
     edges = np.linspace(0, 0.5, p["bins"] + 1)
     table = _table(found, edges)

@@ -4,7 +4,7 @@ The paper plots the running sums of the two margins over 200 queries against eac
 sees a nearly straight line, and concludes that they are highly correlated. Two cautions
 are measured here: running sums of *any* two non-negative quantities give such a line (the
 control: the same margins, one of them shuffled), and the unsigned margins are identical
-(`pate_cli.studies.adult`). Correlation coefficients of the margins themselves are beside.
+(`common.adult`). Correlation coefficients of the margins themselves are beside.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Whole, read
+from pate_cli.checks import Whole
 from pate_cli.report.figures import new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import above
-from pate_cli.studies import Progress, StudyResult, Verdict, adult
-from pate_cli.studies.adult import Margins
+from pate_cli.report.verdict import Verdict, above
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray
+
+from ..common import adult
+from ..common.adult import Margins
 
 __all__ = ["pearson", "run", "straightness"]
 
-_CHECKS = adult.CHECKS | {"shown": Whole(3)}
+CHECKS = adult.CHECKS | {"shown": Whole(3)}
 
 
 def pearson(a: FloatArray, b: FloatArray) -> float:
@@ -46,15 +48,14 @@ def _spearman(a: FloatArray, b: FloatArray) -> float:
     return pearson(rankdata(a), rankdata(b))
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure the correlations; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure the correlations; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         Those of `adult.CHECKS`, and `shown`, the queries whose margins are summed up (200 in the paper).
     """
-    p = read(params, _CHECKS)
     found = adult.measure(p, progress)
     shown = min(p["shown"], p["n_queries"])
     orders = np.random.SeedSequence(p["seed"], spawn_key=(1,)).spawn(len(found))

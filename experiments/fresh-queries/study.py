@@ -5,7 +5,7 @@ student. For a private set S the algorithm samples and relabels T, trains its te
 label 1 with a probability that is known once their votes are; so the error of the answer, averaged over its
 noise and over x, is exact given S, T and the hypothesis that relabels, and only these are drawn.
 
-Data from `pate_cli.studies.thresholds`. At tau = 1 a threshold is learnt at the rate 1/n, and what privacy
+Data from `common.thresholds`. At tau = 1 a threshold is learnt at the rate 1/n, and what privacy
 costs, about 1/(eps n), is seen at every n. At a small tau even without privacy learning is slow, as slow as
 ``1/sqrt(n)`` in the limit tau = 0: there the theorem's second term rules, which has no eps in it. Excess
 error has very long tails there (it is as ``Dis^(1/tau)``), so the two are compared by Dis, how often an
@@ -27,22 +27,25 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from pate_cli import mechanisms
-from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.agnostic.private_prediction import PredictionPlan
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import Verdict, close
-from pate_cli.studies import Progress, StudyResult, thresholds
-from pate_cli.studies.agnostic_methods import Sizes
-from pate_cli.studies.statistics import fit_slope, slope_weights
-from pate_cli.studies.thresholds import Family
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray, PrivateRecords
+
+from ..common import thresholds
+from ..common.agnostic_methods import Sizes
+from ..common.parameters import one_for_each
+from ..common.statistics import fit_slope, slope_weights
+from ..common.thresholds import Family
 
 __all__ = ["error_of", "exact_error", "run"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "taus": Listed(Real(0, 1)),
     "strength": Real(0, 1),
     "eps": Listed(Real(0), at_least=2, ascending=True),
@@ -110,18 +113,17 @@ def exact_error(size: int, n_teachers: int, eps: float) -> float:
     return float(weights @ (law @ wrong))
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `taus`, `strength` (of both sides, see `thresholds`), `eps`, `n`, `alpha` (of Lemma 4.1),
         `calibration`, `size` (records a teacher, of ``calibration=tight``), `repeats` (for each n); `control`
         (records a teacher), `control_repeats`; `seed`.
     """
-    p = read(params, _CHECKS)
-    read({"repeats": p["repeats"]}, {"repeats": Listed(Whole(2), at_least=len(p["n"]))})
+    one_for_each("n", p, CHECKS, "repeats")
     plans = {(eps, n): _plan(eps, n, p) for eps in p["eps"] for n in p["n"]}
     work, done = len(p["taus"]) * sum(n * r for n, r in zip(p["n"], p["repeats"], strict=False)), 0
     progress(0, work)

@@ -28,21 +28,21 @@ from matplotlib.figure import Figure
 from scipy.special import ndtr, ndtri
 from scipy.stats import binomtest
 
-from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
-from pate_cli.errors import ConfigError
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import above, combined, compare
-from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.statistics import AGREES, rarely
+from pate_cli.report.verdict import Verdict, above, combined, compare
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, Votes
+
+from ..common.statistics import AGREES, rarely
 
 __all__ = ["STEPS", "Instance", "best_step", "run"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "instances": Listed(OneOf(("one step", "three steps"))),
     "records": Whole(10),
     "xi": Listed(Real(0, 0.5)),
@@ -180,12 +180,12 @@ class _Run:
     unsure: float
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `instances` (names), `records` (of a teacher), `xi` (of each instance), `m`, `eps`, `delta`, `beta`
         (probability of failure), `repeats`, `searches` (repeats that look for the fewest teachers), `seed`.
 
@@ -193,10 +193,6 @@ def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyR
     ------
     ConfigError
     """
-    p = read(params, _CHECKS)
-    if len(p["xi"]) != len(p["instances"]):
-        accepted = f"a number for each of instances, of which there are {len(p['instances'])}"
-        raise ConfigError("params.xi", p["xi"], accepted)
     cases = [
         _Case.of(Instance(name, p["records"]), m, xi, p)
         for name, xi in zip(p["instances"], p["xi"], strict=True)

@@ -36,23 +36,24 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from pate_cli import mechanisms
-from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
-from pate_cli.mechanisms.base import VoteMechanism
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.mechanisms.gaussian import Gaussian, sigma_by
+from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import above, close, combined, compare
-from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.agnostic_methods import Sizes, enough_teachers
-from pate_cli.studies.statistics import AGREES
+from pate_cli.report.verdict import Verdict, above, close, combined, compare
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import UNANSWERED, FloatArray, Votes
+
+from ..common.agnostic_methods import Sizes, enough_teachers
+from ..common.statistics import AGREES
 
 __all__ = ["exact_failures", "knows_target", "run"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "gammas": Listed(Real(0, 0.3, closed_below=True)),
     "alphas": Listed(Real(0, 0.5), at_least=2, ascending=True),
     "m": Listed(Whole(10), at_least=2, ascending=True),
@@ -103,16 +104,15 @@ class Way:
     share: float = 1.0
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `gammas` (label noise), `alphas` (failures allowed), `m`, `eps`, `delta`, `beta`, `rules` (which
         calibration all three take their noise from), `repeats`, `seed`.
     """
-    p = read(params, _CHECKS)
     cases: list[Case] = [
         (rule, gamma, alpha, m)
         for rule in p["rules"]

@@ -20,23 +20,25 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.learners.sgd import SgdLogistic, change_of_prediction, largest_step
 from pate_cli.report.figures import STYLES, new_figure
 from pate_cli.report.interval import mean_ci
-from pate_cli.report.verdict import above, at_least, combined, compare
-from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies.statistics import fit_slope, judged, rarely
+from pate_cli.report.verdict import Verdict, above, at_least, combined, compare
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray, IntArray
+
+from ..common.statistics import fit_slope, judged, rarely
 
 __all__ = ["changes", "run"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "n": Listed(Whole(20), at_least=2, ascending=True),  # of fewer, too many would be of one class
     "rates": Listed(Real(-1e-9, 1.0)),
     "passes": Whole(2),
@@ -53,16 +55,15 @@ _TAILS = (0.5, 0.2, 0.1)
 _SLACK = 0.05  # of an exponent, for curvature at finite n
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `n` (list of numbers of records), `rates` (list, in [0, 1]), `passes` of the longer SGD, `step` (at
         the smallest n), `features`, `points` (where h is compared), `repeats` (pairs D, D^i), `seed`.
     """
-    p = read(params, _CHECKS)
     ways = [("as given", 1), ("permuted", 1), ("permuted", p["passes"])]
     cases = list(product(p["rates"], p["n"]))
     rows = []

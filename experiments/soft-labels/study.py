@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli import mechanisms, queries, students, teachers
-from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.base import VoteMechanism
@@ -30,14 +30,14 @@ from pate_cli.mechanisms.sparse_vector import stable_labels
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import VerdictWord, at_least, combined
+from pate_cli.report.verdict import Verdict, VerdictWord, at_least, combined
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.students.metrics import calibration_error
-from pate_cli.studies import Progress, StudyResult, Verdict
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Setting
 
 __all__ = ["Data", "run"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "n": Whole(1000),
     "teachers": Whole(10),
     "points": Whole(20),
@@ -76,16 +76,15 @@ class Data:
         return X, (rng.random(n) < self.p(X)).astype(np.int64)
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `n` (private records), `teachers`, `points` (public), `features`, `steepness` (of p), `width` (of
         a bin), `eps` (list; no noise is added to it), `C` (of students, a list), `delta`, `repeats`, `seed`.
     """
-    p = read(params, _CHECKS)
     levels = [*p["eps"], math.inf]
     data = Data(p["features"], p["steepness"])
     found = np.full((p["repeats"], len(p["C"]), len(levels), len(_WAYS), len(_MEASURES)), np.nan)

@@ -14,8 +14,9 @@ from __future__ import annotations
 from math import log, sqrt
 
 from pate_cli.privacy.svt import printed_cutoff, printed_teachers
-from pate_cli.theory.problem import TheoryProblem
-from pate_cli.theory.quantity import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement
+
+from .problem import TheoryProblem
+from .quantity import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement
 
 __all__ = ["BTT18"]
 

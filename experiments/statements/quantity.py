@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pate_cli.theory.problem import TheoryProblem
+from .problem import TheoryProblem
 
 __all__ = ["CONSTANT", "EXPLICIT", "LOGS", "SLIP", "Constants", "Quantity", "Statement"]
 

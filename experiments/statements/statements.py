@@ -8,7 +8,7 @@ does not give here; the quantity after it is what does follow.
 
 References
 ----------
-BTT18: see `pate_cli.theory.btt18`.
+BTT18: see `statements.btt18`.
 NB20: A. Nandi, R. Bassily. Privately answering classification queries in the agnostic PAC
 model. ALT 2020.
 LZCW21: C. Liu, Y. Zhu, K. Chaudhuri, Y.-X. Wang. Revisiting model-agnostic private learning:
@@ -23,10 +23,11 @@ import math
 from math import log, sqrt
 
 from pate_cli.privacy.svt import high_margin_sizes
-from pate_cli.studies import rates
-from pate_cli.theory.btt18 import BTT18
-from pate_cli.theory.problem import TheoryProblem
-from pate_cli.theory.quantity import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement
+
+from . import rates
+from .btt18 import BTT18
+from .problem import TheoryProblem
+from .quantity import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement
 
 __all__ = ["STATEMENTS"]
 

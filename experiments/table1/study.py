@@ -3,7 +3,7 @@
 The printed entries are compared with what the theorems give when the number of labelled
 points is chosen at its best: same exponents, or not. For the realizable case the bounds are
 also evaluated with every constant of the proofs, which tells from how many records on they
-say anything at all. See `pate_cli.studies.rates`.
+say anything at all. See `common.rates`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.report.figures import STYLES, new_figure, reference
-from pate_cli.studies import Progress, StudyResult, Verdict, rates
+from pate_cli.report.verdict import Verdict
+from pate_cli.reproduce.study import Progress, StudyResult
+
+from ..statements import rates
 
 __all__ = ["NAMES", "run"]
 
@@ -28,7 +31,7 @@ NAMES = {
 }
 """Legends of `rates.ALGORITHMS`."""
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "d": Whole(1),
     "tau": Real(0, 1),
     "theta": Real(0.999),
@@ -48,17 +51,16 @@ _AXES = {
 }
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Evaluate Table 1; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Evaluate Table 1; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `d`, `tau`, `theta`, `err_star` (see `rates.Problem`); `n`, `m`, `eps` (lists, the axes);
         `fixed_n` and `fixed_eps` for the other axes, on which m is unlimited; `failure`, the
         probability of failure of the explicit bounds.
     """
-    p = read(params, _CHECKS)
     problem = rates.Problem(p["d"], p["tau"], p["theta"], p["err_star"])
     steps = 1 + len(p["n"])
     progress(0, steps)

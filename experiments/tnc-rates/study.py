@@ -1,7 +1,7 @@
 """Measured learning rates of PATE against those LZCW21 proves, where the Tsybakov parameter is known.
 
-Data from `pate_cli.studies.thresholds` (tau known, every risk exact), K, m and T from
-`pate_cli.studies.tnc_design` (as Theorems 28 and 10 set them). At each n the whole of
+Data from `common.thresholds` (tau known, every risk exact), K, m and T from
+`common.tnc_design` (as Theorems 28 and 10 set them). At each n the whole of
 Algorithm 3 is run many times; an exponent is fitted to the means on log axes and put
 beside the predicted one, at two levels:
 
@@ -24,18 +24,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Check, Listed, OneOf, Real, Whole, read
+from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import mean_ci
-from pate_cli.studies import Progress, StudyResult, thresholds, tnc_curves
-from pate_cli.studies.statistics import slope_weights
-from pate_cli.studies.thresholds import Family
-from pate_cli.studies.tnc_curves import SLACK, Curve
-from pate_cli.studies.tnc_design import QUANTITIES, Privacy, design, exponent, run_once
+from pate_cli.reproduce.study import Progress, StudyResult
+
+from ..common import thresholds, tnc_curves
+from ..common.parameters import one_for_each
+from ..common.statistics import slope_weights
+from ..common.thresholds import Family
+from ..common.tnc_curves import SLACK, Curve
+from ..common.tnc_design import QUANTITIES, Privacy, design, exponent, run_once
 
 __all__ = ["run"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "taus": Listed(Real(0, 1)),
     "left": Real(0, 1),
     "right": Real(0, 1),
@@ -61,19 +64,17 @@ _CLAIMS = {
 _THEOREMS = {"gaussian": "Theorem 28", "svt": "Theorem 10"}
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure the rates; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure the rates; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `taus`; `left`, `right` (strengths, see `thresholds`); `eps`, `delta`, `failure`, `calibration`
         (see `tnc_design.Privacy`); `points`, `mistakes` (see `tnc_design.design`), one for each tau;
         `n`, `repeats`; `learner_n`, `learner_repeats` for a single learner without privacy; `seed`.
     """
-    p = read(params, _CHECKS)
-    for key in ("points", "mistakes"):
-        read({key: p[key]}, {key: Listed(Real(0), at_least=len(p["taus"]))})
+    one_for_each("taus", p, CHECKS, "points", "mistakes")
     cases = [(i, mechanism) for i in range(len(p["taus"])) for mechanism in _THEOREMS]
     work = len(cases) * sum(p["n"]) + len(p["taus"])  # in records, the learner's own counting as one
     state = {"done": 0}

@@ -16,24 +16,25 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Check, Listed, Real, Whole, read
+from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic.agprivcl import records_of_theorem_7
 from pate_cli.mechanisms.agnostic.universal import first_queries
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import mean_ci
-from pate_cli.report.verdict import at_least, combined
-from pate_cli.studies import Progress, StudyResult, Verdict
-from pate_cli.studies import agnostic_methods as methods
-from pate_cli.studies.agnostic_instances import Instance
-from pate_cli.studies.agnostic_methods import Sizes
-from pate_cli.studies.statistics import AGREES, judged
+from pate_cli.report.verdict import Verdict, at_least, combined
+from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import UNANSWERED
+
+from ..common import agnostic_methods as methods
+from ..common.agnostic_instances import Instance
+from ..common.agnostic_methods import Sizes
+from ..common.statistics import AGREES, judged
 
 __all__ = ["fewest_records", "run"]
 
-_CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Check] = {
     "gamma": Real(0, 0.3),
     "n": Whole(1000),
     "m": Listed(Whole(10), at_least=2, ascending=True),
@@ -50,17 +51,16 @@ _CHECKS: dict[str, Check] = {
 Row = dict[str, Any]
 
 
-def run(params: dict[str, object], *, quick: bool, progress: Progress) -> StudyResult:
-    """Measure and plan; see `pate_cli.studies.Study`.
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Measure and plan; see `pate_cli.reproduce.study`.
 
     Parameters
     ----------
-    params : dict
+    p : dict
         `gamma` (label noise), `n`, `m` (list), `eps`, `delta`; `alpha`, `beta` (of m_o); `teacher_alpha` (a
         teacher's error on relabelled records, for T), `size` (records a teacher), `agreement` (share of
         teachers that gets an answer), `repeats`, `seed`.
     """
-    p = read(params, _CHECKS)
     first = first_queries(1, p["alpha"], p["beta"])
     if p["m"][-1] <= first:
         raise ConfigError("params.m", p["m"], f"some number beyond m_o = {first}")

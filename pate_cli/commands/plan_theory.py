@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
+from importlib import import_module
+from typing import Any
 
 from pate_cli import console
 from pate_cli.commands.plan import UNUSED
@@ -11,9 +13,11 @@ from pate_cli.config import command_line, composition
 from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InputError
-from pate_cli.theory import PARAMETERS, STATEMENTS, Quantity, TheoryProblem
 
 __all__ = ["main"]
+
+theory: Any = import_module("pate_cli.experiments.statements")
+"""The theorems' numbers, which are beside the recipes."""
 
 _SAME = "not used by pate plan --theory, whose numbers are the same whatever it is"
 
@@ -52,7 +56,7 @@ def main(argv: list[str]) -> int:
     table.add_column("statement", overflow="fold")
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("constants")
-    for statement in STATEMENTS:
+    for statement in theory.STATEMENTS:
         table.add_row(f"{statement.source}: {statement.about}", style="bold")
         for quantity in statement.evaluate(problem):
             table.add_row(f"  {quantity.name}", _value(quantity), quantity.constants)
@@ -78,14 +82,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--theory", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="as of pate run")
-    for name, what in PARAMETERS.items():
+    for name, what in theory.PARAMETERS.items():
         parser.add_argument(f"--{name}", type=float, metavar="NUMBER", help=what)
     return parser
 
 
-def _problem(run: CheckedRun, options: argparse.Namespace) -> TheoryProblem:
+def _problem(run: CheckedRun, options: argparse.Namespace) -> Any:
     p = run.prepared
-    given = {name: getattr(options, name) for name in PARAMETERS if getattr(options, name) is not None}
+    given = {name: getattr(options, name) for name in theory.PARAMETERS if getattr(options, name) is not None}
     of_run = {
         "n": p.sizes.n_private,
         "m": p.sizes.n_public,
@@ -95,10 +99,10 @@ def _problem(run: CheckedRun, options: argparse.Namespace) -> TheoryProblem:
     }
     if math.isinf({**of_run, **given}["eps"]):
         raise InputError("eps: got inf; accepted: a finite number, the theorems are about privacy")
-    return TheoryProblem(**{**of_run, **given})
+    return theory.TheoryProblem(**{**of_run, **given})
 
 
-def _value(quantity: Quantity) -> str:
+def _value(quantity: Any) -> str:
     if math.isinf(quantity.value):
         return "none"
     if quantity.kind != "size" and quantity.value >= 1:

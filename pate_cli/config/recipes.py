@@ -12,19 +12,19 @@ from typing import Any
 from pate_cli.config.composition import packaged
 from pate_cli.errors import InputError
 
-__all__ = ["FILE", "Recipe", "RowSpec", "find_recipe", "names", "read_recipe"]
+__all__ = ["FILE", "STUDY", "Recipe", "RowSpec", "find_recipe", "names", "read_recipe"]
 
 FILE = "recipe.yaml"
+STUDY = "study.py"
 MARGIN = 0.02
 """Accuracies closer than this count as the same, where a recipe states no `margin` of its own."""
 
 KINDS = ("runs", "study", "sizes")
 _KEYS = {
     "title", "source", "shows", "kind", "rows", "quick", "repeats", "figure", "pairs", "claims", "overlap",
-    "study", "params", "printed", "notes", "margin", "data", "settings",
+    "params", "printed", "notes", "margin", "data", "settings",
 }  # fmt: skip
 _ROW_KEYS = {"name", "method", "panel", "overrides", "printed", "note", "for"}
-_NEEDED = {"runs": "rows", "sizes": "rows", "study": "study"}
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
@@ -81,8 +81,6 @@ class Recipe:
         See `pate_cli.reproduce.settings`; empty for none.
     overlap : dict of str to str
         See `pate_cli.reproduce.overlap`; empty for none.
-    study : str
-        Module of `pate_cli.studies`.
     params : dict
         Of the study.
     data : tuple of str
@@ -90,6 +88,8 @@ class Recipe:
     printed : dict
         What the paper prints that is not of a row: shown in the report as it stands.
     notes : tuple of str
+    directory : Path
+        With `recipe.yaml`, and `study.py` where it is a study.
     """
 
     name: str
@@ -106,11 +106,11 @@ class Recipe:
     margin: float = MARGIN
     settings: dict[str, Any] = field(default_factory=dict)
     overlap: dict[str, str] = field(default_factory=dict)
-    study: str = ""
     params: dict[str, Any] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     printed: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    directory: Path = Path()
 
 
 def names() -> list[str]:
@@ -151,8 +151,10 @@ def read_recipe(directory: Path) -> Recipe:
     kind = content["kind"]
     if kind not in KINDS:
         raise InputError(f"{path}: kind: got {kind!r}; accepted: {', '.join(KINDS)}")
-    if not content.get(_NEEDED[kind]):
-        raise InputError(f"{path}: {_NEEDED[kind]}: missing; a recipe of kind {kind} needs it")
+    if kind != "study" and not content.get("rows"):
+        raise InputError(f"{path}: rows: missing; a recipe of kind {kind} needs it")
+    if kind == "study" and not (directory / STUDY).is_file():
+        raise InputError(f"{path}: kind: study; needs a {STUDY} beside it")
     rows = tuple(
         row for index, given in enumerate(content.get("rows") or []) for row in _rows(given, index, path)
     )
@@ -181,11 +183,11 @@ def read_recipe(directory: Path) -> Recipe:
         margin=float(margin),
         settings=dict(content.get("settings") or {}),
         overlap=dict(content.get("overlap") or {}),
-        study=str(content.get("study") or ""),
         params=dict(content.get("params") or {}),
         data=tuple(map(str, content.get("data") or ())),
         printed=dict(content.get("printed") or {}),
         notes=tuple(" ".join(str(note).split()) for note in content.get("notes") or []),
+        directory=directory,
     )
 
 

@@ -19,7 +19,7 @@ from pate_cli.report.findings import Findings
 from pate_cli.report.interval import Interval
 from pate_cli.report.provenance import plain
 from pate_cli.report.verdict import Verdict
-from pate_cli.reproduce.study import parameters
+from pate_cli.reproduce.study import parameters, study_code
 from pate_cli.writing import write_file
 
 __all__ = ["FILE", "Outcome", "keep", "kept", "key_of", "outcome_of"]
@@ -81,7 +81,8 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
     typed: Any = [text for text in given if not text.startswith(("compute", "cache"))]
     if recipe.kind == "study":
         typed = parameters(recipe, given, quick=quick)
-    content = {"recipe": asdict(recipe), "typed": typed, "quick": quick, "code": code_version()}
+    content = {"recipe": asdict(recipe) | {"directory": None}, "typed": typed, "quick": quick}
+    content |= {"code": code_version(), "study": study_code(recipe)}
     content |= {"libraries": library_versions(), "schema": _SCHEMA}
     return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()
 

@@ -1,20 +1,89 @@
-"""Recipes of kind `study`: a module of `pate_cli.studies` computes the table."""
+"""Recipes of kind `study`: the `study.py` beside the recipe computes its table.
+
+It defines ``CHECKS``, what each of its parameters may be (see `pate_cli.checks`), and
+``run(p, progress) -> StudyResult`` of the checked parameters p, on which alone tables and figures depend.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
-from typing import Any
+import hashlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pate_cli.config.recipes import Recipe
+from pate_cli.checks import read
+from pate_cli.config.composition import packaged
+from pate_cli.config.recipes import STUDY, Recipe
 from pate_cli.engine.progress import Advance
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.report.findings import Findings
 from pate_cli.report.table import from_frame
-from pate_cli.report.verdict import unjudged
+from pate_cli.report.verdict import Verdict, unjudged
 from pate_cli.reproduce.assemble import sources
 
-__all__ = ["parameters", "run_study"]
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["Progress", "StudyResult", "load_study", "parameters", "run_study", "study_code"]
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called with (steps done, steps in all)."""
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """Result of a study.
+
+    Attributes
+    ----------
+    table : DataFrame
+    figures : dict of str to function
+        Each draws a new `matplotlib.figure.Figure`, without pyplot's global state.
+    verdicts : list of Verdict
+    notes : list of str
+        What a reader must know to read the table: one sentence or two each.
+    """
+
+    table: pd.DataFrame
+    figures: dict[str, Callable[[], Figure]]
+    verdicts: list[Verdict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def load_study(recipe: Recipe) -> ModuleType:
+    """Import the `study.py` beside a recipe, as a module of `pate_cli.experiments`.
+
+    Raises
+    ------
+    InputError
+        If it imports what is not installed.
+    """
+    path, name = recipe.directory / STUDY, f"pate_cli.experiments.{recipe.name}.study"
+    spec = spec_from_file_location(name, path)
+    if not (spec and spec.loader):
+        raise InputError(f"{path}: not a Python file")
+    module = sys.modules[name] = module_from_spec(spec)  # dataclasses look for their module there
+    try:
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        raise InputError(f"{path}: {error}") from error
+    return module
+
+
+def study_code(recipe: Recipe) -> str:
+    """Hash a recipe's `study.py` and what studies share; empty for a recipe of runs."""
+    if recipe.kind != "study":
+        return ""
+    shared = (
+        path for room in ("common", "statements") for path in packaged(f"experiments/{room}").glob("*.py")
+    )
+    return hashlib.sha256(
+        b"".join(path.read_bytes() for path in [recipe.directory / STUDY, *sorted(shared)])
+    ).hexdigest()
 
 
 def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str, Any]:
@@ -53,14 +122,12 @@ def run_study(recipe: Recipe, given: Sequence[str], *, quick: bool, advance: Adv
         As `parameters`, or as the study says.
     """
     params = parameters(recipe, given, quick=quick)
-    try:
-        module = import_module(f"pate_cli.studies.{recipe.study.replace('-', '_')}")
-    except ModuleNotFoundError as error:
-        raise InputError(f"{recipe.name}: study: there is no study {recipe.study!r} ({error})") from error
+    module = load_study(recipe)
+    checked = read(params, module.CHECKS)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):  # the same sums in the same order on every machine
-        result = module.run(params, quick=quick, progress=lambda done, total: advance(done, 0, total))
+        result = module.run(checked, lambda done, total: advance(done, 0, total))
     return Findings(
         recipe=recipe,
         command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],

@@ -19,8 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 import yaml
-
-from pate_cli.theory import STATEMENTS, TheoryProblem
+from pate_cli.experiments.statements import STATEMENTS, TheoryProblem
 
 REPO = Path(__file__).resolve().parents[2]
 PAGE = REPO / "docs" / "statements.md"
@@ -132,10 +131,9 @@ def evaluated() -> dict[str, str]:
 def fingerprint(name: str) -> str:
     """Hash a recipe and the code of its study, comments aside (12 hex digits)."""
     text = (REPO / "experiments" / name / "recipe.yaml").read_text(encoding="utf-8")
-    study = re.search(r"^study: *(\S+)", text, re.M)
-    if study:
-        path = REPO / "pate_cli" / "studies" / f"{study[1].replace('-', '_')}.py"
-        text += ast.dump(ast.parse(path.read_text(encoding="utf-8")))
+    study = REPO / "experiments" / name / "study.py"
+    if study.is_file():
+        text += ast.dump(ast.parse(study.read_text(encoding="utf-8")))
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

@@ -2,66 +2,29 @@
 
 from __future__ import annotations
 
-import importlib
-import io
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-import yaml
+from pate_cli.experiments.common import thresholds
+from pate_cli.experiments.common.thresholds import Family
+from pate_cli.experiments.common.tnc_design import Privacy
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import binom, binomtest, norm
 
-from pate_cli.cli import main
+from pate_cli.config.recipes import find_recipe
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.privacy import svt
-from pate_cli.studies import (
-    active_rates,
-    expected_scores,
-    fresh_queries,
-    high_margin,
-    queries_answered,
-    thresholds,
+from pate_cli.reproduce.study import load_study
+
+active_rates, expected_scores, fresh_queries, high_margin, queries_answered = (
+    load_study(find_recipe(name))
+    for name in ("active-rates", "expected-scores", "fresh-queries", "high-margin", "queries-answered")
 )
-from pate_cli.studies.thresholds import Family
-from pate_cli.studies.tnc_design import Privacy
-
-EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
-NAMES = ("queries-answered", "fresh-queries", "active-rates", "high-margin", "expected-scores")
-
-
-def quick(name, **over):
-    content = yaml.safe_load((EXPERIMENTS / name / "recipe.yaml").read_text(encoding="utf-8"))
-    assert (content["kind"], content["study"]) == ("study", name)
-    assert content["quick"].keys() <= content["params"].keys()
-    module = importlib.import_module(f"pate_cli.studies.{name.replace('-', '_')}")
-    steps = []
-    params = content["params"] | content["quick"] | over
-    return module.run(params, quick=True, progress=lambda *step: steps.append(step)), steps
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_quick(name):
-    result, steps = quick(name)
-    again, _ = quick(name)
-    pd.testing.assert_frame_equal(result.table, again.table, check_exact=True)
-    assert again.verdicts == result.verdicts
-    assert steps[0][0] == 0
-    assert steps[-1][0] == steps[-1][1] > 0
-    assert len(result.table) > 1
-    assert len(result.notes) > 2
-    assert any(v.name.startswith("control") for v in result.verdicts)
-    for draw in result.figures.values():
-        figure, stream = draw(), io.BytesIO()
-        figure.savefig(stream, format="png")
-        assert stream.getvalue().startswith(b"\x89PNG")
-        assert all(axis.get_xlabel() for axis in figure.axes)
 
 
 # -- records against queries ----------------------------------------------------------------
@@ -141,7 +104,7 @@ def test_closed_form_of_clean_teachers(size, K, eps):
     assert abs(np.mean(found) - exact) < 5.2 * np.std(found) / 20
 
 
-def test_too_few_records_for_lemma_4_1_are_refused():
+def test_too_few_records_for_lemma_4_1_are_refused(quick):
     with pytest.raises(ConfigError, match=r"params\.n: got 2000; accepted: more records"):
         quick("fresh-queries", n=[2000, 8000])
 

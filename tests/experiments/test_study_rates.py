@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 import pytest
-
-from pate_cli.studies import rates
-from pate_cli.studies.rates import Problem
+from pate_cli.experiments.statements import rates
+from pate_cli.experiments.statements.rates import Problem
 
 HALF = Problem(d=3, tau=0.5, theta=4)
 

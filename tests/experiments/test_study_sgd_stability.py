@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pate_cli.config.recipes import find_recipe
 from pate_cli.learners.sgd import SgdLogistic
-from pate_cli.studies.sgd_stability import changes
+from pate_cli.reproduce.study import load_study
+
+changes = load_study(find_recipe("sgd-stability")).changes
 
 
 class Mean:

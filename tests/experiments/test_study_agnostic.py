@@ -7,14 +7,19 @@ import math
 
 import numpy as np
 import pytest
+from pate_cli.experiments.common import agnostic_methods as methods
+from pate_cli.experiments.common.agnostic_instances import HYPOTHESES, WORST, Instance
+from pate_cli.experiments.common.agnostic_methods import Sizes
 
+from pate_cli.config.recipes import find_recipe
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.studies import agnostic_methods as methods
-from pate_cli.studies import agnostic_thresholds, soft_labels, universal_answering
-from pate_cli.studies.agnostic_instances import HYPOTHESES, WORST, Instance
-from pate_cli.studies.agnostic_methods import Sizes
+from pate_cli.reproduce.study import load_study
 from pate_cli.types import UNANSWERED
+
+agnostic_thresholds = load_study(find_recipe("agnostic-thresholds"))
+soft_labels = load_study(find_recipe("soft-labels"))
+universal_answering = load_study(find_recipe("universal-answering"))
 
 
 @pytest.mark.parametrize("name", HYPOTHESES)
@@ -106,23 +111,9 @@ def test_fewest_records_to_within_three_percent():
     assert 70_000 <= universal_answering.fewest_records(lambda n: n >= 70_000) <= 72_100
 
 
-def test_m_o_must_be_passed():
-    params = {
-        "gamma": 0.1,
-        "n": 1000,
-        "m": [20, 30],
-        "eps": 1.0,
-        "delta": 1e-6,
-        "alpha": 0.2,
-        "beta": 0.05,
-        "teacher_alpha": 0.01,
-        "size": 5,
-        "agreement": 0.9,
-        "repeats": 2,
-        "seed": 0,
-    }
+def test_m_o_must_be_passed(quick):
     with pytest.raises(ConfigError, match=r"params\.m: .* beyond m_o = 737"):
-        universal_answering.run(params, quick=True, progress=lambda *_: None)
+        quick("universal-answering", m=[20, 30])
 
 
 def test_probabilities_of_the_soft_study_are_those_of_its_labels():

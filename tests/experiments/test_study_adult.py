@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pate_cli.experiments.common import adult
+from pate_cli.experiments.common.adult import Margins
+from pate_cli.experiments.figure3 import study as figure3
+from pate_cli.experiments.figure4 import study as figure4
 
 from pate_cli import datasets
 from pate_cli.errors import ConfigError
-from pate_cli.studies import adult, figure3, figure4
-from pate_cli.studies.adult import Margins
 
 # 10 teachers; votes for 1, and what h* says
 BY_HAND = Margins(np.array([10, 8, 5, 2, 9]), 10, np.array([1, 1, 0, 0, 0]), {})

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
-
-from pate_cli.studies import example2, figure1
+from pate_cli.experiments.example2 import study as example2
+from pate_cli.experiments.figure1 import study as figure1
 
 HYPOTHESES = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])
 

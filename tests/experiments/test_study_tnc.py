@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from pate_cli.experiments.common import thresholds, tnc_curves
+from pate_cli.experiments.common.statistics import fit_slope
+from pate_cli.experiments.common.thresholds import Family
+from pate_cli.experiments.common.tnc_design import Privacy, design, exponent, run_once
 from scipy.integrate import quad
 
 from pate_cli.errors import ConfigError
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.studies import thresholds, tnc_curves
-from pate_cli.studies.statistics import fit_slope
-from pate_cli.studies.thresholds import Family
-from pate_cli.studies.tnc_design import Privacy, design, exponent, run_once
 
 PRIVACY = Privacy(eps=2.0, delta=1e-7, failure=0.05, calibration="tight")
 
