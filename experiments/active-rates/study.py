@@ -32,36 +32,32 @@ from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
 from pate_cli.queries.thresholds import Disagreement
-from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import Verdict, above, close
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import Answer, FloatArray, IntArray, PublicPoints
 
 from ..common import thresholds, tnc_curves
-from ..common.parameters import one_for_each
+from ..common.parameters import PROBABILITY, SAMPLING, one_for_each
 from ..common.thresholds import Family
 from ..common.tnc_curves import SLACK, Curve
 from ..common.tnc_design import Privacy, design, exponent
-
-__all__ = ["ActiveDesign", "active_design", "best_error", "run"]
 
 CHECKS: dict[str, Check] = {
     "taus": Listed(Real(0, 1)),
     "left": Real(0, 1),
     "right": Real(0, 1),
     "eps": Real(0),
-    "delta": Real(0, 1, open_above=True),
-    "failure": Real(0, 1, open_above=True),
-    "labels": Real(0),
-    "constant": Real(0),
-    "points": Real(1),
-    "passive": Listed(Real(0)),
+    "delta": PROBABILITY,
+    "failure": PROBABILITY,  # gamma
+    "labels": Real(0),  # C
+    "constant": Real(0),  # c' of Algorithm 4
+    "points": Real(1),  # m of active queries, in units of 1/a
+    "passive": Listed(Real(0)),  # m of passive ones, for each tau, as in tnc_design
     "n": Listed(Whole(2), at_least=2, ascending=True),
-    "repeats": Whole(2),
-    "control": Listed(Whole(2)),
+    "control": Listed(Whole(2)),  # lengths of streams
     "control_repeats": Whole(2),
-    "seed": Whole(0),
+    **SAMPLING,
 }
 WAYS = ("active", "as many labels", "passive")
 _THETA = 2.0
@@ -71,17 +67,7 @@ _CLOSE = 0.1
 
 @dataclass(frozen=True)
 class ActiveDesign:
-    """K, ell and m of active queries at n; see the module.
-
-    Attributes
-    ----------
-    n, n_teachers, size : int
-    labels : int
-        ell.
-    points : int
-        m, the length of the stream.
-    plan : Gaussian
-    """
+    """K, ell (`labels`) and m (`points`, the length of the stream) of active queries at n."""
 
     n: int
     n_teachers: int
@@ -110,21 +96,12 @@ def active_design(tau: float, n: int, privacy: Privacy, labels: float, points: f
 
 
 def best_error(trained: FloatArray, sigma: float) -> float:
-    """Err(h*) of the labels that the service gives: how often they differ from h*, exactly.
+    """Err(h*) of the labels given with noise `sigma` on the counts: how often they differ from h*, exactly.
 
-    Parameters
-    ----------
-    trained : ndarray of shape (K,)
-        Thresholds of the teachers, in [-1, 1]. PRIVATE.
-    sigma : float
-        Of the noise on the count of votes; 0 for none.
+    `trained` are the thresholds of the teachers, in [-1, 1]: PRIVATE.
     """
-    cuts = np.concatenate([[-1.0], np.sort(trained), [1.0]])
-    ones = np.arange(len(trained) + 1)  # between cut j and the next, j teachers say 1
-    margin = ones - len(trained) / 2
-    says_one = ndtr(margin / sigma) if sigma else (margin >= 0).astype(float)
-    left, right = np.minimum(cuts, 0.0), np.maximum(cuts, 0.0)
-    return float((says_one @ np.diff(left) + (1 - says_one) @ np.diff(right)) / 2)
+    margin = np.arange(len(trained) + 1) - len(trained) / 2
+    return thresholds.differing(trained, ndtr(margin / sigma) if sigma else (margin >= 0).astype(float))
 
 
 @dataclass
@@ -147,23 +124,8 @@ class _Labels:
         return given
 
 
-def _learn(x: FloatArray, labels: Any) -> float:
-    """Threshold of least error on labelled points."""
-    order = np.argsort(x)
-    return float(thresholds.erm(x[None, order], np.asarray(labels)[None, order] == 1)[0])
-
-
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `taus`; `left`, `right` (strengths, see `thresholds`); `eps`, `delta`, `failure` (gamma); `labels`
-        (C), `constant` (c' of Algorithm 4), `points` (m of active queries, in units of 1/a), `passive` (m of
-        passive ones, for each tau, as in `tnc_design`); `n`, `repeats`; `control` (lengths of streams), its
-        repeats; `seed`.
-    """
+    """Learn in the three ways at each tau and n."""
     one_for_each("taus", p, CHECKS, "passive")
     privacy = Privacy(p["eps"], p["delta"], p["failure"], "liu2021")
     work, done = len(p["taus"]) * sum(p["n"]), 0
@@ -189,7 +151,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
         last = found[-1]
         asked.append(f"{last[:, 3].mean():.0f} of ell = {at.labels} at tau = {tau:g}")  # type: ignore[union-attr]
         for j, way in enumerate(WAYS[1:], start=1):
-            gap = Interval(*mean_ci(np.log(last[:, j]) - np.log(last[:, 0])), len(last))
+            gap = Interval.of(np.log(last[:, j]) - np.log(last[:, 0]))
             means = f"{last[:, 0].mean():.5f} active, {last[:, j].mean():.5f} {way}"
             better.append((f"tau = {tau:g}: active queries do better than {way}", gap, means))
     table = pd.DataFrame([tnc_curves.row(curve) for curve in curves])
@@ -204,8 +166,16 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
         for name, gap, means in better
     ]
     verdicts += _control(p)
-    figures = {"disagreement": lambda: _draw(curves)}
-    return StudyResult(table, figures, verdicts, _notes(p, asked))
+
+    def label(curve: Curve) -> str:
+        slope = curve.slope
+        return f"{curve.learner}: {slope.text(2)} ({curve.in_range:.2f})"
+
+    def draw() -> Figure:
+        title = "slope (predicted in range)"
+        return tnc_curves.draw(curves, "Dis(student, h*)", title, label, predicted=False)
+
+    return StudyResult(table, {"disagreement": draw}, verdicts, _notes(p, asked))
 
 
 def _once(
@@ -222,12 +192,12 @@ def _once(
     active = float(np.clip(learnt.threshold_, -1.0, 1.0))
     some = rng.uniform(-1.0, 1.0, at.labels)
     given = _Labels(at.plan.session(Door.seeded(more)), trained, some).answer_all(np.arange(at.labels))
-    as_many = _learn(some, [answer.label for answer in given])
+    as_many = thresholds.learn(some, [answer.label for answer in given])
     rng = np.random.default_rng(last.spawn(1)[0])
     trained = thresholds.train(family, other.n_teachers, other.size, rng)
     x = rng.uniform(-1.0, 1.0, other.points)
     given = _Labels(other.plan.session(Door.seeded(last)), trained, x).answer_all(np.arange(len(x)))
-    passive = _learn(x, [answer.label for answer in given])
+    passive = thresholds.learn(x, [answer.label for answer in given])
     students = [float(family.disagreement(t)) for t in (active, as_many, passive)]
     return [*students, float(answers.n_asked)]
 
@@ -274,16 +244,10 @@ def _control(p: dict[str, Any]) -> list[Verdict]:
             t = float(np.clip(learnt.threshold_, -1.0, 1.0))
             found.append(abs(t) / 2 * 2 * (m + 1) - 1)
             asked.append(answers.n_asked)
-        gap = Interval(*mean_ci(np.array(found)), len(found))
-        made.append(
-            close(
-                f"control: without noise Dis is 1/(2 (m + 1)) in the mean, m = {m:,}",
-                gap,
-                _CLOSE,
-                f"{1 + gap.mean:.4f} ± {gap.half_width:.4f} times that; labels asked: {np.mean(asked):.1f}",
-                len(p["control"]),
-            )
-        )
+        gap = Interval.of(found)
+        claim = f"control: without noise Dis is 1/(2 (m + 1)) in the mean, m = {m:,}"
+        says = f"{gap.less(-1).text(4)} times that; labels asked: {np.mean(asked):.1f}"
+        made.append(close(claim, gap, _CLOSE, says, len(p["control"])))
     return made
 
 
@@ -303,28 +267,9 @@ class _Right:
 
 def _notes(p: dict[str, Any], asked: list[str]) -> list[str]:
     return [
-        "x uniform on [-1, 1], P(y = 1|x) = 1/2 + s sign(x)|x|^((1 - tau)/tau)/2, "
-        f"s = {p['left']:g} left and {p['right']:g} right of 0; thresholds; all risks exact. "
+        f"{Family(1.0, p['left'], p['right']).text}; all risks exact. "
         f"eps = {p['eps']:g}, delta = {p['delta']:g}; theta = 2 is known and Err(h*) computed.",
         f"Theorem 22 leaves C1, C2 and c' open: C2 = {p['labels']:g}, c' = {p['constant']:g}, a stream of "
         f"{p['points']:g}/a points. Asked at the largest n: " + "; ".join(asked) + ".",
         f"A slope is judged by that of (K/n)^(tau/(2 - tau)) over these n, with the K in use, to {SLACK}.",
-        "Excess risk is a constant times Dis^(1/tau) of this family, so it orders the students as Dis does.",
     ]
-
-
-def _draw(curves: list[Curve]) -> Figure:
-    taus = list(dict.fromkeys(curve.tau for curve in curves))
-    figure, axes = new_figure(columns=len(taus), sharey=True)
-    for axis, tau in zip(axes, taus, strict=True):
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        for style, curve in zip(STYLES, [c for c in curves if c.tau == tau], strict=False):
-            slope = curve.slope
-            text = f"{curve.learner}: {slope.mean:.2f} ± {slope.half_width:.2f} ({curve.in_range:.2f})"
-            band(axis, curve.n, curve.means, curve.half_widths, label=text, style=style)
-        axis.set_title(f"tau = {tau:g}", fontsize=10)
-        axis.set_xlabel("private records n")
-        axis.legend(fontsize=8, title="slope (predicted in range)", title_fontsize=8)
-    axes[0].set_ylabel("Dis(student, h*)")
-    return figure

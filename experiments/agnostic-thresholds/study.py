@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,7 @@ from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.base import Mechanism
-from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.figures import STYLES, new_figure
 from pate_cli.report.interval import Interval, mean_ci, simultaneous
 from pate_cli.report.verdict import Verdict, at_least, combined, compare
 from pate_cli.reproduce.study import Progress, StudyResult
@@ -33,31 +36,30 @@ from pate_cli.types import UNANSWERED
 from ..common import agnostic_methods as methods
 from ..common.agnostic_instances import HYPOTHESES, WORST, Instance
 from ..common.agnostic_methods import Sizes
-from ..common.parameters import one_for_each
+from ..common.figures import curve, legend, panels
+from ..common.parameters import PROBABILITY, SAMPLING, one_for_each
+from ..common.sampling import seeded
 from ..common.statistics import fit_slope, judged
 from ..common.thresholds import Family
-
-__all__ = ["ratio_ci", "run"]
 
 CHECKS: dict[str, Check] = {
     "instances": Listed(OneOf(tuple(HYPOTHESES))),
     "gammas": Listed(Real(0, 0.3)),
     "n": Listed(Whole(1000), ascending=True),
-    "points": Whole(10),
+    "points": Whole(10),  # m
     "eps": Real(0),
-    "rule": OneOf(("tight", "liu2021", "bassily2018")),
+    "rule": OneOf(("tight", "liu2021", "bassily2018")),  # calibration of BTT18's
     "agreement": Real(0.5, 1, open_above=True),
-    "alpha": Real(0, 1),
-    "repeats": Whole(2),
+    "alpha": Real(0, 1),  # for T
     "tau": Real(0, 1),
     "excess_eps": Listed(Real(0), at_least=2, ascending=True),
     "excess_n": Listed(Whole(1000), at_least=2, ascending=True),
-    "excess_repeats": Listed(Whole(2), at_least=2),
-    "excess_points": Whole(10),
-    "excess_cutoff": Whole(1),
-    "delta": Real(0, 1, open_above=True),
-    "failure": Real(0, 1, open_above=True),
-    "seed": Whole(0),
+    "excess_repeats": Listed(Whole(2), at_least=2),  # for each n
+    "excess_points": Whole(10),  # m
+    "excess_cutoff": Whole(1),  # T of AgPrivCl
+    "delta": PROBABILITY,
+    "failure": PROBABILITY,
+    **SAMPLING,
 }
 _BLOWUP = ("BTT18", "AgPrivCl", "Universal", "SSPP", "LWY25")
 _EXCESS = ("AgPrivCl", "LWY25", "SSPP")
@@ -67,31 +69,20 @@ Row = dict[str, Any]
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure both parts; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        Blow-up: `instances`, `gammas`, `n`, `points` (m), `eps`, `rule` (calibration of BTT18's),
-        `agreement`, `alpha` (for T), `repeats`. Excess: `tau`, `excess_eps`, `excess_n`,
-        `excess_repeats` (one for each
-        n), `excess_points` (m), `excess_cutoff` (T of AgPrivCl). Both: `delta`, `failure`, `seed`.
-    """
+    """Measure the blow-up on the instances, then the excess of thresholds."""
     one_for_each("excess_n", p, CHECKS, "excess_repeats")
-    cases = [(name, gamma, n) for name in p["instances"] for gamma in p["gammas"] for n in p["n"]]
+    cases: list[tuple[Any, ...]] = list(product(p["instances"], p["gammas"], p["n"]))
+    work = [n * p["repeats"] for *_, n in cases]
     excess = list(zip(p["excess_n"], p["excess_repeats"], strict=False))
-    work = sum(n * p["repeats"] for *_, n in cases) + sum(n * repeats for n, repeats in excess)
-    done, rows = 0, []
-    seeds = np.random.SeedSequence(p["seed"]).spawn(len(cases) + len(excess))
-    progress(0, work)
-    for (name, gamma, n), seed in zip(cases, seeds, strict=False):
-        rows += _blowup(Instance(name, gamma), n, p, seed)
-        done += n * p["repeats"]
-        progress(done, work)
-    for (n, repeats), seed in zip(excess, seeds[len(cases) :], strict=True):
-        rows += _excess(n, repeats, p, seed)
-        done += n * repeats
-        progress(done, work)
+    rows: list[Row] = []
+    work += [n * repeats for n, repeats in excess]
+    for case, seed in seeded([*cases, *excess], p["seed"], progress, work):
+        if len(case) == 3:
+            name, gamma, n = case
+            rows += _blowup(Instance(name, gamma), n, p, seed)
+        else:
+            n, repeats = case
+            rows += _excess(n, repeats, p, seed)
     table = pd.DataFrame(rows)
     figures = {
         "blow-up": lambda: _draw_blowup(table[table["part"] == "blow-up"], p),
@@ -101,12 +92,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 
 
 def ratio_ci(top: Any, bottom: Any) -> tuple[float, float]:
-    """Ratio of the means of paired values, and half the width of its 95% interval (delta method).
-
-    Parameters
-    ----------
-    top, bottom : array of shape (R,)
-    """
+    """Ratio of the means of paired values, and half the width of its 95% interval (delta method)."""
     top, bottom = np.asarray(top, dtype=float), np.asarray(bottom, dtype=float)
     ratio = float(top.mean() / bottom.mean())
     return ratio, mean_ci(top - ratio * bottom)[1] / float(bottom.mean())
@@ -121,8 +107,10 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
     rest = (p["agreement"], p["failure"])
     plans = {
         "BTT18": _plan(lambda: methods.binclas(sizes, p["rule"], cutoff, *rest)),
-        "AgPrivCl": _plan(lambda: methods.agprivcl(sizes, few, *rest)),
-        "Universal": _plan(lambda: methods.universal(sizes, m // 2, few, *rest)),
+        "AgPrivCl": _plan(lambda: methods.with_teachers("agprivcl", sizes, *rest, cutoff=few)),
+        "Universal": _plan(
+            lambda: methods.with_teachers("universal", sizes, *rest, cutoff=few, first=m // 2)
+        ),
         "SSPP": _plan(lambda: methods.learner("sspp", sizes)),
         "LWY25": _plan(lambda: methods.learner("realizable_to_agnostic", sizes)),
     }
@@ -155,10 +143,9 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
 
 def _plan(make: Callable[[], Mechanism]) -> Mechanism | None:
     """What `make` makes, or None where it is infeasible at these sizes."""
-    try:
+    with suppress(InfeasibleError):
         return make()
-    except InfeasibleError:
-        return None
+    return None
 
 
 def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
@@ -166,10 +153,13 @@ def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequenc
     plans: dict[tuple[str, float], Mechanism | None] = {}
     for eps in p["excess_eps"]:
         sizes = Sizes(eps, p["delta"], n, p["excess_points"], "thresholds")
-        rest = (p["excess_cutoff"], p["agreement"], p["failure"])
-        plans["AgPrivCl", eps] = _plan(lambda s=sizes, r=rest: methods.agprivcl(s, *r))  # type: ignore[misc]
-        for name, room in (("LWY25", "realizable_to_agnostic"), ("SSPP", "sspp")):
-            plans[name, eps] = _plan(lambda s=sizes, r=room: methods.learner(r, s))  # type: ignore[misc]
+        rest = (sizes, p["agreement"], p["failure"])
+        makers: dict[str, Callable[[], Mechanism]] = {
+            "AgPrivCl": partial(methods.with_teachers, "agprivcl", *rest, cutoff=p["excess_cutoff"]),
+            "LWY25": partial(methods.learner, "realizable_to_agnostic", sizes),
+            "SSPP": partial(methods.learner, "sspp", sizes),
+        }
+        plans |= {(name, eps): _plan(make) for name, make in makers.items()}
     found: dict[tuple[str, float], list[float]] = {key: [] for key in [*plans, ("not private", math.inf)]}
     for own in seed.spawn(repeats):
         data, *streams = own.spawn(1 + len(plans))
@@ -309,14 +299,9 @@ def _notes(table: pd.DataFrame, p: dict[str, Any]) -> list[str]:
         f"Blow-up: eps = {p['eps']:g}, delta = {p['delta']:g}, {p['points']} public points; factor: wrong or "
         "unanswered points over those the best hypothesis gets wrong, the same points. 'noise' and 'coin' "
         "are one-dimensional thresholds, 'features' is three binary features and stumps.",
-        "On thresholds two good hypotheses disagree on a mass of at most 2 (gamma + alpha) (proof in "
-        "agnostic_instances), so 3 gamma cannot show there; it shows with three equally good stumps.",
         "The published K of Theorem 3.2 is so large that a query with a third of the teachers wrong is "
         f"answered, rightly; K here answers where {p['agreement']:.0%} agree. With more teachers the vote on "
         "'features' beats every stump.",
-        "A student of the class that learns from the answers alone has no blow-up: see student's factor.",
-        "Excess: P(y = 1|x) = 1/2 + sign(x)|x|^((1 - tau)/tau)/2, all risks exact; the same records for "
-        "every learner and eps. AgPrivCl, SSPP and LWY25 with calibration=tight.",
         "Infeasible (no point drawn): " + ("; ".join(where) or "none") + ".",
     ]
 
@@ -324,16 +309,15 @@ def _notes(table: pd.DataFrame, p: dict[str, Any]) -> list[str]:
 def _draw_blowup(rows: pd.DataFrame, p: dict[str, Any]) -> Figure:
     figure, axes = new_figure(len(p["instances"]), len(p["gammas"]), sharey=True)
     titles = {"noise": "label noise", "coin": "coin at the threshold", "features": "three noisy features"}
-    panels = [(gamma, name) for gamma in p["gammas"] for name in p["instances"]]
-    for axis, (gamma, name) in zip(axes, panels, strict=True):
+    for axis, (gamma, name) in zip(axes, product(p["gammas"], p["instances"]), strict=True):
         axis.set_xscale("log")
         for level in (1, 2, 3):
             axis.axhline(level, color="0.6", linewidth=0.7, linestyle=(0, (1, 3)))
-        part = rows[(rows["data"] == name) & (rows["gamma"] == gamma)]
+        part = rows[(rows["data"] == name) & (rows["gamma"] == gamma) & rows["factor"].notna()]
         for style, method in zip(STYLES, _BLOWUP, strict=False):
-            some = part[(part["method"] == method) & part["factor"].notna()]
+            some = part[part["method"] == method]
             if len(some):
-                band(axis, some["n"], some["factor"], some["ci95"], label=method, style=style)
+                curve(axis, some, "n", "factor", "ci95", method, style)
         axis.set_title(f"{titles[name]}, $\\gamma$ = {gamma:g}", fontsize=10)
         axis.set_xlabel("private records n")
         axis.set_ylim(0, 4)
@@ -341,22 +325,18 @@ def _draw_blowup(rows: pd.DataFrame, p: dict[str, Any]) -> Figure:
         axis.set_xticks([], minor=True)
     for axis in axes[:: len(p["instances"])]:
         axis.set_ylabel("wrong or unanswered, in units of $\\gamma$")
-    axes[0].legend(fontsize=8)
+    legend(axes[:1])
     return figure
 
 
 def _draw_excess(rows: pd.DataFrame, p: dict[str, Any]) -> Figure:
-    figure, axes = new_figure(len(_EXCESS), sharey=True)
+    titles = [{"AgPrivCl": "NB20, AgPrivCl", "SSPP": "NB20, SSPP"}.get(name, name) for name in _EXCESS]
+    figure, axes = panels(titles, "private records n", "excess error of the threshold", sharey=True)
     plain = rows[rows["method"] == "not private"]
     for axis, method in zip(axes, _EXCESS, strict=True):
-        axis.set_xscale("log")
-        axis.set_yscale("log")
         for style, eps in zip(STYLES, p["excess_eps"], strict=False):
             some = rows[(rows["method"] == method) & (rows["eps"] == eps) & rows["excess"].notna()]
-            band(axis, some["n"], some["excess"], some["excess ci95"], label=f"eps = {eps:g}", style=style)
+            curve(axis, some, "n", "excess", "excess ci95", f"eps = {eps:g}", style)
         axis.plot(plain["n"], plain["excess"], color="0.6", linewidth=2.5, zorder=0.9, label="not private")
-        axis.set_title({"AgPrivCl": "NB20, AgPrivCl", "SSPP": "NB20, SSPP"}.get(method, method), fontsize=10)
-        axis.set_xlabel("private records n")
-        axis.legend(fontsize=8)
-    axes[0].set_ylabel("excess error of the threshold")
+    legend(axes)
     return figure

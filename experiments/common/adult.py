@@ -27,30 +27,27 @@ from pate_cli.checks import Check, Whole
 from pate_cli.reproduce.study import Progress
 from pate_cli.types import Dataset, FloatArray, IntArray
 
-__all__ = ["CHECKS", "Margins", "measure", "of_split"]
+from .parameters import SAMPLING
+from .sampling import seeded
 
 CHECKS: dict[str, Check] = {
     "n_private": Whole(2),
     "n_public": Whole(2),
     "n_queries": Whole(2),
     "teachers": Whole(1),
-    "repeats": Whole(2),
-    "seed": Whole(0),
+    **SAMPLING,
 }
 """Parameters of `measure`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """What one split gives. Not differentially private.
+    """Votes and h* of one split, not differentially private.
 
     Attributes
     ----------
-    votes_for_1 : ndarray of int64, shape (q,)
-        Teachers that say 1, of `n_teachers`.
-    n_teachers : int
-    best : ndarray of int64, shape (q,)
-        Class h* gives each query.
+    votes_for_1, best : ndarray of int64, shape (q,)
+        Teachers of `n_teachers` that say 1, and the class that h* gives each query.
     accuracy : dict of str to float
         On the records left over: "teacher" (mean), "vote", "h*".
     """
@@ -85,14 +82,7 @@ class Margins:
 def of_split(
     dataset: Dataset, *, n_private: int, n_public: int, n_queries: int, n_teachers: int, seed: Any
 ) -> Margins:
-    """Split, train the teachers and h*, and let them vote on the queries.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        Of two classes.
-    n_private, n_public, n_queries, n_teachers : int
-    seed : SeedSequence
+    """Split a dataset of two classes, train the teachers and h*, and let them vote on the queries.
 
     Raises
     ------
@@ -125,18 +115,16 @@ def of_split(
 def measure(p: Mapping[str, Any], progress: Progress) -> list[Margins]:
     """Do `of_split` on Adult for each repeat; `p` as `CHECKS` took it."""
     dataset = datasets.load("adult")
-    found = []
-    for repeat, seed in enumerate(np.random.SeedSequence(p["seed"]).spawn(p["repeats"])):
-        progress(repeat, p["repeats"])
-        found.append(
-            of_split(
-                dataset,
-                n_private=p["n_private"],
-                n_public=p["n_public"],
-                n_queries=p["n_queries"],
-                n_teachers=p["teachers"],
-                seed=seed,
-            )
-        )
-    progress(p["repeats"], p["repeats"])
-    return found
+    sizes = {key: p[key] for key in ("n_private", "n_public", "n_queries")} | {"n_teachers": p["teachers"]}
+    repeats = seeded(range(p["repeats"]), p["seed"], progress)
+    return [of_split(dataset, **sizes, seed=seed) for _, seed in repeats]
+
+
+def sizes_text(p: Mapping[str, Any]) -> str:
+    """Sizes, for a note of a study."""
+    parts = f"{p['n_private']:,} private records, {p['n_public']:,} public"
+    return f"{parts}, {p['n_queries']:,} queries of these"
+
+
+PRIVATE = "Everything here is computed from private records without a mechanism: not differentially private."
+"""A note of both studies."""

@@ -1,4 +1,4 @@
-"""Distributions on which no hypothesis is right, with everything about their errors exact.
+"""Distributions of which everything is known; on the first three no hypothesis is right.
 
 `noise` : x uniform on [0, 1], the label ``1(x >= 1/2)``, wrong with probability gamma: benign.
 
@@ -23,8 +23,6 @@ import numpy as np
 
 from pate_cli.types import UNANSWERED, FloatArray, IntArray
 
-__all__ = ["HYPOTHESES", "WORST", "Instance"]
-
 HYPOTHESES = {"noise": "thresholds", "coin": "thresholds", "features": "stumps"}
 """The class that is learnt on each."""
 
@@ -34,14 +32,7 @@ WORST = {"noise": 1.0, "coin": 2.0, "features": 3.0}
 
 @dataclass(frozen=True)
 class Instance:
-    """One of the distributions.
-
-    Attributes
-    ----------
-    name : {"noise", "coin", "features"}
-    gamma : float
-        Least error of a hypothesis, in (0, 1/3).
-    """
+    """One of the distributions; gamma, in (0, 1/3), is the least error of a hypothesis."""
 
     name: str
     gamma: float
@@ -83,3 +74,25 @@ class Instance:
             return float(np.mean(np.abs(X[:, 0] - 0.5) < self.gamma)) / 2
         disagree = (X[:, :1] != X).any(axis=1)
         return float(disagree.mean()) / 3
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """Records with ``|x| <= 1`` and ``P(y = 1 | x) = sigmoid(steepness x_1)``."""
+
+    features: int
+    steepness: float
+
+    def points(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw n points, shape (n, features)."""
+        X = rng.standard_normal((n, self.features))
+        return np.asarray(X / np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True)))
+
+    def p(self, X: FloatArray) -> FloatArray:
+        """``P(y = 1 | x)``, shape (n,)."""
+        return np.asarray(1 / (1 + np.exp(-self.steepness * X[:, 0])))
+
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
+        """Draw n records."""
+        X = self.points(n, rng)
+        return X, (rng.random(n) < self.p(X)).astype(np.int64)

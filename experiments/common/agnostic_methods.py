@@ -7,7 +7,7 @@ its answers (Algorithm 3, A_priv); the others are `pate_cli.mechanisms.agnostic`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,18 +23,6 @@ from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
 
-__all__ = [
-    "BinClas",
-    "Sizes",
-    "agprivcl",
-    "binclas",
-    "learner",
-    "run",
-    "theorem_cutoff",
-    "universal",
-    "with_parts_of",
-]
-
 _STUDENTS = {
     "thresholds": "pate_cli.learners.hypotheses.ThresholdClassifier",
     "stumps": "pate_cli.learners.hypotheses.StumpClassifier",
@@ -43,16 +31,7 @@ _STUDENTS = {
 
 @dataclass(frozen=True)
 class Sizes:
-    """Public numbers of one run.
-
-    Attributes
-    ----------
-    eps, delta : float
-    n, m : int
-        Private records, public points.
-    hypotheses : {"thresholds", "stumps"}
-    features : int
-    """
+    """Public numbers of one run: n private records, m public points."""
 
     eps: float
     delta: float
@@ -123,10 +102,9 @@ def theorem_cutoff(gamma: float, alpha: float, m: int, beta: float) -> int:
 
 
 def enough_teachers(c: svt.SvtCalibration, agreement: float, failure: float) -> int:
-    """K so that a query on which a share `agreement` of K agree is answered.
+    """K so that all queries of a run on which a share `agreement` of K agree are answered, but for `failure`.
 
-    All such queries of a run are, with probability 1 - `failure`: ``n1 - n2 >= (2 agreement - 1) K``, so
-    ``dist >= (agreement - 1/2) K - 1``.
+    There ``n1 - n2 >= (2 agreement - 1) K``, so ``dist >= (agreement - 1/2) K - 1``.
     """
     return math.ceil((c.margin(failure / c.ell) + 1) / (agreement - 0.5))
 
@@ -152,46 +130,45 @@ def learner(name: str, sizes: Sizes, **options: Any) -> Mechanism:
     return mechanisms.calibrate(name, {"hypotheses": sizes.hypotheses, **options}, sizes.setting(1))
 
 
-def agprivcl(sizes: Sizes, cutoff: int, agreement: float, failure: float) -> Mechanism:
-    """AgPrivCl with K as in `enough_teachers`."""
-    return _with_teachers("agprivcl", sizes, {"cutoff": cutoff}, agreement, failure)
+def with_teachers(name: str, sizes: Sizes, agreement: float, failure: float, **options: Any) -> Mechanism:
+    """AgPrivCl or Universal with K as in `enough_teachers`.
 
-
-def universal(sizes: Sizes, first: int, cutoff: int, agreement: float, failure: float) -> Mechanism:
-    """Universal, `first` queries of m to AgPrivCl; K as in `enough_teachers`."""
-    return _with_teachers("universal", sizes, {"cutoff": cutoff, "first": first}, agreement, failure)
-
-
-def _with_teachers(
-    name: str, sizes: Sizes, options: Mapping[str, Any], agreement: float, failure: float
-) -> Mechanism:
-    options = {"hypotheses": sizes.hypotheses, **options}
-    # teachers of one record show how large the sample is and what its sparse vector needs
-    made: Any = mechanisms.calibrate(name, options, sizes.setting(sizes.n))
-    answering = getattr(made, "answering", made)
-    needed = enough_teachers(answering.mechanism.calibration, agreement, failure)
-    if needed > answering.n_sampled:
-        raise InfeasibleError(f"{needed} teachers, {answering.n_sampled} records in the sample")
-    return mechanisms.calibrate(name, options, sizes.setting(sizes.n // (answering.n_sampled // needed)))
+    Raises
+    ------
+    InfeasibleError
+        If there are fewer records in the sample than teachers.
+    """
+    needed, sampled, plan = _needed(name, sizes, agreement, failure, options)
+    if needed > sampled:
+        raise InfeasibleError(f"{needed} teachers, {sampled} records in the sample")
+    return plan(sizes.n // (sampled // needed))
 
 
 def with_parts_of(
-    name: str, sizes: Sizes, size: int, cutoff: int, agreement: float, failure: float, **options: Any
+    name: str, sizes: Sizes, size: int, agreement: float, failure: float, **options: Any
 ) -> Mechanism | None:
-    """AgPrivCl or Universal with teachers of `size` records; None where they are too few to answer.
-
-    That is, fewer than `enough_teachers`.
-    """
-    options = {"hypotheses": sizes.hypotheses, "cutoff": cutoff, **options}
-    try:  # with teachers of one record: advice on what else would do takes its time
-        made: Any = mechanisms.calibrate(name, options, sizes.setting(sizes.n))
+    """AgPrivCl or Universal with teachers of `size` records; None where these are below `enough_teachers`."""
+    try:
+        needed, sampled, plan = _needed(name, sizes, agreement, failure, options)
     except InfeasibleError:
         return None
+    return plan(sizes.n // size) if needed <= sampled // size else None
+
+
+def _needed(
+    name: str, sizes: Sizes, agreement: float, failure: float, options: dict[str, Any]
+) -> tuple[int, int, Callable[[int], Mechanism]]:
+    """Teachers needed, records sampled, and what plans with a number of teachers for all records."""
+
+    def plan(n_teachers: int) -> Mechanism:
+        chosen = {"hypotheses": sizes.hypotheses, **options}
+        return mechanisms.calibrate(name, chosen, sizes.setting(n_teachers))
+
+    # teachers of one record show how large the sample is and what its sparse vector needs
+    made: Any = plan(sizes.n)
     answering = getattr(made, "answering", made)
-    enough = enough_teachers(answering.mechanism.calibration, agreement, failure)
-    if enough > answering.n_sampled // size:
-        return None
-    return mechanisms.calibrate(name, options, sizes.setting(sizes.n // size))
+    needed = enough_teachers(answering.mechanism.calibration, agreement, failure)
+    return needed, answering.n_sampled, plan
 
 
 def run(plan: Mechanism, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence) -> Released:

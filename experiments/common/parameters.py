@@ -8,8 +8,6 @@ from typing import Any
 
 from pate_cli.checks import Check, Real, Whole, take
 
-__all__ = ["PROBABILITY", "SAMPLING", "one_for_each"]
-
 PROBABILITY = Real(0, 1, open_above=True)
 
 SAMPLING: dict[str, Check] = {"repeats": Whole(2), "seed": Whole(0)}

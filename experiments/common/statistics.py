@@ -12,8 +12,6 @@ from pate_cli.report.interval import Interval, simultaneous
 from pate_cli.report.verdict import FEWEST, VerdictWord
 from pate_cli.types import FloatArray
 
-__all__ = ["AGREES", "fit_slope", "judged", "rarely", "slope_weights"]
-
 AGREES = 0.01
 """A simulated error rate closer than this to the exact one agrees with it."""
 
@@ -25,15 +23,9 @@ def judged(
     repeats: Any,
     margin: float = 0.0,
 ) -> list[VerdictWord]:
-    """Judge the rows of a table together.
+    """Judge the rows of a table together, by `compare` or `at_least` of `pate_cli.report.verdict`.
 
-    Parameters
-    ----------
-    judge : function
-        `compare` or `at_least` of `pate_cli.report.verdict`.
-    gaps, half_widths, repeats : array of shape (R,) or number
-        Differences with the half widths of their 95% intervals, and of how many repeats these are.
-    margin : float
+    The gaps have 95% intervals of these half widths over these repeats: arrays of shape (R,), or numbers.
     """
     rows = [
         Interval(float(gap), float(half), int(n))
@@ -47,12 +39,7 @@ def judged(
 def rarely(failed: int, runs: int, share: float, rows: int = 1) -> VerdictWord:
     """Judge the claim that runs fail with probability at most `share`, by the Clopper-Pearson interval.
 
-    Parameters
-    ----------
-    failed, runs : int
-    share : float
-    rows : int
-        Judged together, at least 1: either end is wrong with probability at most 2.5% / rows.
+    Either end is wrong with probability at most 2.5% / rows, where so many are judged together.
     """
     if runs < FEWEST:
         return "no verdict"
@@ -63,10 +50,7 @@ def rarely(failed: int, runs: int, share: float, rows: int = 1) -> VerdictWord:
 def slope_weights(x: Any, means: Any, half_widths: Any) -> FloatArray:
     """Coefficients c with slope = sum c_i log(mean_i): least squares, weighted by the precision of log(mean).
 
-    Parameters
-    ----------
-    x, means, half_widths : array of shape (P,)
-        Positive; half widths as `mean_ci` gives them.
+    All are positive, of shape (P,); half widths as `mean_ci` gives them.
     """
     log_x = np.log(np.asarray(x, dtype=float))
     relative = np.asarray(half_widths, dtype=float) / np.asarray(means, dtype=float)
@@ -77,16 +61,9 @@ def slope_weights(x: Any, means: Any, half_widths: Any) -> FloatArray:
 
 
 def fit_slope(x: Any, means: Any, half_widths: Any, repeats: int) -> Interval:
-    """Slope of log(mean) against log(x), and its interval by the delta method.
+    """Slope of log(mean) against log(x), and its interval by the delta method, of sampling error alone.
 
-    The interval is of sampling error, not of curvature.
-
-    Parameters
-    ----------
-    x, means, half_widths : array of shape (P,)
-        As of `slope_weights`.
-    repeats : int
-        Of each mean, or the fewest: the interval has the degrees of freedom of one mean, which is cautious.
+    It has the degrees of freedom of one mean over `repeats` (the fewest), which is cautious.
     """
     coefficients = slope_weights(x, means, half_widths)
     relative = np.asarray(half_widths, dtype=float) / np.asarray(means, dtype=float)

@@ -35,27 +35,30 @@ import numpy as np
 
 from pate_cli.types import FloatArray, IntArray, Votes
 
-__all__ = ["Family", "erm", "train", "vote_threshold", "votes"]
-
 _BLOCK = 2**19
 """Records held at once: 4 MB an array, so that a few of them stay in the cache."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """One distribution of the family.
-
-    Attributes
-    ----------
-    tau : float
-        In (0, 1].
-    left, right : float
-        Strengths s, in (0, 1].
-    """
+    """One distribution of the family: tau in (0, 1], and the strengths s on either side, in (0, 1]."""
 
     tau: float
     left: float
     right: float
+
+    @property
+    def text(self) -> str:
+        """Sentence for the notes of a study."""
+        sides = (
+            f"{self.left:g} left and {self.right:g} right of 0"
+            if self.left != self.right
+            else f"{self.left:g}"
+        )
+        return (
+            "x uniform on [-1, 1], P(y = 1|x) = 1/2 + s sign(x)|x|^((1 - tau)/tau)/2, "
+            f"s = {sides}; thresholds"
+        )
 
     def advantage(self, x: FloatArray) -> FloatArray:
         """``2 P(y = 1 | x) - 1``, elementwise."""
@@ -75,20 +78,10 @@ class Family:
 
 
 def erm(x: FloatArray, y: Any) -> FloatArray:
-    """Thresholds of least empirical risk, one for each row.
+    """Thresholds of least empirical risk, one for each row: x, ascending in [-1, 1], and y of shape (R, N).
 
-    Parameters
-    ----------
-    x : ndarray of shape (R, N)
-        Each row ascending, in [-1, 1].
-    y : ndarray of shape (R, N)
-        True for class 1.
-
-    Returns
-    -------
-    ndarray of shape (R,)
-        The middle of the interval between records in which the empirical risk is least; of several such
-        intervals the leftmost in even rows and the rightmost in odd rows, so that ties favour no side.
+    It is the middle of the interval between records in which the empirical risk is least; of several such
+    intervals the leftmost in even rows and the rightmost in odd rows, so that ties favour no side.
     """
     rows, size = x.shape
     # risk of the cut before record j, less that of the cut before record 0
@@ -100,6 +93,12 @@ def erm(x: FloatArray, y: Any) -> FloatArray:
     below = np.where(cut > 0, x[row, cut - 1], -1.0)
     above = np.where(cut < size, x[row, np.minimum(cut, size - 1)], 1.0)
     return np.asarray((below + above) / 2)
+
+
+def learn(x: FloatArray, labels: Any) -> float:
+    """Threshold of least error on labelled points, of shape (m,)."""
+    order = np.argsort(x)
+    return float(erm(x[None, order], np.asarray(labels)[None, order] == 1)[0])
 
 
 def train(family: Family, n_teachers: int, size: int, rng: np.random.Generator) -> FloatArray:
@@ -117,6 +116,13 @@ def train(family: Family, n_teachers: int, size: int, rng: np.random.Generator) 
         y = 2 * rng.random((count, size), dtype=np.float32) - 1 < family.advantage(x)
         thresholds[first : first + count] = erm(x, y)
     return thresholds
+
+
+def differing(trained: FloatArray, says_one: FloatArray) -> float:
+    """How often answers differ from h* that are 1 with probability `says_one[j]` where j teachers say 1."""
+    cuts = np.concatenate([[-1.0], np.sort(trained), [1.0]])
+    left, right = np.minimum(cuts, 0.0), np.maximum(cuts, 0.0)
+    return float((says_one @ np.diff(left) + (1 - says_one) @ np.diff(right)) / 2)
 
 
 def votes(thresholds: FloatArray, x: FloatArray) -> Votes:

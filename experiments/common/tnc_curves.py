@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from pate_cli.report.figures import STYLES, band
 from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, close
 from pate_cli.types import FloatArray
 
+from .figures import legend, line, panels
 from .statistics import fit_slope, slope_weights
-
-__all__ = ["SLACK", "Curve", "judge", "row", "verdict"]
 
 SLACK = 0.05
 """A slope this near to the predicted one counts as the same: room for curvature at finite n."""
@@ -26,20 +28,8 @@ _WIDEST = 0.15
 class Curve:
     """One quantity against n, with what is predicted of it.
 
-    Attributes
-    ----------
-    learner : {"one learner", "gaussian", "svt"}
-    tau : float
-    quantity, claim : str
-    n, means, half_widths : ndarray of shape (P,)
-    bound : ndarray of shape (P,)
-        The rate at each n, up to a constant.
-    asymptotic : float
-        Its exponent, negative.
-    sharp : float
-        Exponent in range that the family allows for this quantity; that of `bound` but for excess risk.
-    facts : dict
-        Sizes, for the table.
+    `bound` is the rate at each n, up to a constant; `asymptotic` its exponent, negative; `sharp` the exponent
+    in range that the family allows (that of `bound`, but for excess risk); `facts` are sizes for the table.
     """
 
     learner: str
@@ -66,13 +56,10 @@ class Curve:
 
 
 def judge(slope: Interval, predicted: float) -> str:
-    """Say how a slope compares with a predicted one.
+    """Compare a slope with the predicted one.
 
-    Returns
-    -------
-    str
-        "matched" (inside the 95% CI), "close" (within `SLACK` of it), "faster" (the risk falls faster),
-        "slower", or "not resolved" (the CI is too wide).
+    It is "matched" (inside the 95% CI), "close" (within `SLACK` of it), "faster" (the risk falls faster),
+    "slower", or "not resolved" (the CI is too wide).
     """
     if slope.half_width is None or not slope.half_width <= _WIDEST:
         return "not resolved"
@@ -108,18 +95,11 @@ def row(curve: Curve) -> dict[str, Any]:
 
 
 def verdict(curve: Curve, rows: int) -> Verdict:
-    """Judge by the exponent predicted in range, to `SLACK`, and say how the printed one fares.
-
-    Parameters
-    ----------
-    curve : Curve
-    rows : int
-        Curves judged together.
-    """
+    """Judge one of `rows` curves by the exponent predicted in range, to `SLACK`."""
     slope, predicted = curve.slope, curve.in_range
     found = judge(slope, predicted)
     says = (
-        f"slope {slope.mean:.3f} ± {slope.half_width:.3f}, predicted {predicted:.3f} in range ({found}), "
+        f"slope {slope.text(3)}, predicted {predicted:.3f} in range ({found}), "
         f"{curve.asymptotic:.3f} without logarithms ({judge(slope, curve.asymptotic)})"
     )
     name = f"{curve.claim}: {curve.quantity}, {curve.learner}, tau = {curve.tau:g}"
@@ -127,3 +107,21 @@ def verdict(curve: Curve, rows: int) -> Verdict:
     if made.verdict == "differs (below)" and (sharp := judge(slope, curve.sharp)) != "faster":
         says += f"; the bound is not tight: the family's own exponent is {curve.sharp:.3f} ({sharp})"
     return replace(made, reason=says)
+
+
+def draw(
+    curves: Sequence[Curve], ylabel: str, title: str, label: Callable[[Curve], str], *, predicted: bool
+) -> Figure:
+    """Draw curves, a panel for each tau, and with `predicted` their bounds through the middle of them."""
+    taus = list(dict.fromkeys(curve.tau for curve in curves))
+    figure, axes = panels(
+        [f"tau = {tau:g}" for tau in taus], "private records n", ylabel, sharey=not predicted
+    )
+    for axis, tau in zip(axes, taus, strict=True):
+        for style, one in zip(STYLES, [one for one in curves if one.tau == tau], strict=False):
+            band(axis, one.n, one.means, one.half_widths, label=label(one), style=style)
+            if predicted:
+                through = one.bound * np.exp(np.mean(np.log(one.means / one.bound)))
+                line(axis, one.n, through, style, f"predicted: {one.in_range:.2f}", 0.6)
+    legend(axes, title)
+    return figure

@@ -32,24 +32,13 @@ from pate_cli.types import UNANSWERED, FloatArray
 from . import thresholds
 from .thresholds import Family
 
-__all__ = ["QUANTITIES", "Design", "Privacy", "design", "exponent", "run_once"]
-
 QUANTITIES = ("teacher Dis", "vote Dis", "student Dis", "student excess")
 """What `run_once` gives, in this order; Dis is the disagreement with h*."""
 
 
 @dataclass(frozen=True)
 class Privacy:
-    """Budget and the constants that the theorems leave open.
-
-    Attributes
-    ----------
-    eps, delta : float
-    failure : float
-        beta, the probability of failure.
-    calibration : str
-        Of the sparse vector technique, see `pate_cli.privacy.svt.calibrate`.
-    """
+    """Budget, beta (the probability of failure) and the calibration of the sparse vector technique."""
 
     eps: float
     delta: float
@@ -59,15 +48,7 @@ class Privacy:
 
 @dataclass(frozen=True)
 class Design:
-    """One point of a curve.
-
-    Attributes
-    ----------
-    n, n_teachers, size, points : int
-        Private records, K, records a teacher (floor(n/K)) and public points m.
-    plan : VoteMechanism
-        The mechanism, calibrated.
-    """
+    """One point of a curve: n, K, records a teacher (floor(n/K)), public points m, and the mechanism."""
 
     n: int
     n_teachers: int
@@ -84,17 +65,7 @@ def exponent(mechanism: str, tau: float) -> float:
 def design(mechanism: str, tau: float, n: int, privacy: Privacy, points: float, mistakes: float) -> Design:
     """Choose K and m (and T) at n, as the module says.
 
-    Parameters
-    ----------
-    mechanism : {"gaussian", "svt"}
-    tau : float
-    n : int
-        Private records.
-    privacy : Privacy
-    points : float
-        m in units of (n/K)^e.
-    mistakes : float
-        Dis of a teacher in units of (K/n)^e; for T.
+    `points` is m in units of (n/K)^e, and `mistakes`, for T, a teacher's Dis in units of (K/n)^e.
 
     Raises
     ------
@@ -128,14 +99,9 @@ def design(mechanism: str, tau: float, n: int, privacy: Privacy, points: float, 
 
 
 def run_once(family: Family, at: Design, seed: np.random.SeedSequence) -> tuple[FloatArray, float]:
-    """LZCW21 Algorithm 3, once.
+    """LZCW21 Algorithm 3, once: the `QUANTITIES`, exact, and the share of the m queries that got a label.
 
-    Returns
-    -------
-    measured : ndarray of shape (4,)
-        See `QUANTITIES`, exact; the first is the mean over the teachers.
-    answered : float
-        Share of the m queries that got a label; the others are labelled at random (line 4).
+    The first quantity is the mean over teachers; other queries are labelled at random (line 4).
     """
     data, noise = seed.spawn(2)
     rng = np.random.default_rng(data)
@@ -146,8 +112,7 @@ def run_once(family: Family, at: Design, seed: np.random.SeedSequence) -> tuple[
     labels[: len(given)] = [answer.label for answer in given]
     missing = labels == UNANSWERED
     labels[missing] = rng.integers(0, 2, int(missing.sum()))
-    order = np.argsort(x)
-    student = thresholds.erm(x[None, order], labels[None, order] == 1)[0]
+    student = thresholds.learn(x, labels)
     measured = np.array(
         [
             family.disagreement(trained).mean(),

@@ -12,29 +12,30 @@ each point once, its label flipped with probability 1/2 - xi, and remembers it.
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.stats import binom
 
 from pate_cli.checks import Check, Listed, Real, Whole
-from pate_cli.report.figures import STYLES, band, new_figure
-from pate_cli.report.interval import mean_ci
+from pate_cli.report.figures import STYLES
 from pate_cli.report.verdict import Verdict, combined, compare
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray
 
+from ..common.figures import curve, line, panels
+from ..common.parameters import SAMPLING
+from ..common.sampling import seeded, with_ci
 from ..common.statistics import AGREES, judged
 
-__all__ = ["bound", "exact_error", "run", "simulate"]
-
 CHECKS: dict[str, Check] = {
-    "edges": Listed(Real(0, 0.5, open_above=True)),
-    "teachers": Listed(Whole(1), at_least=2, ascending=True),
-    "points": Whole(1),
-    "repeats": Whole(2),
-    "seed": Whole(0),
+    "edges": Listed(Real(0, 0.5, open_above=True)),  # xi
+    "teachers": Listed(Whole(1), at_least=2, ascending=True),  # K
+    "points": Whole(1),  # M
+    **SAMPLING,
 }
 
 
@@ -45,8 +46,6 @@ def bound(n_teachers: int, edge: float) -> float:
 
 def exact_error(n_teachers: int, edge: float) -> float:
     """``P(Bin(K, 1/2 - xi) >= K/2)``: the vote errs, a tie being an error."""
-    from scipy.stats import binom
-
     return float(binom.sf(math.ceil(n_teachers / 2) - 1, n_teachers, 0.5 - edge))
 
 
@@ -60,36 +59,16 @@ def simulate(n_teachers: int, edge: float, points: int, repeats: int, rng: np.ra
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Evaluate the bound, the exact error and a simulation; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `edges` (list of xi), `teachers` (list of K), `points` (M), `repeats`, `seed`.
-    """
-    cases = [(edge, K) for edge in p["edges"] for K in p["teachers"]]
-    seeds = np.random.SeedSequence(p["seed"]).spawn(len(cases))
+    """Evaluate the bound, the exact error and a simulation."""
+    cases = list(product(p["edges"], p["teachers"]))
     rows = []
-    for done, ((edge, K), seed) in enumerate(zip(cases, seeds, strict=True)):
-        progress(done, len(cases))
+    for (edge, K), seed in seeded(cases, p["seed"], progress):
         errors = simulate(K, edge, p["points"], p["repeats"], np.random.default_rng(seed))
-        mean, half = mean_ci(errors)
-        rows.append(
-            {
-                "edge": edge,
-                "teachers": K,
-                "one teacher": 0.5 - edge,
-                "vote, bound": bound(K, edge),
-                "vote, exact": exact_error(K, edge),
-                "vote, simulated": mean,
-                "ci95": half,
-                "repeats": p["repeats"],
-            }
-        )
-    progress(len(cases), len(cases))
+        row = {"edge": edge, "teachers": K, "one teacher": 0.5 - edge}
+        row |= {"vote, bound": bound(K, edge), "vote, exact": exact_error(K, edge)}
+        rows.append(row | with_ci("vote, simulated", "ci95", errors) | {"repeats": p["repeats"]})
     table = pd.DataFrame(rows)
     notes = [
-        "The paper's event is a vote of at least K/2 wrong teachers (printed k/2), so a tie is an error.",
         f"Simulated: {p['points']} points a repeat; bands are 95% CI over repeats. "
         "A simulated 0 is left out of the log axis.",
     ]
@@ -118,38 +97,24 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
         between = last["teachers"] - first["teachers"]
         fall = (math.log(first["vote, exact"]) - math.log(last["vote, exact"])) / between if between else 0.0
         limit = -0.5 * math.log(1 - 4 * edge**2)
-        verdicts.append(
-            Verdict(
-                f"the error falls exponentially, xi = {edge:g}",
-                "reproduces" if fall >= 2 * edge**2 else "differs (below)",
-                f"exponent {fall:.5f} a teacher over the upper half of K; bound {2 * edge**2:.5f}, "
-                f"exact limit {limit:.5f}",
-            )
+        claim = f"the error falls exponentially, xi = {edge:g}"
+        says = (
+            f"exponent {fall:.5f} a teacher over the upper half of K; bound {2 * edge**2:.5f}, "
+            f"exact limit {limit:.5f}"
         )
+        verdicts.append(Verdict(claim, "reproduces" if fall >= 2 * edge**2 else "differs (below)", says))
     return verdicts
 
 
 def _draw(table: pd.DataFrame) -> Figure:
-    figure, (axis,) = new_figure()
-    axis.set_yscale("log")
+    figure, (axis,) = panels([""], "teachers K", "probability that the vote errs at a point", log="y")
     for style, (edge, part) in zip(STYLES, table.groupby("edge"), strict=False):
-        seen = part[part["vote, simulated"] > 0]
-        marks = {**style, "linestyle": "none"}
-        band(
-            axis,
-            seen["teachers"],
-            seen["vote, simulated"],
-            seen["ci95"],
-            label=rf"simulated, $\xi$ = {edge:g} (95% CI)",
-            style=marks,
-        )
-        line = {"color": style["color"], "linestyle": style["linestyle"]}
-        axis.plot(part["teachers"], part["vote, exact"], linewidth=1.6, **line)
-        axis.plot(part["teachers"], part["vote, bound"], linewidth=0.7, **line)
+        seen, label = part[part["vote, simulated"] > 0], rf"simulated, $\xi$ = {edge:g} (95% CI)"
+        curve(axis, seen, "teachers", "vote, simulated", "ci95", label, {**style, "linestyle": "none"})
+        line(axis, part["teachers"], part["vote, exact"], style, width=1.6)
+        line(axis, part["teachers"], part["vote, bound"], style)
     axis.plot([], [], color="black", linewidth=1.6, label="thick: exact")
     axis.plot([], [], color="black", linewidth=0.7, label="thin: bound")
     axis.set_ylim(max(1e-6, table["vote, exact"].min() / 2), 1.2)
-    axis.set_xlabel("teachers K")
-    axis.set_ylabel("probability that the vote errs at a point")
     figure.legend(fontsize=8, ncols=3, loc="outside lower center")
     return figure

@@ -37,30 +37,30 @@ from pate_cli.learners import make_learner
 from pate_cli.mechanisms.soft import SoftService, score_bins
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
-from pate_cli.report.figures import STYLES, new_figure
+from pate_cli.report.figures import STYLES
 from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, compare
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray, PrivateRecords
 
 from ..common.agnostic_methods import enough_teachers
+from ..common.figures import panels
+from ..common.parameters import PROBABILITY, SAMPLING
+from ..common.sampling import seeded
 from ..common.statistics import AGREES, rarely
 
-__all__ = ["run", "unsure_share"]
-
 CHECKS: dict[str, Check] = {
-    "records": Listed(Whole(10), at_least=2, ascending=True),
+    "records": Listed(Whole(10), at_least=2, ascending=True),  # of a teacher
     "m": Whole(10),
     "features": Whole(1),
-    "sigma": Real(0),
-    "bins": Whole(2),
-    "expected": Whole(10),
-    "C": Real(0),
+    "sigma": Real(0),  # of the label's noise
+    "bins": Whole(2),  # 1/w
+    "expected": Whole(10),  # teachers that E and Var are measured with
+    "C": Real(0),  # of the teachers
     "eps": Real(0),
-    "delta": Real(0, 1, open_above=True),
-    "beta": Real(0, 1, open_above=True),
-    "repeats": Whole(2),
-    "seed": Whole(0),
+    "delta": PROBABILITY,
+    "beta": PROBABILITY,
+    **SAMPLING,
 }
 _TWO_THIRDS = 2 / 3
 _CHEBYSHEV = 1 / 6
@@ -84,31 +84,16 @@ class _Run:
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `records` (of a teacher), `m` (queries), `features`, `sigma` (of the label's noise), `bins` (1/w),
-        `expected` (teachers that E and Var are measured with), `C` (of the teachers), `eps`, `delta`, `beta`
-        (probability of failure), `repeats`, `seed`.
-
-    Raises
-    ------
-    ConfigError
-    """
+    """Release scores of teachers of few and of many records, and compare them with E h(x)."""
     width = 1 / p["bins"]
     unsure = unsure_share(p["sigma"], 3 * width / 4)
     T = max(1, int(binom.ppf(1 - p["beta"] / 2, p["m"], unsure)))
     c = svt.calibrate("tight", p["eps"], p["delta"], 2 * p["m"], 2 * T)
     K = enough_teachers(c, _TWO_THIRDS, p["beta"])
-    seeds = np.random.SeedSequence(p["seed"]).spawn(p["repeats"])
     found: dict[int, list[_Run]] = {N: [] for N in p["records"]}
-    progress(0, p["repeats"])
-    for done, seed in enumerate(seeds, start=1):
+    for _, seed in seeded(range(p["repeats"]), p["seed"], progress):
         for N, own in zip(p["records"], seed.spawn(len(p["records"])), strict=True):
             found[N].append(_once(N, K, c, p, own))
-        progress(done, p["repeats"])
     table = pd.DataFrame([_row(N, K, T, runs, width) for N, runs in found.items()])
     verdicts = _verdicts(found, K, T, unsure, p)
     return StudyResult(table, {"scores": lambda: _draw(found, width)}, verdicts, _notes(K, T, unsure, p))
@@ -205,15 +190,9 @@ def _verdicts(
         for one in several
     ]
     gap = Interval.of(shares).less(unsure)
-    made.append(
-        Verdict(
-            f"control: points further than 3w/4 from certain are the share of the closed form, to {AGREES:g}",
-            compare(gap, AGREES),
-            f"measured less exact {gap.mean:+.4f} ± {gap.half_width:.4f}, exact {unsure:.4f}",
-            gap,
-            AGREES,
-        )
-    )
+    claim = f"control: points further than 3w/4 from certain are the share of the closed form, to {AGREES:g}"
+    says = f"measured less exact {gap.text(4, sign=True)}, exact {unsure:.4f}"
+    made.append(Verdict(claim, compare(gap, AGREES), says, gap, AGREES))
     return made
 
 
@@ -231,24 +210,18 @@ def _notes(K: int, T: int, unsure: float, p: dict[str, Any]) -> list[str]:
         f" of {p['m']} queries: those further than 3w/4 from certain, a share {unsure:.3f} of the points, and"
         " what chance may add.",
         f"E h(x) and Var h(x) are measured with {p['expected']:,} teachers on their own records, each run.",
-        "Steady: 16 Var h(x)/w^2 is at most 1/6, the premise of Corollary 5.10. Weak quality: E h(x) is"
-        " within 3w/4 of 0 or 1. Fewest near: of all queries the least share of teachers within w/4 of it.",
-        "The claims are judged with the most records a teacher; with fewer, Var h(x) is too large for them,"
-        " and what then fails is in the table.",
-        "The paper's formulas are lost in our copy; these are what its proofs use.",
     ]
 
 
 def _draw(found: dict[int, list[_Run]], width: float) -> Figure:
-    figure, axes = new_figure(columns=len(found), sharey=True)
-    for axis, (N, runs) in zip(axes, found.items(), strict=True):
+    titles = [f"{N:,} records a teacher" for N in found]
+    ylabel = "released score; lines: E h(x), and w off"
+    figure, axes = panels(titles, "expected score E h(x)", ylabel, log="", sharey=True)
+    ends = np.array([0.0, 1.0])
+    for axis, runs in zip(axes, found.values(), strict=True):
         expected = np.concatenate([one.expected for one in runs])
         scores = np.concatenate([one.scores for one in runs])
         axis.plot(expected, scores, linestyle="", marker=".", markersize=3, color=STYLES[0]["color"])
-        ends = np.array([0.0, 1.0])
         for shift in (-width, 0.0, width):
             axis.plot(ends, ends + shift, color="0.6", linewidth=0.8)
-        axis.set_title(f"{N:,} records a teacher", fontsize=10)
-        axis.set_xlabel("expected score E h(x)")
-    axes[0].set_ylabel("released score; lines: E h(x), and w off")
     return figure

@@ -21,17 +21,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.stats import binom
 
 from pate_cli.checks import Check, Listed, Whole
-from pate_cli.report.figures import STYLES, band, new_figure, reference
-from pate_cli.report.interval import mean_ci
+from pate_cli.report.figures import STYLES, reference
 from pate_cli.report.verdict import Verdict, combined, compare
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray
 
+from ..common.figures import curve, panels
+from ..common.parameters import SAMPLING
+from ..common.sampling import seeded, with_ci
 from ..common.statistics import AGREES, judged
-
-__all__ = ["RATE", "exact_error", "run", "simulate"]
 
 RATE = 0.5 * math.log(9 / 8)
 """KL(1/2 || 1/3), the exponent of the convergence to 3/4."""
@@ -41,35 +42,19 @@ _LIMIT = 0.75
 CHECKS: dict[str, Check] = {
     "teachers": Listed(Whole(1), ascending=True),
     "records": Listed(Whole(1), ascending=True),
-    "fixed_teachers": Whole(1),
-    "fixed_records": Whole(1),
-    "repeats": Whole(2),
-    "seed": Whole(0),
+    "fixed_teachers": Whole(1),  # for the list of records
+    "fixed_records": Whole(1),  # a teacher, for the list of teachers
+    **SAMPLING,
 }
 
 
 def exact_error(n_teachers: int) -> float:
     """Expected error of the vote of K teachers, for any number of records a teacher."""
-    from scipy.stats import binom
-
     return float(_LIMIT * binom.cdf(math.ceil(n_teachers / 2) - 1, n_teachers, 1 / 3))
 
 
 def simulate(n_teachers: int, n_records: int, repeats: int, rng: np.random.Generator) -> FloatArray:
-    """Error of the vote of trained teachers, one number a repeat.
-
-    Parameters
-    ----------
-    n_teachers, n_records : int
-        K, and records each teacher draws and minimises its empirical risk on.
-    repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of shape (repeats,)
-        Exact errors of the votes, over the four points: each 0, 1/4, 1/2 or 3/4.
-    """
+    """Exact errors, over the four points, of the votes of K trained teachers; shape (repeats,)."""
     seen = rng.multinomial(n_records, [0.25] * 4, size=(repeats, n_teachers))[..., 1:]
     chosen = np.argmax(seen + rng.random(seen.shape), axis=-1)  # the fraction breaks ties at random
     votes = np.stack([np.count_nonzero(chosen == h, axis=1) for h in range(3)], axis=1)
@@ -78,47 +63,23 @@ def simulate(n_teachers: int, n_records: int, repeats: int, rng: np.random.Gener
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Evaluate and simulate Example 1; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `teachers` (list of K), at `fixed_records` records a teacher; `records` (list), at
-        `fixed_teachers`; `repeats`; `seed`.
-    """
+    """Evaluate and simulate Example 1."""
     cases = [("teachers", K, p["fixed_records"]) for K in p["teachers"]]
     cases += [("records", p["fixed_teachers"], N) for N in p["records"]]
-    seeds = np.random.SeedSequence(p["seed"]).spawn(len(cases))
     rows = []
-    for done, ((growing, K, N), seed) in enumerate(zip(cases, seeds, strict=True)):
-        progress(done, len(cases))
-        mean, half = mean_ci(simulate(K, N, p["repeats"], np.random.default_rng(seed)))
-        rows.append(
-            {
-                "growing": growing,
-                "teachers": K,
-                "records a teacher": N,
-                "records": K * N,
-                "error, exact": exact_error(K),
-                "error, simulated": mean,
-                "ci95": half,
-                "repeats": p["repeats"],
-                "best hypothesis": _BEST,
-                "3/4 - Chernoff": _LIMIT * (1 - math.exp(-K * RATE)),
-            }
-        )
-    progress(len(cases), len(cases))
+    for (growing, K, N), seed in seeded(cases, p["seed"], progress):
+        errors = simulate(K, N, p["repeats"], np.random.default_rng(seed))
+        row = {"growing": growing, "teachers": K, "records a teacher": N, "records": K * N}
+        row |= {"error, exact": exact_error(K)} | with_ci("error, simulated", "ci95", errors)
+        row |= {"repeats": p["repeats"], "best hypothesis": _BEST}
+        rows.append(row | {"3/4 - Chernoff": _LIMIT * (1 - math.exp(-K * RATE))})
     table = pd.DataFrame(rows)
     return StudyResult(table, {"error": lambda: _draw(table)}, _verdicts(table), _NOTES)
 
 
 _NOTES = [
-    "Exact: 3/4 P(Bin(K, 1/3) < K/2), a closed form; bands are 95% CI over simulated private sets.",
     "Simulated and exact rows agree if the whole interval of their difference, corrected for the rows of "
     f"the table (Bonferroni), lies within {AGREES:g} of 0.",
-    "A vote of exactly K/2 counts as class 1 (Algorithm 1), so even K does better than odd K: 1/3 at K = 2.",
-    "In this example a student restricted to H still has error 1/2, as every hypothesis of H has; "
-    "the loss is that of the vote, and of a student in the voting class.",
 ]
 
 
@@ -156,25 +117,16 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
 
 
 def _draw(table: pd.DataFrame) -> Figure:
-    figure, axes = new_figure(2, sharey=True)
-    panels: list[tuple[str, str, str]] = [
-        ("teachers", "teachers", "teachers K"),
-        ("records", "records", "private records n"),
-    ]
-    for axis, (growing, column, label) in zip(axes, panels, strict=True):
+    figure, axes = panels(["", ""], "", "expected 0-1 error", log="x", sharey=True)
+    labels = {"teachers": ("teachers K", "records a teacher"), "records": ("private records n", "teachers")}
+    for axis, (growing, (label, fixed)) in zip(axes, labels.items(), strict=True):
         part = table[table["growing"] == growing]
-        axis.set_xscale("log")
-        x: Any = part[column]
-        band(
-            axis, x, part["error, simulated"], part["ci95"], label="vote, simulated (95% CI)", style=STYLES[1]
-        )
-        axis.plot(x, part["error, exact"], color="black", linewidth=1.4, label="vote, exact")
+        curve(axis, part, growing, "error, simulated", "ci95", "vote, simulated (95% CI)", STYLES[1])
+        axis.plot(part[growing], part["error, exact"], color="black", linewidth=1.4, label="vote, exact")
         reference(axis, _LIMIT, "limit 3/4", linestyle=":")
         reference(axis, _BEST, "every single hypothesis")
         axis.set_xlabel(label)
-        fixed = "records a teacher" if growing == "teachers" else "teachers"
         axis.set_title(f"{part[fixed].iloc[0]} {fixed}", fontsize=10)
-    axes[0].set_ylabel("expected 0-1 error")
     axes[0].set_ylim(0.3, 0.8)
     axes[0].legend(fontsize=8, loc="lower right")
     return figure

@@ -6,6 +6,7 @@ See `common.adult` for the setting and the three margins.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -13,8 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from pate_cli.checks import Whole
-from pate_cli.report.figures import new_figure
+from pate_cli.checks import Check, Whole
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import Verdict, above
 from pate_cli.reproduce.study import Progress, StudyResult
@@ -22,23 +22,16 @@ from pate_cli.types import FloatArray
 
 from ..common import adult
 from ..common.adult import Margins
+from ..common.figures import panels
+from ..common.sampling import with_ci
 
-__all__ = ["HIGH", "run", "shares"]
-
+CHECKS: dict[str, Check] = adult.CHECKS | {"bins": Whole(2)}  # of [0, 1/2]
 HIGH = 1 / 6
 """A margin is high where at least two thirds of the teachers agree, as in the paper's proofs (xi = 1/6)."""
 
-CHECKS = adult.CHECKS | {"bins": Whole(2)}
-
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure the margins; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        Those of `adult.CHECKS`, and `bins`, the bins of [0, 1/2].
-    """
+    """Measure the margins over random splits."""
     found = adult.measure(p, progress)
     edges = np.linspace(0, 0.5, p["bins"] + 1)
     table = _table(found, edges)
@@ -60,6 +53,7 @@ def _high(m: Margins) -> Any:
     return m.agreement >= HIGH - 1e-12
 
 
+Margin = Callable[[Margins], FloatArray]
 _MEASURES: dict[str, Any] = {
     "mean margin": lambda m: m.agreement.mean(),
     "high": lambda m: _high(m).mean(),
@@ -72,28 +66,23 @@ _MEASURES: dict[str, Any] = {
 
 
 def _table(found: list[Margins], edges: FloatArray) -> pd.DataFrame:
-    rows = []
-    signed_edges = np.concatenate([-edges[:0:-1], edges])
-    plans: list[tuple[str, FloatArray, Any]] = [
+    plans: list[tuple[str, FloatArray, Margin]] = [
         ("against the vote, |p - 1/2|", edges, lambda m: m.agreement),
         ("against h*, |q - 1/2| as printed", edges, lambda m: np.abs(m.differing - 0.5)),
-        ("against h*, 1/2 - q", signed_edges, lambda m: m.signed),
+        ("against h*, 1/2 - q", _signed(edges), lambda m: m.signed),
     ]
+    rows = []
     for margin, cuts, values in plans:
         per_split = np.array([shares(values(m), cuts) for m in found])
-        for j, (low, high) in enumerate(pairwise(cuts)):
-            mean, half = mean_ci(per_split[:, j])
-            rows.append(
-                {
-                    "margin": margin,
-                    "from": round(float(low), 12),
-                    "to": round(float(high), 12),
-                    "share of queries": mean,
-                    "ci95": half,
-                    "splits": len(found),
-                }
-            )
+        for (low, high), share in zip(pairwise(cuts), per_split.T, strict=True):
+            row = {"margin": margin, "from": round(float(low), 12), "to": round(float(high), 12)}
+            rows.append(row | with_ci("share of queries", "ci95", share) | {"splits": len(found)})
     return pd.DataFrame(rows)
+
+
+def _signed(edges: FloatArray) -> FloatArray:
+    """Edges of [-1/2, 1/2]."""
+    return np.concatenate([-edges[:0:-1], edges])
 
 
 def _say(number: Interval) -> str:
@@ -138,71 +127,54 @@ def _verdicts(numbers: dict[str, Interval]) -> list[Verdict]:
 def _notes(p: dict[str, Any], found: list[Margins]) -> list[str]:
     accuracy = {name: Interval.of(m.accuracy[name] for m in found) for name in ("teacher", "vote", "h*")}
     return [
-        f"{p['n_private']:,} private records, {p['n_public']:,} public, {p['n_queries']:,} queries of these, "
-        f"{p['teachers']} logistic regressions; {p['repeats']} random splits, CI over splits.",
-        "The paper says that the original training set is the private one; that has 32,561 records, so its "
-        "36,631 must come from the joined 48,842 (three quarters), and are drawn at random here.",
+        f"{adult.sizes_text(p)}, {p['teachers']} logistic regressions; {p['repeats']} random splits, "
+        "CI over splits.",
         "Accuracy on the records left over: "
         + ", ".join(f"{name} {_say(value)}" for name, value in accuracy.items())
         + ".",
-        "No numbers are printed with Figure 3, only claims; p: share of teachers for class 1, q: share that "
-        "differs from h*. Definition 17 prints P(Delta > xi) <= nu; it means P(Delta <= xi) <= nu.",
-        "The paper gives words, not numbers, so the limits of the verdicts are ours: they "
-        "agree on 75% of queries, on h* 90% of those, on another answer on 2% at margin 0.4; "
-        "a whole interval has to lie beyond, at a level for three of them.",
-        "Everything here is computed from private records without a mechanism: not differentially private.",
+        adult.PRIVATE,
     ]
 
 
 def _draw_histograms(found: list[Margins], edges: FloatArray) -> Figure:
-    figure, axes = new_figure(2)
-    signed_edges = np.concatenate([-edges[:0:-1], edges])
-    panels: list[tuple[str, FloatArray, Any]] = [
+    titles = ["agreement with one another", "agreement with h* (hatched: the vote is not h*'s)"]
+    figure, axes = panels(titles, "", "queries (%)", log="")
+    shown: list[tuple[str, FloatArray, Margin]] = [
         ("|share of teachers for class 1 - 1/2|", edges, lambda m: m.agreement),
-        ("1/2 - share of teachers that differ from h*", signed_edges, lambda m: m.signed),
+        ("1/2 - share of teachers that differ from h*", _signed(edges), lambda m: m.signed),
     ]
-    for axis, (label, cuts, values) in zip(axes, panels, strict=True):
-        per_split = np.array([shares(values(m), cuts) for m in found])
-        mean, half = np.array([mean_ci(column) for column in per_split.T]).T
-        centres, widths = (cuts[:-1] + cuts[1:]) / 2, np.diff(cuts)
-        bars = axis.bar(
-            centres, 100 * mean, widths, color="0.75", edgecolor="black", linewidth=0.6, label="mean"
-        )
+    for axis, (label, cuts, values) in zip(axes, shown, strict=True):
+        mean, half = _bands([shares(values(m), cuts) for m in found])
+        at, widths, edge = (cuts[:-1] + cuts[1:]) / 2, np.diff(cuts), {"edgecolor": "black", "linewidth": 0.6}
+        bars = axis.bar(at, mean, widths, color="0.75", label="mean", **edge)  # type: ignore[arg-type]
         for bar, low in zip(bars, cuts, strict=False):
             if low < -1e-12:
                 bar.set_hatch("///")
-        axis.errorbar(
-            centres,
-            100 * mean,
-            100 * half,
-            fmt="none",
-            ecolor="black",
-            capsize=2,
-            linewidth=0.8,
-            label="95% CI",
-        )
+        look: dict[str, Any] = {"fmt": "none", "ecolor": "black", "capsize": 2, "linewidth": 0.8}
+        axis.errorbar(at, mean, half, label="95% CI", **look)
         axis.set_xlabel(label)
-    axes[0].set_ylabel("queries (%)")
-    axes[0].set_title("agreement with one another", fontsize=10)
-    axes[1].set_title("agreement with h* (hatched: the vote is not h*'s)", fontsize=10)
     axes[0].legend(fontsize=8, loc="upper left")
     return figure
 
 
+def _bands(per_split: list[Any]) -> tuple[FloatArray, FloatArray]:
+    """Means over the splits and half intervals, in per cent, of arrays of one shape."""
+    mean, half = np.array([mean_ci(column) for column in np.array(per_split).T]).T
+    return 100 * mean, 100 * half
+
+
 def _draw_nu(found: list[Margins]) -> Figure:
-    figure, (axis,) = new_figure()
+    ylabel = "nu: queries with margin at most xi (%), 95% CI"
+    figure, (axis,) = panels([""], "margin xi (share of teachers)", ylabel, log="")
     grid = np.linspace(0, 0.5, 101)
-    curves: list[tuple[str, str, Any]] = [
+    curves: list[tuple[str, str, Margin]] = [
         ("against the vote", "-", lambda m: m.agreement),
         ("against h* (signed)", "--", lambda m: m.signed),
     ]
     for label, linestyle, values in curves:
-        per_split = np.array([[np.mean(values(m) <= xi + 1e-12) for xi in grid] for m in found])
-        mean, half = np.array([mean_ci(column) for column in per_split.T]).T
-        axis.fill_between(grid, 100 * (mean - half), 100 * (mean + half), color="0.6", alpha=0.4, linewidth=0)
-        axis.plot(grid, 100 * mean, color="black", linestyle=linestyle, linewidth=1.2, label=label)
+        mean, half = _bands([[np.mean(values(m) <= xi + 1e-12) for xi in grid] for m in found])
+        axis.fill_between(grid, mean - half, mean + half, color="0.6", alpha=0.4, linewidth=0)
+        axis.plot(grid, mean, color="black", linestyle=linestyle, linewidth=1.2, label=label)
     axis.axvline(HIGH, color="0.4", linestyle=":", linewidth=1, label="xi = 1/6")
-    axis.set_xlabel("margin xi (share of teachers)")
-    axis.set_ylabel("nu: queries with margin at most xi (%), 95% CI")
     axis.legend(fontsize=8)
     return figure

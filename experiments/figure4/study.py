@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from scipy.stats import rankdata
 
-from pate_cli.checks import Whole
-from pate_cli.report.figures import new_figure
+from pate_cli.checks import Check, Whole
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import Verdict, above
 from pate_cli.reproduce.study import Progress, StudyResult
@@ -24,10 +24,9 @@ from pate_cli.types import FloatArray
 
 from ..common import adult
 from ..common.adult import Margins
+from ..common.figures import legend, panels
 
-__all__ = ["pearson", "run", "straightness"]
-
-CHECKS = adult.CHECKS | {"shown": Whole(3)}
+CHECKS: dict[str, Check] = adult.CHECKS | {"shown": Whole(3)}  # queries summed up, 200 in the paper
 
 
 def pearson(a: FloatArray, b: FloatArray) -> float:
@@ -42,20 +41,8 @@ def straightness(a: FloatArray, b: FloatArray) -> float:
     return pearson(np.cumsum(a), np.cumsum(b)) ** 2
 
 
-def _spearman(a: FloatArray, b: FloatArray) -> float:
-    from scipy.stats import rankdata
-
-    return pearson(rankdata(a), rankdata(b))
-
-
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure the correlations; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        Those of `adult.CHECKS`, and `shown`, the queries whose margins are summed up (200 in the paper).
-    """
+    """Measure the correlations over random splits."""
     found = adult.measure(p, progress)
     shown = min(p["shown"], p["n_queries"])
     orders = np.random.SeedSequence(p["seed"], spawn_key=(1,)).spawn(len(found))
@@ -71,15 +58,9 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
         )
     table = pd.DataFrame(rows)
     notes = [
-        f"{p['n_private']:,} private records, {p['n_public']:,} public, {p['n_queries']:,} queries of these "
-        f"(the first {shown} for running sums), {p['teachers']} logistic regressions; {p['repeats']} random "
-        "splits, CI over splits. The figures show the first split.",
-        "q - 1/2 in the paper's Figure 4 is minus the signed margin here; the sign of a slope changes, "
-        "correlations and R^2 do not in size.",
-        "The paper gives words, not numbers, so the limits of the verdicts are ours: "
-        "R^2 0.99, correlation 0.9, agreement 0.9; a whole interval has to lie beyond, at a level "
-        "for four of them.",
-        "Everything here is computed from private records without a mechanism: not differentially private.",
+        f"{adult.sizes_text(p)} (the first {shown} for running sums), {p['teachers']} logistic "
+        f"regressions; {p['repeats']} random splits, CI over splits. The figures show the first split.",
+        adult.PRIVATE,
     ]
     figures = {
         "running-sums": lambda: _draw_sums(found[0], shown, np.random.default_rng(orders[0])),
@@ -94,7 +75,7 @@ def _numbers(m: Margins, shown: int, rng: np.random.Generator) -> dict[str, floa
     return {
         "Pearson, |p - 1/2| and |q - 1/2|": pearson(a, np.abs(m.differing - 0.5)),
         "Pearson, |p - 1/2| and 1/2 - q": pearson(a, signed),
-        "Spearman, |p - 1/2| and 1/2 - q": _spearman(a, signed),
+        "Spearman, |p - 1/2| and 1/2 - q": pearson(rankdata(a), rankdata(signed)),
         "running sums, R^2": straightness(a[:shown], signed[:shown]),
         "running sums, R^2, shuffled": straightness(a[:shown], shuffled),
         "running sums, last ratio": float(np.sum(signed[:shown]) / np.sum(a[:shown])),
@@ -103,12 +84,8 @@ def _numbers(m: Margins, shown: int, rng: np.random.Generator) -> dict[str, floa
 
 
 def _verdicts(table: pd.DataFrame) -> list[Verdict]:
-    found = {
-        quantity: Interval(mean, half, splits)
-        for quantity, mean, half, splits in table[["quantity", "mean", "ci95", "splits"]].itertuples(
-            index=False
-        )
-    }
+    columns = table[["quantity", "mean", "ci95", "splits"]]
+    found = {quantity: Interval(*numbers) for quantity, *numbers in columns.itertuples(index=False)}
 
     def say(quantity: str) -> str:
         return found[quantity].text()
@@ -145,10 +122,10 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
 
 
 def _draw_sums(m: Margins, shown: int, rng: np.random.Generator) -> Figure:
-    figure, (axis,) = new_figure()
+    xlabel = f"running sum of |p - 1/2| over {shown} queries (votes / teachers)"
+    figure, axes = panels([""], xlabel, "running sum of the margin against h*", log="")
     a, signed = m.agreement[:shown], m.signed[:shown]
     x = np.concatenate([[0.0], np.cumsum(a)])
-    every = max(1, shown // 12)
     series: list[tuple[str, FloatArray, dict[str, Any]]] = [
         ("|q - 1/2|: the diagonal, always", a, {"color": "0.6", "linestyle": "-"}),
         ("1/2 - q", signed, {"color": "black", "linestyle": "-", "marker": "o"}),
@@ -159,30 +136,23 @@ def _draw_sums(m: Margins, shown: int, rng: np.random.Generator) -> Figure:
         ),
     ]
     for label, values, style in series:
-        y = np.concatenate([[0.0], np.cumsum(values)])
-        axis.plot(x, y, label=label, markevery=every, markersize=4, linewidth=1.2, **style)
-    axis.set_xlabel(f"running sum of |p - 1/2| over {shown} queries (votes / teachers)")
-    axis.set_ylabel("running sum of the margin against h*")
-    axis.legend(fontsize=8)
+        look = {"markevery": max(1, shown // 12), "markersize": 4, "linewidth": 1.2, **style}
+        axes[0].plot(x, np.concatenate([[0.0], np.cumsum(values)]), label=label, **look)
+    legend(axes)
     return figure
 
 
 def _draw_margins(m: Margins) -> Figure:
-    figure, (axis,) = new_figure()
-    for same, marker, label in ((True, "o", "vote is h*"), (False, "x", "vote is not h*")):
+    xlabel, ylabel = "margin against the vote, |p - 1/2|", "margin against h*, 1/2 - q"
+    figure, axes = panels([""], xlabel, ylabel, log="")
+    looks: dict[str, dict[str, Any]] = {
+        "vote is h*": {"marker": "o", "facecolors": "none", "edgecolors": "black"},
+        "vote is not h*": {"marker": "x", "color": "black"},
+    }
+    for (name, look), same in zip(looks.items(), (True, False), strict=True):
         chosen = m.vote_is_best == same
-        colour: dict[str, Any] = {"facecolors": "none", "edgecolors": "black"} if same else {"color": "black"}
-        axis.scatter(
-            m.agreement[chosen],
-            m.signed[chosen],
-            s=14,
-            marker=marker,
-            linewidths=0.6,
-            label=f"{label}: {int(chosen.sum()):,} queries",
-            **colour,
-        )
-    axis.axhline(0, color="0.4", linewidth=0.8)
-    axis.set_xlabel("margin against the vote, |p - 1/2|")
-    axis.set_ylabel("margin against h*, 1/2 - q")
-    axis.legend(fontsize=8)
+        label = f"{name}: {int(chosen.sum()):,} queries"
+        axes[0].scatter(m.agreement[chosen], m.signed[chosen], s=14, linewidths=0.6, label=label, **look)
+    axes[0].axhline(0, color="0.4", linewidth=0.8)
+    legend(axes)
     return figure

@@ -31,30 +31,30 @@ from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.agnostic.private_prediction import PredictionPlan
 from pate_cli.privacy.door import Door
-from pate_cli.report.figures import STYLES, band, new_figure
-from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.report.figures import STYLES
+from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, close
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray, PrivateRecords
 
 from ..common import thresholds
 from ..common.agnostic_methods import Sizes
-from ..common.parameters import one_for_each
+from ..common.figures import curve, legend, panels
+from ..common.parameters import PROBABILITY, one_for_each
+from ..common.sampling import with_ci
 from ..common.statistics import fit_slope, slope_weights
 from ..common.thresholds import Family
 
-__all__ = ["error_of", "exact_error", "run"]
-
 CHECKS: dict[str, Check] = {
     "taus": Listed(Real(0, 1)),
-    "strength": Real(0, 1),
+    "strength": Real(0, 1),  # of both sides
     "eps": Listed(Real(0), at_least=2, ascending=True),
     "n": Listed(Whole(1000), at_least=2, ascending=True),
-    "alpha": Real(0, 1, open_above=True),
+    "alpha": PROBABILITY,  # of Lemma 4.1
     "calibration": OneOf(("paper", "tight")),
-    "size": Whole(1),
-    "repeats": Listed(Whole(2), at_least=2),
-    "control": Listed(Whole(3)),
+    "size": Whole(1),  # records a teacher, of the tight calibration
+    "repeats": Listed(Whole(2), at_least=2),  # for each n
+    "control": Listed(Whole(3)),  # records a teacher
     "control_repeats": Whole(2),
     "seed": Whole(0),
 }
@@ -68,26 +68,18 @@ Row = dict[str, Any]
 def error_of(family: Family, trained: FloatArray, eps: float) -> tuple[float, float]:
     """Error of the answer to a fresh query, in excess of h*'s, and how often it differs from h*; exact.
 
-    Parameters
-    ----------
-    family : Family
-    trained : ndarray of shape (K,)
-        Thresholds of the teachers, anything beyond [-1, 1] standing for its end. PRIVATE.
-    eps : float
-        Of one answer: label y with probability in proportion to ``exp(eps count(y)/2)``.
-
-    Returns
-    -------
-    excess, differs : float
+    `trained` are thresholds, PRIVATE, anything beyond [-1, 1] standing for its end. The answer is label y
+    with probability in proportion to ``exp(eps count(y)/2)``.
     """
-    cuts = np.concatenate([[-1.0], np.sort(np.clip(trained, -1.0, 1.0)), [1.0]])
+    trained = np.clip(trained, -1.0, 1.0)
+    cuts = np.concatenate([[-1.0], np.sort(trained), [1.0]])
     ones = np.arange(len(trained) + 1)  # between cut j and the next, j teachers say 1
     says_one = expit(eps * (2 * ones - len(trained)) / 2)
     left, right = np.minimum(cuts, 0.0), np.maximum(cuts, 0.0)
     # what a wrong answer on [0, t] costs is the excess of threshold t, and on [t, 0] likewise
     below, above = -np.diff(family.excess(left)), np.diff(family.excess(right))
     excess = says_one @ below + (1 - says_one) @ above
-    return float(excess), float((says_one @ np.diff(left) + (1 - says_one) @ np.diff(right)) / 2)
+    return float(excess), thresholds.differing(trained, says_one)
 
 
 def exact_error(size: int, n_teachers: int, eps: float) -> float:
@@ -95,13 +87,8 @@ def exact_error(size: int, n_teachers: int, eps: float) -> float:
 
     A teacher of s uniform records cuts in the middle of the gap around 0, whose ends are at -a and b with
     ``P(a > u, b > v) = (1 - (u + v)/2)^s``; so it says 1 at x > 0 with probability ``1 - (1 - x)^s/2``, and
-    the votes of K teachers are binomial. The mean is over x; it is the same on both sides of 0.
-
-    Parameters
-    ----------
-    size, n_teachers : int
-        s, so large that both sides of 0 have a record, and K.
-    eps : float
+    the votes of K teachers are binomial. The mean is over x; it is the same on both sides of 0, each of which
+    is to have a record.
     """
     t, w = np.polynomial.legendre.leggauss(60)
     edges = np.unique(np.minimum(1.0, np.array([0, 1, 3, 10, 50, size]) / size))  # all happens near 0
@@ -114,15 +101,7 @@ def exact_error(size: int, n_teachers: int, eps: float) -> float:
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `taus`, `strength` (of both sides, see `thresholds`), `eps`, `n`, `alpha` (of Lemma 4.1),
-        `calibration`, `size` (records a teacher, of ``calibration=tight``), `repeats` (for each n); `control`
-        (records a teacher), `control_repeats`; `seed`.
-    """
+    """Measure the error of the answer to a fresh query at each tau, n and eps, paired."""
     one_for_each("n", p, CHECKS, "repeats")
     plans = {(eps, n): _plan(eps, n, p) for eps in p["eps"] for n in p["n"]}
     work, done = len(p["taus"]) * sum(n * r for n, r in zip(p["n"], p["repeats"], strict=False)), 0
@@ -142,8 +121,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
                 rng = np.random.default_rng(data)
                 x = rng.uniform(-1.0, 1.0, n)
                 y = 2 * rng.random(n) - 1 < family.advantage(x)
-                order = np.argsort(x)
-                best = thresholds.erm(x[None, order], y[None, order])[0]
+                best = thresholds.learn(x, y)
                 plain[repeat] = family.excess(best), family.disagreement(best)
                 records = PrivateRecords(x[:, None], y.astype(np.int64))
                 for eps, source in zip(p["eps"], noise.spawn(len(p["eps"])), strict=True):
@@ -205,20 +183,14 @@ def _consistent(x: FloatArray, labels: Any) -> float:
 
 
 def _row(tau: float, eps: float, n: int, plan: PredictionPlan, found: FloatArray, plain: FloatArray) -> Row:
-    excess, differs, chosen = (mean_ci(found[:, j]) for j in range(3))
-    without = mean_ci(plain[:, 0])
     return {
         "tau": tau,
         "eps": eps,
         "n": n,
-        "excess": excess[0],
-        "ci95": excess[1],
-        "differs from h*": differs[0],
-        "its ci95": differs[1],
-        "of relabelling": chosen[0],
-        "ci95 of it": chosen[1],
-        "not private": without[0],
-        "ci95 without": without[1],
+        **with_ci("excess", "ci95", found[:, 0]),
+        **with_ci("differs from h*", "its ci95", found[:, 1]),
+        **with_ci("of relabelling", "ci95 of it", found[:, 2]),
+        **with_ci("not private", "ci95 without", plain[:, 0]),
         "relabelled": plan.division.t,
         "teachers": plan.teachers,
         "eps a vote": plan.vote_eps,
@@ -234,51 +206,36 @@ def _verdicts(
     for eps in p["eps"]:
         some = table[(table["tau"] == fast) & (table["eps"] == eps)]
         slope = fit_slope(some["n"], some["excess"], some["ci95"], int(some["repeats"].min()))
-        made.append(
-            close(
-                f"Theorem 4.2: excess error is as 1/n, tau = {fast:g}, eps = {eps:g}",
-                slope.less(-1.0),
-                _SLACK,
-                f"slope {slope.mean:.3f} ± {slope.half_width:.3f} from n = {p['n'][0]:,} to {p['n'][-1]:,}",
-                len(p["eps"]),
-            )
-        )
+        claim = f"Theorem 4.2: excess error is as 1/n, tau = {fast:g}, eps = {eps:g}"
+        says = f"slope {slope.text(3)} from n = {p['n'][0]:,} to {p['n'][-1]:,}"
+        made.append(close(claim, slope.less(-1.0), _SLACK, says, len(p["eps"])))
     last = table[(table["tau"] == fast) & (table["n"] == p["n"][-1])]
     slope = fit_slope(last["eps"], last["excess"], last["ci95"], int(last["repeats"].min()))
     weights = slope_weights(last["eps"], last["excess"], last["ci95"])
     known = -float(weights @ np.log(last["relabelled"]))
-    made.append(
-        close(
-            f"Theorem 4.2: and as 1/eps, tau = {fast:g}, n = {p['n'][-1]:,}",
-            slope.less(known),
-            _SLACK,
-            f"slope {slope.mean:.3f} ± {slope.half_width:.3f} from eps = {p['eps'][0]:g} to {p['eps'][-1]:g},"
-            f" predicted {known:.3f} in range, with the |T| in use, -1 where eps is small",
-        )
+    claim = f"Theorem 4.2: and as 1/eps, tau = {fast:g}, n = {p['n'][-1]:,}"
+    says = (
+        f"slope {slope.text(3)} from eps = {p['eps'][0]:g} to {p['eps'][-1]:g},"
+        f" predicted {known:.3f} in range, with the |T| in use, -1 where eps is small"
     )
+    made.append(close(claim, slope.less(known), _SLACK, says))
     for eps in p["eps"]:
         each = found[slow, eps, p["n"][-1]]
-        mean, half = mean_ci(each[:, 1] - each[:, 3])
         plain = float(each[:, 3].mean())
-        gap = Interval(mean / plain, None if half is None else half / plain, len(each))
-        made.append(
-            close(
-                f"Theorem 4.2: no 1/eps in the second term, tau = {slow:g}, eps = {eps:g}",
-                gap,
-                _SAME,
-                f"answers differ from h* {1 + gap.mean:.3f} ± {gap.half_width:.3f} times as often as without "
-                f"privacy, {plain:.4f}, at n = {p['n'][-1]:,}",
-                len(p["eps"]),
-            )
+        ours = Interval.of(each[:, 1] - each[:, 3])
+        gap = Interval(ours.mean / plain, (ours.half_width or math.nan) / plain, ours.n)
+        claim = f"Theorem 4.2: no 1/eps in the second term, tau = {slow:g}, eps = {eps:g}"
+        says = (
+            f"answers differ from h* {gap.less(-1).text(3)} times as often as without "
+            f"privacy, {plain:.4f}, at n = {p['n'][-1]:,}"
         )
-    made.append(
-        Verdict(
-            "Lemma 4.1: teachers of error at most alpha/4 give answers of error at most alpha",
-            "reproduces" if held[0] == held[1] else "differs (above)",
-            f"held in {held[0]} of {held[1]} runs, at the least alpha for which the teachers are good enough "
-            "and enough of them",
-        )
+        made.append(close(claim, gap, _SAME, says, len(p["eps"])))
+    claim = "Lemma 4.1: teachers of error at most alpha/4 give answers of error at most alpha"
+    says = (
+        f"held in {held[0]} of {held[1]} runs, at the least alpha for which the teachers are good enough "
+        "and enough of them"
     )
+    made.append(Verdict(claim, "reproduces" if held[0] == held[1] else "differs (above)", says))
     return made
 
 
@@ -295,24 +252,17 @@ def _control(p: dict[str, Any]) -> list[Verdict]:
             for _ in range(p["control_repeats"])
         ]
         exact = exact_error(size, plan.teachers, plan.vote_eps)
-        gap = Interval(*mean_ci(np.array(each) / exact - 1), len(each))
-        made.append(
-            close(
-                f"control: error of an answer by {plan.teachers} teachers of {size} clean records is exact",
-                gap,
-                _SLACK,
-                f"{1 + gap.mean:.4f} ± {gap.half_width:.4f} times {exact:.5g}",
-                len(p["control"]),
-            )
-        )
+        gap = Interval.of(np.array(each) / exact - 1)
+        claim = f"control: error of an answer by {plan.teachers} teachers of {size} clean records is exact"
+        says = f"{gap.less(-1).text(4)} times {exact:.5g}"
+        made.append(close(claim, gap, _SLACK, says, len(p["control"])))
     return made
 
 
 def _notes(p: dict[str, Any]) -> list[str]:
     return [
-        "x uniform on [-1, 1], P(y = 1|x) = 1/2 + s sign(x)|x|^((1 - tau)/tau)/2, "
-        f"s = {p['strength']:g}; thresholds. Error of the answer to one fresh query, less that of h*: exact "
-        "given the private set, the sample and the hypothesis that relabels it.",
+        f"{Family(1.0, p['strength'], p['strength']).text}. Error of the answer to one fresh query, less "
+        "that of h*: exact given the private set, the sample and the hypothesis that relabels it.",
         f"calibration = {p['calibration']}, alpha = {p['alpha']:g} of Lemma 4.1; eps is the loss of one "
         "query and delta is 0. Of relabelling: the excess error of the hypothesis that relabels, by itself.",
         f"Slopes to {_SLACK}; answers that differ from h* within {_SAME:.0%} as often as without privacy "
@@ -321,16 +271,12 @@ def _notes(p: dict[str, Any]) -> list[str]:
 
 
 def _draw(table: pd.DataFrame, p: dict[str, Any]) -> Figure:
-    figure, axes = new_figure(columns=len(p["taus"]))
+    ylabel = "excess error of the answer to a fresh query"
+    figure, axes = panels([f"tau = {tau:g}" for tau in p["taus"]], "private records n", ylabel)
     for axis, tau in zip(axes, p["taus"], strict=True):
-        axis.set_xscale("log")
-        axis.set_yscale("log")
         for style, eps in zip(STYLES, p["eps"], strict=False):
             some = table[(table["tau"] == tau) & (table["eps"] == eps)]
-            band(axis, some["n"], some["excess"], some["ci95"], label=f"eps = {eps:g}", style=style)
+            curve(axis, some, "n", "excess", "ci95", f"eps = {eps:g}", style)
         axis.plot(some["n"], some["not private"], color="0.6", linewidth=2.5, zorder=0.9, label="not private")
-        axis.set_title(f"tau = {tau:g}", fontsize=10)
-        axis.set_xlabel("private records n")
-        axis.legend(fontsize=8)
-    axes[0].set_ylabel("excess error of the answer to a fresh query")
+    legend(axes)
     return figure

@@ -18,6 +18,7 @@ the step with the fewest errors on the labels, a fair coin for what is unanswere
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -29,30 +30,31 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binomtest
 
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole
+from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
-from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.figures import STYLES
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import Verdict, above, combined, compare
+from pate_cli.report.verdict import Verdict, above, combined
 from pate_cli.reproduce.study import Progress, StudyResult
-from pate_cli.types import UNANSWERED, FloatArray, IntArray, Votes
+from pate_cli.types import UNANSWERED, FloatArray, IntArray
 
-from ..common.statistics import AGREES, rarely
-
-__all__ = ["STEPS", "Instance", "best_step", "run"]
+from ..common.figures import curve, legend, panels
+from ..common.parameters import PROBABILITY, SAMPLING
+from ..common.sampling import control, fewest, labels_of, seeded, streams, with_ci
+from ..common.statistics import rarely
 
 CHECKS: dict[str, Check] = {
     "instances": Listed(OneOf(("one step", "three steps"))),
-    "records": Whole(10),
-    "xi": Listed(Real(0, 0.5)),
+    "records": Whole(10),  # of a teacher
+    "xi": Listed(Real(0, 0.5)),  # of each instance
     "m": Listed(Whole(20), at_least=2, ascending=True),
     "eps": Real(0),
-    "delta": Real(0, 1, open_above=True),
-    "beta": Real(0, 1, open_above=True),
-    "repeats": Whole(2),
-    "searches": Whole(2),
-    "seed": Whole(0),
+    "delta": PROBABILITY,
+    "beta": PROBABILITY,
+    "searches": Whole(2),  # repeats that look for the fewest teachers
+    **SAMPLING,
 }
 STEPS: dict[str, tuple[tuple[float, int, float], ...]] = {
     "one step": ((1.0, 1, 0.0),),
@@ -71,15 +73,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Instance:
-    """A law of teachers.
-
-    Attributes
-    ----------
-    name : str
-        One of `STEPS`.
-    records : int
-        N, of a teacher.
-    """
+    """A law of teachers: one of `STEPS`, blurred as the mean of `records` records is."""
 
     name: str
     records: int
@@ -130,13 +124,7 @@ def _grid() -> FloatArray:
 
 
 def best_step(x: FloatArray, labels: IntArray) -> tuple[int, float]:
-    """Find the step with the fewest errors on labelled points: its direction (1 or -1) and where it is.
-
-    Parameters
-    ----------
-    x : ndarray of shape (m,)
-    labels : ndarray of {0, 1}, shape (m,)
-    """
+    """Step with the fewest errors on labelled points: its direction (1 or -1) and where it is."""
     order = np.argsort(x)
     points, below = x[order], np.concatenate([[0], np.cumsum(labels[order])])
     m = len(x)
@@ -181,62 +169,52 @@ class _Run:
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `instances` (names), `records` (of a teacher), `xi` (of each instance), `m`, `eps`, `delta`, `beta`
-        (probability of failure), `repeats`, `searches` (repeats that look for the fewest teachers), `seed`.
-
-    Raises
-    ------
-    ConfigError
-    """
+    """Run Algorithms 2 and 3 with K as printed, as needed, and the fewest that do."""
+    if len(p["xi"]) != len(p["instances"]):
+        accepted = f"a number for each of instances, of which there are {len(p['instances'])}"
+        raise ConfigError("params.xi", p["xi"], accepted)
     cases = [
         _Case.of(Instance(name, p["records"]), m, xi, p)
         for name, xi in zip(p["instances"], p["xi"], strict=True)
         for m in p["m"]
     ]
     rows: list[Row] = []
-    control: list[Interval] = []
-    excesses: dict[int, FloatArray] = {}
-    progress(0, len(cases))
-    for done, (case, seed) in enumerate(
-        zip(cases, np.random.SeedSequence(p["seed"]).spawn(len(cases)), strict=True)
-    ):
+    gaps: list[Interval] = []
+    verdicts: list[Verdict] = []
+    for case, seed in seeded(cases, p["seed"], progress):
         own = seed.spawn(p["repeats"])
         for rule in _RULES:
             plan = SparseVector(svt.calibrate(rule, p["eps"], p["delta"], case.m, case.cutoff), ell=case.m)
-            fewest = [_fewest(case, plan, one) for one in own[: p["searches"]]]
+            logs = [_fewest(case, plan, one) for one in own[: p["searches"]]]
             for which, teachers in (("printed", case.printed), ("for the distance", case.needed)):
                 runs = [_once(case, plan, teachers, one) for one in own]
-                rows.append(_row(case, rule, which, teachers, runs, fewest))
+                rows.append(_row(case, rule, which, teachers, runs, logs))
                 if rule == _RULES[0] and which != "printed":
-                    excesses[done] = np.array([one.excess for one in runs])
-                    control += _against_exact(case, runs)
-        progress(done + 1, len(cases))
+                    verdicts.append(_excess(case, np.array([one.excess for one in runs]), len(cases)))
+                    gaps += [Interval.of(one.share_of_ones for one in runs)]
+                    gaps += [Interval.of(one.unsure for one in runs)]
     table = pd.DataFrame(rows)
+    exact = control(
+        "votes for 1, and the share of unsure points, are as their closed forms",
+        gaps,
+        lambda worst: f"furthest {worst.text(5, sign=True)}, of {len(gaps)}",
+    )
     verdicts = [
         *(_labelled(table, which, p["beta"]) for which in ("printed", "for the distance")),
-        *_excess(cases, excesses),
-        _control(control),
+        *verdicts,
+        exact,
     ]
     return StudyResult(table, {"teachers": lambda: _draw(table)}, verdicts, _notes(p))
 
 
 def _once(case: _Case, plan: SparseVector, n_teachers: int, seed: np.random.SeedSequence) -> _Run:
     """Run Algorithms 2 and 3 once."""
-    data, noise = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
+    data, noise = streams(seed, 2)
     rng = np.random.default_rng(data)
     x = rng.standard_normal(case.m)
     truth = case.instance.in_the_limit(x)
     ones = case.instance.counts(n_teachers, x, rng)
-    votes = Votes(np.column_stack([n_teachers - ones, ones]), n_teachers)
-    released = plan.session(Door.seeded(noise)).ask(votes)
-    labels = np.full(case.m, UNANSWERED)
-    labels[: len(released.labels)] = np.where(released.reached, released.labels, UNANSWERED)[:, 0]
-    finished = bool(released.reached.sum() == case.m)
+    labels, finished = labels_of(plan, ones, n_teachers, Door.seeded(noise))
     wrong = int(np.sum(labels != truth))
     coins = rng.integers(2, size=case.m)
     student = best_step(x, np.where(labels == UNANSWERED, coins, labels))
@@ -250,20 +228,16 @@ def _once(case: _Case, plan: SparseVector, n_teachers: int, seed: np.random.Seed
 
 
 def _fewest(case: _Case, plan: SparseVector, seed: np.random.SeedSequence) -> float:
-    """Fewest teachers with which this repeat's run holds, to within 2%."""
-    low, high = 0.0, math.log(case.needed)
-    while high - low > math.log(_STEP):
-        middle = (low + high) / 2
-        held = _once(case, plan, math.ceil(math.exp(middle)), seed).held
-        low, high = (low, middle) if held else (middle, high)
-    return high
+    """Logarithm of the fewest teachers with which this repeat's run holds, to within 2%."""
+    return fewest(lambda teachers: _once(case, plan, teachers, seed).held, case.needed, _STEP)
 
 
-def _row(case: _Case, rule: str, which: str, teachers: int, runs: list[_Run], fewest: list[float]) -> Row:
+def _row(
+    case: _Case, rule: str, which: str, teachers: int, runs: Sequence[_Run], logs: Sequence[float]
+) -> Row:
     held = sum(one.held for one in runs)
     failed = binomtest(len(runs) - held, len(runs)).proportion_ci(0.95, method="exact")
-    excess, half = mean_ci(one.excess for one in runs)
-    logs, logs_half = mean_ci(fewest)
+    mean, half = mean_ci(logs)
     return {
         "instance": case.instance.name,
         "m": case.m,
@@ -278,12 +252,11 @@ def _row(case: _Case, rule: str, which: str, teachers: int, runs: list[_Run], fe
         "failed, at least": failed.low,
         "failed, at most": failed.high,
         "labels unlike the limit": float(np.mean([one.wrong for one in runs])),
-        "excess disagreement": excess,
-        "ci95": half,
+        **with_ci("excess disagreement", "ci95", [one.excess for one in runs]),
         "2T/m": 2 * case.cutoff / case.m,
-        "fewest teachers": math.exp(logs),
-        "from": math.exp(logs - logs_half),
-        "to": math.exp(logs + logs_half),
+        "fewest teachers": math.exp(mean),
+        "from": math.exp(mean - half),
+        "to": math.exp(mean + half),
     }
 
 
@@ -305,35 +278,15 @@ def _labelled(table: pd.DataFrame, which: str, beta: float) -> Verdict:
     )
 
 
-def _excess(cases: list[_Case], excesses: dict[int, FloatArray]) -> list[Verdict]:
+def _excess(case: _Case, excess: FloatArray, cases: int) -> Verdict:
     """Theorem 19 without its sqrt(d/m), which is up to a constant."""
-    made = []
-    for number, case in enumerate(cases):
-        bound = 2 * case.cutoff / case.m
-        gap = Interval(*mean_ci(bound - excesses[number]), len(excesses[number]))
-        made.append(
-            above(
-                f"LZCW21 Theorem 19: excess at most 2T/m, {case.instance.name}, m = {case.m:,}",
-                gap,
-                f"the student is {excesses[number].mean():.4f} further from the vote in the limit than the"
-                f" best step ({case.instance.least:.4f}); 2T/m = {bound:.4f}, 2 nu = {2 * case.nu:.4f}",
-                rows=len(cases),
-            )
-        )
-    return made
-
-
-def _against_exact(case: _Case, runs: list[_Run]) -> list[Interval]:
-    return [Interval.of(one.share_of_ones for one in runs), Interval.of(one.unsure for one in runs)]
-
-
-def _control(gaps: list[Interval]) -> Verdict:
-    worst = max(gaps, key=lambda one: abs(one.mean))
-    return Verdict(
-        f"control: votes for 1, and the share of unsure points, are as their closed forms, to {AGREES:g}",
-        combined([compare(one, AGREES, len(gaps)) for one in gaps]),
-        f"furthest {worst.mean:+.5f} ± {worst.half_width:.5f}, of {len(gaps)}",
-        margin=AGREES,
+    bound = 2 * case.cutoff / case.m
+    return above(
+        f"LZCW21 Theorem 19: excess at most 2T/m, {case.instance.name}, m = {case.m:,}",
+        Interval.of(bound - excess),
+        f"the student is {excess.mean():.4f} further from the vote in the limit than the best step"
+        f" ({case.instance.least:.4f}); 2T/m = {bound:.4f}, 2 nu = {2 * case.nu:.4f}",
+        rows=cases,
     )
 
 
@@ -341,33 +294,20 @@ def _notes(p: dict[str, Any]) -> list[str]:
     return [
         f"Teachers of {p['records']} records; eps = {p['eps']:g}, delta = {p['delta']:g}, failure"
         f" {p['beta']:g}. T and K are Proposition 18's, K also as its proof gives it for what is tested.",
-        "A run fails that does not finish its m rounds, or in which more than T labels are not the vote in"
-        " the limit, unanswered ones included. Shares of failed runs have Clopper-Pearson intervals.",
-        "Excess disagreement: of the student with the vote in the limit, less that of the best step, exact"
-        " given the student. Theorem 19 bounds the excess risk by it, and it by 2T/m and a multiple of"
-        " sqrt(d/m), which is left out here: so the claim judged is the stronger one.",
-        "Fewest teachers: of each repeat those with which its run holds, to within 2%, and their geometric"
-        " mean.",
     ]
 
 
 def _draw(table: pd.DataFrame) -> Figure:
-    names = table["instance"].unique().tolist()
-    figure, axes = new_figure(columns=len(names), sharey=True)
-    for axis, name in zip(axes, names, strict=True):
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        some = table[(table["instance"] == name) & (table["K"] == "printed")]
+    table = table.assign(half=(table["to"] - table["from"]) / 2)
+    groups = list(table.groupby("instance", sort=False))
+    titles = [f"{name}, xi = {rows['xi'].iloc[0]:g}" for name, rows in groups]
+    figure, axes = panels(titles, "queries m", "teachers K", sharey=True)
+    for axis, (_, rows) in zip(axes, groups, strict=True):
+        some = rows[rows["K"] == "printed"]
         for style, (rule, part) in zip(STYLES, some.groupby("noise by", sort=False), strict=False):
-            half = (part["to"] - part["from"]) / 2
-            band(axis, part["m"], part["fewest teachers"], half, label=f"fewest, {rule}", style=style)
+            curve(axis, part, "m", "fewest teachers", "half", f"fewest, {rule}", style)
         for which, line in (("printed", "--"), ("for the distance", ":")):
-            part = table[
-                (table["instance"] == name) & (table["K"] == which) & (table["noise by"] == _RULES[0])
-            ]
+            part = rows[(rows["K"] == which) & (rows["noise by"] == _RULES[0])]
             axis.plot(part["m"], part["teachers"], color="0.3", linestyle=line, label=f"K {which}")
-        axis.set_title(f"{name}, xi = {some['xi'].iloc[0]:g}", fontsize=10)
-        axis.set_xlabel("queries m")
-        axis.legend(fontsize=8)
-    axes[0].set_ylabel("teachers K")
+    legend(axes)
     return figure

@@ -25,8 +25,10 @@ slopes that the K in use have over the same m and alpha, logarithms and all.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -37,32 +39,31 @@ from scipy.stats import binom
 
 from pate_cli import mechanisms
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole
-from pate_cli.mechanisms.gaussian import Gaussian, sigma_by
 from pate_cli.mechanisms.base import VoteMechanism
+from pate_cli.mechanisms.gaussian import Gaussian, sigma_by
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
-from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.figures import STYLES, band
 from pate_cli.report.interval import Interval, mean_ci
-from pate_cli.report.verdict import Verdict, above, close, combined, compare
+from pate_cli.report.verdict import Verdict, above, close
 from pate_cli.reproduce.study import Progress, StudyResult
-from pate_cli.types import UNANSWERED, FloatArray, Votes
+from pate_cli.types import FloatArray
 
 from ..common.agnostic_methods import Sizes, enough_teachers
-from ..common.statistics import AGREES
-
-__all__ = ["exact_failures", "knows_target", "run"]
+from ..common.figures import curve, legend, panels
+from ..common.parameters import PROBABILITY, SAMPLING
+from ..common.sampling import control, fewest, labels_of, seeded, streams
 
 CHECKS: dict[str, Check] = {
-    "gammas": Listed(Real(0, 0.3, closed_below=True)),
-    "alphas": Listed(Real(0, 0.5), at_least=2, ascending=True),
+    "gammas": Listed(Real(0, 0.3, closed_below=True)),  # label noise
+    "alphas": Listed(Real(0, 0.5), at_least=2, ascending=True),  # failures allowed
     "m": Listed(Whole(10), at_least=2, ascending=True),
     "eps": Real(0),
-    "delta": Real(0, 1, open_above=True),
-    "beta": Real(0, 1, open_above=True),
-    "rules": Listed(OneOf(svt.CALIBRATIONS)),
-    "repeats": Whole(2),
-    "seed": Whole(0),
+    "delta": PROBABILITY,
+    "beta": PROBABILITY,
+    "rules": Listed(OneOf(svt.CALIBRATIONS)),  # of the noise of all three methods
+    **SAMPLING,
 }
 METHODS = ("sparse vector", "composition", "AgPrivCl")
 SLACK = 0.05
@@ -85,18 +86,7 @@ Case = tuple[str, float, float, int]
 
 @dataclass(frozen=True)
 class Way:
-    """A method at one m, alpha and gamma.
-
-    Attributes
-    ----------
-    name : str
-        One of `METHODS`.
-    plan : VoteMechanism
-    teachers : int
-        K.
-    share : float
-        Of the private records that the teachers get.
-    """
+    """A method at one m, alpha and gamma: `share` is that of the private records that its teachers get."""
 
     name: str
     plan: VoteMechanism
@@ -105,27 +95,12 @@ class Way:
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `gammas` (label noise), `alphas` (failures allowed), `m`, `eps`, `delta`, `beta`, `rules` (which
-        calibration all three take their noise from), `repeats`, `seed`.
-    """
-    cases: list[Case] = [
-        (rule, gamma, alpha, m)
-        for rule in p["rules"]
-        for gamma in p["gammas"]
-        for alpha in p["alphas"]
-        for m in p["m"]
-    ]
-    seeds = np.random.SeedSequence(p["seed"]).spawn(len(cases))
+    """Find the fewest records in each repeat of each case, for each method."""
+    cases: list[Case] = list(product(p["rules"], p["gammas"], p["alphas"], p["m"]))
     rows: list[Row] = []
     logs: dict[tuple[str, Case], FloatArray] = {}
-    control = []
-    progress(0, len(cases))
-    for done, (case, seed) in enumerate(zip(cases, seeds, strict=True), start=1):
+    gaps: dict[Interval, tuple[int, float]] = {}
+    for case, seed in seeded(cases, p["seed"], progress):
         own = seed.spawn(p["repeats"])
         for name in METHODS:
             way = _way(name, case, p)
@@ -133,18 +108,24 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
             logs[name, case] = np.log(sizes * way.teachers / way.share)
             rows.append(_row(way, case, sizes, logs[name, case]))
             if name == "composition":
-                control.append(_control(way, case, int(np.median(sizes)), seed.spawn(_RUNS)))
-        progress(done, len(cases))
-    table = pd.DataFrame(rows)
-    found = _Found(table, logs, p)
+                gap, exact = _gap(way, case, int(np.median(sizes)), seed.spawn(_RUNS))
+                gaps[gap] = case[-1], exact
+    found = _Found(pd.DataFrame(rows), logs, p)
     figures = {"records": lambda: _draw_records(found), "saving": lambda: _draw_saving(found)}
-    verdicts = _slopes(found) + _savings(found) + [_verdict_of_control(control)]
-    return StudyResult(table, figures, verdicts, _notes(found))
+    exactly = control(
+        "failures of composition have the exact probability",
+        list(gaps),
+        lambda worst: (
+            f"furthest at m = {gaps[worst][0]:,}: simulated less exact "
+            f"{worst.text(5, sign=True)}, exact {gaps[worst][1]:.5f}; {len(gaps)} cases"
+        ),
+    )
+    return StudyResult(found.table, figures, [*_slopes(found), *_savings(found), exactly], _notes(found))
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What was measured: the table, each repeat's log of the records needed, and the parameters."""
+    """Results: the table, each repeat's log of the records needed, and the parameters."""
 
     table: pd.DataFrame
     logs: dict[tuple[str, Case], FloatArray]
@@ -152,10 +133,8 @@ class _Found:
 
     def teachers(self, name: str, case: Case) -> float:
         """K of a method in a case."""
-        some = self.table[self.table["method"] == name]
-        for column, value in zip(("noise by", "gamma", "alpha", "m"), case, strict=True):
-            some = some[some[column] == value]
-        return float(some["teachers"].iloc[0])
+        keys = ["method", "noise by", "gamma", "alpha", "m"]
+        return float(self.table.set_index(keys)["teachers"].to_dict()[name, *case])
 
     def saving(self, case: Case) -> FloatArray:
         """Log of the times as many queries that the sparse vector answers with the records of composition."""
@@ -171,10 +150,6 @@ def _notes(found: _Found) -> list[str]:
         "Slopes are on log axes, each repeat's own, and judged against those of the K in use (so with the "
         f"logarithms that Theorems 3.4 and 3.5 leave out) at 1/alpha records a teacher, to {SLACK}, with "
         f"noise by {p['rules'][0]}.",
-        "Times as many queries: the square of the ratio of records, which grow with the square root of m. "
-        "BTT18 promises 1/alpha at gamma = 0, up to constants and logarithms. Where gamma is above alpha, T "
-        "pays for wrong labels, and what is left is 1/(3 gamma + alpha). A factor below 1 says that "
-        "composition needs fewer records.",
     ]
 
 
@@ -221,67 +196,39 @@ def knows_target(size: int, mass: float, gamma: float) -> float:
 def _fewest(way: Way, case: Case, seed: np.random.SeedSequence) -> int:
     """Fewest records a teacher with which this repeat's run fails on at most a share alpha, to within 1%."""
     alpha = case[2]
-    low, high = 0.0, math.log(_LARGEST / alpha)
-    while high - low > math.log(_STEP):
-        middle = (low + high) / 2
-        works = _failures(way, case, math.ceil(math.exp(middle)), seed) <= alpha
-        low, high = (low, middle) if works else (middle, high)
-    return math.ceil(math.exp(high))
+    log = fewest(lambda size: _failures(way, case, size, seed) <= alpha, _LARGEST / alpha, _STEP)
+    return math.ceil(math.exp(log))
 
 
 def _failures(way: Way, case: Case, size: int, seed: np.random.SeedSequence) -> float:
     """Run once: the share of m queries that are unanswered, or answered otherwise than by the target."""
     _, gamma, alpha, m = case
-    data, noise = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(2)
+    data, noise = streams(seed, 2)
     rng = np.random.default_rng(data)
     target = rng.random(m) < 2 * alpha
     # relabelled by a hypothesis that knows the target, as one chosen on the whole sample does
     known = knows_target(size, 2 * alpha, 0.0 if way.name == "AgPrivCl" else gamma)
     ones = np.where(target, int(rng.binomial(way.teachers, known)), 0)
-    votes = Votes(np.column_stack([way.teachers - ones, ones]), way.teachers)
-    released = way.plan.session(Door.seeded(noise)).ask(votes)
-    labels = np.full(m, UNANSWERED)
-    labels[: len(released.labels)] = np.where(released.reached, released.labels, UNANSWERED)[:, 0]
+    labels, _ = labels_of(way.plan, ones, way.teachers, Door.seeded(noise))
     return float(np.mean(labels != target))
 
 
 def exact_failures(plan: Gaussian, n_teachers: int, mass: float, known: float) -> float:
-    """Probability that a query fails under composition, exact: votes are binomial, noise is Gaussian.
+    """Exact probability that a query fails under composition, where votes are binomial and noise is Gaussian.
 
-    Parameters
-    ----------
-    plan : Gaussian
-    n_teachers : int
-        K.
-    mass : float
-        Of the target; all K teachers are right elsewhere.
-    known : float
-        Probability that a teacher knows it.
+    The target has mass `mass`, and a teacher knows it with probability `known`; all are right elsewhere.
     """
     counts = np.arange(n_teachers + 1)
     missed = binom.pmf(counts, n_teachers, known) @ ndtr((n_teachers / 2 - counts) / plan.sigma)
     return float(mass * missed + (1 - mass) * ndtr(-n_teachers / (2 * plan.sigma)))
 
 
-def _control(way: Way, case: Case, size: int, seeds: list[np.random.SeedSequence]) -> Row:
-    """Simulated failures of composition, less the exact probability."""
+def _gap(way: Way, case: Case, size: int, seeds: Sequence[np.random.SeedSequence]) -> tuple[Interval, float]:
+    """Simulated failures of composition less the exact probability, and that probability."""
     plan: Any = way.plan
-    _, gamma, alpha, m = case
-    found = np.array([_failures(way, case, size, one) for one in seeds])
+    _, gamma, alpha, _ = case
     exact = exact_failures(plan, way.teachers, 2 * alpha, knows_target(size, 2 * alpha, gamma))
-    return {"m": m, "exact": exact, "gap": Interval(*mean_ci(found - exact), len(found))}
-
-
-def _verdict_of_control(control: list[Row]) -> Verdict:
-    words = [compare(one["gap"], AGREES, len(control)) for one in control]
-    worst = max(control, key=lambda one: abs(one["gap"].mean))
-    return Verdict(
-        f"control: failures of composition have the exact probability, to {AGREES:g}",
-        combined(words),
-        f"furthest at m = {worst['m']:,}: simulated less exact {worst['gap'].mean:+.5f} ± "
-        f"{worst['gap'].half_width:.5f}, exact {worst['exact']:.5f}; {len(control)} cases",
-        margin=AGREES,
-    )
+    return Interval.of(_failures(way, case, size, one) - exact for one in seeds), exact
 
 
 def _row(way: Way, case: Case, sizes: FloatArray, logs: FloatArray) -> Row:
@@ -321,26 +268,22 @@ def _slopes(found: _Found) -> list[Verdict]:
         cases: list[Case] = [(rule, gamma, p["alphas"][-1], m) for m in p["m"]]
         known = float(_slope(p["m"], [math.log(found.teachers(name, case)) for case in cases]))
         slopes = _slope(p["m"], np.column_stack([found.logs[name, case] for case in cases]))
-        slope = Interval(*mean_ci(slopes), len(slopes))
+        slope = Interval.of(slopes)
         theorem = "BTT18 Theorem 3.4" if gamma == 0 else "BTT18 Theorem 3.5"
         theorem = {"AgPrivCl": "NB20 Theorem 7", "composition": "BTT18 section 3"}.get(name, theorem)
-        made.append(
-            close(
-                f"{theorem}: records against m, {name}, gamma = {gamma:g}",
-                slope.less(known),
-                SLACK,
-                f"slope {slope.mean:.3f} ± {slope.half_width:.3f}, predicted {known:.3f} in range,"
-                f" 0.5 without logarithms, at alpha = {p['alphas'][-1]:g}",
-                len(each),
-            )
+        claim = f"{theorem}: records against m, {name}, gamma = {gamma:g}"
+        says = (
+            f"slope {slope.text(3)}, predicted {known:.3f} in range,"
+            f" 0.5 without logarithms, at alpha = {p['alphas'][-1]:g}"
         )
+        made.append(close(claim, slope.less(known), SLACK, says, len(each)))
     return made
 
 
 def _savings(found: _Found) -> list[Verdict]:
     """Queries at the same records, sparse vector over composition, at the largest m; and NB20's records."""
     made, p = [], found.p
-    each = [(rule, gamma) for rule in p["rules"] for gamma in p["gammas"]]
+    each = list(product(p["rules"], p["gammas"]))
     for rule, gamma in each:
         cases: list[Case] = [(rule, gamma, alpha, p["m"][-1]) for alpha in p["alphas"]]
         savings = np.column_stack([found.saving(case) for case in cases])
@@ -353,18 +296,11 @@ def _savings(found: _Found) -> list[Verdict]:
         if rule == p["rules"][0] and inverse[0] >= 2 * inverse[-1]:  # else there is no slope to speak of
             K, other = ([found.teachers(name, case) for case in cases] for name in METHODS[:2])
             known = float(_slope(inverse, 2 * np.log(np.array(other) / np.array(K))))
-            slope = Interval(*mean_ci(_slope(inverse, savings)), len(savings))
+            slope = Interval.of(_slope(inverse, savings))
             what = "1/alpha" if gamma == 0 else "1/(3 gamma + alpha)"
-            made.append(
-                close(
-                    f"BTT18 section 1: times as many queries as composition, against {what}, {at}",
-                    slope.less(known),
-                    2 * SLACK,
-                    f"slope {slope.mean:.3f} ± {slope.half_width:.3f}, predicted {known:.3f} in range,"
-                    " 1 without logarithms",
-                    len(p["gammas"]),
-                )
-            )
+            claim = f"BTT18 section 1: times as many queries as composition, against {what}, {at}"
+            says = f"slope {slope.text(3)}, predicted {known:.3f} in range, 1 without logarithms"
+            made.append(close(claim, slope.less(known), 2 * SLACK, says, len(p["gammas"])))
         if gamma == 0:
             claim = f"BTT18 section 1: more queries than composition at alpha = {p['alphas'][0]:g}, {at}"
             gap, says = savings[:, 0], f"times as many at m = {p['m'][-1]:,}: {factors}"
@@ -375,43 +311,33 @@ def _savings(found: _Found) -> list[Verdict]:
             gap = found.logs["sparse vector", cases[0]] - found.logs["AgPrivCl", cases[0]]
             says = f"the sparse vector needs {math.exp(gap.mean()):.3g} times as many at m = {p['m'][-1]:,}"
             says += f"; it answers this many times the queries of composition: {factors}"
-        made.append(above(claim, Interval(*mean_ci(gap), len(gap)), says, rows=len(each)))
+        made.append(above(claim, Interval.of(gap), says, rows=len(each)))
     return made
 
 
 def _draw_records(found: _Found) -> Figure:
-    p = found.p
+    p, table = found.p, found.table
     rule, alpha = p["rules"][0], p["alphas"][-1]
-    figure, axes = new_figure(columns=len(p["gammas"]), sharey=True)
-    table = found.table[(found.table["noise by"] == rule) & (found.table["alpha"] == alpha)]
+    titles = [f"gamma = {gamma:g}, alpha = {alpha:g}, noise by {rule}" for gamma in p["gammas"]]
+    figure, axes = panels(titles, "queries m", "private records needed", sharey=True)
+    table = table[(table["noise by"] == rule) & (table["alpha"] == alpha)]
+    table = table.assign(half=(table["to"] - table["from"]) / 2)
     for axis, gamma in zip(axes, p["gammas"], strict=True):
-        axis.set_xscale("log")
-        axis.set_yscale("log")
         for style, name in zip(STYLES, METHODS, strict=False):
             some = table[(table["method"] == name) & (table["gamma"] == gamma)]
-            half = (some["to"] - some["from"]) / 2
-            band(axis, some["m"], some["records needed"], half, label=name, style=style)
-        axis.set_title(f"gamma = {gamma:g}, alpha = {alpha:g}, noise by {rule}", fontsize=10)
-        axis.set_xlabel("queries m")
-        axis.legend(fontsize=8)
-    axes[0].set_ylabel("private records needed")
+            curve(axis, some, "m", "records needed", "half", name, style)
+    legend(axes)
     return figure
 
 
 def _draw_saving(found: _Found) -> Figure:
     p = found.p
-    figure, (axis,) = new_figure()
-    axis.set_xscale("log")
-    axis.set_yscale("log")
+    figure, axes = panels([""], "1/alpha", "times as many queries as composition")
     inverse = 1 / np.array(p["alphas"])
-    shown = [(rule, gamma) for rule in p["rules"] for gamma in p["gammas"]]
-    for style, (rule, gamma) in zip(STYLES, shown, strict=False):
-        cases: list[Case] = [(rule, gamma, alpha, p["m"][-1]) for alpha in p["alphas"]]
-        each = np.array([mean_ci(found.saving(case)) for case in cases])
+    for style, (rule, gamma) in zip(STYLES, product(p["rules"], p["gammas"]), strict=False):
+        each = np.array([mean_ci(found.saving((rule, gamma, alpha, p["m"][-1]))) for alpha in p["alphas"]])
         factor = np.exp(each[:, 0])
-        band(axis, inverse, factor, factor * each[:, 1], label=f"gamma = {gamma:g}, {rule}", style=style)
-    axis.plot(inverse, inverse, color="0.6", linewidth=0.8, label="1/alpha")
-    axis.set_xlabel("1/alpha")
-    axis.set_ylabel("times as many queries as composition")
-    axis.legend(fontsize=8)
+        band(axes[0], inverse, factor, factor * each[:, 1], label=f"gamma = {gamma:g}, {rule}", style=style)
+    axes[0].plot(inverse, inverse, color="0.6", linewidth=0.8, label="1/alpha")
+    legend(axes)
     return figure

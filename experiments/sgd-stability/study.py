@@ -28,25 +28,26 @@ from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.learners.sgd import SgdLogistic, change_of_prediction, largest_step
-from pate_cli.report.figures import STYLES, new_figure
+from pate_cli.report.figures import STYLES
 from pate_cli.report.interval import mean_ci
 from pate_cli.report.verdict import Verdict, above, at_least, combined, compare
 from pate_cli.reproduce.study import Progress, StudyResult
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray
 
+from ..common.agnostic_instances import Sigmoid
+from ..common.figures import line, panels
+from ..common.parameters import SAMPLING
+from ..common.sampling import seeded, with_ci
 from ..common.statistics import fit_slope, judged, rarely
-
-__all__ = ["changes", "run"]
 
 CHECKS: dict[str, Check] = {
     "n": Listed(Whole(20), at_least=2, ascending=True),  # of fewer, too many would be of one class
     "rates": Listed(Real(-1e-9, 1.0)),
-    "passes": Whole(2),
-    "step": Real(0, 4.0),
+    "passes": Whole(2),  # of the longer SGD
+    "step": Real(0, 4.0),  # at the smallest n
     "features": Whole(1),
-    "points": Whole(1),
-    "repeats": Whole(2),
-    "seed": Whole(0),
+    "points": Whole(1),  # where h is compared
+    **SAMPLING,  # repeats: pairs D, D^i
 }
 _CLIP = 1.0
 _ALIKE = 0.2  # mean squares closer than this share count as the same
@@ -56,32 +57,17 @@ _SLACK = 0.05  # of an exponent, for curvature at finite n
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `n` (list of numbers of records), `rates` (list, in [0, 1]), `passes` of the longer SGD, `step` (at
-        the smallest n), `features`, `points` (where h is compared), `repeats` (pairs D, D^i), `seed`.
-    """
+    """Measure the stability of each kind of SGD at each n."""
     ways = [("as given", 1), ("permuted", 1), ("permuted", p["passes"])]
-    cases = list(product(p["rates"], p["n"]))
     rows = []
-    for done, ((rate, n), seed) in enumerate(
-        zip(cases, np.random.SeedSequence(p["seed"]).spawn(len(cases)), strict=True)
-    ):
-        progress(done, len(cases))
+    for (rate, n), seed in seeded(list(product(p["rates"], p["n"])), p["seed"], progress):
         step = p["step"] * (n / p["n"][0]) ** -rate
         for order, passes in ways:
             learner = SgdLogistic(passes=passes, permute=order == "permuted", step=step, clip=_CLIP)
             squares, predicted = changes(learner, n, p["features"], p["points"], p["repeats"], seed)
-            mean, half = mean_ci(squares.mean(axis=1))
             variance = (predicted - predicted.mean(axis=0)) ** 2 * p["repeats"] / (p["repeats"] - 1)
-            over, over_half = mean_ci((variance - n / 2 * squares).mean(axis=1))
-            at = int(squares.mean(axis=0).argmax())
-            worst, worst_half = mean_ci(squares[:, at])
-            gamma = math.sqrt(worst)
-            bound = change_of_prediction(passes, step, _CLIP)
+            worst, worst_half = mean_ci(squares[:, int(squares.mean(axis=0).argmax())])
+            gamma, bound = math.sqrt(worst), change_of_prediction(passes, step, _CLIP)
             off = np.abs(predicted - predicted.mean(axis=0))
             rows.append(
                 {
@@ -94,22 +80,18 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
                     "uniform bound": bound,
                     "gamma / bound": gamma / bound,
                     "ci95 of gamma^2": worst_half,
-                    "mean square": mean,
-                    "ci95": half,
+                    **with_ci("mean square", "ci95", squares.mean(axis=1)),
                     "variance of h": float(variance.mean()),
-                    "over n/2 mean square": over,
-                    "its ci95": over_half,
+                    **with_ci("over n/2 mean square", "its ci95", (variance - n / 2 * squares).mean(axis=1)),
                     **{f"beyond, {beta:g}": _beyond(off, n, gamma, beta) for beta in _TAILS},
                     "repeats": p["repeats"],
                 }
             )
-    progress(len(cases), len(cases))
     table = pd.DataFrame(rows)
     notes = [
         f"gamma: root mean square change of a predicted probability when one record is replaced, at the worst"
         f" of {p['points']} points; 'mean square' is its square, averaged over the points.",
         f"The bound needs a step of at most {largest_step(_CLIP):g}; one of 1 says nothing.",
-        "The formula of Definition 5.7 is lost in our copy of the paper; ours is what its proofs use.",
     ]
     return StudyResult(table, {"stability": lambda: _draw(table)}, _verdicts(table), notes)
 
@@ -119,25 +101,19 @@ def changes(
 ) -> tuple[FloatArray, FloatArray]:
     """Fit on D and on D^i, with the same coins, for random D and i spread over the records.
 
-    Parameters
-    ----------
-    learner : SgdLogistic
-    n, features, points, repeats : int
-    seed : SeedSequence
-        The same one gives the same records and points, whatever the learner.
+    The same seed gives the same records and points, whatever the learner.
 
     Returns
     -------
-    squares : ndarray of shape (repeats, points)
-        ``(h_D(x) - h_{D^i}(x))^2``.
-    predicted : ndarray of shape (repeats, points)
-        ``h_D(x)``.
+    squares, predicted : ndarray of shape (repeats, points)
+        ``(h_D(x) - h_{D^i}(x))^2`` and ``h_D(x)``.
     """
     rng = np.random.default_rng(seed)
-    at, _ = _draw_records(points, features, rng)
+    data = Sigmoid(features, 6.0)
+    at, _ = data.draw(points, rng)
     found = np.empty((2, repeats, points))
     for repeat in range(repeats):
-        X, y = _draw_records(n + 1, features, rng)
+        X, y = data.draw(n + 1, rng)
         i = int((repeat + rng.random()) * n / repeats)  # uniform, spread evenly: late records weigh most
         learner.random_state = int(rng.integers(2**31))
         for side in (0, 1):
@@ -154,13 +130,6 @@ def changes(
 def _beyond(off: FloatArray, n: int, gamma: float, beta: float) -> int:
     """At the worst point, how many predictions are further from their mean than Lemma 5.8 says."""
     return int((off > math.sqrt(2 * n) * gamma / beta).sum(axis=0).max())
-
-
-def _draw_records(n: int, features: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    X = rng.standard_normal((n, features))
-    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
-    y = rng.random(n) < 1 / (1 + np.exp(-6 * X[:, 0]))
-    return X, y.astype(np.int64)
 
 
 def _verdicts(table: pd.DataFrame) -> list[Verdict]:
@@ -186,14 +155,12 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     tails = [(beta, int(beyond)) for beta in _TAILS for beyond in table[f"beyond, {beta:g}"]]
     words = [rarely(beyond, int(table["repeats"].iloc[0]), beta, len(tails)) for beta, beyond in tails]
     worst, often = max(tails, key=lambda one: one[1] / one[0])
-    verdicts.append(
-        Verdict(
-            "a prediction is within sqrt(2 n) gamma/beta of its mean, but with probability beta (Lemma 5.8)",
-            combined(words),
-            f"wholly, in {words.count('reproduces')} of {len(words)} cases; at most {often} of"
-            f" {table['repeats'].iloc[0]} are not, at beta = {worst:g} and the worst point",
-        )
+    claim = "a prediction is within sqrt(2 n) gamma/beta of its mean, but with probability beta (Lemma 5.8)"
+    says = (
+        f"wholly, in {words.count('reproduces')} of {len(words)} cases; at most {often} of"
+        f" {table['repeats'].iloc[0]} are not, at beta = {worst:g} and the worst point"
     )
+    verdicts.append(Verdict(claim, combined(words), says))
     given, permuted = (
         table[(table["passes"] == 1) & (table["order"] == order)].reset_index(drop=True)
         for order in ("as given", "permuted")
@@ -201,46 +168,30 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     apart = given["mean square"] / permuted["mean square"] - 1
     half = np.hypot(given["ci95"], permuted["ci95"]) / permuted["mean square"]
     within = judged(compare, apart, half, given["repeats"], _ALIKE)
-    verdicts.append(
-        Verdict(
-            "one pass without a permutation is as stable on average as with one (Theorem 2)",
-            combined(within),
-            f"mean squares agree to {_ALIKE:.0%} in {within.count('reproduces')} of {len(given)} pairs",
-            margin=_ALIKE,
-        )
-    )
+    claim = "one pass without a permutation is as stable on average as with one (Theorem 2)"
+    says = f"mean squares agree to {_ALIKE:.0%} in {within.count('reproduces')} of {len(given)} pairs"
+    verdicts.append(Verdict(claim, combined(within), says, margin=_ALIKE))
     rates = given["rate"].unique().tolist()
     for rate in rates:
         part = given[given["rate"] == rate]
         slope = fit_slope(part["n"], part["mean square"], part["ci95"], int(part["repeats"].iloc[0]))
         low, high = slope.low / 2, slope.high / 2
-        verdicts.append(
-            above(
-                f"gamma falls at least as fast as the step, n^-{rate:g}, to {_SLACK:g} (one pass)",
-                -slope.less(-2 * rate),
-                f"exponent {slope.mean / 2:.3f} [{low:.3f}, {high:.3f}] against {-rate:g}",
-                2 * _SLACK,
-                len(rates),
-            )
-        )
+        claim = f"gamma falls at least as fast as the step, n^-{rate:g}, to {_SLACK:g} (one pass)"
+        says = f"exponent {slope.mean / 2:.3f} [{low:.3f}, {high:.3f}] against {-rate:g}"
+        verdicts.append(above(claim, -slope.less(-2 * rate), says, 2 * _SLACK, len(rates)))
     return verdicts
 
 
 def _draw(table: pd.DataFrame) -> Figure:
     rates = table["rate"].unique().tolist()
-    figure, axes = new_figure(len(rates), sharey=True)
+    titles = [f"step falls as $n^{{-{rate:g}}}$" for rate in rates]
+    figure, axes = panels(titles, "records n", r"change of a prediction, $\gamma$", sharey=True)
     for axis, rate in zip(axes, rates, strict=True):
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        axis.set_title(f"step falls as $n^{{-{rate:g}}}$", fontsize=10)
         groups = table[table["rate"] == rate].groupby(["order", "passes"], sort=False)
         for style, ((order, passes), part) in zip(STYLES, groups, strict=False):
             axis.plot(part["n"], part["gamma"], label=f"{order}, passes: {passes}", markersize=4, **style)
             if order == "permuted":
-                line = {"color": style["color"], "linestyle": style["linestyle"]}
-                axis.plot(part["n"], part["uniform bound"], linewidth=0.7, **line)
-        axis.set_xlabel("records n")
-    axes[0].set_ylabel(r"change of a prediction, $\gamma$")
+                line(axis, part["n"], part["uniform bound"], style)
     axes[0].plot([], [], color="black", linewidth=0.7, label="thin: uniform-stability bound")
     axes[0].legend(fontsize=8)
     return figure

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -29,114 +29,63 @@ from pate_cli.mechanisms.soft import SoftPlan, SoftService, fit_on_scores, score
 from pate_cli.mechanisms.sparse_vector import stable_labels
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
-from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, VerdictWord, at_least, combined
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.students.metrics import calibration_error
-from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Setting
+from pate_cli.types import Answers, FloatArray, IntArray, PrivateRecords, PublicPoints
 
-__all__ = ["Data", "run"]
+from ..common.agnostic_instances import Sigmoid
+from ..common.agnostic_methods import Sizes
+from ..common.parameters import PROBABILITY, SAMPLING
+from ..common.sampling import seeded, with_ci
 
 CHECKS: dict[str, Check] = {
     "n": Whole(1000),
     "teachers": Whole(10),
     "points": Whole(20),
     "features": Whole(1),
-    "steepness": Real(0),
-    "width": Real(0, 0.5),
-    "eps": Listed(Real(0), ascending=True),
-    "C": Listed(Real(0)),
-    "delta": Real(0, 1, open_above=True),
-    "repeats": Whole(2),
-    "seed": Whole(0),
+    "steepness": Real(0),  # of p
+    "width": Real(0, 0.5),  # of a bin
+    "eps": Listed(Real(0), ascending=True),  # eps = inf, without noise, comes on top
+    "C": Listed(Real(0)),  # of students
+    "delta": PROBABILITY,
+    **SAMPLING,
 }
 _MEASURES = ("accuracy", "calibration error", "Brier, excess", "answered", "label error")
 _WAYS = ("hard", "soft")
 
 
-@dataclass(frozen=True)
-class Data:
-    """Records with ``|x| <= 1`` and ``p(x) = sigmoid(steepness x_1)``."""
-
-    features: int
-    steepness: float
-
-    def points(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw n points, shape (n, features)."""
-        X = rng.standard_normal((n, self.features))
-        return np.asarray(X / np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True)))
-
-    def p(self, X: FloatArray) -> FloatArray:
-        """``P(y = 1 | x)``, shape (n,)."""
-        return np.asarray(1 / (1 + np.exp(-self.steepness * X[:, 0])))
-
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """Draw n records."""
-        X = self.points(n, rng)
-        return X, (rng.random(n) < self.p(X)).astype(np.int64)
-
-
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `n` (private records), `teachers`, `points` (public), `features`, `steepness` (of p), `width` (of
-        a bin), `eps` (list; no noise is added to it), `C` (of students, a list), `delta`, `repeats`, `seed`.
-    """
+    """Fit students on hard and on soft labels at each eps and C, from the same teachers."""
     levels = [*p["eps"], math.inf]
-    data = Data(p["features"], p["steepness"])
+    data = Sigmoid(p["features"], p["steepness"])
     found = np.full((p["repeats"], len(p["C"]), len(levels), len(_WAYS), len(_MEASURES)), np.nan)
     plans = [_plans(eps, p) for eps in levels]
-    progress(0, p["repeats"])
-    for repeat, seed in enumerate(np.random.SeedSequence(p["seed"]).spawn(p["repeats"])):
+    for repeat, seed in seeded(range(p["repeats"]), p["seed"], progress):
         found[repeat] = _repeat(data, plans, p, seed)
-        progress(repeat + 1, p["repeats"])
     rows = []
     for (c, C), (i, eps), (j, way) in product(*map(enumerate, (p["C"], levels, _WAYS))):
         row: dict[str, Any] = {"C": C, "eps": eps, "labels": way}
         for k, measure in enumerate(_MEASURES):
-            row[measure], row[f"ci95 of {measure}"] = mean_ci(found[:, c, i, j, k])
+            row |= with_ci(measure, f"ci95 of {measure}", found[:, c, i, j, k])
         rows.append(row | {"repeats": p["repeats"]})
     table = pd.DataFrame(rows)
     notes = [
         f"p(x) = sigmoid({p['steepness']:g} x_1); {p['teachers']} logistic teachers of "
         f"{p['n'] // p['teachers']} records, {p['points']} public points, bins of {p['width']:g}, "
         f"delta = {p['delta']:g}. Infinite eps: no noise.",
-        "Accuracy and the excess Brier score, the mean of (predicted - p)^2, are exact in y; the calibration "
-        "error is over 15 bins on labelled records. None of them is differentially private.",
-        "Label error: mean distance of a released label from p(x); a hard label is 0 or 1. A student of hard "
-        "labels sees the vote's side only, so it takes what is likely for certain.",
-        "C is the inverse of the student's regularisation. C = 1, the library's default, shrinks "
-        "probabilities towards 1/2: it hides a hard label's false certainty, and with few soft labels it is "
-        "the larger error.",
-        "How stable the teachers' scores are when they learn by SGD is measured by sgd-stability.",
     ]
     verdicts = [v for c, C in enumerate(p["C"]) for v in _verdicts(found[:, c], levels, C)]
     verdicts.append(_within(found[:, 0], levels, p["width"]))
-    figures: dict[str, Callable[[], Figure]] = {
-        f"C-{C:g}": partial(_draw, table[table["C"] == C]) for C in p["C"]
-    }
+    figures = {f"C-{C:g}": partial(_draw, table[table["C"] == C]) for C in p["C"]}
     return StudyResult(table, figures, verdicts, notes)
 
 
 def _plans(eps: float, p: dict[str, Any]) -> tuple[VoteMechanism | None, SoftPlan | None]:
     """The hard and the soft mechanism at eps; None where it cannot answer."""
-    setting = Setting(
-        eps=eps,
-        delta=p["delta"],
-        n_private=p["n"],
-        n_public=p["points"],
-        budget=p["points"],
-        n_features=p["features"],
-        n_classes=2,
-        n_teachers=p["teachers"],
-        sparse=False,
-        teacher=("logistic", {}),
-        student=("logistic", {}),
-        unanswered="drop",
-    )
+    sizes = Sizes(eps, p["delta"], p["n"], p["points"], "thresholds", p["features"])
+    setting = replace(sizes.setting(p["teachers"]), student=("logistic", {}))
     hard: VoteMechanism | None = None
     soft: Any = None
     with suppress(InfeasibleError):
@@ -146,7 +95,7 @@ def _plans(eps: float, p: dict[str, Any]) -> tuple[VoteMechanism | None, SoftPla
     return hard, soft
 
 
-def _repeat(data: Data, plans: list[Any], p: dict[str, Any], seed: np.random.SeedSequence) -> FloatArray:
+def _repeat(data: Sigmoid, plans: list[Any], p: dict[str, Any], seed: np.random.SeedSequence) -> FloatArray:
     """One set of teachers, and every way of labelling with them: shape (C, eps, ways, measures)."""
     stream, noise = seed.spawn(2)
     rng = np.random.default_rng(stream)
@@ -162,37 +111,45 @@ def _repeat(data: Data, plans: list[Any], p: dict[str, Any], seed: np.random.See
         first, second = source.spawn(2)
         if hard is not None:
             answers = queries.collect(order, hard.session(first).answer_all(votes.at(order)))
-            given = answers.labels >= 0
-            error = (
-                np.abs(answers.labels[given] - truth[answers.asked[given]]).mean() if given.any() else np.nan
-            )
-            for c, C in enumerate(p["C"] if given.any() else ()):
-                student = students.fit_student(
-                    public,
-                    answers,
-                    estimator="logistic",
-                    params={"C": C},
-                    unanswered="drop",
-                    rng=rng,
-                    n_classes=2,
-                    seed=0,
-                )
-                found[c, i, 0] = *_measure(student, data, test), given.sum() / p["points"], error
+            labels = np.where(answers.labels >= 0, answers.labels, np.nan)
+
+            def fit(C: float, answers: Answers = answers) -> Any:
+                own: dict[str, Any] = {"estimator": "logistic", "params": {"C": C}, "n_classes": 2, "seed": 0}
+                return students.fit_student(public, answers, unanswered="drop", rng=rng, **own)
+
+            found[:, i, 0] = _students(fit, answers.asked, labels, truth, data, test, p["C"])
         if soft is not None:
             bins = bins or score_bins(ensemble, public.X[order], soft.n_bins)
             released = SoftService(soft.calibration, second).answer_all(bins)
             asked = order[: len(released)]
             scores = np.array([np.nan if score is None else score for score in released])
-            given = ~np.isnan(scores)
-            error = np.abs(scores[given] - truth[asked[given]]).mean() if given.any() else np.nan
-            for c, C in enumerate(p["C"] if given.any() else ()):
-                setting = replace(soft.setting, student=("logistic", {"C": C}))
-                student = fit_on_scores(setting, public, asked, scores, rng)
-                found[c, i, 1] = *_measure(student, data, test), given.sum() / p["points"], error
+
+            def fit_soft(C: float, asked: Any = asked, scores: Any = scores, soft: SoftPlan = soft) -> Any:
+                own = replace(soft.setting, student=("logistic", {"C": C}))
+                return fit_on_scores(own, public, asked, scores, rng)
+
+            found[:, i, 1] = _students(fit_soft, asked, scores, truth, data, test, p["C"])
     return found
 
 
-def _measure(student: Any, data: Data, test: tuple[FloatArray, IntArray]) -> tuple[float, float, float]:
+def _students(
+    fit: Callable[[float], Any],
+    asked: IntArray,
+    labels: FloatArray,
+    truth: FloatArray,
+    data: Sigmoid,
+    test: tuple[FloatArray, IntArray],
+    regularisations: list[float],
+) -> FloatArray:
+    """Measures of the students at each C, shape (C, measures), of labels with nan where there is none."""
+    given = ~np.isnan(labels)
+    if not given.any():
+        return np.full((len(regularisations), len(_MEASURES)), np.nan)
+    facts = given.sum() / len(truth), np.abs(labels[given] - truth[asked[given]]).mean()
+    return np.array([[*_measure(fit(C), data, test), *facts] for C in regularisations])
+
+
+def _measure(student: Any, data: Sigmoid, test: tuple[FloatArray, IntArray]) -> tuple[float, float, float]:
     """Accuracy, calibration error and excess Brier score."""
     X, y = test
     p, classes = data.p(X), np.asarray(student.classes_)
@@ -257,8 +214,8 @@ def _draw(table: pd.DataFrame) -> Figure:
             half = some[f"ci95 of {measure}"].fillna(0)
             band(axis, some["eps"], some[measure], half, label=f"{way} labels", style=style)
             free = table[(table["labels"] == way) & ~np.isfinite(table["eps"])][measure].iloc[0]
-            line = {"color": style["color"], "linestyle": style["linestyle"]}
-            axis.axhline(free, linewidth=0.7, label=f"{way}, no noise", **line)
+            own = {"color": style["color"], "linestyle": style["linestyle"]}
+            axis.axhline(free, linewidth=0.7, label=f"{way}, no noise", **own)
         axis.set_ylabel(measure + (" (share of points)" if measure == "answered" else ""))
         axis.set_xlabel("eps")
     axes[0].legend(fontsize=8)

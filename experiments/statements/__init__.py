@@ -1,7 +1,6 @@
 """What the papers' theorems say of one problem: sample sizes, rates, and with which constants."""
 
 from .problem import PARAMETERS, TheoryProblem
-from .quantity import Quantity, Statement
 from .statements import STATEMENTS
 
-__all__ = ["PARAMETERS", "STATEMENTS", "Quantity", "Statement", "TheoryProblem"]
+__all__ = ["PARAMETERS", "STATEMENTS", "TheoryProblem"]

@@ -15,8 +15,7 @@ from math import log, sqrt
 
 from pate_cli.privacy.svt import printed_cutoff, printed_teachers
 
-from .problem import TheoryProblem
-from .quantity import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement
+from .problem import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement, TheoryProblem
 
 __all__ = ["BTT18"]
 

@@ -1,85 +1,81 @@
-"""The numbers that the theorems speak of."""
+"""The problem that the theorems speak of, and the quantities that a theorem gives for it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
 
-from pate_cli.errors import ConfigError
+from pate_cli.checks import Real, take
 
-__all__ = ["PARAMETERS", "TheoryProblem"]
+Constants: TypeAlias = Literal["explicit", "up to a constant", "up to a constant and logs", "with a slip"]
+EXPLICIT: Constants = "explicit"
+CONSTANT: Constants = "up to a constant"
+LOGS: Constants = "up to a constant and logs"
+SLIP: Constants = "with a slip"
+
+_FRACTION = Real(0, 1, open_above=True)
+
+
+def _number(check: Real, meaning: str, **default: float) -> Any:
+    return field(metadata={"check": check, "meaning": meaning}, **default)  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True)
 class TheoryProblem:
     """A learning problem as the theorems see it.
 
-    Attributes
-    ----------
-    n : float
-        Private records, at least 2.
-    m : float
-        Public points, or queries, at least 2.
-    eps : float
-        Positive, finite.
-    delta : float
-        In (0, 1).
-    d : float
-        VC dimension of the hypothesis class (the papers' V or d), at least 1.
-    alpha : float
-        Error aimed at, in (0, 1).
-    beta : float
-        Probability of failure (also LZCW21's gamma), in (0, 1).
-    gamma : float
-        Error of the best hypothesis, Err(h*), in [0, 1).
-    tau : float
-        Of the Tsybakov noise condition, in (0, 1]; 1: bounded noise.
-    theta : float
-        Disagreement coefficient, at least 1.
-    nu, xi : float
-        Of the approximate high-margin condition (LZCW21 Definition 17): all but a share nu of the
-        points has an expected margin of at least xi; in (0, 1) and (0, 1/2].
+    Raises
+    ------
+    ConfigError
+        If a number is not accepted.
     """
 
-    n: float
-    m: float
-    eps: float
-    delta: float
-    d: float
-    alpha: float = 0.05
-    beta: float = 0.05
-    gamma: float = 0.0
-    tau: float = 1.0
-    theta: float = 2.0
-    nu: float = 0.05
-    xi: float = 0.25
+    n: float = _number(Real(2, closed_below=True), "private records; default those of the run")
+    m: float = _number(Real(2, closed_below=True), "public points or queries; default those of the run")
+    eps: float = _number(Real(0), "budget; default that of the run")
+    delta: float = _number(_FRACTION, "default that of the run")
+    d: float = _number(
+        Real(1, closed_below=True),
+        "VC dimension; default columns + 1, of half-spaces on the data as loaded",
+    )
+    alpha: float = _number(_FRACTION, "error aimed at", default=0.05)
+    beta: float = _number(_FRACTION, "probability of failure", default=0.05)
+    gamma: float = _number(
+        Real(0, 1, closed_below=True, open_above=True), "error of the best hypothesis", default=0.0
+    )
+    tau: float = _number(Real(0, 1), "Tsybakov noise, 1: bounded noise", default=1.0)
+    theta: float = _number(Real(1, closed_below=True), "disagreement coefficient", default=2.0)
+    nu: float = _number(_FRACTION, "share of points with a small expected margin", default=0.05)
+    xi: float = _number(Real(0, 0.5), "expected margin of the others", default=0.25)
 
     def __post_init__(self) -> None:
-        for name, (accepts, accepted, _) in _CHECKS.items():
-            value = getattr(self, name)
-            if not (math.isfinite(value) and accepts(value)):
-                raise ConfigError(f"--{name}", value, accepted)
+        for one in fields(self):
+            take(f"--{one.name}", getattr(self, one.name), one.metadata["check"])
 
 
-_CHECKS: dict[str, tuple[Callable[[float], bool], str, str]] = {
-    "n": (lambda x: x >= 2, "a number >= 2", "private records; default those of the run"),
-    "m": (lambda x: x >= 2, "a number >= 2", "public points or queries; default those of the run"),
-    "eps": (lambda x: x > 0, "a finite number > 0", "budget; default that of the run"),
-    "delta": (lambda x: 0 < x < 1, "a number in (0, 1)", "default that of the run"),
-    "d": (
-        lambda x: x >= 1,
-        "a number >= 1",
-        "VC dimension; default columns + 1, of half-spaces on the data as loaded",
-    ),
-    "alpha": (lambda x: 0 < x < 1, "a number in (0, 1)", "error aimed at"),
-    "beta": (lambda x: 0 < x < 1, "a number in (0, 1)", "probability of failure"),
-    "gamma": (lambda x: 0 <= x < 1, "a number in [0, 1)", "error of the best hypothesis"),
-    "tau": (lambda x: 0 < x <= 1, "a number in (0, 1]", "Tsybakov noise, 1: bounded noise"),
-    "theta": (lambda x: x >= 1, "a number >= 1", "disagreement coefficient"),
-    "nu": (lambda x: 0 < x < 1, "a number in (0, 1)", "share of points with a small expected margin"),
-    "xi": (lambda x: 0 < x <= 0.5, "a number in (0, 1/2]", "expected margin of the others"),
-}
+PARAMETERS: dict[str, str] = {one.name: one.metadata["meaning"] for one in fields(TheoryProblem)}
+"""Name of each number and its meaning, in a few words."""
 
-PARAMETERS: dict[str, str] = {field.name: _CHECKS[field.name][2] for field in fields(TheoryProblem)}
-"""Name of each number and what it is, in a few words."""
+
+@dataclass(frozen=True)
+class Quantity:
+    """One number that a statement gives, inf where it gives none, and which of its constants are known.
+
+    Its kind is a size (of records, points or teachers) or a probability, which says nothing from 1 on: an
+    error where it falls as n grows, a bound where it may not.
+    """
+
+    name: str
+    value: float
+    constants: Constants
+    kind: Literal["size", "error", "bound"] = "size"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A theorem (paper and number), its algorithm and setting, and its quantities for a problem."""
+
+    source: str
+    about: str
+    evaluate: Callable[[TheoryProblem], Sequence[Quantity]]

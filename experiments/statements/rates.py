@@ -26,18 +26,9 @@ ALGORITHMS = ("gaussian", "svt before", "svt", "active")
 
 @dataclass(frozen=True)
 class Problem:
-    """What a bound depends on besides n, m and eps.
+    """What a bound depends on besides n, m and eps: VC dimension, tau, disagreement coefficient, Err(h*).
 
-    Attributes
-    ----------
-    d : float
-        VC dimension.
-    tau : float
-        In (0, 1].
-    theta : float
-        Disagreement coefficient, at least 1.
-    err_star : float
-        Err(h*); only "svt before" outside the realizable case depends on it.
+    Of the latter only "svt before" outside the realizable case depends.
     """
 
     d: float
@@ -68,17 +59,7 @@ class TwoTerms:
 
 
 def terms(algorithm: str, n: float, eps: float, problem: Problem, *, realizable: bool) -> TwoTerms:
-    """Rate of a theorem as a function of the points labelled.
-
-    Parameters
-    ----------
-    algorithm : str
-        One of `ALGORITHMS`: Theorem 28, 5, 10 and 22.
-    n, eps : float
-    problem : Problem
-    realizable : bool
-        Whether h* is never wrong; then tau is 1.
-    """
+    """Rate of a theorem (28, 5, 10 or 22) in the points labelled; realizable: h* is never wrong."""
     d, tau = problem.d, 1.0 if realizable else problem.tau
     private = n * eps
     if algorithm == "gaussian":

@@ -26,8 +26,7 @@ from pate_cli.privacy.svt import high_margin_sizes
 
 from . import rates
 from .btt18 import BTT18
-from .problem import TheoryProblem
-from .quantity import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement
+from .problem import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement, TheoryProblem
 
 __all__ = ["STATEMENTS"]
 

@@ -9,19 +9,20 @@ say anything at all. See `common.rates`.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Real, Whole
-from pate_cli.report.figures import STYLES, new_figure, reference
+from pate_cli.report.figures import STYLES, reference
 from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.study import Progress, StudyResult
 
+from ..common.figures import legend, panels
+from ..common.parameters import PROBABILITY
 from ..statements import rates
-
-__all__ = ["NAMES", "run"]
 
 NAMES = {
     "gaussian": "Gaussian (Thm 28)",
@@ -32,18 +33,19 @@ NAMES = {
 """Legends of `rates.ALGORITHMS`."""
 
 CHECKS: dict[str, Check] = {
-    "d": Whole(1),
+    "d": Whole(1),  # this and the next three: see rates.Problem
     "tau": Real(0, 1),
     "theta": Real(0.999),
     "err_star": Real(0, 0.5),
-    "failure": Real(0, 1, open_above=True),
+    "failure": PROBABILITY,  # of the explicit bounds
     "n": Listed(Real(10), at_least=2, ascending=True),
     "m": Listed(Real(10), at_least=2, ascending=True),
     "eps": Listed(Real(0), at_least=2, ascending=True),
-    "fixed_n": Real(10),
+    "fixed_n": Real(10),  # this and the next: on the other axes, where m is unlimited
     "fixed_eps": Real(0),
 }
 
+_EXPLICIT = "realizable, all constants"
 _AXES = {
     "n": "private records n",
     "m": "public points m",
@@ -52,15 +54,7 @@ _AXES = {
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Evaluate Table 1; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `d`, `tau`, `theta`, `err_star` (see `rates.Problem`); `n`, `m`, `eps` (lists, the axes);
-        `fixed_n` and `fixed_eps` for the other axes, on which m is unlimited; `failure`, the
-        probability of failure of the explicit bounds.
-    """
+    """Evaluate the rates along each axis, and the bounds with all constants."""
     problem = rates.Problem(p["d"], p["tau"], p["theta"], p["err_star"])
     steps = 1 + len(p["n"])
     progress(0, steps)
@@ -69,14 +63,12 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
         progress(done, steps)
         for algorithm in rates.EXPLICIT:
             value = rates.best_bound(algorithm, n, p["fixed_eps"], 1 / n, p["failure"], p["d"])
-            rows.append(_row("realizable, all constants", algorithm, "n", n, math.inf, p["fixed_eps"], value))
+            rows.append(_row(_EXPLICIT, algorithm, "n", n, math.inf, p["fixed_eps"], value))
     progress(steps, steps)
     table = pd.DataFrame(rows)
-    figures = {f"risk-against-{axis}": _drawer(table, axis, problem) for axis in _AXES}
-    figures["all-constants"] = lambda: _draw_explicit(table)
+    figures = {f"risk-against-{axis}": partial(_draw, table, axis) for axis in _AXES}
+    figures["all-constants"] = partial(_draw_explicit, table)
     notes = [
-        "Rates are up to a constant and logarithms, as in Table 1: only slopes and crossings of rates of "
-        "the same kind mean anything, not heights.",
         f"d = {p['d']}, tau = {p['tau']:g}, theta = {p['theta']:g}, Err(h*) = {p['err_star']:g}; the best "
         "number of public points is labelled (Remarks 6, 12, 29). In the realizable case, m unlimited, the "
         "curves of Gaussian and of SVT as analysed before coincide. "
@@ -90,8 +82,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 
 def _curves(axis: str, p: dict[str, Any], problem: rates.Problem) -> list[dict[str, Any]]:
     rows = []
-    for realizable in (True, False):
-        case = "realizable" if realizable else f"TNC, tau = {problem.tau:g}"
+    for realizable, case in _cases(problem).items():
         for algorithm in rates.ALGORITHMS:
             for value in p[axis]:
                 at = {"n": p["fixed_n"], "m": math.inf, "eps": p["fixed_eps"]} | {axis: value}
@@ -104,18 +95,14 @@ def _curves(axis: str, p: dict[str, Any], problem: rates.Problem) -> list[dict[s
     return rows
 
 
+def _cases(problem: rates.Problem) -> dict[bool, str]:
+    """Names of the cases, by whether they are realizable."""
+    return {True: "realizable", False: f"TNC, tau = {problem.tau:g}"}
+
+
 def _row(case: str, algorithm: str, axis: str, n: float, m: float, eps: float, risk: float) -> dict[str, Any]:
-    return {
-        "case": case,
-        "algorithm": algorithm,
-        "axis": axis,
-        "n": n,
-        "m": m,
-        "eps": eps,
-        "excess risk": risk,
-        "Table 1": math.nan,
-        "points labelled": math.nan,
-    }
+    row = {"case": case, "algorithm": algorithm, "axis": axis, "n": n, "m": m, "eps": eps}
+    return row | {"excess risk": risk, "Table 1": math.nan, "points labelled": math.nan}
 
 
 def _exponent(function: Any, algorithm: str, problem: rates.Problem, *, realizable: bool) -> float:
@@ -127,8 +114,7 @@ def _exponent(function: Any, algorithm: str, problem: rates.Problem, *, realizab
 
 def _verdicts(p: dict[str, Any], problem: rates.Problem) -> list[Verdict]:
     verdicts = []
-    for realizable in (True, False):
-        case = "realizable" if realizable else f"TNC, tau = {problem.tau:g}"
+    for realizable, case in _cases(problem).items():
         for algorithm in rates.ALGORITHMS:
             theorem = _exponent(rates.rate, algorithm, problem, realizable=realizable)
             printed = _exponent(rates.printed_rate, algorithm, problem, realizable=realizable)
@@ -140,28 +126,24 @@ def _verdicts(p: dict[str, Any], problem: rates.Problem) -> list[Verdict]:
                 for eps in p["eps"]
             ]
             same = abs(theorem - printed) < 1e-3 and min(ratio) > 0.2 and max(ratio) < 5
-            verdicts.append(
-                Verdict(
-                    f"{NAMES[algorithm]}, {case}: Table 1 follows from the theorem",
-                    "reproduces" if same else "differs",
-                    f"exponent in n {theorem:.4f}, printed {printed:.4f}; over the whole grid the theorem's "
-                    f"rate is {min(ratio):.2f} to {max(ratio):.2f} times the printed one",
-                )
+            claim = f"{NAMES[algorithm]}, {case}: Table 1 follows from the theorem"
+            says = (
+                f"exponent in n {theorem:.4f}, printed {printed:.4f}; over the whole grid the theorem's "
+                f"rate is {min(ratio):.2f} to {max(ratio):.2f} times the printed one"
             )
-    verdicts.append(
-        Verdict(
-            "section 1, contribution 2: Gaussian, realizable, n = d^(3/2)/(alpha eps)",
-            "differs",
-            "not what Theorem 28 and Table 1 give: d/(n eps)^(2/3) = alpha is n = d^(3/2)/(alpha^(3/2) eps), "
-            "as the same sentence says by 'matches the bound of Bassily et al.'; a slip, not a result",
-        )
+            verdicts.append(Verdict(claim, "reproduces" if same else "differs", says))
+    claim = "section 1, contribution 2: Gaussian, realizable, n = d^(3/2)/(alpha eps)"
+    says = (
+        "not what Theorem 28 and Table 1 give: d/(n eps)^(2/3) = alpha is n = d^(3/2)/(alpha^(3/2) eps), "
+        "as the same sentence says by 'matches the bound of Bassily et al.'; a slip, not a result"
     )
+    verdicts.append(Verdict(claim, "differs", says))
     return verdicts
 
 
 def _first_useful(table: pd.DataFrame) -> str:
     parts = []
-    explicit = table[table["case"] == "realizable, all constants"]
+    explicit = table[table["case"] == _EXPLICIT]
     for algorithm, part in explicit.groupby("algorithm", sort=False):
         useful = part[part["excess risk"] < 0.5]
         where = f"from n = {useful['n'].iloc[0]:.1e} on" if len(useful) else "at no n shown"
@@ -169,48 +151,26 @@ def _first_useful(table: pd.DataFrame) -> str:
     return "With all constants the bound on the error is below 1/2: " + "; ".join(parts) + "."
 
 
-def _drawer(table: pd.DataFrame, axis_name: str, problem: rates.Problem) -> Any:
-    def draw() -> Figure:
-        figure, axes = new_figure(2, sharey=True)
-        cases = ["realizable", f"TNC, tau = {problem.tau:g}"]
-        for axis, case in zip(axes, cases, strict=True):
-            axis.set_xscale("log")
-            axis.set_yscale("log")
-            for i, algorithm in enumerate(rates.ALGORITHMS):
-                style = STYLES[i]
-                chosen = (table["axis"] == axis_name) & (table["case"] == case)
-                part = table[chosen & (table["algorithm"] == algorithm)]
-                axis.plot(
-                    part[axis_name],
-                    part["Table 1"],
-                    label=NAMES[algorithm],
-                    markevery=(i % len(part), len(rates.ALGORITHMS)),  # in turn: some curves coincide
-                    markersize=4,
-                    linewidth=1.2,
-                    **style,
-                )
-            axis.set_title(case, fontsize=10)
-            axis.set_xlabel(_AXES[axis_name])
-        axes[0].set_ylabel("excess risk (Table 1), up to a constant and logs")
-        axes[0].legend(fontsize=8)
-        return figure
-
-    return draw
+def _draw(table: pd.DataFrame, along: str) -> Figure:
+    rows = table[(table["axis"] == along) & (table["case"] != _EXPLICIT)]
+    groups = list(rows.groupby("case", sort=False))
+    ylabel = "excess risk (Table 1), up to a constant and logs"
+    figure, axes = panels([str(case) for case, _ in groups], _AXES[along], ylabel, sharey=True)
+    for axis, (_, case) in zip(axes, groups, strict=True):
+        for i, (algorithm, part) in enumerate(case.groupby("algorithm", sort=False)):
+            every = (i % len(part), len(rates.ALGORITHMS))  # in turn: some curves coincide
+            look: dict[str, Any] = {**STYLES[i], "markersize": 4, "markevery": every, "linewidth": 1.2}
+            axis.plot(part[along], part["Table 1"], label=NAMES[str(algorithm)], **look)
+    legend(axes[:1])
+    return figure
 
 
 def _draw_explicit(table: pd.DataFrame) -> Figure:
-    figure, (axis,) = new_figure()
-    axis.set_xscale("log")
-    axis.set_yscale("log")
-    explicit = table[table["case"] == "realizable, all constants"]
-    for style, algorithm in zip(STYLES, rates.EXPLICIT, strict=False):
-        part = explicit[explicit["algorithm"] == algorithm]
-        every = max(1, len(part) // 8)
-        axis.plot(
-            part["n"], part["excess risk"], label=NAMES[algorithm], markevery=every, markersize=4, **style
-        )
-    reference(axis, 0.5, "a coin", linestyle=":")
-    axis.set_xlabel(_AXES["n"])
-    axis.set_ylabel("bound on the error, all constants, at most 1")
-    axis.legend(fontsize=8)
+    figure, axes = panels([""], _AXES["n"], "bound on the error, all constants, at most 1")
+    groups = table[table["case"] == _EXPLICIT].groupby("algorithm", sort=False)
+    for style, (algorithm, part) in zip(STYLES, groups, strict=False):
+        look: dict[str, Any] = {**style, "markersize": 4, "markevery": max(1, len(part) // 8)}
+        axes[0].plot(part["n"], part["excess risk"], label=NAMES[str(algorithm)], **look)
+    reference(axes[0], 0.5, "a coin", linestyle=":")
+    legend(axes)
     return figure

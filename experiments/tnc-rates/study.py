@@ -18,6 +18,8 @@ cannot be; `sharp` is the exponent of the rate over tau.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,63 +27,54 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole
-from pate_cli.report.figures import STYLES, band, new_figure
+from pate_cli.report.figures import STYLES, band
 from pate_cli.report.interval import mean_ci
 from pate_cli.reproduce.study import Progress, StudyResult
 
 from ..common import thresholds, tnc_curves
-from ..common.parameters import one_for_each
+from ..common.figures import legend, panels
+from ..common.parameters import PROBABILITY, SAMPLING, one_for_each
 from ..common.statistics import slope_weights
 from ..common.thresholds import Family
 from ..common.tnc_curves import SLACK, Curve
 from ..common.tnc_design import QUANTITIES, Privacy, design, exponent, run_once
-
-__all__ = ["run"]
 
 CHECKS: dict[str, Check] = {
     "taus": Listed(Real(0, 1)),
     "left": Real(0, 1),
     "right": Real(0, 1),
     "eps": Real(0),
-    "delta": Real(0, 1, open_above=True),
-    "failure": Real(0, 1, open_above=True),
+    "delta": PROBABILITY,
+    "failure": PROBABILITY,
     "calibration": OneOf(("tight", "liu2021", "bassily2018")),
-    "points": Listed(Real(0)),
+    "points": Listed(Real(0)),  # this and the next: for each tau, see tnc_design
     "mistakes": Listed(Real(0)),
     "n": Listed(Whole(2), at_least=2, ascending=True),
-    "repeats": Whole(2),
-    "learner_n": Listed(Whole(1), at_least=2, ascending=True),
+    "learner_n": Listed(Whole(1), at_least=2, ascending=True),  # of one learner without privacy
     "learner_repeats": Whole(2),
-    "seed": Whole(0),
+    **SAMPLING,
 }
 
 _CLAIMS = {
     "teacher Dis": "Lemma 13",
-    "vote Dis": "proof of the theorem",
-    "student Dis": "proof of the theorem",
-    "student excess": "theorem",
+    "vote Dis": "proof of {}",
+    "student Dis": "proof of {}",
+    "student excess": "{}",
 }
 _THEOREMS = {"gaussian": "Theorem 28", "svt": "Theorem 10"}
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure the rates; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `taus`; `left`, `right` (strengths, see `thresholds`); `eps`, `delta`, `failure`, `calibration`
-        (see `tnc_design.Privacy`); `points`, `mistakes` (see `tnc_design.design`), one for each tau;
-        `n`, `repeats`; `learner_n`, `learner_repeats` for a single learner without privacy; `seed`.
-    """
+    """Measure the rates of one learner, and of PATE with either mechanism, for each tau."""
     one_for_each("taus", p, CHECKS, "points", "mistakes")
-    cases = [(i, mechanism) for i in range(len(p["taus"])) for mechanism in _THEOREMS]
+    cases = list(product(range(len(p["taus"])), _THEOREMS))
     work = len(cases) * sum(p["n"]) + len(p["taus"])  # in records, the learner's own counting as one
-    state = {"done": 0}
+    done = 0
 
     def advance(records: int) -> None:
-        state["done"] += records
-        progress(state["done"], work)
+        nonlocal done
+        done += records
+        progress(done, work)
 
     progress(0, work)
     curves, answered = [], []
@@ -96,7 +89,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     figures = {
         "disagreement": lambda: _draw(curves, "student Dis", "Dis(student, h*)"),
         "excess-risk": lambda: _draw(curves, "student excess", "excess risk of the student"),
-        "learner": lambda: _draw_learner(curves),
+        "learner": lambda: _draw_learner([one for one in curves if one.learner == "one learner"]),
     }
     notes = _notes(p, answered)
     return StudyResult(table, figures, [tnc_curves.verdict(curve, len(curves)) for curve in curves], notes)
@@ -105,8 +98,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 def _notes(p: dict[str, Any], answered: list[str]) -> list[str]:
     first, last = p["n"][0], p["n"][-1]
     return [
-        "x uniform on [-1, 1], P(y = 1|x) = 1/2 + s sign(x)|x|^((1 - tau)/tau)/2, "
-        f"s = {p['left']:g} left and {p['right']:g} right of 0; thresholds; all risks exact. "
+        f"{Family(1.0, p['left'], p['right']).text}; all risks exact. "
         f"n from {first:,} to {last:,}, a factor {last / first:g}; {p['repeats']} repeats; "
         f"eps = {p['eps']:g}, delta = {p['delta']:g}, calibration of SVT: {p['calibration']}.",
         "Matched: the exponent predicted in range, which has the logarithms of K in it, lies inside the 95% "
@@ -116,9 +108,6 @@ def _notes(p: dict[str, Any], answered: list[str]) -> list[str]:
         f"m = {p['points']} times (n/K)^(tau/(2 - tau)) for tau = {p['taus']}; T = 3 B from the teachers' "
         f"disagreement with h*, measured beforehand as {p['mistakes']} times (K/n)^(tau/(2 - tau)).",
         "Share of queries answered at the largest n: " + "; ".join(answered) + ".",
-        "The family gives excess = const Dis^(1/tau), and of any distribution the vote's excess risk is at "
-        "most twice the mean teacher's; so for tau < 1 the theorems' last step, excess <= Dis, is what is "
-        "loose.",
     ]
 
 
@@ -132,28 +121,18 @@ def _single(family: Family, p: dict[str, Any], index: int) -> Curve:
     means, half_widths = np.array(found).T
     n = np.array(p["learner_n"], dtype=float)
     power = 1 / (2 - family.tau)
-    facts = {
-        "teachers": 1,
-        "records a teacher": p["learner_n"][-1],
-        "public points": 0,
-        "repeats": p["learner_repeats"],
-    }
-    return Curve(
-        "one learner",
-        family.tau,
-        "excess",
-        "Lemma 38",
-        n,
-        means,
-        half_widths,
-        n**-power,
-        -power,
-        -power,
-        facts,
-    )
+    facts = _facts(1, p["learner_n"][-1], 0, p["learner_repeats"])
+    claim = ("one learner", family.tau, "excess", "Lemma 38")
+    return Curve(*claim, n, means, half_widths, n**-power, -power, -power, facts)
 
 
-def _private(mechanism: str, index: int, p: dict[str, Any], advance: Any) -> tuple[list[Curve], float]:
+def _facts(teachers: int, size: int, points: int, repeats: int) -> dict[str, int]:
+    return {"teachers": teachers, "records a teacher": size, "public points": points, "repeats": repeats}
+
+
+def _private(
+    mechanism: str, index: int, p: dict[str, Any], advance: Callable[[int], None]
+) -> tuple[list[Curve], float]:
     """Curves of one mechanism at one tau, and the share of queries answered at the largest n."""
     tau = p["taus"][index]
     family = Family(tau, p["left"], p["right"])
@@ -175,74 +154,31 @@ def _private(mechanism: str, index: int, p: dict[str, Any], advance: Any) -> tup
     n = np.array(p["n"], dtype=float)
     bound = np.array([(1 / at.size) ** power for at in designs])
     last = designs[-1]
-    facts = {
-        "teachers": last.n_teachers,
-        "records a teacher": last.size,
-        "public points": last.points,
-        "repeats": p["repeats"],
-    }
+    facts = _facts(last.n_teachers, last.size, last.points, p["repeats"])
     curves = []
     for j, quantity in enumerate(QUANTITIES):
         means, half_widths = values[:, j].T
         weights = slope_weights(n, means, half_widths)
         sharp = float(weights @ np.log(bound)) / (tau if quantity == "student excess" else 1)
-        claim = _CLAIMS[quantity].replace("the theorem", _THEOREMS[mechanism])
-        claim = _THEOREMS[mechanism] if claim == "theorem" else claim
-        curves.append(
-            Curve(
-                mechanism,
-                tau,
-                quantity,
-                claim,
-                n,
-                means,
-                half_widths,
-                bound,
-                -exponent(mechanism, tau),
-                sharp,
-                facts,
-            )
-        )
+        claim = _CLAIMS[quantity].format(_THEOREMS[mechanism])
+        head = (mechanism, tau, quantity, claim)
+        curves.append(Curve(*head, n, means, half_widths, bound, -exponent(mechanism, tau), sharp, facts))
     return curves, share
 
 
-def _draw(curves: list[Curve], quantity: str, label: str) -> Figure:
-    taus = sorted({curve.tau for curve in curves}, reverse=True)
-    figure, axes = new_figure(len(taus))
-    for axis, tau in zip(axes, taus, strict=True):
-        axis.set_xscale("log")
-        axis.set_yscale("log")
-        shown = [c for c in curves if c.tau == tau and c.quantity == quantity]
-        for style, curve in zip(STYLES, shown, strict=False):
-            slope = curve.slope
-            text = f"{curve.learner}: {slope.mean:.2f} ± {slope.half_width:.2f}"
-            band(axis, curve.n, curve.means, curve.half_widths, label=text, style=style)
-            through = curve.bound * np.exp(np.mean(np.log(curve.means / curve.bound)))
-            axis.plot(
-                curve.n,
-                through,
-                color=style["color"],
-                linestyle=style["linestyle"],
-                linewidth=0.6,
-                label=f"predicted: {curve.in_range:.2f}",
-            )
-        axis.set_title(f"tau = {tau:g}", fontsize=10)
-        axis.set_xlabel("private records n")
-        axis.legend(fontsize=8, title="slope (95% CI)", title_fontsize=8)
-    axes[0].set_ylabel(label)
-    return figure
+def _draw(curves: list[Curve], quantity: str, ylabel: str) -> Figure:
+    shown = sorted((one for one in curves if one.quantity == quantity), key=lambda one: -one.tau)
+
+    def label(one: Curve) -> str:
+        return f"{one.learner}: {one.slope.text(2)}"
+
+    return tnc_curves.draw(shown, ylabel, "slope (95% CI)", label, predicted=True)
 
 
 def _draw_learner(curves: list[Curve]) -> Figure:
-    figure, (axis,) = new_figure()
-    axis.set_xscale("log")
-    axis.set_yscale("log")
-    shown = [c for c in curves if c.learner == "one learner"]
-    for style, curve in zip(STYLES, shown, strict=False):
-        slope = curve.slope
-        text = f"tau = {curve.tau:g}: {slope.mean:.3f} ± {slope.half_width:.3f} ({curve.asymptotic:.3f})"
-        band(axis, curve.n, curve.means, curve.half_widths, label=text, style=style)
-    axis.set_xlabel("records n")
-    axis.set_ylabel("excess risk of one learner, not private")
-    axis.legend(fontsize=8, title="slope ± 95% CI (predicted)", title_fontsize=8)
+    figure, axes = panels([""], "records n", "excess risk of one learner, not private")
+    for style, one in zip(STYLES, curves, strict=False):
+        slope = f"{one.slope.text(3)} ({one.asymptotic:.3f})"
+        band(axes[0], one.n, one.means, one.half_widths, label=f"tau = {one.tau:g}: {slope}", style=style)
+    legend(axes, "slope ± 95% CI (predicted)")
     return figure

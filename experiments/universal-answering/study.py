@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,8 @@ from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic.agprivcl import records_of_theorem_7
 from pate_cli.mechanisms.agnostic.universal import first_queries
-from pate_cli.mechanisms.base import Mechanism
-from pate_cli.report.figures import STYLES, band, new_figure
-from pate_cli.report.interval import mean_ci
+from pate_cli.report.figures import STYLES
+from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, at_least, combined
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import UNANSWERED
@@ -30,54 +31,40 @@ from pate_cli.types import UNANSWERED
 from ..common import agnostic_methods as methods
 from ..common.agnostic_instances import Instance
 from ..common.agnostic_methods import Sizes
+from ..common.figures import curve, legend, line, panels
+from ..common.parameters import PROBABILITY, SAMPLING
+from ..common.sampling import seeded, streams, with_ci
 from ..common.statistics import AGREES, judged
 
-__all__ = ["fewest_records", "run"]
-
 CHECKS: dict[str, Check] = {
-    "gamma": Real(0, 0.3),
+    "gamma": Real(0, 0.3),  # label noise
     "n": Whole(1000),
     "m": Listed(Whole(10), at_least=2, ascending=True),
     "eps": Real(0),
-    "delta": Real(0, 1, open_above=True),
-    "alpha": Real(0, 1, open_above=True),
-    "beta": Real(0, 1, open_above=True),
-    "teacher_alpha": Real(0, 1, open_above=True),
-    "size": Whole(1),
-    "agreement": Real(0.5, 1, open_above=True),
-    "repeats": Whole(2),
-    "seed": Whole(0),
+    "delta": PROBABILITY,
+    "alpha": PROBABILITY,  # this and beta: of m_o
+    "beta": PROBABILITY,
+    "teacher_alpha": PROBABILITY,  # a teacher's error on relabelled records, for T
+    "size": Whole(1),  # records a teacher
+    "agreement": Real(0.5, 1, open_above=True),  # share of teachers that gets an answer
+    **SAMPLING,
 }
 Row = dict[str, Any]
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
-    """Measure and plan; see `pate_cli.reproduce.study`.
-
-    Parameters
-    ----------
-    p : dict
-        `gamma` (label noise), `n`, `m` (list), `eps`, `delta`; `alpha`, `beta` (of m_o); `teacher_alpha` (a
-        teacher's error on relabelled records, for T), `size` (records a teacher), `agreement` (share of
-        teachers that gets an answer), `repeats`, `seed`.
-    """
+    """Measure both ways to answer each m, and plan the fewest records."""
     first = first_queries(1, p["alpha"], p["beta"])
     if p["m"][-1] <= first:
         raise ConfigError("params.m", p["m"], f"some number beyond m_o = {first}")
     rows: list[Row] = []
-    progress(0, sum(p["m"]))
-    for i, (m, seed) in enumerate(
-        zip(p["m"], np.random.SeedSequence(p["seed"]).spawn(len(p["m"])), strict=True)
-    ):
+    for m, seed in seeded(p["m"], p["seed"], progress, p["m"]):
         rows += _at(m, min(m, first), p, seed)
-        progress(sum(p["m"][: i + 1]), sum(p["m"]))
     table = pd.DataFrame(rows)
     notes = [
         f"Thresholds, labels wrong with probability gamma = {p['gamma']:g}; n = {p['n']:,}, "
         f"eps = {p['eps']:g}, delta = {p['delta']:g}, m_o = {first:,}. Wrong: wrong or unanswered; no answer "
         "can do better than gamma.",
-        "A cut-off below its T of Theorem 3.2 is the largest for which the teachers at n are enough; "
-        "AgPrivCl may then stop before the end.",
         f"Records needed: so that the teachers, of {p['size']} records, bear all of T. Universal has half of "
         "eps for each part; up to m_o AgPrivCl has all of it. As published: NB20's constants at "
         f"eps = {min(p['eps'], 1.0):g} (at most 1), with m_o for m in Universal, eps not divided.",
@@ -92,55 +79,39 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
     """Both ways to answer m points."""
     sizes = Sizes(p["eps"], p["delta"], p["n"], m, "thresholds")
-    rest = (p["agreement"], p["beta"])
-    ways: dict[str, tuple[int, Callable[[Sizes, int], Mechanism | None]]] = {
-        "AgPrivCl": (m, lambda s, T: methods.with_parts_of("agprivcl", s, p["size"], T, *rest)),
-        "Universal": (
-            first,
-            lambda s, T: methods.with_parts_of("universal", s, p["size"], T, *rest, first=first),
-        ),
+    ways: dict[str, tuple[int, dict[str, Any]]] = {
+        "AgPrivCl": (m, {}),
+        "Universal": (first, {"first": first}),
     }
-    instance, rows = Instance("noise", p["gamma"]), []
-    for name, (asked, make) in ways.items():
+    rows = []
+    for name, (asked, more) in ways.items():
+        rest = (p["size"], p["agreement"], p["beta"])
+
+        def make(T: int, n: int, way: str = name, more: dict[str, Any] = more) -> Any:
+            at = replace(sizes, n=n)
+            return methods.with_parts_of(way.lower(), at, *rest, cutoff=T, **more)  # noqa: B023
+
         wanted = methods.theorem_cutoff(0.0, p["teacher_alpha"], asked, p["beta"])
-        cutoff = _largest(lambda T, f=make: f(sizes, T) is not None, wanted)  # type: ignore[misc]
+        cutoff = _largest(partial(make, n=p["n"]), wanted)
         if cutoff is None:
             raise ConfigError("params.n", p["n"], f"more records: {name} cannot answer {m} points")
-        plan = make(sizes, cutoff)
-        found = np.full((p["repeats"], 4), np.nan)
-        for repeat, own in enumerate(seed.spawn(p["repeats"])):
-            found[repeat] = _measure(plan, instance, sizes, asked, own)
-        seed = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)  # the same records for both
-        wrong, before, after, unanswered = (mean_ci(found[:, j]) for j in range(4))
-        worse = mean_ci(found[:, 2] - found[:, 1])
+        plan = make(cutoff, p["n"])
+        repeats = streams(seed, p["repeats"])  # the same records for both
+        found = np.array(
+            [_measure(plan, Instance("noise", p["gamma"]), sizes, asked, one) for one in repeats]
+        )
+        published = (min(p["eps"], 1.0), p["delta"], asked, p["alpha"], p["beta"], 1)
         rows.append(
-            {"m": m, "method": name, "wrong": wrong[0], "ci95": wrong[1]}
-            | {"first m_o": before[0], "its ci95": before[1], "after": after[0], "ci95 after": after[1]}
-            | {"after less before": worse[0], "ci95 of that": worse[1]}
-            | {
-                "unanswered": unanswered[0],
-                "T": cutoff,
-                "T of the theorem": wanted,
-                "teachers": _teachers(plan),
-            }
-            | {"records needed": fewest_records(lambda n, f=make, s=sizes, T=wanted: _enough(f, s, n, T))}  # type: ignore[misc]
-            | {
-                "as published": records_of_theorem_7(
-                    min(p["eps"], 1.0), p["delta"], asked, p["alpha"], p["beta"], 1
-                )
-            }
-            | {"repeats": p["repeats"]}
+            {"m": m, "method": name}
+            | with_ci("wrong", "ci95", found[:, 0])
+            | with_ci("first m_o", "its ci95", found[:, 1])
+            | with_ci("after", "ci95 after", found[:, 2])
+            | with_ci("after less before", "ci95 of that", found[:, 2] - found[:, 1])
+            | {"unanswered": Interval.of(found[:, 3]).mean, "T": cutoff, "T of the theorem": wanted}
+            | {"teachers": plan.n_teachers, "records needed": fewest_records(partial(make, wanted))}
+            | {"as published": records_of_theorem_7(*published), "repeats": p["repeats"]}
         )
     return rows
-
-
-def _teachers(plan: Mechanism | None) -> int:
-    return plan.n_teachers if plan else 0
-
-
-def _enough(make: Callable[[Sizes, int], Mechanism | None], sizes: Sizes, n: int, cutoff: int) -> bool:
-    at = Sizes(sizes.eps, sizes.delta, n, sizes.m, sizes.hypotheses)
-    return make(at, cutoff) is not None
 
 
 def _measure(
@@ -164,7 +135,7 @@ def _measure(
     return instance.error(points, labels), before, after, float(np.mean(labels == UNANSWERED))
 
 
-def _largest(works: Callable[[int], bool], most: int) -> int | None:
+def _largest(works: Callable[[int], Any], most: int) -> int | None:
     """Largest number from 1 to `most` that works, if smaller ones work too; None if 1 does not."""
     if works(most):
         return most
@@ -175,7 +146,7 @@ def _largest(works: Callable[[int], bool], most: int) -> int | None:
     return low or None
 
 
-def fewest_records(works: Callable[[int], bool], precision: float = 0.03) -> int:
+def fewest_records(works: Callable[[int], Any], precision: float = 0.03) -> int:
     """Fewest records, from 8,000, with which it works, if more of them do too, to within `precision`."""
     high = 16_000
     while not works(high):
@@ -226,9 +197,8 @@ def _verdicts(table: pd.DataFrame, first: int) -> list[Verdict]:
 
 
 def _draw_answers(table: pd.DataFrame, first: int, p: dict[str, Any]) -> Figure:
-    figure, (axis,) = new_figure()
-    axis.set_xscale("log")
-    axis.set_yscale("log")
+    xlabel = "public points m (vertical line: m_o)"
+    figure, axes = panels([""], xlabel, "wrong or unanswered, beyond gamma")
     alone, universal = (table[table["method"] == name] for name in ("AgPrivCl", "Universal"))
     beyond = universal[universal["m"] > first]
     series = (
@@ -238,28 +208,19 @@ def _draw_answers(table: pd.DataFrame, first: int, p: dict[str, Any]) -> Figure:
         (beyond, "after", "ci95 after", "Universal, after it"),
     )
     for style, (some, column, half, label) in zip(STYLES, series, strict=False):
-        excess = np.maximum(some[column] - p["gamma"], 1e-5)
-        band(axis, some["m"], excess, some[half], label=label, style=style)
-    axis.axvline(first, color="0.6", linewidth=0.8)
-    axis.set_xlabel("public points m (vertical line: m_o)")
-    axis.set_ylabel("wrong or unanswered, beyond gamma")
-    axis.legend(fontsize=8)
+        excess = some.assign(**{column: np.maximum(some[column] - p["gamma"], 1e-5)})
+        curve(axes[0], excess, "m", column, half, label, style)
+    axes[0].axvline(first, color="0.6", linewidth=0.8)
+    legend(axes)
     return figure
 
 
 def _draw_records(table: pd.DataFrame, first: int) -> Figure:
-    figure, (axis,) = new_figure()
-    axis.set_xscale("log")
-    axis.set_yscale("log")
+    figure, axes = panels([""], "public points m (vertical line: m_o)", "private records needed")
     for style, name in zip(STYLES, ("AgPrivCl", "Universal"), strict=False):
         some = table[table["method"] == name]
-        axis.plot(some["m"], some["records needed"], label=f"{name}, tight", markersize=4, **style)
-        thin = {"color": style["color"], "linestyle": style["linestyle"]}
-        axis.plot(
-            some["m"], some["as published"], linewidth=0.7, label=f"{name}, published constants", **thin
-        )
-    axis.axvline(first, color="0.6", linewidth=0.8)
-    axis.set_xlabel("public points m (vertical line: m_o)")
-    axis.set_ylabel("private records needed")
-    axis.legend(fontsize=8)
+        axes[0].plot(some["m"], some["records needed"], label=f"{name}, tight", markersize=4, **style)
+        line(axes[0], some["m"], some["as published"], style, f"{name}, published constants")
+    axes[0].axvline(first, color="0.6", linewidth=0.8)
+    legend(axes)
     return figure

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
@@ -41,7 +41,7 @@ class StudyResult:
     Attributes
     ----------
     table : DataFrame
-    figures : dict of str to function
+    figures : mapping of str to function
         Each draws a new `matplotlib.figure.Figure`, without pyplot's global state.
     verdicts : list of Verdict
     notes : list of str
@@ -49,7 +49,7 @@ class StudyResult:
     """
 
     table: pd.DataFrame
-    figures: dict[str, Callable[[], Figure]]
+    figures: Mapping[str, Callable[[], Figure]]
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -237,7 +237,7 @@ def test_the_command_shows_them_all(tmp_path, monkeypatch, capsys):
     ("argv", "said"),
     [
         (["--alpha", "2"], "--alpha: got 2.0; accepted: a number in (0, 1)"),
-        (["--xi", "0.7"], "--xi: got 0.7; accepted: a number in (0, 1/2]"),
+        (["--xi", "0.7"], "--xi: got 0.7; accepted: a number in (0, 0.5]"),
         (["eps=inf"], "eps: got inf"),
     ],
 )

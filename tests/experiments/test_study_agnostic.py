@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from pate_cli.experiments.common import agnostic_methods as methods
-from pate_cli.experiments.common.agnostic_instances import HYPOTHESES, WORST, Instance
+from pate_cli.experiments.common.agnostic_instances import HYPOTHESES, WORST, Instance, Sigmoid
 from pate_cli.experiments.common.agnostic_methods import Sizes
 
 from pate_cli.config.recipes import find_recipe
@@ -18,7 +18,6 @@ from pate_cli.reproduce.study import load_study
 from pate_cli.types import UNANSWERED
 
 agnostic_thresholds = load_study(find_recipe("agnostic-thresholds"))
-soft_labels = load_study(find_recipe("soft-labels"))
 universal_answering = load_study(find_recipe("universal-answering"))
 
 
@@ -83,7 +82,7 @@ def test_blow_up_of_binclas_against_relabelled():
     found = []
     for plan in (
         methods.binclas(sizes, "bassily2018", 22, 0.9, 0.05),
-        methods.agprivcl(sizes, few, 0.9, 0.05),
+        methods.with_teachers("agprivcl", sizes, 0.9, 0.05, cutoff=few),
     ):
         answers = methods.run(plan, X, y, points, np.random.SeedSequence(4)).answers
         labels = np.full(30, UNANSWERED)
@@ -117,7 +116,7 @@ def test_m_o_must_be_passed(quick):
 
 
 def test_probabilities_of_the_soft_study_are_those_of_its_labels():
-    data, rng = soft_labels.Data(2, 4.0), np.random.default_rng(0)
+    data, rng = Sigmoid(2, 4.0), np.random.default_rng(0)
     X, y = data.draw(100_000, rng)
     high = data.p(X) > 0.8
     assert y[high].mean() == pytest.approx(data.p(X[high]).mean(), abs=0.01)

@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 from scipy.stats import binom, binomtest, norm
 
+from pate_cli.cli import main
 from pate_cli.config.recipes import find_recipe
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.gaussian import Gaussian

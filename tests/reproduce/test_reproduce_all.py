@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, close
 from pate_cli.reproduce import recipe_run
 from pate_cli.reproduce.all_recipes import page_of
-from pate_cli.reproduce.outcome import FILE, Outcome, keep, kept
+from pate_cli.reproduce.outcome import FILE, Outcome, keep, kept, key_of
 
 OUT = Path("outputs/reproduce")
+REPO = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -121,3 +123,16 @@ def test_an_outcome_is_read_back_or_not_at_all(tmp_path):
     text = (tmp_path / FILE).read_text()
     (tmp_path / FILE).write_text(text[: len(text) // 2])
     assert kept(tmp_path) is None
+
+
+def test_an_edited_study_has_another_key(tmp_path):
+    shutil.copytree(REPO / "docs" / "example" / "flips", tmp_path / "flips")
+
+    def key():
+        return key_of(recipes.find_recipe(str(tmp_path / "flips")), [], quick=True)
+
+    before = key()
+    assert key() == before
+    study = tmp_path / "flips" / "study.py"
+    study.write_text(study.read_text().replace("n / 2", "n / 3"))
+    assert key() != before
