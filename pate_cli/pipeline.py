@@ -100,20 +100,10 @@ class Trained:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Part:
-    """What some of the teachers of one repeat say. PRIVATE.
+    """What some of the teachers of one repeat say. PRIVATE."""
 
-    Attributes
-    ----------
-    counts : ndarray of int64, shape (m, C)
-        Of their votes on the public points.
-    right : int
-        How many of their votes on the test split are right. Not differentially private.
-    failures : Failures
-        Of these teachers: whether the learner failed on every part is for whoever has all of them.
-    """
-
-    counts: IntArray
-    right: int
+    counts: IntArray  # of their votes on the public points, shape (m, C)
+    right: int  # of their votes on the test split; not differentially private
     failures: teachers.Failures
 
 

@@ -25,8 +25,9 @@ from pate_cli.engine import schedule
 from pate_cli.engine.parallel import terminable
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.schedule import Done, Row
-from pate_cli.engine.store import CacheKey, RepeatRecord, RepeatStore, VoteStore, repeat_key
+from pate_cli.engine.store import CacheKey, RepeatRecord, RepeatStore, repeat_key
 from pate_cli.engine.tracking import check_tracking, track
+from pate_cli.engine.vote_store import VoteStore
 from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, prepare
 from pate_cli.release.release import release

@@ -28,8 +28,9 @@ from pate_cli.engine.loaded import loaded_code
 from pate_cli.engine.parallel import dask, local
 from pate_cli.engine.parallel.tasks import single_threaded
 from pate_cli.engine.progress import Advance
-from pate_cli.engine.store import RepeatRecord, RepeatStore, VoteStore, vote_directory
+from pate_cli.engine.store import RepeatRecord, RepeatStore
 from pate_cli.engine.task import Done, Failure, Row, Shared, Task, do_some, do_task, do_whole, split_of_task
+from pate_cli.engine.vote_store import VoteStore, vote_directory
 from pate_cli.pipeline import Part, Trained
 from pate_cli.teachers import watched
 

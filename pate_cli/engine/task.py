@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pate_cli import pipeline
 from pate_cli.engine.loaded import LoadedCode, loaded_code
-from pate_cli.engine.store import CacheKey, RepeatRecord, RepeatStore, votes_of
+from pate_cli.engine.store import CacheKey, RepeatRecord, RepeatStore
+from pate_cli.engine.vote_store import votes_of
 from pate_cli.pipeline import Outcome, Part, Prepared, Streams, Trained
 from pate_cli.students import dump_student
 from pate_cli.teachers.kept import KeptVotes

@@ -473,7 +473,6 @@ def test_without_a_ledger_nothing_is_done(place, capsys, monkeypatch):
         (["repeats=2"], "repeats: got 2; accepted: 1"),
         (["eps=inf"], "eps: got inf; accepted: a finite number"),
         (["eps=inf", "mechanism=svt"], "eps: got inf; accepted: a finite number"),
-        (["eps=200", "split.public=3"], "integer noise is for eps up to"),
         (["mechanism=svt", "eps=0.01"], "cannot answer with 40 teachers"),
         (["release=yes please"], "release: got 'yes please'; accepted: true, false"),
     ],

@@ -13,7 +13,8 @@ from pate_cli import pipeline
 from pate_cli.config.composition import compose
 from pate_cli.engine import execution, schedule
 from pate_cli.engine.parallel import local
-from pate_cli.engine.store import RepeatStore, VoteStore
+from pate_cli.engine.store import RepeatStore
+from pate_cli.engine.vote_store import VoteStore
 from pate_cli.errors import ConfigError
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher=linear_svm"]
@@ -88,18 +89,17 @@ def slow(
     monkeypatch: pytest.MonkeyPatch, wait: Callable[[float], None], *, repeat: float, teacher: float
 ) -> None:
     """Let each repeat, and each teacher, take so many seconds of that clock."""
-    run_repeat, tick = pipeline.run_repeat, pipeline.teachers.training._tick
+    run_repeat, watched = pipeline.run_repeat, schedule.watched
 
     def slower(*args: Any) -> Any:
         wait(repeat)
         return run_repeat(*args)
 
-    def ticked(*args: int) -> None:
-        wait(teacher)
-        tick(*args)
+    def slowly(observer: Callable[[int, int], None]) -> Any:
+        return watched(lambda *done: wait(teacher) or observer(*done))
 
     monkeypatch.setattr(pipeline, "run_repeat", slower)
-    monkeypatch.setattr(pipeline.teachers.training, "_tick", ticked)
+    monkeypatch.setattr(schedule, "watched", slowly)
 
 
 def test_a_fast_job_is_done_here(monkeypatch, spread, clock, units):
@@ -139,9 +139,9 @@ def test_long_teachers_are_seen_within_the_first_repeat(monkeypatch, spread, clo
 def test_a_slow_first_teacher_alone_decides_nothing(monkeypatch, spread, clock, units):
     """It imports what the others need: the next slice is looked at, too."""
     seconds = iter([0.4] + [0.001] * 1000)
-    tick = pipeline.teachers.training._tick
+    watched = schedule.watched
     monkeypatch.setattr(
-        pipeline.teachers.training, "_tick", lambda *args: clock(next(seconds)) or tick(*args)
+        schedule, "watched", lambda observer: watched(lambda *done: clock(next(seconds)) or observer(*done))
     )
     expected = numbers(units("compute.workers=1"))
     seconds = iter([0.4] + [0.001] * 1000)

@@ -16,7 +16,8 @@ import pytest
 from processes import until
 
 from pate_cli import writing
-from pate_cli.engine.store import CacheKey, VoteDirectory, vote_directory
+from pate_cli.engine.store import CacheKey
+from pate_cli.engine.vote_store import VoteDirectory, vote_directory
 from pate_cli.errors import ConfigError
 from pate_cli.teachers.kept import KeptVotes
 
@@ -202,7 +203,8 @@ WORKER = """
 import sys
 import numpy as np
 from pate_cli.engine.loaded import loaded_code
-from pate_cli.engine.store import CacheKey, VoteDirectory
+from pate_cli.engine.store import CacheKey
+from pate_cli.engine.vote_store import VoteDirectory
 from pate_cli.teachers.kept import KeptVotes
 from pathlib import Path
 

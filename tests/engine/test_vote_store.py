@@ -14,8 +14,8 @@ from pate_cli import datasets, pipeline
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
 from pate_cli.datasets.content import fingerprint
-from pate_cli.engine import store as module
-from pate_cli.engine.store import VoteStore, vote_key, votes_of
+from pate_cli.engine import vote_store as module
+from pate_cli.engine.vote_store import VoteStore, vote_key, votes_of
 from pate_cli.pipeline import Prepared, prepare
 from pate_cli.teachers.kept import KeptVotes
 from pate_cli.types import Dataset

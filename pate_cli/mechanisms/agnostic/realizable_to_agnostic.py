@@ -211,21 +211,13 @@ class TransformPlan(Mechanism):
     any private learner whose eps is not to be chosen would be (LWY25 Lemmas 2.12 and 2.13): (inner_eps, 0)-DP
     by `accounting.black_box`, or by Lemma 2.13's own constant with `calibration=paper`.
 
-    LWY25's Algorithm 3, A_Auxiliary, is not run: it splits T in two and outputs the difference of the
-    learner and a hypothesis consistent with one half, only to prove that an improper learner that
-    is right on T is right beyond it (their Claim 3.5 and Lemma 3.4).
+    LWY25's Algorithm 3, A_Auxiliary, is part of a proof (their Claim 3.5 and Lemma 3.4) and is not run.
 
     Attributes
     ----------
-    eps, delta : float
-    calibration : {"tight", "paper"}
-    division : Shares
-    classroom : Classroom
     mechanism : VoteMechanism or None
         The inner sparse vector technique; None with `inner=exponential`.
-    teachers : int
     grid : ndarray of shape (cells + 1, 1) or None
-        The values of `inner=grid`.
     draws : int
         Of a black box; 0 for none.
 

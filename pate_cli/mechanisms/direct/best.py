@@ -26,14 +26,13 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     grain_for,
     noisy_descent,
 )
+from pate_cli.mechanisms.direct.public_columns import FEW, is_text
 from pate_cli.mechanisms.direct.public_features import (
     CONSTANT,
-    FEW,
     MOST_DIRECTIONS,
     OwnColumns,
     PublicFeatures,
     PublicKernelClassifier,
-    is_text,
 )
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of

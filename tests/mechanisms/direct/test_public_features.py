@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.mechanisms.direct.clipped_gradients import LONGEST, UNIT
-from pate_cli.mechanisms.direct.public_features import PublicBins, PublicColumns, PublicFeatures
+from pate_cli.mechanisms.direct.public_columns import PublicBins, PublicColumns
+from pate_cli.mechanisms.direct.public_features import PublicFeatures
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, lambda X: sp.csr_matrix(np.tile(X, 200))])
