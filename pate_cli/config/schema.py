@@ -47,6 +47,20 @@ class _Typed:
 
 
 @dataclass(frozen=True)
+class _Said:
+    """A check with words of its own for what is accepted."""
+
+    check: Check
+    says: str
+
+    def take(self, value: object) -> Any:
+        return self.check.take(value)
+
+    def describe(self) -> str:
+        return self.says
+
+
+@dataclass(frozen=True)
 class _Params:
     """Keyword arguments of a learner."""
 
@@ -94,10 +108,10 @@ class _Address:
 
 
 # every calibration is exact to the last digits from 1e-6 to 500: e^eps and its square are floats
-_EPS = _Typed(
+_EPS = _Said(
     Real(1e-6, 500, closed_below=True, infinite=True), "a number from 1e-06 to 500, or inf for no privacy"
 )
-_DELTA = _Typed(
+_DELTA = _Said(
     Or("null", Real(0, 1, open_above=True)),
     "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
 )

@@ -147,7 +147,7 @@ def test_fewer_runs_of_what_is_slow_unless_they_are_given(capsys, monkeypatch):
     options = ["mechanism=noisy_gd", "mechanism.steps=2", "--queries", "4"]
     assert command.main(options) == command.main([*options, "--runs", "3000"]) == 0
     capsys.readouterr()
-    assert asked == [(None, {60_000}), (3000, {60_000})]
+    assert asked == [(None, {20_000}), (3000, {20_000})]
 
 
 def test_delta_and_teachers_come_from_the_configuration_where_it_has_them(capsys):

@@ -14,7 +14,7 @@ from pate_cli.config.composition import conf_dir
 PRESETS = sorted((conf_dir() / "experiment").glob("*.yaml"))
 EXPECTED = {
     "asq_mushroom": ("mushroom", "active", 0.5),
-    "best_csv": ("csv", "public_kernel", 1),
+    "best_csv": ("csv", "best", 1),
     "psq_mushroom": ("mushroom", "gaussian", 0.5),
     "svt_synthetic": ("synthetic", "svt", 1),
 }

@@ -130,7 +130,8 @@ def test_an_edited_mechanism_gives_new_numbers(command, outside, monkeypatch):
             "from dataclasses import replace\n"
             "from pate_cli.mechanisms import gaussian\n"
             "Options = gaussian.Options\n"
-            f"def plan(options, setting): return gaussian.plan(options, replace(setting, eps={eps}))\n"
+            "def calibrate(options, setting):\n"
+            f"    return gaussian.calibrate(options, replace(setting, eps={eps}))\n"
         )
         sys.modules.pop("ownmechanism", None)
         importlib.invalidate_caches()

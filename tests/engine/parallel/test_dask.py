@@ -140,7 +140,10 @@ def test_dask_is_an_extra(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["compute.address=node1"], "compute.address: got 'node1'; accepted: a scheduler as tcp://HOST:PORT"),
+        (
+            ["compute.address=node1"],
+            "compute.address: got 'node1'; accepted: null, or a scheduler as tcp://HOST:PORT",
+        ),
         (["compute.address=8786"], "compute.address: got 8786"),
         (["compute.address=tcp://node1:8786", "compute.workers=2"], "compute.workers: got 2; accepted: null"),
         (["compute.workers=0"], "compute.workers: got 0"),
