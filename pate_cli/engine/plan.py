@@ -160,7 +160,8 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
         there += [name for name in dict.fromkeys(elsewhere) if key == "dataset" and name not in there]
         for value in values:
             if value not in there:
-                raise ConfigError(key, value, f"of the rows of {recipe.name}: {', '.join(map(str, there))}")
+                named = ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in there)
+                raise ConfigError(key, value, f"of the rows of {recipe.name}: {named}")
     planned = [
         _planned(spec, texts, raw, config, loaded)
         for spec, texts, raw, config in rows
