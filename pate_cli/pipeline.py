@@ -282,14 +282,12 @@ def release(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # made from private records
+            split = split_of(run, streams)
+            private = Private(split.private)
             if run.plan.asks_votes:
-                split = split_of(run, streams)
                 said = [group.votes(split.public.X).counts for group in _teachers(run, streams, split)]
                 votes = Votes(np.sum(said, axis=0), run.n_teachers)
                 private = Private(split.private, lambda: votes)
-            else:
-                split = split_of(run, streams)
-                private = Private(split.private)
     except Exception:  # whatever it is, its message may quote a record
         raise RuntimeError("no votes (why may be private)") from None
     with warnings.catch_warnings():
@@ -307,7 +305,7 @@ def _release(run: Prepared, split: Split, private: Private, door: Door, streams:
     """Let the mechanism do its one run; a plan with teachers of its own deals them as the shared ones are."""
     rng = streams.queries if run.plan.asks_votes else streams.teachers
     if private.records.units is not None and run.plan.persons == "one record":
-        private = Private(private.records.one_each(rng))
+        private = Private(private.records.one_each(rng), private.votes)
     released = run.plan.release(private, split.public, door, rng)
     cost, promised = run.plan.loss(door.spent), run.plan.guarantee
     if cost.eps > promised.eps * (1 + 1e-9) or cost.delta > promised.delta * (1 + 1e-9):

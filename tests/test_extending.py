@@ -73,6 +73,16 @@ def test_a_module_that_is_not_installed_comes_by_its_import_path(pate):
     assert "mechanism.name: got 'nowhere.at_all'" in err
 
 
+def test_it_gets_votes_where_a_person_has_several_records(tmp_path, pate):
+    rows = [f"{i // 3},{i % 7},{i % 5},{i % 2}" for i in range(600)]
+    (tmp_path / "people.csv").write_text("\n".join(["who,a,b,label", *rows]) + "\n")
+    data = ["dataset=csv", "dataset.path=people.csv", "dataset.target=label", "dataset.unit=who"]
+    argv = [*data, "split.public=20", "mechanism=exponential", "mechanism.name=pate_exponential", "eps=4"]
+    code, out, err = pate("run", "--config-dir", str(EXAMPLE / "conf"), *argv, path=EXAMPLE)
+    assert code == 0, err
+    assert "20/20" in out
+
+
 def test_a_data_set_of_an_installed_package_is_run(installed, pate):
     conf = ["--config-dir", str(EXAMPLE / "conf"), "dataset=moons", "teacher=tree", "student=tree"]
     code, out, err = pate("run", *conf, "dataset.noise=0.1", "eps=8", path=installed)

@@ -1,4 +1,4 @@
-"""Mechanisms: from the private side to what is released. One module a mechanism; see `protocol`."""
+"""Mechanisms: from the private side to what is released. One module a mechanism; see `base`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name, and the module that has it."""
 
 _ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.direct", f"{__name__}.baselines")
-
 
 _FILES = {"svt": "sparse_vector"}
 """Mechanisms whose file has another name than is typed."""

@@ -1,6 +1,6 @@
 """What every mechanism is: options, a calibration from public numbers, and one release.
 
-A mechanism is one module of this room (or of `agnostic`, `direct` and `scores` in it). It has
+A mechanism is one module of this room (or of `agnostic`, `direct` and `baselines` in it). It has
 
 - ``Options``: a frozen dataclass, each field declared with its default and check (`pate_cli.checks.option`);
   `conf/mechanism/NAME.yaml` says the same defaults to people;
@@ -25,13 +25,12 @@ from pate_cli.errors import BudgetSpent, ConfigError
 from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.integer import vector_eps
-from pate_cli.queries import Passive, Strategy
+from pate_cli.queries import Passive, Strategy, passive_order
 from pate_cli.types import (
     Answer,
     Answers,
     FloatArray,
     Holdout,
-    IntArray,
     PrivacyLoss,
     Private,
     PublicPoints,
@@ -40,7 +39,11 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["Mechanism", "NumbersTable", "Sample", "SampledAttack", "Session", "VoteMechanism", "no_answers"]
+__all__ = ["UNPROVED", "Mechanism", "NumbersTable", "Sample", "SampledAttack", "Session", "VoteMechanism"]
+__all__ += ["no_answers"]
+
+UNPROVED = PrivacyLoss(math.inf, 1.0, "releases that the proof does not have")
+"""What `Mechanism.loss` gives where something passed the door that the proof does not count."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
 """``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""
@@ -82,7 +85,8 @@ class Mechanism(ABC):
     persons: ClassVar[str] = "one record"
     """How its guarantee holds for persons with several records (`dataset.unit`): it is given `one record` of
     each, so that its proof for records is one for persons; or all of them, and keeps a person in one
-    teacher's part (`parts`), or clips the sum of a person's gradients (`sums`)."""
+    teacher's part (`parts`), or clips the sum of a person's gradients (`sums`). Votes it asks for always come
+    from teachers that keep a person in one part."""
 
     @property
     def name(self) -> str:
@@ -130,7 +134,8 @@ class Mechanism(ABC):
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Turn what passed the door into the loss that it proves; at most the guarantee in every run.
 
-        The sum of all releases here: what a mechanism's proof does better is said by its class.
+        The sum of all releases here: what a mechanism's proof does better is said by its class, which gives
+        `UNPROVED` where `Spent.only` tells of kinds of release that the proof does not count.
         """
         eps, delta = spent.sparse_loss()
         eps += spent.pure_eps
@@ -305,13 +310,12 @@ class VoteMechanism(Mechanism):
     ) -> Released:
         """Ask about the points that the strategy picks, in a random order; see `Mechanism`."""
         session = self.session(door)
-        order: IntArray = rng.permutation(public.n_points)
+        order = passive_order(public.n_points, rng)
         oracle = _Oracle(session, private.votes())
         answers, model = self.strategy.ask(
             public, order, oracle, rng, n_classes=self.n_classes, budget=self.budget
         )
-        sigma = None if answers.noisy_counts is None else getattr(self, "sigma", None)
-        answers = replace(answers, sigma=sigma, n_teachers=self.n_teachers)
+        answers = replace(answers, n_teachers=self.n_teachers)
         return Released(model, answers, session.spent(), session.not_private())
 
 

@@ -107,8 +107,6 @@ class Answers:
     labels : ndarray of int64, shape (q,)
         Class codes, `UNANSWERED` where the mechanism gave none.
     noisy_counts : ndarray of float64, shape (q, C), or None
-    sigma : float or None
-        Standard deviation of the noise on a count, in votes; None where no counts are released.
     n_teachers : int or None
         K, public; None where there were no teachers.
     n_chosen : int or None
@@ -118,7 +116,6 @@ class Answers:
     asked: IntArray
     labels: IntArray
     noisy_counts: FloatArray | None = field(default=None, repr=False)
-    sigma: float | None = None
     n_teachers: int | None = None
     n_chosen: int | None = None
 

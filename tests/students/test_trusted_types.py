@@ -256,7 +256,7 @@ def fitted(name: str, kind, n_classes: int, *, counts: bool):
     X = kind(np.where(rng.random((60, 12)) < 0.3, 0.0, rng.normal(size=(60, 12))))
     labels = np.arange(40) % n_classes
     noisy = np.eye(n_classes)[labels] * 20 + rng.normal(size=(40, n_classes)) if counts else None
-    answers = Answers(np.arange(40), labels, noisy_counts=noisy, n_teachers=30, sigma=1.0 if counts else None)
+    answers = Answers(np.arange(40), labels, noisy_counts=noisy, n_teachers=30)
     how = {"params": SMALL.get(name, {}), "unanswered": "drop", "rng": rng, "n_classes": n_classes, "seed": 0}
     return fit_student(PublicPoints(X), answers, estimator=name, **how), X
 
