@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import pickle
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -304,6 +304,14 @@ def paid(run: Run) -> None:
     if not run.form.may_spend_less:
         assert loss.eps >= promised.eps * (1 - 1e-6), "less spent than promised"
         assert loss.delta >= promised.delta * (1 - 1e-6), "less spent than promised"
+    more = [
+        replace(spent, mu_squared=spent.mu_squared + 1e4),
+        replace(spent, other=spent.other + Counter("x")),
+    ]
+    more += [replace(spent, pure=spent.pure + Counter({50.0: 1}))]
+    more += [replace(spent, inner=spent.inner + Counter({50.0: 1}))]
+    for beside in more:
+        assert run.plan.loss(beside).eps > promised.eps, "a release of another kind that costs nothing"
 
 
 def drawn(run: Run) -> None:

@@ -63,13 +63,13 @@ def calibrate(options: Options, setting: Setting) -> VoteMechanism:
     if weighted and (exact or s.n_classes != 2):
         accepted = "constrained; weighted with half_spaces and two classes"
         raise ConfigError("mechanism.test", o.test, accepted)
-    if options.oracle == "gaussian":
-        oracle: VoteMechanism = gaussian_labels(s.eps, s.delta, s.budget, s.n_classes, options.calibration)
+    if o.oracle == "gaussian":
+        oracle: VoteMechanism = gaussian_labels(s.eps, s.delta, s.budget, s.n_classes, o.calibration)
     else:
         oracle = stable_labels(
             *(s.eps, s.delta, s.budget, s.n_teachers),
-            rule=options.calibration,
-            cutoff=options.cutoff,
+            rule=o.calibration,
+            cutoff=o.cutoff,
             n_records=s.n_private,
             n_classes=s.n_classes,
         )

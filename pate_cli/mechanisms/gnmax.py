@@ -18,9 +18,9 @@ from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import attacks
 from pate_cli.mechanisms.attacks import VoteAttack
-from pate_cli.mechanisms.base import Session, VoteMechanism
+from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
 from pate_cli.mechanisms.gaussian import l2_sensitivity, noisy_counts
-from pate_cli.mechanisms.votes import majority
+from pate_cli.mechanisms.votes import lead, majority
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.gnmax import (
@@ -157,6 +157,8 @@ class Gnmax(VoteMechanism):
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Profile of the checks and answers; with a sanitiser, by Renyi divergences."""
+        if not spent.only("mu_squared", *["other"] * (self.sanitiser is not None)):
+            return UNPROVED
         how, mu_squared, sanitised = "checks and answers", spent.mu_squared, spent.other.total()
         if self.sanitiser is None or not sanitised:
             return PrivacyLoss(gaussian.eps_of_mu(math.sqrt(mu_squared), self.delta), self.delta, how)
@@ -316,9 +318,8 @@ class GnmaxSession(Session):
             if plan.n_classes == 2:
                 terms.append((rdp_of_bit(K, K / 2, plan.sigma, plan.order), counts[:, 1], 1))
             else:
-                top = np.partition(counts, -2, axis=1)[:, -2:]
                 answers = rdp_of_majority(K, plan.n_classes, plan.sigma, plan.order)
-                terms.append((answers, top[:, 1] - top[:, 0], 2))
+                terms.append((answers, lead(counts), 2))
         return terms
 
     def _divergence(self) -> float:

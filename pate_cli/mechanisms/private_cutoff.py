@@ -15,7 +15,7 @@ import numpy as np
 
 from pate_cli import learners, queries, students, teachers
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.base import Mechanism, Sample, SampledAttack, Session, VoteMechanism
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, Sample, SampledAttack, Session, VoteMechanism
 from pate_cli.mechanisms.sparse_vector import auto_cutoff, stable_labels
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import svt
@@ -109,10 +109,11 @@ class PrivateCutoffPlan(Mechanism):
         """Larger of what the two places of a record cost."""
         if not self.scale:
             return self.guarantee
+        if not spent.only("pure", "sparse"):
+            return UNPROVED
         eps, delta = spent.sparse_loss()
-        held_back = (
-            spent.pure_eps * self.n_teachers / self.n_holdout
-        )  # the estimate alone, moved by 1/n_holdout
+        # the door counts a teacher's record; one held back moves the estimate alone, by 1/n_holdout
+        held_back = spent.pure_eps * self.n_teachers / self.n_holdout
         return PrivacyLoss(max(spent.pure_eps + eps, held_back), delta, "the worse of two places")
 
     def describe(self) -> dict[str, Any]:
@@ -172,10 +173,8 @@ class PrivateCutoffPlan(Mechanism):
 
     def estimate(self, error: float, door: Door, runs: int = 1) -> FloatArray:
         """Release the teachers' mean error in every run, shape (R,). PRIVATE in, public out."""
-        errors = np.full(runs, error)
-        return (
-            door.laplace(errors, sensitivity=1 / self.n_teachers, scale=self.scale) if self.scale else errors
-        )
+        # of a teacher's record; `loss` has that of one held back
+        return door.laplace(np.full(runs, error), sensitivity=1 / self.n_teachers, scale=self.scale)
 
     def labelling(self, estimate: float) -> VoteMechanism:
         """Calibrate the sparse vector technique with T chosen from the released estimate."""

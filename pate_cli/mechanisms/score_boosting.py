@@ -289,7 +289,7 @@ class ScoreBoostingPlan(Mechanism):
         return exact
 
     def attacks(self) -> list[SampledAttack]:
-        """Private sets that differ in one record, for an audit, put to `learn` itself."""
+        """Private sets that differ in one record, for an audit, put to `fit` itself."""
         from pate_cli.mechanisms.score_attack import attacks
 
         return attacks(self)

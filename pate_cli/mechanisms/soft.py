@@ -129,6 +129,7 @@ class SoftService:
 
     def __init__(self, calibration: svt.SvtCalibration | None, door: Door, runs: int = 1) -> None:
         self.runs = runs
+        self._door = door
         self._stable: StableSession[float] | None = None
         if calibration is not None:
             self._stable = StableSession(calibration, door, runs)
@@ -149,7 +150,9 @@ class SoftService:
         shape = (len(plain), self.runs)
         stable = self._stable
         if stable is None:
-            return np.repeat(plain[:, None], self.runs, axis=1), np.ones(shape, dtype=bool)
+            exact = np.repeat(plain[:, None], self.runs, axis=1)
+            passed = self._door.gaussian(exact, sensitivity=1.0, sigma=0.0, releases=len(plain))
+            return passed, np.ones(shape, dtype=bool)
         scores, reached = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
         for j in range(len(plain)):
             if stable.exhausted:
@@ -327,10 +330,7 @@ def score_bins(ensemble: teachers.Ensemble, X: Any, n_bins: int) -> ScoreBins:
     bins = ScoreBins.empty(X.shape[0], n_bins)
     with sklearn.config_context(assume_finite=True):
         for teacher in ensemble.teachers:
-            if len(teacher.classes) == 1:
-                bins.add(np.full(X.shape[0], float(teacher.classes[0])))
-            else:
-                bins.add(teacher.scores(X))
+            bins.add(teacher.scores(X))
     return bins
 
 

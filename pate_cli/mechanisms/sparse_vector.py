@@ -26,7 +26,7 @@ from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Se
 __all__ = ["CALIBRATION", "CUTOFF", "Options", "SparseVector", "SparseVectorSession"]
 __all__ += ["auto_cutoff", "calibrate", "fewest_teachers", "label", "stable_labels"]
 
-CALIBRATION = OneOf(("tight", "liu2021", "bassily2018"))
+CALIBRATION = OneOf(svt.CALIBRATIONS)
 CUTOFF = Or("auto", Whole(1))
 """T, or `auto` to choose it from public numbers."""
 

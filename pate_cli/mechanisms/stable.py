@@ -49,18 +49,18 @@ class StableSession(Generic[Value]):
         From `pate_cli.privacy.svt.calibrate`.
     door : Door
     runs : int
-        R, independent runs side by side that are asked the same; a service at work is the case of one run.
+        R, independent runs side by side that are asked the same; a session at work is the case of one run.
 
     Examples
     --------
     >>> from pate_cli.privacy.door import Door
     >>> from pate_cli.privacy.svt import calibrate
     >>> calibration = calibrate("tight", eps=1.0, delta=1e-6, ell=10, cutoff=2)
-    >>> service = StableSession(calibration, Door.seeded(0))
-    >>> service.release("a median of 12", distance=200), service.release("a mode of 7", distance=0)
+    >>> session = StableSession(calibration, Door.seeded(0))
+    >>> session.release("a median of 12", distance=200), session.release("a mode of 7", distance=0)
     ('a median of 12', None)
     >>> value, distance = aggregate(["red"] * 60 + ["blue"] * 39)  # one output a disjoint part of the records
-    >>> value, distance, service.release(value, distance), service.exhausted
+    >>> value, distance, session.release(value, distance), session.exhausted
     ('red', 10, None, True)
 
     References
@@ -90,7 +90,15 @@ class StableSession(Generic[Value]):
         values: NDArray[Any] | None = None,
         among: NDArray[np.bool_] | None = None,
     ) -> Decisions:
-        """Test the distances of consecutive queries, whose values go if they are stable: PRIVATE both."""
+        """Test the distances of consecutive queries, whose values go if they are stable.
+
+        Parameters
+        ----------
+        distances, values : ndarray of shape (m,)
+            PRIVATE.
+        among : ndarray of bool, shape (R,), optional
+            Runs that ask; all if left out.
+        """
         return self._tests.test(distances, among, values)
 
     def release(self, value: Value, distance: float) -> Value | None:
@@ -110,7 +118,7 @@ class StableSession(Generic[Value]):
         Raises
         ------
         BudgetSpent
-            If the service is exhausted.
+            If the session is exhausted.
         ValueError
             If the value is None or the distance negative.
         """

@@ -6,7 +6,7 @@ import numpy as np
 
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["distance_to_instability", "majority", "max_distance"]
+__all__ = ["distance_to_instability", "lead", "majority", "max_distance"]
 
 
 def majority(counts: IntArray | FloatArray) -> IntArray:
@@ -48,10 +48,15 @@ def distance_to_instability(counts: IntArray) -> IntArray:
     Sensitivity 1: one moved vote changes ``n1 - n2`` by at most 2. BTT18's ``n1 - n2 - 1``
     has sensitivity 2 and must not be used with these constants.
     """
-    top = np.partition(counts, -2, axis=1)[:, -2:]
-    gap = top[:, 1] - top[:, 0]
-    dist: IntArray = np.maximum(0, (gap + 1) // 2 - 1)
+    dist: IntArray = np.maximum(0, (lead(counts) + 1) // 2 - 1)
     return dist
+
+
+def lead(counts: IntArray) -> IntArray:
+    """Votes of the largest count less those of the second, shape (m,)."""
+    top = np.partition(counts, -2, axis=1)[:, -2:]
+    found: IntArray = top[:, 1] - top[:, 0]
+    return found
 
 
 def max_distance(n_teachers: int) -> int:

@@ -79,6 +79,10 @@ class Spent:
         """Sum of the pure losses."""
         return math.fsum(eps * count for eps, count in self.pure.items())
 
+    def only(self, *kinds: str) -> bool:
+        """Whether nothing but these kinds of release, named as the attributes are, passed the door."""
+        return not any(value for kind, value in vars(self).items() if kind not in (*kinds, "integers"))
+
     def sparse_loss(self) -> tuple[float, float]:
         """(eps, delta) of the runs of the sparse vector technique, from the noise they had."""
         losses = [run.calibration.proved(below=int(run.below.max())) for run in self.sparse]

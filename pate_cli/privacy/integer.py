@@ -66,7 +66,16 @@ def _log_factor(t: float) -> float:
 
 
 def vector_mu(eps: float, delta: float, numbers: int) -> float:
-    """Give the mu that integer noise on so many numbers in all may spend; ``mu^2`` adds up over rounds.
+    """Largest mu at which integer noise is (eps, delta)-DP; ``mu^2`` adds up over rounds.
+
+    Parameters
+    ----------
+    eps : float
+        Above 0, finite.
+    delta : float
+        In (0, 1).
+    numbers : int
+        That get noise, over all rounds.
 
     Raises
     ------

@@ -29,7 +29,6 @@ CONF = Path(pate_cli.__file__).parents[1] / "conf" / "mechanism"
 OURS = sorted(path.stem for path in CONF.glob("*.yaml"))
 
 EPS, DELTA, N, M, K = 24.0, 1e-2, 480, 12, 48
-TWO = ("agprivcl", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
 NOISY = (
     "agprivcl",
     "gnmax",
@@ -37,10 +36,9 @@ NOISY = (
     "realizable_to_agnostic",
     "universal",
 )
-"""Of two classes only; and those that have nothing to calibrate at eps = inf."""
+"""Have nothing to calibrate at eps = inf."""
 LEARNERS = ("best", "noisy_gd")
-RELEASED = ("gaussian", "active", "svt", "best", "score_boosting")
-"""Learners; and those with an exact form."""
+"""Learners."""
 QUICK = {"noisy_gd": {"steps": 5}}
 
 
@@ -173,7 +171,7 @@ def test_a_learner_that_protects_persons_looks_whose_the_records_are(name):
 @pytest.mark.parametrize("name", OURS)
 def test_a_release_has_exact_noise_or_is_refused_by_name(name):
     plan, accepted = made(name), r"a mechanism with exact noise with release=true"
-    if name in RELEASED:
+    if name in forms.RELEASED:
         exact = plan.with_exact_noise()
         assert exact.guarantee.eps <= EPS
         assert exact.guarantee.delta <= DELTA
@@ -230,7 +228,7 @@ def test_all_records_of_one_class(name, only):
 
 @pytest.mark.parametrize("name", OURS)
 def test_three_classes_are_learnt_or_refused(name):
-    if name in TWO:
+    if name in forms.TWO:
         with pytest.raises(InputError, match=rf"{name}.*3|3 classes.*{name}"):
             made(name, n_classes=3)
     else:
@@ -244,8 +242,6 @@ def test_sparse_features(name):
 
 def test_every_mechanism_is_put_to_the_four_checks():
     assert set(forms.OURS) == set(OURS)
-    assert set(forms.TWO) == set(TWO)
-    assert set(forms.RELEASED) == set(RELEASED)
     assert set(forms.PERSONS) == {name for name in forms.OURS if made(name).persons != "one record"}
 
 

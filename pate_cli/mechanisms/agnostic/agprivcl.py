@@ -20,8 +20,8 @@ from pate_cli.mechanisms.agnostic.relabel import relabel
 from pate_cli.mechanisms.agnostic.selection import drawn, draws, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
-from pate_cli.mechanisms.sparse_vector import SparseVector, fewest_teachers, stable_labels
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.sparse_vector import CUTOFF, SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
@@ -47,7 +47,7 @@ class Options:
     calibration: str = option("tight", checks.CALIBRATION)
     teachers: str = option("class", OneOf(("class", "own")))
     relabel_eps: float = option(1.0, Real(0, 50))
-    cutoff: int | None = option("auto", checks.CUTOFF)
+    cutoff: int | None = option("auto", CUTOFF)
     alpha: float = option(0.1, checks.FRACTION)
     beta: float = option(0.05, checks.FRACTION)
 
@@ -118,11 +118,15 @@ class AgPrivClPlan(Mechanism):
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Sparse vector, resampled, relabelled, sampled: from the noise that it had."""
+        if not spent.only("sparse", "inner"):
+            return UNPROVED
         rate, relabel_eps = self.n_sampled / self.n_private, math.fsum(spent.inner.elements())
         if isinstance(self.mechanism, PrintedSvt):
             eps, delta = math.inf, 1.0
             if [run.calibration for run in spent.sparse] == [self.mechanism.calibration]:
-                eps, delta = _paper_loss(self.mechanism.calibration, self.delta, self.n_sampled, rate)
+                eps, delta = _paper_loss(
+                    self.mechanism.calibration, self.delta, relabel_eps, self.n_sampled, rate
+                )
             return PrivacyLoss(eps, delta, "sampled, relabelled, sparse vector (paper)")
         eps, delta = spent.sparse_loss()
         eps = accounting.sampled(*accounting.relabelled(eps, 0.0, relabel_eps), rate)[0]
@@ -310,7 +314,7 @@ def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) ->
         )
     calibration = svt.calibrate("bassily2018", p["svt_eps"], p["svt_delta"], m, cutoff)
     mechanism = PrintedSvt(calibration, cutoff, ell=m)
-    proved, delta_proved = _paper_loss(calibration, delta, sampled, sampled / n)
+    proved, delta_proved = _paper_loss(calibration, delta, 1.0, sampled, sampled / n)
     if proved > eps or delta_proved > delta:
         raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
     numbers = {"alpha": alpha, "beta": beta, "records_of_theorem_7": theorem}
@@ -320,7 +324,7 @@ def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) ->
 
 
 def _paper_loss(
-    calibration: svt.SvtCalibration, delta: float, n_sampled: int, rate: float
+    calibration: svt.SvtCalibration, delta: float, relabel_eps: float, n_sampled: int, rate: float
 ) -> tuple[float, float]:
     """(eps, delta) of Algorithm 3 as printed, by the exact steps; see `AgPrivClPlan`."""
     copies = math.log(2 / delta)
@@ -328,7 +332,7 @@ def _paper_loss(
     star_delta += accounting.copies_tail(n_sampled, copies)
     if star_delta > delta:
         return math.inf, 1.0
-    return accounting.sampled(*accounting.relabelled(star, star_delta, 1.0), rate)
+    return accounting.sampled(*accounting.relabelled(star, star_delta, relabel_eps), rate)
 
 
 def _attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
@@ -361,6 +365,6 @@ def tied(plan: AgPrivClPlan, neighbour: bool) -> tuple[AgPrivClPlan, PrivateReco
     y = (np.arange(n) < n // 2).astype(np.int64)
     if neighbour:
         y[0] = 0
-    classroom = replace(plan.classroom, hypotheses=CLASSES["thresholds"], own=False)
+    classroom = plan.classroom.of_thresholds
     tiny = replace(plan, n_private=n, n_sampled=teachers, teachers=teachers, classroom=classroom)
     return tiny, PrivateRecords(np.zeros((n, 1)), y)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from pate_cli.checks import OneOf, Or, Real, Whole
+from pate_cli.checks import OneOf, Real
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
 from pate_cli.types import Setting
 
-__all__ = ["CALIBRATION", "CUTOFF", "FRACTION", "HYPOTHESES"]
+__all__ = ["CALIBRATION", "FRACTION", "HYPOTHESES"]
 __all__ += ["at_most", "finite", "listable", "listable_encoded", "two_classes"]
 
 HYPOTHESES = OneOf(tuple(CLASSES))
 CALIBRATION = OneOf(("tight", "paper"))
-CUTOFF = Or("auto", Whole(1))
 FRACTION = Real(0, 1, open_above=True)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from pate_cli.mechanisms.base import Session
 from pate_cli.mechanisms.sparse_vector import SparseVector, SparseVectorSession
+from pate_cli.mechanisms.votes import lead
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import difference_tail
@@ -28,8 +27,7 @@ class PrintedSession(SparseVectorSession):
 
     def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `Session`."""
-        top = np.partition(votes.counts, -2, axis=1)[:, -2:]
-        return self.labels(votes, top[:, 1] - top[:, 0])
+        return self.labels(votes, lead(votes.counts))
 
 
 @dataclass(frozen=True)

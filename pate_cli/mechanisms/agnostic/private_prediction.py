@@ -17,7 +17,7 @@ from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.realizable_to_agnostic import Shares, most_relabelled, shares
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
 from pate_cli.mechanisms.agnostic.voting import Classroom, student
-from pate_cli.mechanisms.base import Mechanism, SampledAttack
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
@@ -122,6 +122,8 @@ class PredictionPlan(Mechanism):
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """By the transformation, of the votes' exact composition."""
+        if not spent.only("inner", "pure"):
+            return UNPROVED
         (eps, count), *others = spent.pure.items()
         delta = self.division.inner_delta
         inner = math.inf if others else pure_eps(eps, count, delta)
@@ -248,7 +250,7 @@ def lone(plan: PredictionPlan, neighbour: bool) -> tuple[PredictionPlan, Private
     tiny = replace(
         plan,
         division=replace(d, n=n, t=1),
-        classroom=replace(plan.classroom, hypotheses=CLASSES["thresholds"], own=False),
+        classroom=plan.classroom.of_thresholds,
         teachers=1,
     )
     return tiny, PrivateRecords(x, np.ones(n, dtype=np.int64))

@@ -19,8 +19,8 @@ from pate_cli.mechanisms.agnostic.relabel import relabel_with_rest
 from pate_cli.mechanisms.agnostic.selection import drawn, subset
 from pate_cli.mechanisms.agnostic.sspp import best_hypothesis, labels_of
 from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
-from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
-from pate_cli.mechanisms.sparse_vector import SparseVector, fewest_teachers, stable_labels
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.sparse_vector import CUTOFF, SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
@@ -49,7 +49,7 @@ class Options:
     hypotheses: str = option("stumps", checks.HYPOTHESES)
     calibration: str = option("tight", checks.CALIBRATION)
     inner: str = option("exponential", OneOf(("exponential", "svt", "grid")))
-    cutoff: int | None = option("auto", checks.CUTOFF)
+    cutoff: int | None = option("auto", CUTOFF)
     low: float = option(-1.0, Real(-math.inf))
     high: float = option(1.0, Real(-math.inf))
     cells: int = option(1000, Whole(1, 1_000_000))
@@ -194,7 +194,7 @@ class TransformPlan(Mechanism):
     """Relabel a sample T by a hypothesis that fits the other records W, then learn it privately.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n public;
-    delta is 0 with `inner=exponential`. By the arithmetic of `accounting`: `paper` is LWY25 Lemma 3.1
+    delta is 0 but with `inner=svt`. By the arithmetic of `accounting`: `paper` is LWY25 Lemma 3.1
     with the constants of its proof, ``eps = ln(e^eps_in + r/(1-r) 4 e^2)``, ``delta = 4 e r inner_delta``
     for an inner (1, inner_delta)-DP algorithm; `tight` is the sharper form proved there. The
     inner algorithm sees T in random order and nothing else, and is
@@ -216,7 +216,7 @@ class TransformPlan(Mechanism):
     Attributes
     ----------
     mechanism : VoteMechanism or None
-        The inner sparse vector technique; None with `inner=exponential`.
+        The inner sparse vector technique; None with another.
     grid : ndarray of shape (cells + 1, 1) or None
     draws : int
         Of a black box; 0 for none.
@@ -245,6 +245,8 @@ class TransformPlan(Mechanism):
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """By the transformation, of what the inner algorithm's releases cost."""
+        if not spent.only("inner", "sparse" if self.mechanism else "pure"):
+            return UNPROVED
         eps, delta = spent.sparse_loss()
         if self.mechanism is None:
             eps = spent.pure_eps
@@ -419,17 +421,13 @@ def _tied_labels(plan: TransformPlan, neighbour: bool, rng: np.random.Generator,
     if neighbour:
         y[0] = 0
     private = PrivateRecords(np.zeros((n, 1)), y)
-    tiny = replace(plan, division=replace(d, n=n, t=t), classroom=_thresholds(plan), teachers=t)
+    tiny = replace(plan, division=replace(d, n=n, t=t), classroom=plan.classroom.of_thresholds, teachers=t)
     point = PublicPoints(np.zeros((1, 1)))
     noise = Door.seeded(int(rng.integers(2**63)))
     found = [
         tiny.answers(plan.mechanism, private, point, source, rng).labels[0] for source in noise.spawn(runs)
     ]
     return np.array(found, dtype=float)[:, None]
-
-
-def _thresholds(plan: TransformPlan) -> Classroom:
-    return replace(plan.classroom, hypotheses=CLASSES["thresholds"], own=False)
 
 
 def lone(plan: TransformPlan, neighbour: bool) -> tuple[TransformPlan, PrivateRecords, PublicPoints]:
@@ -442,7 +440,9 @@ def lone(plan: TransformPlan, neighbour: bool) -> tuple[TransformPlan, PrivateRe
     n = max(t + 1, math.ceil(t * d.n / d.t))
     x = np.zeros((n, 1))
     x[0] = -9.0 if neighbour else 0.0
-    tiny = replace(plan, division=replace(d, n=n, t=t), classroom=_thresholds(plan), draws=min(plan.draws, 1))
+    tiny = replace(
+        plan, division=replace(d, n=n, t=t), classroom=plan.classroom.of_thresholds, draws=min(plan.draws, 1)
+    )
     return (
         tiny,
         PrivateRecords(x, np.ones(n, dtype=np.int64)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from pate_cli.mechanisms.agnostic import agprivcl, sspp
 from pate_cli.mechanisms.agnostic import options as checks
 from pate_cli.mechanisms.agnostic.voting import student
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
+from pate_cli.mechanisms.sparse_vector import CUTOFF
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
@@ -35,7 +37,7 @@ class Options(agprivcl.Options):
     """Options of `mechanism=universal`: those of AgPrivCl, and how the two parts share the work."""
 
     share: float = option(0.5, checks.FRACTION)
-    first: int | None = option("auto", checks.CUTOFF)
+    first: int | None = option("auto", CUTOFF)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class UniversalPlan(Mechanism):
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Sum of both: what AgPrivCl's releases cost, and SSPP's choice."""
-        first = self.answering.loss(spent)
+        first = self.answering.loss(replace(spent, pure=Counter()))
         return PrivacyLoss(first.eps + spent.pure_eps, first.delta, first.how)
 
     @property

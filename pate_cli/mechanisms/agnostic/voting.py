@@ -11,7 +11,7 @@ import numpy as np
 from pate_cli import queries, students
 from pate_cli.errors import ConfigError
 from pate_cli.learners import make_learner
-from pate_cli.learners.hypotheses import HypothesisClass
+from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.privacy.door import Door
 from pate_cli.teachers import Ensemble, Teacher, fit_part
@@ -35,6 +35,11 @@ class Classroom:
     hypotheses: HypothesisClass = field(repr=False)
     setting: Setting = field(repr=False)
     own: bool = False
+
+    @property
+    def of_thresholds(self) -> Classroom:
+        """The one of thresholds on a line, which attacks are made for."""
+        return replace(self, hypotheses=CLASSES["thresholds"], own=False)
 
     def votes(
         self, X: Any, y: IntArray, counts: IntArray, n_teachers: int, points: PublicPoints, seed: int

@@ -1,7 +1,7 @@
 """Worst-case neighbours of the references, for an audit: two private sets that differ in one record.
 
-The sets hold few records; the others are records of zeros, which have no gradient, so the plan's n and
-with it its noise stay as they are. Records are given as the learner sees them, scaled; what is run is
+The sets hold few records; the others are records of zeros, which have no gradient, so n and with it
+the noise stay as they are. Records are given as the learner sees them, scaled; what is run is
 the learner's own code.
 """
 
@@ -13,25 +13,17 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from pate_cli.mechanisms.base import SampledAttack
+from pate_cli.mechanisms.base import Sample, SampledAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["against_many", "attacks_on", "attacks_on_persons"]
+__all__ = ["against_many", "attacks_on"]
 
 Learn: TypeAlias = Callable[[FloatArray, IntArray, Door, int], FloatArray]
 """``learn(Z, y, noise, runs)``: weights of independent runs on scaled records, shape (runs, ...)."""
 
-LearnPersons: TypeAlias = Callable[[FloatArray, IntArray, Door, int, IntArray], FloatArray]
-"""``learn(Z, y, door, runs, units)``: the same, where records are those of persons."""
-
 _Sets: TypeAlias = tuple[FloatArray, FloatArray, IntArray]
 """Records of D and of D', shape (rows, d), and their labels."""
-
-_Side: TypeAlias = tuple[FloatArray, IntArray]
-"""All records of one person, shape (rows, d), and their labels."""
-
-_MANY = 20  # records of a person that has many
 
 
 def attacks_on(learn: Learn, runs: int, further: Mapping[str, _Sets] | None = None) -> list[SampledAttack]:
@@ -55,35 +47,7 @@ def attacks_on(learn: Learn, runs: int, further: Mapping[str, _Sets] | None = No
     return [SampledAttack(name, _sample(learn, sets), runs) for name, sets in pairs.items()]
 
 
-def attacks_on_persons(learn: LearnPersons, runs: int) -> list[SampledAttack]:
-    """Make pairs in which all records of one person are others, as many or not; see `attacks_on`."""
-
-    def side(*records: tuple[float, int], times: int = 1) -> _Side:
-        return np.array([[z] for z, _ in records] * times), np.array([y for _, y in records] * times)
-
-    pairs: dict[str, tuple[_Side, _Side]] = {
-        "records and their mirror images": (side((4.0, 1), times=_MANY), side((-4.0, 1), times=_MANY)),
-        "the same, far out of bounds": (side((1e6, 1), times=_MANY), side((-1e6, 1), times=_MANY)),
-        "many records against nothing": (side((4.0, 1), times=_MANY), side((0.0, 1))),
-        "many records against one": (side((4.0, 1), times=_MANY), side((4.0, 0))),
-        "records that cancel against ones that add up": (
-            side((4.0, 1), (-4.0, 1), times=_MANY // 2),
-            side((4.0, 1), (-4.0, 0), times=_MANY // 2),
-        ),
-    }
-
-    def sample_of(sides: tuple[_Side, _Side]) -> Callable[[bool, np.random.Generator, int], FloatArray]:
-        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            door = Door.seeded(int(rng.integers(2**63)))
-            Z, y = sides[neighbour]
-            return learn(Z, y, door, runs, np.zeros(len(y), dtype=np.int64)).reshape(runs, -1)
-
-        return sample
-
-    return [SampledAttack(name, sample_of(sides), runs) for name, sides in pairs.items()]
-
-
-def _sample(learn: Learn, sets: _Sets) -> Callable[[bool, np.random.Generator, int], FloatArray]:
+def _sample(learn: Learn, sets: _Sets) -> Sample:
     def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
         door = Door.seeded(int(rng.integers(2**63)))
         records = sets[1] if neighbour else sets[0]

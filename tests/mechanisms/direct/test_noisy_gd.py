@@ -72,7 +72,7 @@ def test_without_noise_it_is_descent_on_clipped_gradients(n_classes, form, perso
         kept.append(w)
     assert 10 < clipped < 100
     found = descend(p, form(X), y, units if persons else None)
-    assert found == pytest.approx(np.mean(kept[1:], axis=0), abs=1e-4)
+    assert found == pytest.approx(np.mean(kept[1:], axis=0), abs=2e-6)  # gradients are rounded to a grid
 
 
 def test_the_rule_takes_more_steps_for_more_records_or_budget():
