@@ -339,7 +339,10 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     InputError
         If the configuration cannot be used, in one line; then nothing is written.
     """
-    raw = composition.compose(command_line.parse_argv(list(overrides)).overrides)
+    line = command_line.parse_argv(list(overrides))
+    if line.argv != line.overrides:
+        raise InputError(f"{line.argv[0]}: an option of pate run; accepted from Python: KEY=VALUE")
+    raw = composition.compose(command_line.jobs(line)[0])
     if raw["release"]:
         raise InputError("release: got True; accepted: false from Python; `pate run release=true` makes one")
     if directory is None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from pate_cli.errors import ConfigError, InputError
 
 __all__ = ["Check", "Flag", "Listed", "OneOf", "Or", "Real", "Text", "Whole"]
-__all__ += ["known", "option", "read", "read_options", "take"]
+__all__ += ["known", "option", "option_names", "read", "read_options", "read_values", "take"]
 
 T = TypeVar("T")
 
@@ -221,12 +221,23 @@ def read_options(options: type[T], given: Mapping[str, object], prefix: str) -> 
     InputError
         If a key is unknown (listing those there are) or a value is not accepted.
     """
+    known(prefix, given, option_names(options))
+    return options(**read_values(options, given, prefix))
+
+
+def option_names(options: type) -> tuple[str, ...]:
+    """Names of the fields that are declared by `option`."""
+    return tuple(field.name for field in dataclasses.fields(options) if "check" in field.metadata)
+
+
+def read_values(options: type, given: Mapping[str, object], prefix: str) -> dict[str, Any]:
+    """Check the values of the fields that are declared by `option`; other keys are not looked at."""
     # a default is what a user would write: `auto` there means what it means here
-    fields = {field.name: field for field in dataclasses.fields(options)}  # type: ignore[arg-type]
-    known(prefix, given, tuple(fields))
-    values = {name: field.default for name, field in fields.items()} | dict(given)
-    checks = {name: field.metadata["check"] for name, field in fields.items()}
-    return options(**{name: take(prefix + name, value, checks[name]) for name, value in values.items()})
+    return {
+        field.name: take(prefix + field.name, given.get(field.name, field.default), field.metadata["check"])
+        for field in dataclasses.fields(options)
+        if "check" in field.metadata
+    }
 
 
 def read(params: Mapping[str, object], checks: Mapping[str, Check]) -> dict[str, Any]:

@@ -82,8 +82,8 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
     "repeats zero": (["repeats=0"], ["repeats: got 0;"]),
     "seed negative": (["seed=-1"], ["seed: got -1;"]),
     "too many repeats": (["repeats=99999999999"], ["repeats: got 99999999999;", "from 1 to 1000000"]),
-    "repeats as a float": (["repeats=1e3"], ["repeats: got 1000.0;", "in digits"]),
-    "seed as a float": (["seed=1e10"], ["seed: got 10000000000.0;", "in digits"]),
+    "repeats as a float": (["repeats=1e3"], ["repeats: got 1000.0;", "in digits: repeats=1000"]),
+    "seed as a float": (["seed=1e10"], ["seed: got 10000000000.0;", "in digits: seed=10000000000"]),
     "seed of 50 digits": (["seed=" + "7" * 50], ["seed: got 777", f"from 0 to {2**128 - 1}"]),
     "seed of 5,000 digits": (["seed=" + "7" * 5000], ["seed=777", "... (5,005 characters): cannot be read"]),
     "split without a key": (

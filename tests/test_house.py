@@ -54,7 +54,11 @@ def test_what_docs_and_docstrings_cite_is_there():
         *sorted(REPO.glob("docs/*.md")),
         *sorted(REPO.glob("experiments/*/recipe.yaml")),
     ]
-    modules = [path for room in ("pate_cli", "tests", "benchmarks") for path in (REPO / room).rglob("*.py")]
+    modules = [
+        path
+        for room in ("pate_cli", "tests", "benchmarks", "experiments")
+        for path in (REPO / room).rglob("*.py")
+    ]
     here = {path.name for path in [*pages, *REPO.glob("*.md"), *REPO.glob("*/README.md")]} | WRITTEN
     names, files = set(), set()
     for path in [*pages, *modules]:

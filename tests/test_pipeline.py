@@ -78,7 +78,7 @@ def test_splits_share_no_record():
 
 @pytest.mark.parametrize("estimator", ["sklearn.tree.DecisionTreeClassifier", "logistic"])
 def test_teachers_kept_a_few_at_a_time_say_the_same(monkeypatch, estimator):
-    """Memory does not grow with trees: no more of them than `_KEPT` are there together."""
+    """Memory does not grow with trees: no more of them than `_MODELS` are there together."""
     run = _prepare(f"teacher.estimator={estimator}")
     together, asked = pipeline.train(run, 0), []
     train = teachers.train

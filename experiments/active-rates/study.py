@@ -106,21 +106,21 @@ def best_error(trained: FloatArray, sigma: float) -> float:
 
 @dataclass
 class _Labels:
-    """The labelling service put to a stream of points, as an oracle of `Disagreement`."""
+    """The labelling session put to a stream of points, as an oracle of `Disagreement`."""
 
-    service: Any
+    session: Any
     trained: FloatArray
     x: FloatArray
 
     @property
     def exhausted(self) -> bool:
-        return bool(self.service.exhausted)
+        return bool(self.session.exhausted)
 
     def answer(self, index: int) -> Answer:
         return self.answer_all(np.array([index]))[0]
 
     def answer_all(self, order: IntArray) -> list[Answer]:
-        given: list[Answer] = self.service.answer_all(thresholds.votes(self.trained, self.x[order]))
+        given: list[Answer] = self.session.answer_all(thresholds.votes(self.trained, self.x[order]))
         return given
 
 
@@ -208,9 +208,7 @@ def _curves(
     """Dis of the active and of the passive student against n."""
     n = np.array(p["n"], dtype=float)
     made = []
-    for j, (way, theorem) in enumerate(zip(WAYS, ("Theorem 22", "", "Theorem 28"), strict=True)):
-        if not theorem:
-            continue
+    for j, way, theorem in ((0, WAYS[0], "Theorem 22"), (2, WAYS[2], "Theorem 28")):
         means, half = np.array([mean_ci(each[:, j]) for each in found]).T
         used = at if way == "active" else other
         facts = {
@@ -253,7 +251,7 @@ def _control(p: dict[str, Any]) -> list[Verdict]:
 
 @dataclass
 class _Right:
-    """A service that is never wrong."""
+    """A session that is never wrong."""
 
     x: FloatArray
     exhausted: bool = False

@@ -27,6 +27,7 @@ from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.base import Mechanism
+from pate_cli.privacy import svt
 from pate_cli.report.figures import STYLES, new_figure
 from pate_cli.report.interval import Interval, mean_ci, simultaneous
 from pate_cli.report.verdict import Verdict, at_least, combined, compare
@@ -48,7 +49,7 @@ CHECKS: dict[str, Check] = {
     "n": Listed(Whole(1000), ascending=True),
     "points": Whole(10),  # m
     "eps": Real(0),
-    "rule": OneOf(("tight", "liu2021", "bassily2018")),  # calibration of BTT18's
+    "rule": OneOf(svt.CALIBRATIONS),  # calibration of BTT18's
     "agreement": Real(0.5, 1, open_above=True),
     "alpha": Real(0, 1),  # for T
     "tau": Real(0, 1),

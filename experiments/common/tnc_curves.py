@@ -1,4 +1,4 @@
-"""One measured curve of `tnc_rates`, its fitted slope, and what becomes of the prediction."""
+"""One measured curve of `tnc-rates`, its fitted slope, and what becomes of the prediction."""
 
 from __future__ import annotations
 

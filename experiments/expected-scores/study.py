@@ -95,7 +95,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
         for N, own in zip(p["records"], seed.spawn(len(p["records"])), strict=True):
             found[N].append(_once(N, K, c, p, own))
     table = pd.DataFrame([_row(N, K, T, runs, width) for N, runs in found.items()])
-    verdicts = _verdicts(found, K, T, unsure, p)
+    verdicts = _verdicts(found, unsure, p)
     return StudyResult(table, {"scores": lambda: _draw(found, width)}, verdicts, _notes(K, T, unsure, p))
 
 
@@ -122,12 +122,7 @@ def _teachers(n: int, N: int, p: dict[str, Any], rng: np.random.Generator) -> te
 
 def _scores(ensemble: teachers.Ensemble, X: FloatArray) -> FloatArray:
     """Scores of class 1, shape (K, m)."""
-    return np.array(
-        [
-            one.scores(X) if len(one.classes) > 1 else np.full(len(X), float(one.classes[0]))
-            for one in ensemble.teachers
-        ]
-    )
+    return np.array([one.scores(X) for one in ensemble.teachers])
 
 
 def _sure(run: _Run, width: float) -> Any:
@@ -169,9 +164,7 @@ def _row(N: int, K: int, T: int, runs: list[_Run], width: float) -> dict[str, An
     }
 
 
-def _verdicts(
-    found: dict[int, list[_Run]], K: int, T: int, unsure: float, p: dict[str, Any]
-) -> list[Verdict]:
+def _verdicts(found: dict[int, list[_Run]], unsure: float, p: dict[str, Any]) -> list[Verdict]:
     """Judge the three statements with the most records a teacher, where their premise holds."""
     N, runs = list(found.items())[-1]
     width, beta = 1 / p["bins"], p["beta"]

@@ -3,7 +3,7 @@
 The printed entries are compared with what the theorems give when the number of labelled
 points is chosen at its best: same exponents, or not. For the realizable case the bounds are
 also evaluated with every constant of the proofs, which tells from how many records on they
-say anything at all. See `common.rates`.
+say anything at all. See `statements.rates`.
 """
 
 from __future__ import annotations

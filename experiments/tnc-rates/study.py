@@ -27,6 +27,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole
+from pate_cli.privacy import svt
 from pate_cli.report.figures import STYLES, band
 from pate_cli.report.interval import mean_ci
 from pate_cli.reproduce.study import Progress, StudyResult
@@ -46,7 +47,7 @@ CHECKS: dict[str, Check] = {
     "eps": Real(0),
     "delta": PROBABILITY,
     "failure": PROBABILITY,
-    "calibration": OneOf(("tight", "liu2021", "bassily2018")),
+    "calibration": OneOf(svt.CALIBRATIONS),
     "points": Listed(Real(0)),  # this and the next: for each tau, see tnc_design
     "mistakes": Listed(Real(0)),
     "n": Listed(Whole(2), at_least=2, ascending=True),

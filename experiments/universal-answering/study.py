@@ -36,6 +36,8 @@ from ..common.parameters import PROBABILITY, SAMPLING
 from ..common.sampling import seeded, streams, with_ci
 from ..common.statistics import AGREES, judged
 
+_PRECISION = 0.03  # of the fewest records
+
 CHECKS: dict[str, Check] = {
     "gamma": Real(0, 0.3),  # label noise
     "n": Whole(1000),
@@ -146,13 +148,13 @@ def _largest(works: Callable[[int], Any], most: int) -> int | None:
     return low or None
 
 
-def fewest_records(works: Callable[[int], Any], precision: float = 0.03) -> int:
-    """Fewest records, from 8,000, with which it works, if more of them do too, to within `precision`."""
+def fewest_records(works: Callable[[int], Any]) -> int:
+    """Fewest records, from 8,000, with which it works, if more of them do too, to within `_PRECISION`."""
     high = 16_000
     while not works(high):
         high *= 2
     low = high // 2
-    while high > low * (1 + precision):
+    while high > low * (1 + _PRECISION):
         middle = math.isqrt(low * high)
         low, high = (low, middle) if works(middle) else (middle, high)
     return high

@@ -110,7 +110,7 @@ def audit(
     Raises
     ------
     TypeError
-        If an attack is of votes and the plan takes none.
+        If an attack is of votes and the mechanism takes none.
     """
     each = 1 - (1 - confidence) / (2 * len(pairs))
     found = []

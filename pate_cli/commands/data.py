@@ -134,7 +134,7 @@ def _describe(options: argparse.Namespace) -> int:
     words = [word.strip() for word in options.missing]
     found = inference.infer(table, target=options.target, words=words, source=str(options.file))
     if options.target is not None:
-        found = dataclasses.replace(found, classes=inference.labels_of(table, options.target))
+        found = dataclasses.replace(found, classes=inference.labels_of(table, options.target, words))
     shown = Shown("column", "kind", "", "missing", box=None, pad_edge=False)
     for name, column in found.columns.items():
         missing = "" if column.kind == "ignored" else "has a code" if column.missing else "none"

@@ -17,7 +17,7 @@ from pate_cli.engine import schedule
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
-from pate_cli.frontier.methods import Method, budgets, default_methods, methods, plan_frontier
+from pate_cli.frontier.methods import DEFAULT_METHODS, Method, budgets, methods, plan_frontier
 from pate_cli.frontier.report import report
 from pate_cli.frontier.yardsticks import LIMIT, measure, yardsticks
 from pate_cli.report.findings import Findings
@@ -94,14 +94,14 @@ def chosen_methods(options: argparse.Namespace, config_dir: str | None) -> list[
     ------
     InputError
     """
-    names = options.methods if options.methods is not None else "" if options.method else default_methods()
+    names = options.methods if options.methods is not None else "" if options.method else DEFAULT_METHODS
     return methods(names, options.method, config_dir)
 
 
 def add_method_options(parser: argparse.ArgumentParser, eps: str, output: str) -> None:
     """Add the options of a comparison of methods, with the defaults of `--eps` and `--output`."""
     parser.add_argument("--eps", default=eps, metavar="A,B,...", help=f"default: {eps}")
-    parser.add_argument("--methods", metavar="A,B,...", help=f"default: {default_methods()}")
+    parser.add_argument("--methods", metavar="A,B,...", help=f"default: {DEFAULT_METHODS}")
     parser.add_argument(
         "--method",
         action="append",

@@ -62,13 +62,12 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("--json", action="store_true", help="everything, for a program to read")
     for command in (init, show):
         command.add_argument("--ledger", metavar="DIR", help="look here, not in PATE_LEDGER")
-        command.set_defaults(config_dir=None)
     init.add_argument("--config-dir", metavar="DIR", help="options of your own, as for `pate run`")
     return parser
 
 
 def _init(options: argparse.Namespace) -> int:
-    config = composition.compose(options.overrides, options.config_dir)
+    config = composition.compose(options.overrides, composition.own_configs(options.config_dir))
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)
     directory = open_ledgers(options.ledger or config.get("ledger"))

@@ -35,7 +35,7 @@ noise, thresholds and how many teachers they need. Takes the arguments of
   pate plan --theory dataset=mushroom eps=1.0   # what the papers' theorems say of such a run
 
 Where and when the work is done makes no difference to them: seed, compute, cache,
-ledger and hydra.* are refused.
+ledger, tracking and hydra.* are refused.
 
 Everything shown is computed from sizes and the configuration, never from records
 or votes, so showing it costs no privacy. A point of a sweep that cannot work is shown

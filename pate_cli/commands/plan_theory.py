@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
     command_line.refuse_unused(line.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
     jobs = command_line.jobs(line)
     execution.forget()
-    run = execution.checked(composition.compose(jobs[0], line.config_dir))
+    run = execution.checked(composition.compose(jobs[0]))
     problem = _problem(run, options)
     shown = ", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items())
     console.out().print(shown, markup=False, highlight=False)

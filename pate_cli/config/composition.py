@@ -161,7 +161,7 @@ def is_plain(overrides: Sequence[str], config_dir: str | None = None, config_nam
 
 
 def _composed(overrides: Sequence[str], config_dir: str | None, config_name: str) -> DictConfig:
-    """Compose, with Hydra's own configuration, unless it is what was composed last; only to be read."""
+    """Compose, with Hydra's own configuration; the last one is remembered, so callers must not change it."""
     files = sorted(Path(config_dir).rglob("*.yaml")) if config_dir else []
     try:
         state = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]

@@ -10,7 +10,7 @@ from typing import Any
 from pate_cli.config import command_line, composition
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["Composer", "checked", "choices", "compose_all", "last_wins"]
+__all__ = ["Composer", "checked", "choices", "compose_all", "last_wins", "without_place"]
 
 
 class Composer:
@@ -87,6 +87,11 @@ def last_wins(given: Sequence[str]) -> list[str]:
         kept.pop(key, None)
         kept[key] = text
     return list(kept.values())
+
+
+def without_place(given: Sequence[str]) -> list[str]:
+    """Leave out what only says where the work is done, or kept: no number depends on it."""
+    return [text for text in given if not text.startswith(("compute", "cache"))]
 
 
 def checked(given: Sequence[str]) -> list[str]:

@@ -14,7 +14,21 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from pate_cli import mechanisms
-from pate_cli.checks import Check, Flag, OneOf, Or, Real, Text, Whole, known, option, take
+from pate_cli.checks import (
+    Check,
+    Flag,
+    OneOf,
+    Or,
+    Real,
+    Text,
+    Whole,
+    known,
+    option,
+    option_names,
+    read_options,
+    read_values,
+    take,
+)
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError
 
@@ -119,8 +133,8 @@ _SHARE = _Typed(Or("null", Real()), "a number > 0, or null")
 
 
 def _digits(low: int, high: int) -> _Typed:
-    """A whole number; as a float the same run would have two hashes."""
-    return _Typed(Whole(low, high), f"a whole number from {low} to {high}, in digits")
+    """A whole number; a float is refused, as the same run would have two hashes."""
+    return _Typed(Whole(low, high), f"a whole number from {low} to {high}")
 
 
 @dataclass(frozen=True)
@@ -252,16 +266,19 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
         Names the first key that does not exist, or whose value is not accepted.
     """
     known("", raw, tuple(field.name for field in fields(RunConfig)))
+    for key in ("repeats", "seed"):
+        if isinstance(value := raw.get(key), float) and value.is_integer():
+            raise ConfigError(key, value, f"a whole number in digits: {key}={int(value)}")
     dataset = _group(raw, "dataset")
     options = {key: value for key, value in dataset.items() if key != "name" and value != "???"}
     config = RunConfig(
         dataset=DatasetConfig(take("dataset.name", dataset.get("name"), Text()), options),
         teacher=_teacher(_group(raw, "teacher")),
-        student=StudentConfig(**_read(StudentConfig, _group(raw, "student"), "student.")),
+        student=read_options(StudentConfig, _group(raw, "student"), "student."),
         mechanism=_mechanism(_group(raw, "mechanism")),
         compute=_compute(_group(raw, "compute")),
-        split=SplitConfig(**_read(SplitConfig, _group(raw, "split"), "split.")),
-        **_values(RunConfig, raw, ""),
+        split=read_options(SplitConfig, _group(raw, "split"), "split."),
+        **read_values(RunConfig, raw, ""),
     )
     if config.release:
         _check_release(config)
@@ -291,27 +308,9 @@ def _check_release(config: RunConfig) -> None:
         raise ConfigError("cache", True, "false with release=true: what is kept there are exact votes")
 
 
-def _read(declared: type, given: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Checked values of a group; a key it does not declare is refused."""
-    known(prefix, given, _names(declared))
-    return _values(declared, given, prefix)
-
-
-def _values(declared: type, given: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Checked values of the fields that are declared by `option`."""
-    return {
-        field.name: take(prefix + field.name, given.get(field.name, field.default), field.metadata["check"])
-        for field in fields(declared)
-        if "check" in field.metadata
-    }
-
-
-def _names(declared: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(declared) if "check" in field.metadata)
-
-
 def _teacher(group: Mapping[str, Any]) -> TeacherConfig:
-    values = _read(TeacherConfig, group, "teacher.")
+    known("teacher.", group, option_names(TeacherConfig))
+    values = read_values(TeacherConfig, group, "teacher.")
     if values["size"] is None and values["count"] is None:
         raise ConfigError("teacher.size", None, f"{Whole(1).describe()}, or null with teacher.count")
     auto = values["count"] == "auto"
@@ -319,7 +318,7 @@ def _teacher(group: Mapping[str, Any]) -> TeacherConfig:
 
 
 def _compute(group: Mapping[str, Any]) -> ComputeConfig:
-    config = ComputeConfig(**_read(ComputeConfig, group, "compute."))
+    config = read_options(ComputeConfig, group, "compute.")
     if config.address is not None and config.name != "dask":
         raise ConfigError("compute.address", config.address, "null without compute=dask")
     if config.address is not None and config.workers is not None:
@@ -341,7 +340,7 @@ def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         if key == "split":  # the one group without options
             raise ConfigError(
-                key, value, "its keys: " + ", ".join(f"split.{name}" for name in _names(SplitConfig))
+                key, value, "its keys: " + ", ".join(f"split.{name}" for name in option_names(SplitConfig))
             )
         raise ConfigError(key, value, f"the name of an option of the group (conf/{key}/)")
     return value

@@ -76,13 +76,13 @@ def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
     return Column("category")
 
 
-def labels_of(table: Table, target: str) -> list[str]:
-    """Labels of a public table."""
-    values, found = table.numbers(target, ())
+def labels_of(table: Table, target: str, words: Collection[str]) -> list[str]:
+    """Labels of a public table, without those that `words` say are missing."""
+    values, found = table.numbers(target, words)
     if found.first is None:
         return texts_of(np.unique(values[~np.isnan(values)]))
     names = {str(text).strip() for text in table.frame[target].cat.categories}
-    return sorted(text for text in names if text.lower() not in MISSING)
+    return sorted(text for text in names if text not in words and text.lower() not in MISSING)
 
 
 def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy as np
 
 from pate_cli.checks import Or, Whole, option
 from pate_cli.datasets.reading import read_bytes
-from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
+from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of, plain_label, texts_of
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset, FloatArray
 
@@ -54,7 +54,9 @@ def load(name: str, options: Options) -> Dataset:
     n_features = options.n_features if public is None else public.X.shape[1]
     private = load_file(where, n_features)
     test = None if test_path is None else load_file(test_path, private.X.shape[1])
-    return dataset_of(name, options.classes, private, without_placeholders(public, private), test)
+    return dataset_of(
+        name, options.classes, private, without_placeholders(public, private, options.classes), test
+    )
 
 
 def load_file(path: Path, n_features: int | None = None) -> LoadedFile:
@@ -67,9 +69,19 @@ def load_file(path: Path, n_features: int | None = None) -> LoadedFile:
     return LoadedFile(path, *parse(path, n_features), place)
 
 
-def without_placeholders(public: LoadedFile | None, private: LoadedFile) -> LoadedFile | None:
-    """Drop the labels of public points where none is a label of a private record: the format needs some."""
-    if public is None or np.isin(public.labels, private.labels).any():
+def without_placeholders(
+    public: LoadedFile | None, private: LoadedFile, declared: Sequence[str] | None
+) -> LoadedFile | None:
+    """Drop the labels of public points where none is a class: the format needs some.
+
+    Classes are those declared, so that no private record decides it; else the labels of private records.
+    """
+    if public is None:
+        return None
+    known = (
+        texts_of(np.unique(private.labels)) if declared is None else [plain_label(one) for one in declared]
+    )
+    if set(known) & set(texts_of(np.unique(public.labels))):
         return public
     return replace(public, labels=None)
 

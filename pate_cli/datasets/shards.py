@@ -83,7 +83,9 @@ def load(name: str, options: Options) -> Dataset:
         joint_digest([shard.checksum for shard in shards]),
         lambda row: f"{where}, record {row + 1}",
     )
-    return dataset_of(name, options.classes, private, without_placeholders(public, private), test)
+    return dataset_of(
+        name, options.classes, private, without_placeholders(public, private, options.classes), test
+    )
 
 
 def _files(where: Path) -> list[Path]:

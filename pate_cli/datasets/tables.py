@@ -225,7 +225,7 @@ def _public_remarks(
 
 def _unit_remarks(private: Table, public: Table | None, test: Table | None, unit: str) -> Iterator[str]:
     """For the owner: what is said of a unit is a private fact."""
-    if private.frame[unit].nunique() == len(private.frame):
+    if len(_names(private, unit)) == len(private.frame):
         yield f"{private.path.name}: each {unit} has one record, so dataset.unit changes nothing"
     for table, then in (
         (public, "; what it says of them is public, and not protected"),

@@ -115,7 +115,7 @@ def dataset_of(
     if named is not None and (named.labels == named.labels[0]).all():
         named = None
     if declared is not None:
-        classes = tuple(map(_plain, declared))
+        classes = tuple(map(plain_label, declared))
         if len(set(classes)) < len(classes):
             raise ConfigError("dataset.classes", list(declared), "labels that are all different")
     else:
@@ -186,7 +186,7 @@ def _codes(file: LoadedFile, classes: tuple[str, ...]) -> IntArray:
     return codes
 
 
-def _plain(label: str) -> str:
+def plain_label(label: str) -> str:
     """Bring a declared label into the form of those read: +1 and 1.0 are 1."""
     try:
         number = float(label)

@@ -11,7 +11,7 @@ from pate_cli import datasets
 from pate_cli.config import RunConfig, parse
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.recipes import Recipe, RowSpec
-from pate_cli.config.rows import Composer, checked, choices, last_wins
+from pate_cli.config.rows import Composer, checked, choices, last_wins, without_place
 from pate_cli.datasets import files
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.loaded import edited
@@ -113,8 +113,24 @@ class Plan:
     def command(self) -> list[str]:
         """The command that makes it again."""
         chosen = [f"{key}=[{','.join(map(str, values))}]" for key, values in self.chosen.items()]
-        own = ["--config-dir", self.config_dir] if self.config_dir else []
-        return ["pate", "reproduce", self.recipe.name, *own, *chosen, *self.typed, *["--quick"] * self.quick]
+        quick = ["--quick"] if self.quick else []
+        return ["pate", "reproduce", self.recipe.name, *self._own, *chosen, *self.typed, *quick]
+
+    def command_of(self, row: PlannedRow) -> list[str]:
+        """The command that does a row by itself."""
+        return ["pate", "run", *self._own, *without_place(row.overrides)]
+
+    def data(self, name: str = "") -> dict[str, str]:
+        """Checksum of each dataset that was loaded, under its own name or another."""
+        return {
+            f"data: {name or row.dataset}": f"SHA-256 {row.prepared.dataset.checksum}"
+            for row in self.rows
+            if row.prepared is not None
+        }
+
+    @property
+    def _own(self) -> list[str]:
+        return ["--config-dir", self.config_dir] if self.config_dir else []
 
 
 def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: str | None = None) -> Plan:
@@ -168,8 +184,7 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
         if all(_value(config, key) in values for key, values in kept.items())
     ]
     check_places(row.config for row in planned if row.status == "ready")
-    shown = [text for text in typed if not text.startswith(("compute", "cache"))]
-    return Plan(recipe, planned, quick, shown, wanted, config_dir)
+    return Plan(recipe, planned, quick, without_place(typed), wanted, config_dir)
 
 
 def _value(config: RunConfig, key: str) -> Any:

@@ -108,7 +108,7 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
     InputError
         If a cluster does not answer.
     OSError
-        If a unit cannot be written.
+        If a finished repeat cannot be written.
     """
     store = RepeatStore(work.absolute())
     store.sweep()
@@ -157,7 +157,7 @@ def do(
     InputError
         If a cluster does not answer; if `strict`, also if a fit shows what no check could foresee.
     OSError
-        If a unit cannot be written.
+        If a finished repeat cannot be written.
     ChildProcessError
         If workers are lost again and again.
     """

@@ -10,7 +10,7 @@ from pate_cli.frontier.boards import Board, Metric, Place
 from pate_cli.frontier.drawing import draw_leaderboard
 from pate_cli.frontier.leaderboard_tables import paired, ranks_table, rows_table, winners
 from pate_cli.frontier.ranking import Ranking, fewest_tables, friedman, ranking
-from pate_cli.frontier.report import NOT_PRIVATE, data_of, shown
+from pate_cli.frontier.report import NOT_PRIVATE
 from pate_cli.frontier.tables import TableSpec
 from pate_cli.frontier.yardsticks import LIMIT, YARDSTICKS, kinds
 from pate_cli.report.findings import Findings
@@ -108,9 +108,10 @@ def leaderboard(
         ]
         + _significance(len(boards), methods),
         sources=sources()
-        | {key: value for board in boards for key, value in data_of(board.plan, board.spec.name).items()},
+        | {key: value for board in boards for key, value in board.plan.data(board.spec.name).items()},
         commands={
-            f"{board.spec.name}, {row.planned.spec.name}": ["pate", "run", *shown(row)] for board, row in rows
+            f"{board.spec.name}, {row.planned.spec.name}": board.plan.command_of(row.planned)
+            for board, row in rows
         },
         failures=failed,
     )

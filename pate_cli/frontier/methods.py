@@ -6,15 +6,14 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pate_cli.config.command_line import refuse_unused
-from pate_cli.config.composition import conf_dir
+from pate_cli.config.composition import options
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.plan import Plan, make_plan
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["EXACT", "Method", "budgets", "default_methods", "methods", "named_overrides", "plan_frontier"]
+__all__ = ["DEFAULT_METHODS", "EXACT", "Method", "budgets", "methods", "named_overrides", "plan_frontier"]
 
 EXACT = "student on exact votes"
 """Name of the row without privacy: the same student, every label the exact vote of the teachers."""
@@ -25,10 +24,7 @@ _PRESETS: dict[str, tuple[str, ...]] = {
 }
 """Methods with a name that are not an option of the group `mechanism`."""
 
-_DEFAULT = (
-    *("best", "gaussian", "active", "svt", "svt-liu2021"),
-    *("noisy_gd", "output_perturbation"),
-)
+DEFAULT_METHODS = "best,gaussian,active,svt,svt-liu2021,noisy_gd,output_perturbation"
 _NAME = re.compile(r"[A-Za-z0-9][\w.+-]*")
 _COMMON = (
     "dataset",
@@ -60,12 +56,6 @@ class Method:
 
     name: str
     overrides: tuple[str, ...]
-
-
-def default_methods() -> str:
-    """What is compared if nothing is said."""
-    known = _known()
-    return ",".join(name for name in _DEFAULT if name in known)
 
 
 def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[Method]:
@@ -104,9 +94,9 @@ def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> 
 
 
 def _known(config_dir: str | None = None) -> dict[str, tuple[str, ...]]:
-    places = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
-    options = sorted({path.stem for place in places for path in (place / "mechanism").glob("*.yaml")})
-    found: dict[str, tuple[str, ...]] = {name: (f"mechanism={name}",) for name in options}
+    found: dict[str, tuple[str, ...]] = {
+        name: (f"mechanism={name}",) for name in options("mechanism", config_dir)
+    }
     return found | _PRESETS
 
 

@@ -23,7 +23,7 @@ from pate_cli.reproduce.assemble import sources
 from pate_cli.reproduce.rows import DoneRow, done_rows
 from pate_cli.reproduce.verdicts import signed
 
-__all__ = ["NOT_PRIVATE", "data_of", "report", "shown"]
+__all__ = ["NOT_PRIVATE", "report"]
 
 NOT_PRIVATE = "not differentially private"
 _NOTE = (
@@ -46,7 +46,7 @@ def report(
     plan : Plan
         Of `plan_frontier`.
     results : Results
-        Of `engine.run`.
+        Of `schedule.run`.
     held : sequence of Yardstick
     failures : sequence of Failure
         Of the yardsticks.
@@ -85,8 +85,8 @@ def report(
             *_REMARKS,
         ],
         statements=statements(rows, held),
-        sources=sources() | data_of(plan),
-        commands={row.planned.spec.name: ["pate", "run", *shown(row)] for row in rows},
+        sources=sources() | plan.data(),
+        commands={row.planned.spec.name: plan.command_of(row.planned) for row in rows},
         failures=failed,
     )
 
@@ -97,20 +97,6 @@ _REMARKS = (
     "noisy_gd and output_perturbation train one linear model on the private records themselves; the other "
     "methods treat teachers and student as black boxes, whatever they are.",
 )
-
-
-def shown(row: DoneRow) -> list[str]:
-    """Overrides of a row, without those that only say where the work is done, or kept."""
-    return [text for text in row.planned.overrides if not text.startswith(("compute", "cache"))]
-
-
-def data_of(plan: Plan, name: str = "") -> dict[str, str]:
-    """Checksum of the data of a plan, under its own name or another."""
-    found = {}
-    for row in plan.rows:
-        if row.prepared is not None:
-            found[f"data: {name or row.dataset}"] = f"SHA-256 {row.prepared.dataset.checksum}"
-    return found
 
 
 def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | None) -> Table:

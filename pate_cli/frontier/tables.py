@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pate_cli.config.composition import conf_dir, quoted
+from pate_cli.config.composition import options as options_of
+from pate_cli.config.composition import quoted
 from pate_cli.engine.plan import missing_data
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.frontier.methods import named_overrides
@@ -99,8 +100,7 @@ def _named(text: str, config_dir: str | None) -> TableSpec:
         f"dataset.{key}={value if _PLAIN.fullmatch(value) else quoted(value)}"
         for key, _, value in (one.partition("=") for one in options)
     )
-    groups = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
-    known = sorted({path.stem for group in groups for path in (group / "dataset").glob("*.yaml")} - set(_OWN))
+    known = [name for name in options_of("dataset", config_dir) if name not in _OWN]
     if name in known:
         return TableSpec(name, (f"dataset={name}", *given), missing_data(name))
     path = Path(name).expanduser()

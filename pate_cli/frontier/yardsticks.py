@@ -90,13 +90,13 @@ def measure(plan: Plan, work: Path, *, limit: bool, force: bool, advance: Advanc
     plan : Plan
         Of `plan_frontier`.
     work : Path
-        Directory of the units; made if absent.
+        Directory of the finished repeats; made if absent.
     limit : bool
         Whether `LIMIT` too, which takes seconds a split.
     force : bool
         Do all of it again.
     advance : function
-        As `engine.run` calls it.
+        As `schedule.run` calls it.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def measure(plan: Plan, work: Path, *, limit: bool, force: bool, advance: Advanc
     Raises
     ------
     OSError
-        If a unit cannot be written.
+        If a finished repeat cannot be written.
     """
     store = RepeatStore(work.absolute())
     rows = {name: row for name, row in _rows(plan).items() if limit or name != LIMIT}

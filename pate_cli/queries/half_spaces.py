@@ -249,8 +249,10 @@ class Active:
         budget: int,
     ) -> tuple[Answers, None]:
         """Ask; see `Strategy`."""
-        learner: Learner = ActiveLearner(points, n_classes, self.mellowness)
-        if self.step is not None:
+        learner: Learner
+        if self.step is None:
+            learner = ActiveLearner(points, n_classes, self.mellowness)
+        else:
             learner = OnlineLearner(points, self.mellowness, self.step)
         fill = rng if self.fill else None
         return ask_actively(learner, order, oracle.answer, budget, lambda: oracle.exhausted, fill), None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import __version__
+from pate_cli.config.rows import without_place
 from pate_cli.engine.loaded import code_version, library_versions
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
@@ -48,11 +49,11 @@ def assemble(plan: Plan, results: Results) -> Findings:
     ----------
     plan : Plan
     results : Results
-        Of `engine.run`.
+        Of `schedule.run`.
     """
     recipe = plan.recipe
     rows = done_rows(plan, results)
-    instead = _shown(recipe.quick) if plan.quick else []
+    instead = without_place(recipe.quick) if plan.quick else []
     more: dict[str, Table] = {}
     verdicts = row_verdicts(rows, recipe.margin, instead=instead, typed=plan.typed)
     claims = claim_verdicts(recipe.claims, rows)
@@ -88,29 +89,16 @@ def assemble(plan: Plan, results: Results) -> Findings:
         absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
         notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_remarks(rows)],
         quick=plan.quick,
-        sources=sources() | _data(rows),
-        commands={row.planned.spec.name: ["pate", "run", *_shown(row.planned.overrides)] for row in rows},
+        sources=sources() | plan.data(),
+        commands={row.planned.spec.name: plan.command_of(row.planned) for row in rows},
         failures=[f"{row.planned.spec.name}: {row.message}" for row in rows if row.status == "failed"],
     )
-
-
-def _shown(given: Sequence[str]) -> list[str]:
-    """Leave out what only says where the work is done, or kept: nothing written depends on it."""
-    return [text for text in given if not text.startswith(("compute", "cache"))]
 
 
 def sources() -> dict[str, str]:
     """Versions of the program and of what its numbers depend on."""
     versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
     return {"pate": f"{__version__}, source {code_version()}", "libraries": versions}
-
-
-def _data(rows: Sequence[DoneRow]) -> dict[str, str]:
-    found = {}
-    for row in rows:
-        if row.planned.prepared is not None:
-            found[f"data: {row.planned.dataset}"] = f"SHA-256 {row.planned.prepared.dataset.checksum}"
-    return found
 
 
 def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict], margin: float) -> Table:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.config.recipes import Recipe
+from pate_cli.config.rows import without_place
 from pate_cli.engine.loaded import code_version, library_versions
 from pate_cli.report.findings import Findings
 from pate_cli.report.interval import Interval
@@ -77,8 +78,7 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
     InputError
         If what was typed is no parameter of the study.
     """
-    # where the work is done, and kept, changes no number
-    typed: Any = [text for text in given if not text.startswith(("compute", "cache"))]
+    typed: Any = without_place(given)
     if recipe.kind == "study":
         typed = parameters(recipe, given, quick=quick)
     content = {"recipe": asdict(recipe) | {"directory": None}, "typed": typed, "quick": quick}

@@ -91,9 +91,11 @@ class Teacher(_Private):
         return np.clip(found, 0.0, 1.0) if sound else None
 
     def scores(self, X: Any) -> FloatArray:
-        """Probability of its second class, shape (m,); 0 or 1, its majority, where it gives none."""
+        """Probability of class 1, of two classes, shape (m,); 0 or 1, its majority, where it gives none."""
         found = self.probabilities(X)
-        return np.full(X.shape[0], float(self.majority == self.classes[-1])) if found is None else found[:, 1]
+        if found is None or len(self.classes) == 1:
+            return np.full(X.shape[0], float(self.majority == 1))
+        return found[:, 1]
 
     def _predict(self, X: Any) -> IntArray:
         if len(self.classes) == 1:
@@ -191,7 +193,7 @@ class Ensemble(_Private):
         return Votes(counts, self.n_teachers), failures
 
     def accuracy(self, X: Any, y: IntArray) -> float:
-        """Mean accuracy of a teacher, in [0, 1]. NOT DIFFERENTIALLY PRIVATE: for diagnostics only."""
+        """Mean accuracy of a teacher on records, y of shape (n,), in [0, 1]. PRIVATE."""
         counts = self.votes(X).counts
         return float(counts[np.arange(len(y)), y].mean() / self.n_teachers)
 

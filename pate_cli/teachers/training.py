@@ -126,7 +126,7 @@ def train(
         raise problems[0]
 
     def make(k: int, row: FloatArray) -> Teacher:
-        """Make the teacher that `fit` would have made."""
+        """Make the teacher that `fit_part` would have made."""
         estimator = fresh(int(seeds[k]))
         estimator.classes_, estimator.n_features_in_ = np.arange(2), len(row) - 1
         estimator.coef_, estimator.intercept_, estimator.n_iter_ = row[None, :-1], row[-1:], np.array([0])

@@ -96,3 +96,9 @@ def test_usage(arguments):
     with pytest.raises(SystemExit) as stop:
         ledger.main(arguments)
     assert stop.value.code == 2
+
+
+def test_options_of_ones_own_have_to_be_there(directory):
+    with pytest.raises(ConfigError, match="--config-dir: got 'nowhere'"):
+        _init("--eps", "2", "--delta", "1e-4", "--config-dir", "nowhere")
+    assert not directory.exists()

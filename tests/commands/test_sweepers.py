@@ -69,7 +69,8 @@ def test_a_sweeper_gets_the_accuracy_of_the_point_it_asked_for(tmp_path):
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("optuna") is None, reason="hydra-optuna-sweeper is not installed"
+    importlib.util.find_spec("hydra_plugins.hydra_optuna_sweeper") is None,
+    reason="hydra-optuna-sweeper is not installed",
 )
 def test_optuna(tmp_path):
     argv = ["hydra/sweeper=optuna", "hydra.sweeper.n_trials=4", "hydra.sweeper.n_jobs=1"]

@@ -145,3 +145,15 @@ def test_an_index_that_is_a_slip_makes_no_table_of_billions(write):
         load("libsvm", path=slip)
     assert load("libsvm", path=slip, n_features=2 * 10**9).n_features == 2 * 10**9  # if it is said
     assert load("libsvm", path=write(b"1 1:1\n0 16777216:1\n")).n_features == 2**24
+
+
+@pytest.mark.parametrize("last", ["2", "3"])
+def test_classes_declared_say_which_public_labels_are_placeholders(write, last):
+    """Not the private labels, of which a single one would decide it."""
+    private = write(f"1 1:1\n2 1:2\n1 1:3\n{last} 1:4\n".encode(), "private")
+    public = write(b"3 1:1\n9 1:2\n", "public")
+    with pytest.raises(DataError, match="public, line 2: the label '9' is none of the classes"):
+        load("libsvm", path=str(private), public=str(public), classes=["1", "2", "3"])
+    write(b"0 1:1\n0 1:2\n", "public")
+    data = load("libsvm", path=str(private), public=str(public), classes=["1", "2", "3"])
+    assert data.public.y is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pate_cli.errors import InputError
-from pate_cli.frontier.methods import EXACT, Method, budgets, default_methods, methods, plan_frontier
+from pate_cli.frontier.methods import DEFAULT_METHODS, EXACT, Method, budgets, methods, plan_frontier
 
 COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
 
@@ -21,9 +21,21 @@ def test_names_are_mechanisms_or_presets_and_overrides_are_as_typed():
 
 
 def test_what_is_compared_by_default_can_be_planned():
-    rows = plan_frontier(COMMON, methods(default_methods(), []), [1.0], repeats=1).rows
+    rows = plan_frontier(COMMON, methods(DEFAULT_METHODS, []), [1.0], repeats=1).rows
     names = {row.method for row in rows}
     assert {"gaussian", "active", "svt", "noisy_gd", "output_perturbation"} < names
+
+
+def test_the_command_of_a_row_finds_options_of_ones_own(tmp_path):
+    (tmp_path / "mechanism").mkdir()
+    (tmp_path / "mechanism" / "mine.yaml").write_text("name: gaussian\ncalibration: tight\n")
+    own = str(tmp_path)
+    common, chosen = (*COMMON, "compute.workers=1"), methods("mine", [], own)
+    plan = plan_frontier(common, chosen, [1.0], repeats=1, config_dir=own)
+    command = plan.command_of(plan.rows[-1])
+    assert command[:4] == ["pate", "run", "--config-dir", own]
+    assert "mechanism=mine" in command
+    assert "compute.workers=1" not in command
 
 
 def test_budgets_are_sorted_and_counted_once():

@@ -91,7 +91,8 @@ def test_a_release_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     settings = ["eps=5", "delta=1e-5", "teacher=linear_svm", "teacher.count=1", "hydra.run.dir=out"]
     pate = [sys.executable, "-m", "pate_cli", "run", "release=true", *data, *settings]
     done = subprocess.run(pate, timeout=120, capture_output=True, text=True)
-    assert (tmp_path / "out" / "answers.csv").exists(), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "answers.csv").exists()
 
 
 if __name__ == "__main__":
