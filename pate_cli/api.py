@@ -27,7 +27,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from pate_cli import pipeline, report
+from pate_cli import pipeline
 from pate_cli.config import DatasetConfig, command_line, composition, parse
 from pate_cli.engine import execution
 from pate_cli.engine.schedule import check_places
@@ -35,6 +35,7 @@ from pate_cli.engine.store import PLACE, RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.release import ExactNoise
+from pate_cli.report import RunRecord, find_records, read_record, run_table
 from pate_cli.streams import Streams
 from pate_cli.students.metrics import by_class
 from pate_cli.types import Dataset, IntArray, Part, PrivacyLoss, without_tiny
@@ -317,7 +318,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return without_tiny(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
 
 
-def run(*overrides: str, directory: str | Path | None = None, force: bool = False) -> report.RunRecord:
+def run(*overrides: str, directory: str | Path | None = None, force: bool = False) -> RunRecord:
     """Do a run, as ``pate run`` does.
 
     Parameters
@@ -357,7 +358,7 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     if force:
         store.forget(checked.key, checked.config.repeats)
     execution.execute(raw, target, store, sweep=False, command=["pate", "run", *overrides])
-    return report.read_record(target / "result.json")
+    return read_record(target / "result.json")
 
 
 def results(*paths: str | Path) -> pd.DataFrame:
@@ -380,11 +381,11 @@ def results(*paths: str | Path) -> pd.DataFrame:
     """
     import pandas as pd
 
-    found = report.find_records(paths or ("outputs",))
+    found = find_records(paths or ("outputs",))
     if found.unreadable:
         path, reason = found.unreadable[0]
         raise InputError(f"{path}: {reason}")
-    return pd.DataFrame(report.run_table(found.records, metrics=True).records)
+    return pd.DataFrame(run_table(found.records, metrics=True).records)
 
 
 def _path(learner: Any) -> str:

@@ -26,7 +26,7 @@ def test_modules_are_small_and_quiet():
             faults.append(f"{path}: {n_lines} lines")
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
-                faults.append(f"{path}:{node.lineno}: print; use pate_cli.console")
+                faults.append(f"{path}:{node.lineno}: print; use pate_cli.terminal")
     assert faults == []
 
 

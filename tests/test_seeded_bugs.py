@@ -57,8 +57,8 @@ def caught(argv, capsys):
 
 door, svt_at_work, noisy = "privacy.door", "privacy.above_threshold", "mechanisms.direct.noisy_gd"
 descent, best = "mechanisms.direct.clipped_gradients", "mechanisms.direct.best"
-perturbed, agnostic = "mechanisms.baselines.output_perturbation", "mechanisms.agnostic"
-boosted, calibrated = "mechanisms.score_boosting", "mechanisms.score_calibration"
+perturbed, agnostic = "mechanisms.direct.output_perturbation", "mechanisms.agnostic"
+boosted, calibrated = "mechanisms.scores.score_boosting", "mechanisms.scores.calibration"
 
 n_steps, ten, rounds, queries = (("steps", 5),), (("steps", 10),), (("rounds", 2),), (("queries", 3),)
 checked, sanitised, private_cutoff = (("confidence", 0.6),), (("sanitise", 0.2),), (("cutoff", "private"),)

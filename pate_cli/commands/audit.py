@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pate_cli import config, mechanisms
 from pate_cli.audit import RUNS, audit, differing_paths, person_attacks
 from pate_cli.config import command_line, composition
-from pate_cli.console import err, out
 from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.terminal import check_file, err, out, write_output
 from pate_cli.types import Setting
-from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pate_cli.commands.own_files import add_format_options, read_table
-from pate_cli.console import out
 from pate_cli.datasets import NAMES, inference, schema
 from pate_cli.datasets.files import (
     EMBEDDED,
@@ -22,7 +21,7 @@ from pate_cli.datasets.files import (
 )
 from pate_cli.datasets.reading import Table
 from pate_cli.errors import ConfigError, DataError, one_line
-from pate_cli.writing import check_file, write_output
+from pate_cli.terminal import check_file, out, write_output
 
 __all__ = ["main"]
 

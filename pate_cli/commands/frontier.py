@@ -11,15 +11,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pate_cli import console
+from pate_cli import terminal
+from pate_cli.compare.baselines import LIMIT, measure, yardsticks
+from pate_cli.compare.methods import DEFAULT_METHODS, Method, budgets, methods, plan_frontier
+from pate_cli.compare.report import report
 from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
-from pate_cli.frontier.methods import DEFAULT_METHODS, Method, budgets, methods, plan_frontier
-from pate_cli.frontier.report import report
-from pate_cli.frontier.yardsticks import LIMIT, measure, yardsticks
 from pate_cli.report.findings import Findings
 from pate_cli.report.output import check, write
 
@@ -138,10 +138,10 @@ def told(findings: Findings, directory: Path, remarks: Sequence[str] = ()) -> in
     """Print the table, statements, `remarks`, where the files are and what failed; give the exit code."""
     findings.table.show()
     for statement in findings.statements:
-        console.out().print(f"- {statement}", markup=False, soft_wrap=True)
+        terminal.out().print(f"- {statement}", markup=False, soft_wrap=True)
     for remark in remarks:
-        console.err().print(f"pate: {remark}", markup=False, soft_wrap=True)
-    console.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
+        terminal.err().print(f"pate: {remark}", markup=False, soft_wrap=True)
+    terminal.err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
     for failure in findings.failures:
-        console.err().print(f"pate: {failure}", markup=False, soft_wrap=True)
+        terminal.err().print(f"pate: {failure}", markup=False, soft_wrap=True)
     return 1 if findings.failures else 0

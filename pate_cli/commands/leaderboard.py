@@ -7,16 +7,16 @@ import shlex
 from pathlib import Path
 
 from pate_cli.commands.frontier import add_method_options, chosen_methods, directory_name, place, told
+from pate_cli.compare.baselines import measure, yardsticks
+from pate_cli.compare.boards import METRICS, Board
+from pate_cli.compare.leaderboard import leaderboard
+from pate_cli.compare.methods import budgets, plan_frontier
+from pate_cli.compare.tables import default_tables, tables
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.progress import reporting
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.frontier.boards import METRICS, Board
-from pate_cli.frontier.leaderboard import leaderboard
-from pate_cli.frontier.methods import budgets, plan_frontier
-from pate_cli.frontier.tables import default_tables, tables
-from pate_cli.frontier.yardsticks import measure, yardsticks
 from pate_cli.report.output import check, write
 
 __all__ = ["main"]

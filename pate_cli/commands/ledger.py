@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pate_cli import datasets
 from pate_cli.config import composition, parse
-from pate_cli.console import err, out
 from pate_cli.release import Ledger, open_ledgers
 from pate_cli.release.ledger import shown
 from pate_cli.release.verification import charged_elsewhere
+from pate_cli.terminal import err, out
 
 __all__ = ["main"]
 

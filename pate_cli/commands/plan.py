@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import console
+from pate_cli import terminal
 from pate_cli.config import RunConfig, command_line, parse
 from pate_cli.config.rows import compose_all
 from pate_cli.engine import execution
@@ -67,7 +67,7 @@ def main(argv: list[str]) -> int:
 
         return plan_theory.main(argv)
     if not {"-h", "--help"}.isdisjoint(argv):
-        console.out().print(_USAGE, end="", soft_wrap=True, markup=False)
+        terminal.out().print(_USAGE, end="", soft_wrap=True, markup=False)
         return 0
     line = command_line.parse_argv(argv)
     if line.only_shows or line.force:
@@ -88,10 +88,10 @@ def main(argv: list[str]) -> int:
     if len(refusals) == len(jobs):
         raise refusals[0]
     for text in dict.fromkeys(said):
-        console.err().print(f"pate: {text}", markup=False, soft_wrap=True)
+        terminal.err().print(f"pate: {text}", markup=False, soft_wrap=True)
     for table in tables:
-        console.out().print(table, crop=False)
-        console.out().print()
+        terminal.out().print(table, crop=False)
+        terminal.out().print()
     return 0
 
 

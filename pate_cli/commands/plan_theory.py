@@ -7,7 +7,7 @@ import math
 from importlib import import_module
 from typing import Any
 
-from pate_cli import console
+from pate_cli import terminal
 from pate_cli.commands.plan import UNUSED
 from pate_cli.config import command_line, composition
 from pate_cli.engine import execution
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
     run = execution.checked(composition.compose(jobs[0]))
     problem = _problem(run, options)
     shown = ", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items())
-    console.out().print(shown, markup=False, highlight=False)
+    terminal.out().print(shown, markup=False, highlight=False)
     from rich import box
     from rich.table import Table
 
@@ -60,8 +60,8 @@ def main(argv: list[str]) -> int:
         table.add_row(f"{statement.source}: {statement.about}", style="bold")
         for quantity in statement.evaluate(problem):
             table.add_row(f"  {quantity.name}", _value(quantity), quantity.constants)
-    console.out().print(table)
-    console.out().print(
+    terminal.out().print(table)
+    terminal.out().print(
         "explicit: every constant is the paper's or its proofs'. Otherwise the expression\n"
         "with the constant 1: to compare as n, m or eps change, with nothing else.\n"
         "with a slip: as printed, and not what its proof gives here; that is in the next row.\n"

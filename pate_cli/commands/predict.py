@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.commands.own_files import add_format_options, is_parquet, read_table
-from pate_cli.console import err, out
 from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.new_records import training_table
 from pate_cli.datasets.reading import texts
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.students import load_student
+from pate_cli.terminal import check_file, err, out, write_output
 from pate_cli.types import without_tiny
-from pate_cli.writing import check_file, write_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

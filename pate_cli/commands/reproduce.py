@@ -8,13 +8,13 @@ from pathlib import Path
 
 from pate_cli.config import recipes
 from pate_cli.config.composition import own_configs
-from pate_cli.console import err, out
 from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
 from pate_cli.report.output import check, write
 from pate_cli.reproduce import all_recipes
 from pate_cli.reproduce.outcome import keep, key_of, outcome_of
 from pate_cli.reproduce.recipe_run import reproduce
+from pate_cli.terminal import err, out
 
 __all__ = ["main"]
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import console
+from pate_cli import terminal
 from pate_cli.config import command_line, composition
 from pate_cli.config.command_line import CommandLine
 from pate_cli.config.rows import compose_all
@@ -117,7 +117,7 @@ def main(argv: list[str]) -> int:
     store = _store(target if chosen else Path("outputs").absolute(), known, force=line.force)
     if line.sweeper:
         text = f"pate: hydra/sweeper={line.sweeper}: {_NOT_PRIVATE}"
-        console.err().print(text, markup=False, soft_wrap=True)
+        terminal.err().print(text, markup=False, soft_wrap=True)
     try:
         with terminable(), _no_trace_if_refused(target, release=release):
             if plain:
@@ -185,7 +185,7 @@ def _store(beside: Path, jobs: Sequence[_Job], *, force: bool) -> RepeatStore:
                 store.forget(job.key, job.repeats)
     elif found := sum(store.find(*one, student=one[1] == 0) is not None for one in wanted):
         text = f"pate: {found} of {len(wanted)} repeats were done before; --force does them anew"
-        console.err().print(text, markup=False, soft_wrap=True)
+        terminal.err().print(text, markup=False, soft_wrap=True)
     return store
 
 
@@ -258,7 +258,7 @@ def _say_lost(error: Exception) -> None:
     """Say that a process of the sweep died (killed, out of memory, out of time) before its job's end."""
     reason = next(iter(str(error).splitlines()), "") or type(error).__name__
     text = f"pate: a job was killed; jobs elsewhere go on, and pate table collects them ({reason})"
-    console.err().print(text, markup=False, soft_wrap=True)
+    terminal.err().print(text, markup=False, soft_wrap=True)
 
 
 def _target(line: CommandLine, first: Sequence[str], jobs: Sequence[_Job]) -> tuple[Path, bool]:

@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pate_cli.console import err, out
 from pate_cli.errors import DataError, InputError, one_line
-from pate_cli.writing import check_file, write_output
+from pate_cli.terminal import check_file, err, out, write_output
 
 if TYPE_CHECKING:
     from pate_cli.report import RunRecord

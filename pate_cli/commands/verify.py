@@ -6,10 +6,10 @@ import argparse
 import os
 from pathlib import Path
 
-from pate_cli.console import err, out
 from pate_cli.errors import InputError, one_line
 from pate_cli.release import open_ledgers
 from pate_cli.release.verification import verify
+from pate_cli.terminal import err, out
 
 __all__ = ["main"]
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pate_cli.console import err
 from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.reading import joint_digest
 from pate_cli.datasets.three_files import encode_labels
 from pate_cli.errors import ConfigError, DataError
+from pate_cli.terminal import err
 from pate_cli.types import Dataset
 
 __all__ = ["EMBEDDED", "ENTRIES", "Entry", "FileStatus", "Found", "Options", "SourceFile"]

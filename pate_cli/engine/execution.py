@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from pate_cli import console, datasets, report
+from pate_cli import datasets, report, terminal
 from pate_cli.config import DatasetConfig, RunConfig, parse
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine import schedule
@@ -31,8 +31,8 @@ from pate_cli.engine.vote_store import VoteStore
 from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, prepare
 from pate_cli.release.release import release
+from pate_cli.terminal import write_file
 from pate_cli.types import Dataset
-from pate_cli.writing import write_file
 
 __all__ = ["CheckedRun", "checked", "execute", "forget", "show_table"]
 
@@ -131,13 +131,13 @@ def execute(
         for remark in run.prepared.remarks:
             _say_once(f"pate: {remark}")
         # jobs of a sweep side by side would write over each other's bar
-        shown = console.err().is_terminal and multiprocessing.parent_process() is None
+        shown = terminal.err().is_terminal and multiprocessing.parent_process() is None
         with (
             terminable(),
             reporting(f"{run.label} eps={run.config.eps:g}", "repeats", shown=shown) as advance,
-            contextlib.closing(schedule.do([run.row], store, _votes(), advance, strict=True)) as results,
+            contextlib.closing(schedule.do([run.row], store, _votes(), advance, strict=True)) as finished,
         ):
-            for done in results:
+            for done in finished:
                 files.add(done)
         files.finish("ok")
     except KeyboardInterrupt:
@@ -150,7 +150,7 @@ def execute(
         if not sweep:
             raise
     except Exception as error:
-        console.err().print(traceback.format_exc(), markup=False, soft_wrap=True)
+        terminal.err().print(traceback.format_exc(), markup=False, soft_wrap=True)
         files.finish("error", f"{type(error).__name__}: {error}")
     accuracy = report.summarise([unit.result for unit in files.done]).accuracy
     return accuracy.mean if accuracy else None
@@ -188,7 +188,7 @@ class _Files:
             self._write_repeats()
         record = self._record(status, message)
         if status == "ok" and self._raw.get("tracking") and (problem := track(record, self._directory)):
-            console.err().print(f"pate: {problem}", markup=False, soft_wrap=True)
+            terminal.err().print(f"pate: {problem}", markup=False, soft_wrap=True)
 
     def _write_repeats(self) -> None:
         report.write_repeats(self._directory, [unit.result for unit in self.done])
@@ -246,23 +246,23 @@ def show_table(directory: Path, *, n_jobs: int = 1) -> int:
     """
     found = report.find_records([directory])
     if found.records:
-        report.run_table(found.records, width=console.out().width).show()
+        report.run_table(found.records, width=terminal.out().width).show()
     fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
     bad = sum(record.status not in fine for record in found.records) + len(found.unreadable)
     lost = max(0, n_jobs - len(found.records) - len(found.unreadable))
     for path, reason in found.unreadable:
-        console.err().print(f"pate: {path}: {reason}", markup=False, soft_wrap=True)
+        terminal.err().print(f"pate: {path}: {reason}", markup=False, soft_wrap=True)
     shown = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
-    console.err().print(f"written to {shown}", style="dim", markup=False, soft_wrap=True)
+    terminal.err().print(f"written to {shown}", style="dim", markup=False, soft_wrap=True)
     if n_jobs > 1 and bad + lost:
-        console.err().print(f"pate: {bad + lost} of {n_jobs} jobs did not finish", markup=False)
+        terminal.err().print(f"pate: {bad + lost} of {n_jobs} jobs did not finish", markup=False)
     return 1 if bad + lost else 0
 
 
 @cache
 def _say_once(text: str) -> None:
     """Say it, but not again for the next job of a sweep."""
-    console.err().print(text, style="dim", markup=False, soft_wrap=True)
+    terminal.err().print(text, style="dim", markup=False, soft_wrap=True)
 
 
 def _dataset(config: DatasetConfig) -> Dataset:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from pate_cli import console
+from pate_cli import terminal
 
 __all__ = ["Advance", "reporting"]
 
@@ -36,7 +36,7 @@ def reporting(name: str, what: str, *, shown: bool = True) -> Iterator[Advance]:
     """
     if not shown:
         yield lambda *_: None
-    elif console.err().is_terminal:
+    elif terminal.err().is_terminal:
         with _bar(name, what) as advance:
             yield advance
     else:
@@ -54,7 +54,7 @@ def _bar(name: str, what: str) -> Iterator[Advance]:
         TextColumn(what + "{task.fields[left]}"),
     )
     pace = _Pace(time.monotonic())
-    with Progress(*columns, console=console.err(), transient=True) as bar:
+    with Progress(*columns, console=terminal.err(), transient=True) as bar:
         task = bar.add_task(name, total=None, left="")
 
         def advance(done: float, found: int, total: int) -> None:
@@ -82,7 +82,7 @@ class _Lines:
         before = f" ({found} from before)" if first and found else ""
         rest = f", {left} left" if left else ""
         line = f"{self._name}: {done}/{total} {self._what} done{before}{rest}"
-        console.err().print(line, markup=False, soft_wrap=True)
+        terminal.err().print(line, markup=False, soft_wrap=True)
 
 
 class _Pace:

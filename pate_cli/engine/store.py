@@ -25,8 +25,8 @@ from pate_cli.engine.loaded import LoadedCode, has_source, loaded_code
 from pate_cli.pipeline import Outcome
 from pate_cli.report import config_hash
 from pate_cli.report.provenance import plain
+from pate_cli.terminal import write_file
 from pate_cli.types import RepeatResult
-from pate_cli.writing import write_file
 
 __all__ = ["PLACE", "CacheKey", "Damaged", "RepeatRecord", "RepeatStore", "pack", "remove_old_temporaries"]
 __all__ += ["repeat_key", "unpack"]

@@ -20,14 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
-from pate_cli import console
+from pate_cli import terminal
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.loaded import edited, has_source, loaded_code
 from pate_cli.engine.store import CacheKey, Damaged, pack, remove_old_temporaries, unpack
 from pate_cli.errors import ConfigError
 from pate_cli.pipeline import Prepared, Trained
 from pate_cli.teachers.kept import KeptVotes
-from pate_cli.writing import write_file
+from pate_cli.terminal import write_file
 
 __all__ = ["VoteDirectory", "VoteStore", "vote_directory", "vote_key", "votes_of"]
 
@@ -141,7 +141,7 @@ class VoteDirectory:
 
     def _say(self, text: str) -> None:
         if not self._broken:
-            console.err().print(f"pate: cache: {text}", markup=False, soft_wrap=True)
+            terminal.err().print(f"pate: cache: {text}", markup=False, soft_wrap=True)
 
 
 def vote_directory() -> VoteDirectory:
@@ -253,5 +253,5 @@ class VoteStore:
             return True
         if why not in self._said:
             self._said.add(why)
-            console.err().print(f"pate: cache: {why}: votes are not kept", markup=False, soft_wrap=True)
+            terminal.err().print(f"pate: cache: {why}: votes are not kept", markup=False, soft_wrap=True)
         return False

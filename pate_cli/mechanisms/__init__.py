@@ -21,7 +21,7 @@ __all__ += ["calibrate", "find", "label", "names", "read"]
 GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name, and the module that has it."""
 
-_ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.direct", f"{__name__}.baselines")
+_ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.direct", f"{__name__}.scores")
 
 _FILES = {"svt": "sparse_vector"}
 """Mechanisms whose file has another name than is typed."""

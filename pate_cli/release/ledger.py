@@ -36,8 +36,8 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli.errors import ConfigError, DataError, InputError
+from pate_cli.terminal import write_file
 from pate_cli.types import PrivacyLoss
-from pate_cli.writing import write_file
 
 __all__ = ["Entry", "Ledger", "LedgerDirectory", "PublicRows", "open_ledgers", "shown"]
 

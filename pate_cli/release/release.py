@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli import console, pipeline
+from pate_cli import pipeline, terminal
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import files
 from pate_cli.release.ledger import Ledger, LedgerDirectory, PublicRows, open_ledgers
 from pate_cli.release.noise import ExactNoise
 from pate_cli.students import dump_student
-from pate_cli.writing import write_file
+from pate_cli.terminal import write_file
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Prepared, Publication
@@ -127,7 +127,7 @@ def _what_becomes_public(run: Prepared) -> str:
 
 
 def _say(text: str) -> None:
-    console.err().print(f"pate: {text}", markup=False, soft_wrap=True)
+    terminal.err().print(f"pate: {text}", markup=False, soft_wrap=True)
 
 
 def _note(run: Prepared) -> str:

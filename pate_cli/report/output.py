@@ -7,7 +7,7 @@ from pathlib import Path
 from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
 from pate_cli.report.page import Drawn, page
-from pate_cli.writing import check_directory, write_file
+from pate_cli.terminal import check_directory, write_file
 
 __all__ = ["check", "write"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pate_cli.errors import DataError, one_line
 from pate_cli.report.record import RunRecord
-from pate_cli.writing import write_file
+from pate_cli.terminal import write_file
 
 if TYPE_CHECKING:
     from pate_cli.types import RepeatResult

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.console import out
 from pate_cli.report.interval import Interval
 from pate_cli.report.latex import latex
+from pate_cli.terminal import out
 
 if TYPE_CHECKING:
     import pandas as pd

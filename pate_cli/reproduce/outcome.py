@@ -21,7 +21,7 @@ from pate_cli.report.interval import Interval
 from pate_cli.report.provenance import plain
 from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.study import parameters, study_code
-from pate_cli.writing import write_file
+from pate_cli.terminal import write_file
 
 __all__ = ["FILE", "Outcome", "keep", "kept", "key_of", "outcome_of"]
 

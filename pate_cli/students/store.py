@@ -10,11 +10,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pate_cli import console
+from pate_cli import terminal
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.students.trusted import WRITTEN, Refused, foreign_types
+from pate_cli.terminal import write_file
 from pate_cli.types import _Private
-from pate_cli.writing import write_file
 
 __all__ = ["SavedStudent", "dump_student", "load_student", "save_student", "skops_io"]
 
@@ -146,7 +146,7 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     except Exception as error:
         raise DataError(f"{path}: not a model written by pate: {error}") from error
     for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in warned):
-        console.err().print(text, markup=False, soft_wrap=True)  # another version of scikit-learn, as a rule
+        terminal.err().print(text, markup=False, soft_wrap=True)  # another version of scikit-learn, as a rule
     return found
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pate_cli import cli
+from pate_cli.compare import baselines as yardsticks
+from pate_cli.compare.methods import methods, plan_frontier
 from pate_cli.engine.schedule import Results
-from pate_cli.frontier import yardsticks
-from pate_cli.frontier.methods import methods, plan_frontier
 
 SMALL = ["dataset.n_records=3000", "split.public=60", "teacher.size=20", "compute.workers=1"]
 
@@ -22,7 +22,7 @@ def outside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_DATA", str(tmp_path / "no-data"))
     monkeypatch.setattr("pate_cli.datasets.files._cache", lambda: tmp_path / "no-cache")
-    monkeypatch.setattr("pate_cli.frontier.limits._TUNED_ON", 200)
+    monkeypatch.setattr("pate_cli.compare.limits._TUNED_ON", 200)
     return tmp_path
 
 

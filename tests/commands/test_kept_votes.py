@@ -16,7 +16,7 @@ from types import ModuleType
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from pate_cli import writing
+from pate_cli import terminal as writing
 from pate_cli.cli import main
 from pate_cli.engine.parallel import local
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pate_cli import console, pipeline
+from pate_cli import pipeline, terminal
 from pate_cli.config.composition import compose
 from pate_cli.engine import execution, schedule
 from pate_cli.engine.store import RepeatStore
@@ -179,15 +179,15 @@ def test_workers_change_no_number():
     assert (one / "student.skops").stat().st_size == (two / "student.skops").stat().st_size
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-def test_a_bar_on_a_terminal_only(monkeypatch, terminal):
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_bar_on_a_terminal_only(monkeypatch, shown):
     page = io.StringIO()
-    fake = Console(file=page, force_terminal=terminal, width=80)
-    monkeypatch.setattr(console, "err", lambda: fake)
+    fake = Console(file=page, force_terminal=shown, width=80)
+    monkeypatch.setattr(terminal, "err", lambda: fake)
     execute("repeats=2")
-    assert ("synthetic-gaussian eps=1" in page.getvalue()) is terminal
-    assert ("2/2" in page.getvalue()) is terminal
-    if not terminal:
+    assert ("synthetic-gaussian eps=1" in page.getvalue()) is shown
+    assert ("2/2" in page.getvalue()) is shown
+    if not shown:
         assert page.getvalue() == ""
 
 

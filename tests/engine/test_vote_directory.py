@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from processes import until
 
-from pate_cli import writing
+from pate_cli import terminal as writing
 from pate_cli.engine.store import CacheKey
 from pate_cli.engine.vote_store import VoteDirectory, vote_directory
 from pate_cli.errors import ConfigError

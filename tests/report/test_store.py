@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pate_cli import writing
+from pate_cli import terminal as writing
 from pate_cli.errors import DataError
 from pate_cli.report import (
     RunRecord,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from pate_cli import console
+from pate_cli import terminal
 
 __all__ = ["MOST_LOSSES", "Done", "Task", "WorkerError", "again_if_lost", "attempt", "single_threaded"]
 
@@ -104,7 +104,7 @@ def again_if_lost(
                     f"a worker process was killed {MOST_LOSSES} times in a row, with {len(left)} left to do "
                     "(out of memory? compute.workers=1 needs least)"
                 ) from error
-            console.err().print("a worker process was killed; what it did is done again", style="dim")
+            terminal.err().print("a worker process was killed; what it did is done again", style="dim")
         finally:
             close = getattr(results, "close", None)
             if close is not None:

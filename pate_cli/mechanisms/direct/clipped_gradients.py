@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.mechanisms.baselines.features import row_norms, row_peaks
+from pate_cli.mechanisms.direct.features import row_norms, row_peaks
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray, dense
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
-from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, linear_model
 from pate_cli.mechanisms.direct.attacks import attacks_on, attacks_on_persons
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
@@ -27,6 +26,7 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     noisy_descent,
     on_grid,
 )
+from pate_cli.mechanisms.direct.features import RADIUS, Scaling, linear_model
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting

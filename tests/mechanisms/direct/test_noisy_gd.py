@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from pate_cli.audit import audit
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import calibrate
-from pate_cli.mechanisms.baselines.features import Scaling
 from pate_cli.mechanisms.direct import noisy_gd
 from pate_cli.mechanisms.direct.clipped_gradients import ClippedGradients
+from pate_cli.mechanisms.direct.features import Scaling
 from pate_cli.privacy.door import Door
 from pate_cli.types import PrivateRecords, Setting
 

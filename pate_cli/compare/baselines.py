@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from pate_cli.compare.limits import FAMILIES, best_model
+from pate_cli.compare.methods import EXACT
 from pate_cli.engine.parallel import dask, local
 from pate_cli.engine.parallel.tasks import single_threaded
 from pate_cli.engine.plan import Plan
@@ -23,8 +25,6 @@ from pate_cli.engine.progress import Advance
 from pate_cli.engine.schedule import Failure, Results, Row
 from pate_cli.engine.store import RepeatRecord, RepeatStore
 from pate_cli.engine.task import reason
-from pate_cli.frontier.limits import FAMILIES, best_model
-from pate_cli.frontier.methods import EXACT
 from pate_cli.pipeline import Prepared, Streams, split_of
 from pate_cli.report.frame import mean_of
 from pate_cli.report.interval import Interval

@@ -15,10 +15,10 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.direct.clipped_gradients import UNIT, probabilities
 from pate_cli.mechanisms.direct.public_features import SHUFFLED, PublicKernelClassifier, enough_points
-from pate_cli.mechanisms.score_calibration import FINEST, NewtonStep
-from pate_cli.mechanisms.score_counting import auto_count, auto_rounds
-from pate_cli.mechanisms.score_directions import PublicDirections, Response, direction_weights, response_of
-from pate_cli.mechanisms.score_shrinkage import shrunk, shrunk_constant
+from pate_cli.mechanisms.scores.calibration import FINEST, NewtonStep
+from pate_cli.mechanisms.scores.counting import auto_count, auto_rounds
+from pate_cli.mechanisms.scores.directions import PublicDirections, Response, direction_weights, response_of
+from pate_cli.mechanisms.scores.shrinkage import shrunk, shrunk_constant
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.integer import vector_mu, vector_sigma
@@ -290,7 +290,7 @@ class ScoreBoostingPlan(Mechanism):
 
     def attacks(self) -> list[SampledAttack]:
         """Private sets that differ in one record, for an audit, put to `fit` itself."""
-        from pate_cli.mechanisms.score_attack import attacks
+        from pate_cli.mechanisms.scores.attack import attacks
 
         return attacks(self)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pate_cli.frontier.statements import statements
-from pate_cli.frontier.yardsticks import ALL_PRIVATE, LIMIT, MAJORITY
+from pate_cli.compare.baselines import ALL_PRIVATE, LIMIT, MAJORITY
+from pate_cli.compare.statements import statements
 
 
 def test_where_sparse_vector_wins_loses_and_cannot_be_told(made_up):

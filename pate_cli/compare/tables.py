@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pate_cli.compare.methods import named_overrides
 from pate_cli.config.composition import options as options_of
 from pate_cli.config.composition import quoted
 from pate_cli.engine.plan import missing_data
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.frontier.methods import named_overrides
 
 __all__ = ["TableSpec", "default_tables", "tables"]
 

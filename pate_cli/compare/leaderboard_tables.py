@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pate_cli.frontier.boards import METRICS, Board, Metric, Place
-from pate_cli.frontier.ranking import Ranking
-from pate_cli.frontier.report import NOT_PRIVATE
-from pate_cli.frontier.yardsticks import LIMIT, TRUE_LABELS
+from pate_cli.compare.baselines import LIMIT, TRUE_LABELS
+from pate_cli.compare.boards import METRICS, Board, Metric, Place
+from pate_cli.compare.ranking import Ranking
+from pate_cli.compare.report import NOT_PRIVATE
 from pate_cli.report.frame import flat, pivoted
 from pate_cli.report.interval import T_NOTE, Interval
 from pate_cli.report.table import ABSENT, Column, Table, number

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from pate_cli.compare.baselines import LIMIT, Yardstick
+from pate_cli.compare.methods import EXACT
+from pate_cli.compare.tables import TableSpec
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Failure, Results
 from pate_cli.engine.store import RepeatRecord
-from pate_cli.frontier.methods import EXACT
-from pate_cli.frontier.tables import TableSpec
-from pate_cli.frontier.yardsticks import LIMIT, Yardstick
 from pate_cli.report.frame import paired_difference
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import ABSENT

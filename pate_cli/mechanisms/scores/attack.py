@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli.mechanisms.base import SampledAttack
-from pate_cli.mechanisms.score_boosting import PublicSide, ScoreBoostingPlan
+from pate_cli.mechanisms.scores.score_boosting import PublicSide, ScoreBoostingPlan
 from pate_cli.privacy.door import RecordingDoor
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints
 

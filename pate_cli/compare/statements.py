@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pate_cli.compare.baselines import ALL_PRIVATE, LIMIT, MAJORITY, Yardstick
 from pate_cli.config import MechanismConfig
-from pate_cli.frontier.yardsticks import ALL_PRIVATE, LIMIT, MAJORITY, Yardstick
 from pate_cli.report.frame import paired_difference
 from pate_cli.report.table import number
 from pate_cli.reproduce.rows import DoneRow

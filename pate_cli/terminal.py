@@ -1,4 +1,4 @@
-"""The one way to write a file: whole or not at all, and into what the user named.
+"""Terminal and files: the two consoles, and the one way to write a file, whole or not at all.
 
 A regular file is replaced by a temporary one beside it, in one step. Whatever else there may be under the
 name (a device, a pipe, a descriptor as `/dev/stdout`) is written into, and a link is followed: a command
@@ -14,14 +14,35 @@ import secrets
 import stat
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pate_cli.errors import InputError
 
-__all__ = ["check_directory", "check_file", "write_file", "write_output"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["check_directory", "check_file", "err", "out", "write_file", "write_output"]
 
 _DESCRIPTORS = ("/proc/", "/dev/fd")
 _MOST_LINKS = 40  # as the kernel follows
+
+
+@cache
+def out() -> Console:
+    """Console for results (stdout)."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False)
+
+
+@cache
+def err() -> Console:
+    """Console for messages and progress (stderr)."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
 
 
 def write_file(

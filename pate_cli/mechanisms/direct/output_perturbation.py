@@ -18,8 +18,8 @@ import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, option
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
-from pate_cli.mechanisms.baselines.features import RADIUS, Scaling, clip_rows, linear_model
-from pate_cli.mechanisms.baselines.neighbours import against_many, attacks_on
+from pate_cli.mechanisms.direct.features import RADIUS, Scaling, clip_rows, linear_model
+from pate_cli.mechanisms.direct.neighbours import against_many, attacks_on
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.types import (

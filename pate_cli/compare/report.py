@@ -7,13 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from pate_cli.compare.baselines import YARDSTICKS, Yardstick
+from pate_cli.compare.drawing import draw
+from pate_cli.compare.methods import EXACT
+from pate_cli.compare.statements import statements
 from pate_cli.config.recipes import Recipe
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Failure, Results
-from pate_cli.frontier.drawing import draw
-from pate_cli.frontier.methods import EXACT
-from pate_cli.frontier.statements import statements
-from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
 from pate_cli.report.findings import Findings
 from pate_cli.report.frame import flat, paired_difference, pivoted
 from pate_cli.report.interval import T_NOTE

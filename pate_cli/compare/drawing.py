@@ -10,8 +10,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pate_cli.frontier.ranking import Ranking
-from pate_cli.frontier.yardsticks import Yardstick
+from pate_cli.compare.baselines import Yardstick
+from pate_cli.compare.ranking import Ranking
 from pate_cli.report.figures import band, look, new_figure
 from pate_cli.reproduce.rows import DoneRow
 

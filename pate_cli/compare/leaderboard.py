@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from pate_cli.compare.baselines import LIMIT, YARDSTICKS, kinds
+from pate_cli.compare.boards import Board, Metric, Place
+from pate_cli.compare.drawing import draw_leaderboard
+from pate_cli.compare.leaderboard_tables import paired, ranks_table, rows_table, winners
+from pate_cli.compare.ranking import Ranking, fewest_tables, friedman, ranking
+from pate_cli.compare.report import NOT_PRIVATE
+from pate_cli.compare.tables import TableSpec
 from pate_cli.config.recipes import Recipe
-from pate_cli.frontier.boards import Board, Metric, Place
-from pate_cli.frontier.drawing import draw_leaderboard
-from pate_cli.frontier.leaderboard_tables import paired, ranks_table, rows_table, winners
-from pate_cli.frontier.ranking import Ranking, fewest_tables, friedman, ranking
-from pate_cli.frontier.report import NOT_PRIVATE
-from pate_cli.frontier.tables import TableSpec
-from pate_cli.frontier.yardsticks import LIMIT, YARDSTICKS, kinds
 from pate_cli.report.findings import Findings
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import number

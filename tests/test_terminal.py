@@ -17,7 +17,7 @@ from pate_cli import cli
 from pate_cli.errors import InputError
 from pate_cli.report import Interval, RunRecord, write_record
 from pate_cli.students import save_student
-from pate_cli.writing import check_directory, check_file, write_file, write_output
+from pate_cli.terminal import check_directory, check_file, write_file, write_output
 
 AUDIT = ["audit", "mechanism=svt", "mechanism.cutoff=2", "delta=0.01", "--runs", "1000", "--queries", "20"]
 
@@ -156,7 +156,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_work(
 ):
     Path("taken/table.csv").mkdir(parents=True)
     monkeypatch.setattr("pate_cli.engine.schedule.run", lambda *_, **__: pytest.fail("worked"))
-    monkeypatch.setattr("pate_cli.frontier.yardsticks.measure", lambda *_, **__: pytest.fail("worked"))
+    monkeypatch.setattr("pate_cli.compare.baselines.measure", lambda *_, **__: pytest.fail("worked"))
     before = sorted(Path().rglob("*"))
     assert cli.main([*argv, "--output", name]) == 2
     message = capsys.readouterr().err

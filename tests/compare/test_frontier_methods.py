@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from pate_cli.compare.methods import DEFAULT_METHODS, EXACT, Method, budgets, methods, plan_frontier
 from pate_cli.errors import InputError
-from pate_cli.frontier.methods import DEFAULT_METHODS, EXACT, Method, budgets, methods, plan_frontier
 
 COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from pate_cli import cli, datasets, pipeline
+from pate_cli.compare.baselines import measure, yardsticks
+from pate_cli.compare.methods import methods, plan_frontier
 from pate_cli.engine import schedule
 from pate_cli.engine.loaded import LoadedCode
 from pate_cli.engine.schedule import Results
 from pate_cli.errors import InputError
-from pate_cli.frontier.methods import methods, plan_frontier
-from pate_cli.frontier.yardsticks import measure, yardsticks
 from pate_cli.pipeline import Streams
 
 SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")

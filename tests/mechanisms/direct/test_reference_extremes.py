@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.mechanisms import calibrate
-from pate_cli.mechanisms.baselines.features import clip_rows, row_norms
+from pate_cli.mechanisms.direct.features import clip_rows, row_norms
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 

@@ -13,7 +13,7 @@ import pytest
 
 from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.mechanisms import calibrate
-from pate_cli.mechanisms.baselines import output_perturbation
+from pate_cli.mechanisms.direct import output_perturbation
 from pate_cli.types import Setting
 
 EPS, DELTA, SURE = 3.0, 1e-3, 1 - 1e-6

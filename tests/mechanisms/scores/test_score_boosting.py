@@ -15,9 +15,9 @@ from pate_cli import mechanisms, teachers
 from pate_cli.commands.audit import main as audit
 from pate_cli.errors import ConfigError
 from pate_cli.learners import make_learner
-from pate_cli.mechanisms import score_boosting
-from pate_cli.mechanisms import score_calibration as calibration
-from pate_cli.mechanisms import score_directions as directions
+from pate_cli.mechanisms.scores import calibration as calibration
+from pate_cli.mechanisms.scores import directions as directions
+from pate_cli.mechanisms.scores import score_boosting
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.noise import SeededNoise
@@ -195,7 +195,7 @@ def test_integer_noise_is_accounted_for_as_many_numbers_as_get_it(n_classes, mon
 def test_seeded_bug_sensitivity_1_instead_of_2(monkeypatch):
     """Noise for vectors that only leave, where one leaves and another comes."""
     p = tiny()
-    monkeypatch.setattr("pate_cli.mechanisms.score_boosting._SENSITIVITY", 1.0)
+    monkeypatch.setattr("pate_cli.mechanisms.scores.score_boosting._SENSITIVITY", 1.0)
     assert spent_by(p, *worst()) > 1.5 * p.mu
 
 

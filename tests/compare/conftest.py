@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pate_cli.compare.baselines import YARDSTICKS, Yardstick
+from pate_cli.compare.methods import methods, plan_frontier
 from pate_cli.engine.schedule import Results
 from pate_cli.engine.store import RepeatRecord
-from pate_cli.frontier.methods import methods, plan_frontier
-from pate_cli.frontier.yardsticks import YARDSTICKS, Yardstick
 from pate_cli.reproduce.rows import done_rows
 
 COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
