@@ -123,7 +123,7 @@ def test_runs_and_results_from_python(tmp_path, monkeypatch):
     small = ["dataset.n_records=3000", "split.private=2000", "split.public=50", "teacher.size=20"]
     record = pate_cli.run(*small, "mechanism=gaussian", "eps=2", directory="out")
     assert record.status == "ok"
-    frame = pate_cli.report("out")
+    frame = pate_cli.results("out")
     assert frame.loc[0, "accuracy"] == record.accuracy.mean
     assert frame.loc[0, "eps"] == record.eps
     assert "roc_auc" in frame
