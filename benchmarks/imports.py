@@ -6,9 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from benchmarks.rows import Row
-
-__all__ = ["BUDGETS", "count", "measure"]
+__all__ = ["BUDGETS", "count"]
 
 _SMALL = ("dataset.n_records=2000", "split.public=40", "compute.workers=1")
 
@@ -42,18 +40,3 @@ def count(command: tuple[str, ...]) -> int:
             [sys.executable, "-c", _COUNT, *command], cwd=folder, check=True, capture_output=True, text=True
         )
     return int(done.stdout.split()[-1])
-
-
-def measure() -> list[Row]:
-    """Count for each command."""
-    return [
-        Row(
-            "commands",
-            f"pate {' '.join(command[:2])}",
-            count(command),
-            "modules",
-            most=most,
-            family="modules imported",
-        )
-        for command, most in BUDGETS.items()
-    ]
