@@ -205,8 +205,7 @@ def _count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delt
     """Teachers asked for: a number, by records a teacher (None), or from public numbers."""
     if not config.teacher.auto_count:
         return config.teacher.count
-    active = config.mechanism.name == "active"
-    asked = sizes.budget if active else sizes.n_public
+    asked = sizes.budget if mechanisms.picks_queries(config.mechanism.name) else sizes.n_public
     public = (sizes.n_private, asked, dataset.n_features, dataset.n_classes, config.eps, delta)
     rule = getattr(mechanisms.find(config.mechanism.name), "auto_count", auto_count)  # its own, if any
     return int(rule(*public))
@@ -428,7 +427,9 @@ def _diagnostics(
         everything = Answers(np.arange(len(vote)), vote)
         trained.ceilings[student] = _accuracy(fit(everything), split)
     stopped = {}
-    if run.config.mechanism.name == "active":  # the table says so where the learner stopped early
+    if mechanisms.picks_queries(
+        run.config.mechanism.name
+    ):  # the table says so where the learner stopped early
         wanted = run.sizes.budget if answers.n_chosen is None else answers.n_chosen
         stopped = {"queries_wanted": float(wanted)}
     return {

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import terminal
+from pate_cli import mechanisms, terminal
 from pate_cli.config import RunConfig, command_line, parse
 from pate_cli.config.rows import compose_all
 from pate_cli.engine import execution
@@ -164,7 +164,7 @@ def _queries(run: CheckedRun) -> list[tuple[str, Any, str]]:
     ell, answers = public.get("ell"), public.get("answers")
     if ell is None:
         return []
-    if run.config.mechanism.name == "active":
+    if mechanisms.picks_queries(run.config.mechanism.name):
         asked = "split.budget, chosen actively"
     elif ell < m:
         asked = f"of {m:,} public points"

@@ -16,7 +16,7 @@ from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.types import Setting
 
 __all__ = ["GROUP", "Mechanism", "SampledAttack", "VoteMechanism"]
-__all__ += ["calibrate", "find", "label", "names", "read"]
+__all__ += ["calibrate", "find", "label", "names", "picks_queries", "read"]
 
 GROUP = "pate.mechanisms"
 """Entry points of mechanisms of other packages: a name, and the module that has it."""
@@ -80,6 +80,11 @@ def label(name: str, options: Any) -> str:
     """Name a mechanism in tables, with what of its options is another mechanism to a reader."""
     module = find(name)
     return str(module.label(options)) if hasattr(module, "label") else name
+
+
+def picks_queries(name: str) -> bool:
+    """Whether a mechanism chooses `split.budget` of the public points, instead of taking all of them."""
+    return bool(getattr(find(name), "picks_queries", False))
 
 
 def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanism:

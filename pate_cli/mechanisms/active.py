@@ -15,7 +15,10 @@ from pate_cli.queries.half_spaces import Active
 from pate_cli.queries.thresholds import Disagreement
 from pate_cli.types import Setting
 
-__all__ = ["Options", "calibrate", "label"]
+__all__ = ["Options", "calibrate", "label", "picks_queries"]
+
+picks_queries = True
+"""Points are chosen; see `pate_cli.mechanisms.picks_queries`."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ A mechanism is one module of this room (or of `agnostic`, `direct` and `baseline
 - ``Options``: a frozen dataclass, each field declared with its default and check (`pate_cli.checks.option`);
   `conf/mechanism/NAME.yaml` says the same defaults to people;
 - ``calibrate(options, setting) -> Mechanism``, which refuses what cannot work before any training;
-- where a table should name it otherwise, ``label(options) -> str``.
+- where a table should name it otherwise, ``label(options) -> str``;
+- where it chooses which points are labelled, ``picks_queries = True``.
 
 One from elsewhere comes by an entry point of the group ``pate.mechanisms``, or by the import path of its
 module (``mechanism.name=my_package.my_mechanism``).
