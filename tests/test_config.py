@@ -10,8 +10,7 @@ import pytest
 
 from pate_cli.config import DatasetConfig, MechanismConfig, parse
 from pate_cli.errors import ConfigError, InputError
-from pate_cli.mechanisms import active, gaussian, names
-from pate_cli.mechanisms import sparse_vector as svt
+from pate_cli.mechanisms import active, gaussian, names, svt
 
 RAW: dict[str, Any] = {
     "dataset": {"name": "csv", "path": "a.csv", "target": "y", "sep": ","},

@@ -114,7 +114,7 @@ BUGS = [
     ("half of the noise on a query", drawn, Form("svt"),
      f"{svt_at_work}:AboveThreshold._draw_query_noise", ".query_scale", ".query_scale / 2"),
     ("cutoff ignored", paid, Form("svt", (("cutoff", 1),)),
-     f"{svt_at_work}:AboveThreshold._decide", "& (below < c.cutoff)", ""),
+     f"{svt_at_work}:AboveThreshold._decide", "(unstable < c.cutoff) & (j < left)", "(j < left)"),
     ("majority of an unstable query released", replayed, Form("svt"),
      "mechanisms.sparse_vector:SparseVectorSession.labels", ", UNANSWERED)",
      ", majority(votes.counts)[:, None])"),
@@ -127,11 +127,11 @@ BUGS = [
      "mechanisms.private_cutoff:PrivateCutoffPlan.release", "for_estimate)[0])",
      "for_estimate)[0] * 0 + error)"),
     ("all of eps for the labels, after the estimate", paid, Form("svt", private_cutoff),
-     "mechanisms.private_cutoff:calibrate_private_cutoff", "eps - 1 / (K * scale)", "eps"),
+     "mechanisms.private_cutoff:calibrate", "eps - 1 / (K * scale)", "eps"),
     ("fullest bin released though unstable", replayed, Form("soft"),
-     "mechanisms.soft:SoftService.ask", "scores[j, found.above[0]] =", "scores[j] = plain[j] +"),
+     "mechanisms.score_bins:SoftSession.ask", "scores[j, found.above[0]] =", "scores[j] = plain[j] +"),
     ("a score counted twice", moved, Form("soft"),
-     "mechanisms.soft:ScoreBins.add", "n_bins - 1)] += 1", "n_bins - 1)] += 2"),
+     "mechanisms.score_bins:ScoreBins.add", "n_bins - 1)] += 1", "n_bins - 1)] += 2"),
     # hypotheses
     ("a choice with twice eps", paid, Form("sspp"),
      f"{agnostic}.sspp:SsppPlan.chosen", "eps=self.eps", "eps=2 * self.eps"),
@@ -334,7 +334,7 @@ def _released(calibration, seed, values, distances):
     one, told = session(), []
     while not one.exhausted and len(told) < len(values):
         told.append(one.release(values[len(told)], distances[len(told)]))
-    stable, reached, _ = session().test(distances)
+    stable, reached, _ = Door.seeded(seed).above_threshold(calibration).test(distances)
     tested = [value if go else None for value, go in zip(values, stable[reached], strict=False)]
     return told, session().release_all(values, distances), tested
 

@@ -15,7 +15,7 @@ Its formulas are lost in our copy of the paper; what is measured is what its pro
 The example is the paper's: ``y = 1(x_1 + sigma g > 0)`` with g and x standard Gaussian. So P(y = 1 | x) is
 ``Phi(x_1/sigma)``, whose distance from 0 or 1 is at most a for a share ``2 Phi(-sigma z)`` of the points,
 with ``z = Phi^-1(1 - a)``. Teachers are logistic regressions on N records; K is as `enough_teachers` gives
-it for two thirds, with the noise of Algorithm 6 (`SoftService`). E and Var of h(x) are those of teachers of
+it for two thirds, with the noise of Algorithm 6 (`SoftSession`). E and Var of h(x) are those of teachers of
 their own.
 """
 
@@ -34,7 +34,7 @@ from scipy.stats import binom
 from pate_cli import teachers
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.learners import make_learner
-from pate_cli.mechanisms.soft import SoftService, score_bins
+from pate_cli.mechanisms.score_bins import SoftSession, score_bins
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES
@@ -108,7 +108,7 @@ def _once(N: int, K: int, c: svt.SvtCalibration, p: dict[str, Any], seed: np.ran
     ensemble = _teachers(K, N, p, rng)
     mean = expected.mean(axis=0)
     near = np.abs(_scores(ensemble, X) - mean) <= 1 / (4 * p["bins"])
-    released = SoftService(c, Door.seeded(noise)).ask(score_bins(ensemble, X, p["bins"]))[0][:, 0]
+    released = SoftSession(c, Door.seeded(noise)).ask(score_bins(ensemble, X, p["bins"]))[0][:, 0]
     probability = ndtr(X[:, 0] / p["sigma"])
     return _Run(probability, mean, expected.var(axis=0, ddof=1), near.mean(axis=0), released)
 

@@ -10,7 +10,7 @@ with > for what its use needs as <=). Two instances:
 - *three steps*: those of Example 1's kind, where it is none: every step is 0.16 of the points away from it.
 
 T and K are those of Proposition 18. K as printed is for the margin n1 - n2; Algorithm 2 tests half of it,
-rounded, and `pate_cli.privacy.svt.high_margin_sizes` has the K that the same proof gives for that. Each run
+rounded, and `experiments/common/high_margin.py` has the K that the same proof gives for that. Each run
 draws its teachers and points, asks Algorithm 2 (noise by LZCW21, or the tight one), and fits the student,
 the step with the fewest errors on the labels, a fair coin for what is unanswered (Algorithm 3).
 """
@@ -41,6 +41,7 @@ from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import UNANSWERED, FloatArray, IntArray
 
 from ..common.figures import curve, legend, panels
+from ..common.high_margin import high_margin_sizes
 from ..common.parameters import PROBABILITY, SAMPLING
 from ..common.sampling import control, fewest, labels_of, seeded, streams, with_ci
 from ..common.statistics import rarely
@@ -152,7 +153,7 @@ class _Case:
     @classmethod
     def of(cls, instance: Instance, m: int, xi: float, p: dict[str, Any]) -> _Case:
         nu = instance.unsure(xi)
-        sizes = svt.high_margin_sizes(p["eps"], p["delta"], m, p["beta"], nu=nu, xi=xi)
+        sizes = high_margin_sizes(p["eps"], p["delta"], m, p["beta"], nu=nu, xi=xi)
         cutoff, printed, needed = map(math.ceil, sizes)
         return cls(instance, m, xi, nu, min(cutoff, m), printed, needed)
 

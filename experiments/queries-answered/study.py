@@ -40,10 +40,11 @@ from scipy.stats import binom
 from pate_cli import mechanisms
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.mechanisms.base import VoteMechanism
-from pate_cli.mechanisms.gaussian import Gaussian, sigma_by
+from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.gaussian import sigma_by
 from pate_cli.report.figures import STYLES, band
 from pate_cli.report.interval import Interval, mean_ci
 from pate_cli.report.verdict import Verdict, above, close

@@ -157,8 +157,7 @@ def _long_5_6(p: TheoryProblem) -> list[Quantity]:
 def _btt_3_2(p: TheoryProblem) -> list[Quantity]:
     """Theorem 3.2, on which 3.4 and 3.5 rest, has every constant."""
     cutoff = printed_cutoff(p.gamma + p.alpha, p.m, p.beta)
-    scale = sqrt(32 * cutoff * log(2 / p.delta)) / p.eps
-    teachers = printed_teachers(scale, p.m, cutoff, p.delta, p.beta)
+    teachers = printed_teachers(p.eps, p.delta, p.m, cutoff, p.beta)
     return [
         Quantity("T, unstable answers", cutoff, EXPLICIT),
         Quantity("k, teachers", teachers, EXPLICIT),

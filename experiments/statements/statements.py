@@ -22,8 +22,7 @@ from __future__ import annotations
 import math
 from math import log, sqrt
 
-from pate_cli.privacy.svt import high_margin_sizes
-
+from ..common.high_margin import high_margin_sizes
 from . import rates
 from .btt18 import BTT18
 from .problem import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement, TheoryProblem

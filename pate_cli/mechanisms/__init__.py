@@ -23,9 +23,6 @@ GROUP = "pate.mechanisms"
 
 _ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.direct", f"{__name__}.scores")
 
-_FILES = {"svt": "sparse_vector"}
-"""Mechanisms whose file has another name than is typed."""
-
 
 @cache
 def find(name: str) -> Any:
@@ -36,10 +33,9 @@ def find(name: str) -> Any:
     ConfigError
         Naming `mechanism.name` and the mechanisms there are.
     """
-    file = _FILES.get(name, name)
-    for room in _ROOMS if name not in _FILES.values() else ():
-        if name.isidentifier() and importlib.util.find_spec(f"{room}.{file}") is not None:
-            module = importlib.import_module(f"{room}.{file}")
+    for room in _ROOMS:
+        if name.isidentifier() and importlib.util.find_spec(f"{room}.{name}") is not None:
+            module = importlib.import_module(f"{room}.{name}")
             if hasattr(module, "Options"):
                 return module
     for point in importlib.metadata.entry_points(group=GROUP, name=name):
@@ -63,11 +59,11 @@ def _imported(name: str) -> Any:
 
 def names() -> list[str]:
     """List the mechanisms of this room and of installed packages."""
-    found, typed = [], {file: name for name, file in _FILES.items()}
+    found = []
     for room in _ROOMS:
         for info in pkgutil.iter_modules(importlib.import_module(room).__path__):
             if not info.ispkg and hasattr(importlib.import_module(f"{room}.{info.name}"), "Options"):
-                found.append(typed.get(info.name, info.name))
+                found.append(info.name)
     return sorted(found + [point.name for point in importlib.metadata.entry_points(group=GROUP)])
 
 

@@ -9,7 +9,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, stable_labels
-from pate_cli.privacy.svt import Calibration
+from pate_cli.privacy.gaussian import Calibration
 from pate_cli.queries import Strategy
 from pate_cli.queries.half_spaces import Active
 from pate_cli.queries.thresholds import Disagreement

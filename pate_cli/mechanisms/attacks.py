@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,7 +13,7 @@ from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import IntArray
 
-__all__ = ["FEWEST_TEACHERS", "VoteAttack", "on_gaussian", "on_svt", "teachers_for_svt"]
+__all__ = ["FEWEST_TEACHERS", "Steps", "VoteAttack", "attack", "on_counts", "on_svt", "teachers_for_svt"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,49 +39,14 @@ class VoteAttack:
 
 
 FEWEST_TEACHERS = 4
-"""So many can vote all that an attack on noisy counts wants."""
-
-
-def on_gaussian(ell: int, n_teachers: int, n_classes: int, threshold: int | None = None) -> list[VoteAttack]:
-    """Worst-case sequences of votes for noisy counts.
-
-    Parameters
-    ----------
-    ell : int
-        Queries the noise is calibrated for.
-    n_teachers : int
-        K, at least 4.
-    n_classes : int
-        C, at least 2; the votes are on the first two.
-    threshold : int, optional
-        Of a check of the largest count: the fewest votes that pass it without noise.
-    """
-    made = _gaussian(ell, _Builder(n_teachers))
-    if threshold is not None:
-        made = itertools.chain(made, _checks(ell, threshold, n_teachers))
-    return _made(made, n_teachers, n_classes)
-
-
-def on_svt(calibration: SvtCalibration, n_teachers: int, n_classes: int) -> list[VoteAttack]:
-    """Worst-case sequences of votes for the sparse vector technique; see `on_gaussian`."""
-    return _made(_svt(calibration, _Builder(n_teachers)), n_teachers, n_classes)
-
-
-def teachers_for_svt(c: SvtCalibration) -> int:
-    """Fewest teachers whose votes reach every distance the attacks want."""
-    return 2 * (math.ceil(max(_pinning(c), c.margin(min(0.5, c.cutoff / c.ell)))) + 3)
-
-
-def _made(steps: Iterable[tuple[str, list[Step]]], n_teachers: int, n_classes: int) -> list[VoteAttack]:
-    return [VoteAttack(name, *_votes(each, n_teachers, n_classes)) for name, each in steps]
-
+"""Enough for all votes of an attack on noisy counts."""
 
 Step: TypeAlias = tuple[int, int]
 """One query: votes for class 1, of K, on D and on D'."""
 
 
-class _Builder:
-    """Queries by their distance to instability, of K teachers."""
+class Steps:
+    """Queries to K teachers by their distance to instability."""
 
     def __init__(self, n_teachers: int) -> None:
         self._half = n_teachers // 2
@@ -100,46 +64,69 @@ class _Builder:
         d, further = self.up(distance)[::-1]
         return d, further
 
+    def in_turn(self, distance: float, m: int) -> list[Step]:
+        """`up` and `down` on every other of m queries."""
+        return [(self.up, self.down)[j % 2](distance) for j in range(m)]
 
-def _votes(steps: Sequence[Step], n_teachers: int, n_classes: int) -> tuple[IntArray, IntArray]:
+
+def attack(name: str, steps: Sequence[Step], n_teachers: int, n_classes: int) -> VoteAttack:
+    """Votes of all teachers on a sequence of queries; on the first two of the classes."""
     sides = np.zeros((2, len(steps), n_classes), dtype=np.int64)
     sides[:, :, 1] = np.array(steps).T
     sides[:, :, 0] = n_teachers - sides[:, :, 1]
-    return sides[0], sides[1]
+    return VoteAttack(name, sides[0], sides[1])
 
 
-def _gaussian(m: int, build: _Builder) -> Iterator[tuple[str, list[Step]]]:
-    up, down = build.up(0), build.down(0)
-    yield "one vote more on every query", [up] * m
-    yield "one vote more, one less, in turn", [(up, down)[j % 2] for j in range(m)]
-    yield "unanimous but for one vote", [build.unanimous] * m
-    yield "every query critical", [build.critical] * m
-    yield "twice the queries it was made for", [up] * (2 * m)
+def on_counts(m: int, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+    """Worst-case votes for noisy counts.
+
+    Parameters
+    ----------
+    m : int
+        Queries that the noise is calibrated for.
+    n_teachers : int
+        K, at least 4.
+    n_classes : int
+        C, at least 2.
+    """
+    steps = Steps(n_teachers)
+    kinds = {
+        "one vote more on every query": [steps.up(0)] * m,
+        "one vote more, one less, in turn": steps.in_turn(0, m),
+        "unanimous but for one vote": [steps.unanimous] * m,
+        "every query critical": [steps.critical] * m,
+        "twice the queries it was made for": [steps.up(0)] * (2 * m),
+    }
+    return [attack(name, each, n_teachers, n_classes) for name, each in kinds.items()]
 
 
-def _checks(m: int, threshold: int, n_teachers: int) -> Iterator[tuple[str, list[Step]]]:
-    """The largest count on either side of the threshold of a check, so that without noise one vote tells."""
-    at = min(max(threshold, n_teachers // 2 + 2), n_teachers)
-    yield "at the threshold of the check, a vote more", [(at, at - 1)] * m
-
-
-def _svt(c: SvtCalibration, build: _Builder) -> Iterator[tuple[str, list[Step]]]:
-    m, cutoff, w = c.ell, c.cutoff, c.threshold
-    up, down, critical = build.up, build.down, build.critical
-    last = min(cutoff, m - 1)
-    yield "every query critical", [critical] * m
-    yield "low thresholds survive, then critical", [up(0.7 * w)] * (m - last) + [critical] * last
+def on_svt(c: SvtCalibration, n_teachers: int, n_classes: int) -> list[VoteAttack]:
+    """Worst-case votes for the sparse vector technique; see `on_counts`."""
+    m, w = c.ell, c.threshold
+    steps, last = Steps(n_teachers), min(c.cutoff, m - 1)
+    up, down, critical = steps.up, steps.down, steps.critical
+    kinds = {
+        "every query critical": [critical] * m,
+        "low thresholds survive, then critical": [up(0.7 * w)] * (m - last) + [critical] * last,
+    }
     for share, where in ((0.5, "half the threshold"), (1.0, "the threshold")):
-        yield f"all at {where}, a vote more", [up(share * w)] * m
-        yield f"at {where}, more and less in turn", [(up, down)[j % 2](share * w) for j in range(m)]
+        kinds[f"all at {where}, a vote more"] = [up(share * w)] * m
+        kinds[f"at {where}, more and less in turn"] = steps.in_turn(share * w, m)
     for share in (1.0, 4.0):
-        d = c.margin(min(0.5, share * cutoff / m))
-        yield f"{share:g} T expected unstable, a vote more", [up(d)] * m
+        d = c.margin(min(0.5, share * c.cutoff / m))
+        kinds[f"{share:g} T expected unstable, a vote more"] = [up(d)] * m
     # all of the first queries answered means that the threshold is low; then a vote less
     for below, which in ((0.0, "the"), (2.0, "a lower")):
         first = max(w, _pinning(c) - below * c.query_scale)
-        yield f"answers pin {which} threshold, then a vote less", [up(first)] * (m - last) + [down(w)] * last
-    yield "of everything", [(up(w), critical, down(w), up(_pinning(c)))[j % 4] for j in range(m)]
+        pinned = [up(first)] * (m - last) + [down(w)] * last
+        kinds[f"answers pin {which} threshold, then a vote less"] = pinned
+    kinds["of everything"] = [(up(w), critical, down(w), up(_pinning(c)))[j % 4] for j in range(m)]
+    return [attack(name, each, n_teachers, n_classes) for name, each in kinds.items()]
+
+
+def teachers_for_svt(c: SvtCalibration) -> int:
+    """Fewest teachers whose votes reach every distance of `on_svt`."""
+    return 2 * (math.ceil(max(_pinning(c), c.margin(min(0.5, c.cutoff / c.ell)))) + 3)
 
 
 def _pinning(c: SvtCalibration) -> float:

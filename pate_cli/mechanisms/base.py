@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from pate_cli.errors import BudgetSpent, ConfigError
-from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.attacks import FEWEST_TEACHERS, VoteAttack, on_counts
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.integer import vector_eps
 from pate_cli.queries import Passive, Strategy, passive_order
@@ -295,16 +295,16 @@ class VoteMechanism(Mechanism):
 
     @abstractmethod
     def session(self, door: Door, runs: int = 1) -> Session:
-        """Put it to work, in one run or in several side by side."""
+        """Start one run, or several side by side."""
 
     @property
     def teachers_to_attack(self) -> int:
-        """Fewest teachers whose votes reach all that the attacks want."""
-        return 0
+        """Fewest teachers for all votes of `attacks`."""
+        return FEWEST_TEACHERS
 
-    @abstractmethod
     def attacks(self) -> list[VoteAttack]:
-        """Worst-case votes for an audit."""
+        """Worst-case votes for an audit; by default those for noisy counts."""
+        return on_counts(self.ell, self.n_teachers, self.n_classes)
 
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator

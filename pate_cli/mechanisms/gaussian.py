@@ -10,24 +10,15 @@ import numpy as np
 
 from pate_cli.checks import OneOf, option
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms import attacks
-from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.gaussian import (
-    calibrate_sigma,
-    calibrate_sigma_composed,
-    calibrate_sigma_zcdp,
-    eps_of_mu,
-    mu_of,
-)
+from pate_cli.privacy.gaussian import CALIBRATIONS, Calibration, eps_of_mu, mu_of, sigma_by
 from pate_cli.privacy.integer import vector_eps, vector_mu, vector_mu_squared, vector_sigma
-from pate_cli.privacy.svt import CALIBRATIONS, Calibration
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["Gaussian", "GaussianSession", "Options"]
-__all__ += ["calibrate", "exact_majority", "gaussian_labels", "l2_sensitivity", "noisy_counts", "sigma_by"]
+__all__ = ["Gaussian", "GaussianSession", "Options", "calibrate", "gaussian_labels", "l2_sensitivity"]
+__all__ += ["noisy_counts"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +29,7 @@ class Options:
 
 
 def calibrate(options: Options, setting: Setting) -> Gaussian:
-    """Find the noise for all public points, asked in random order."""
+    """Calibrate noise for all public points, asked in random order."""
     s = setting
     made = gaussian_labels(s.eps, s.delta, s.n_public, s.n_classes, options.calibration)
     return replace(made, n_teachers=s.n_teachers)
@@ -47,27 +38,22 @@ def calibrate(options: Options, setting: Setting) -> Gaussian:
 def gaussian_labels(
     eps: float, delta: float, ell: int, n_classes: int, rule: Calibration = "tight"
 ) -> Gaussian:
-    """Calibrate noise for `ell` queries by a rule of `sigma_by`; eps = inf gives no noise.
+    """Calibrate noise for `ell` queries by a rule; none at eps = inf, the papers' "-NP" rows.
 
     Raises
     ------
     ConfigError
         If the rule does not hold at this eps.
     """
-    if math.isinf(eps):
-        return exact_majority(ell, n_classes)
     sensitivity = l2_sensitivity(n_classes)
+    if math.isinf(eps):
+        return Gaussian(math.inf, 0.0, 0.0, sensitivity, ell=ell, n_classes=n_classes)
     try:
         sigma = sigma_by(rule, eps, delta, ell, sensitivity)
     except ValueError as error:
         accepted = f"tight or liu2021 at eps={eps:g}; {error}"
         raise ConfigError("mechanism.calibration", rule, accepted) from error
     return Gaussian(eps, delta, sigma, sensitivity, ell=ell, rule=rule, n_classes=n_classes)
-
-
-def exact_majority(ell: int, n_classes: int = 2) -> Gaussian:
-    """Labels without privacy: the papers' "-NP" rows (eps = inf)."""
-    return Gaussian(math.inf, 0.0, 0.0, l2_sensitivity(n_classes), ell=ell, n_classes=n_classes)
 
 
 @dataclass(frozen=True)
@@ -81,7 +67,7 @@ class Gaussian(VoteMechanism):
     ``mu = sensitivity * sqrt(ell) / sigma``, converted by the exact profile
     (Balle and Wang 2018; Dong, Roth, Su 2022). Labels are post-processing.
     Assumes that no two teachers share a record. The published calibrations
-    (`sigma_by`) have more noise than this needs, so they give (eps, delta) too.
+    have more noise than this needs, so they give (eps, delta) too.
     Integer noise, for a release: the same by the proof of `pate_cli.privacy.integer`.
 
     Attributes
@@ -92,7 +78,7 @@ class Gaussian(VoteMechanism):
     sensitivity : float
         L2 sensitivity of one query, in votes.
     rule : {"tight", "liu2021", "bassily2018"}
-        Which calibration made sigma; see `sigma_by`.
+        Calibration of sigma; see `pate_cli.privacy.gaussian.sigma_by`.
     unit : float or None
         1 for integer noise.
     """
@@ -106,22 +92,21 @@ class Gaussian(VoteMechanism):
 
     @property
     def guarantee(self) -> PrivacyLoss:
-        """(eps, delta) for all `ell` queries; mu is what the noise in use comes to."""
+        """(eps, delta) for all `ell` queries."""
         if self.sigma == 0:
             return PrivacyLoss(math.inf, 0.0, "no noise")
         mu: float | None = self.sensitivity * math.sqrt(self.ell) / self.sigma
-        if self.rule != "tight":
-            return PrivacyLoss(self.eps, self.delta, f"{_HOW[self.rule]} of {self.ell} queries", mu=mu)
-        mu = mu_of(self.eps, self.delta) if self.unit is None else None
-        return PrivacyLoss(self.eps, self.delta, f"{self.profile} of {self.ell} queries", mu=mu)
+        if self.rule == "tight":
+            mu = mu_of(self.eps, self.delta) if self.unit is None else None
+        proof = _PROOFS.get(self.rule, self._profile)
+        return PrivacyLoss(self.eps, self.delta, f"{proof} of {self.ell} queries", mu=mu)
 
     @property
-    def profile(self) -> str:
-        """Which proof the loss of some queries comes from."""
+    def _profile(self) -> str:
         return "exact Gaussian profile" if self.unit is None else "integer Gaussian profile"
 
     def eps_of(self, asked: int) -> float:
-        """Loss of so many queries."""
+        """Loss of `asked` queries."""
         if self.sigma == 0:
             return math.inf
         if self.unit is None:
@@ -130,17 +115,8 @@ class Gaussian(VoteMechanism):
         return min(self.eps, vector_eps(mu, asked * _noised(self.n_classes), self.delta))
 
     def session(self, door: Door, runs: int = 1) -> Session:
-        """Put it to work, in one run or in several side by side."""
+        """Start a session; see `VoteMechanism`."""
         return GaussianSession(self, door, runs)
-
-    def attacks(self) -> list[VoteAttack]:
-        """Worst-case votes for an audit."""
-        return attacks.on_gaussian(self.ell, self.n_teachers, self.n_classes)
-
-    @property
-    def teachers_to_attack(self) -> int:
-        """Fewest teachers whose votes reach all that the attacks want."""
-        return attacks.FEWEST_TEACHERS
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
@@ -151,7 +127,7 @@ class Gaussian(VoteMechanism):
         return numbers if self.unit is None else numbers | {"integer_noise": True}
 
     def table(self) -> NumbersTable:
-        """Noise on a count of votes, and what fewer queries would cost after the fact."""
+        """Noise on a count of votes, and the cost after the fact of fewer queries."""
         if self.sigma == 0:
             rows: list[tuple[Any, ...]] = [("queries, at most (ell)", self.ell, "queries")]
             return NumbersTable("No noise", ("", "value", "unit"), rows)
@@ -161,7 +137,7 @@ class Gaussian(VoteMechanism):
         ]
         for rule in CALIBRATIONS:
             if rule != self.rule:
-                rows.append((_NAMES[rule], self._other(rule), "votes (not used)"))
+                rows.append((_NAMES[rule], self._sigma_by(rule), "votes (not used)"))
         rows.append(("sensitivity of one query, L2", self.sensitivity, "votes"))
         for share, word in ((4, "a quarter"), (2, "half"), (1, "all")):
             asked = -(-self.ell // share)
@@ -169,11 +145,10 @@ class Gaussian(VoteMechanism):
             rows.append((name, self.eps_of(asked), f"nats, {asked} queries"))
         return NumbersTable("Gaussian noise on a count of votes", ("", "value", "unit"), rows)
 
-    def _other(self, rule: Calibration) -> float | str:
-        """Sigma by another rule; - where that does not hold."""
+    def _sigma_by(self, rule: Calibration) -> float | str:
         try:
             return sigma_by(rule, self.eps, self.delta, self.ell, self.sensitivity)
-        except ValueError:
+        except ValueError:  # does not hold at this eps
             return "-"
 
     def with_exact_noise(self) -> Gaussian:
@@ -193,8 +168,19 @@ class Gaussian(VoteMechanism):
         return replace(self, sigma=sigma, unit=1.0)
 
 
+_NAMES: dict[str, str] = {
+    "tight": "sigma, exact",
+    "liu2021": "sigma by the looser zCDP rule",
+    "bassily2018": "sigma by advanced composition",
+}
+_PROOFS: dict[str, str] = {
+    "liu2021": "zCDP (LZCW21 Algorithm 1, line 1)",
+    "bassily2018": "advanced composition (as BTT18 Algorithm 2 has it)",
+}
+
+
 class GaussianSession(Session):
-    """Noisy majority at work: release ``counts + noise`` and label by the largest; see `Gaussian`."""
+    """Label by the largest of ``counts + N(0, sigma^2)`` (LZCW21 Algorithm 1); see `Gaussian`."""
 
     def __init__(self, mechanism: Gaussian, door: Door, runs: int = 1) -> None:
         self._mechanism = mechanism
@@ -209,7 +195,7 @@ class GaussianSession(Session):
 
     @property
     def state(self) -> str:
-        """How many queries have been answered."""
+        """Number of queries answered."""
         return f"{self._asked} of {self._mechanism.ell} queries have been answered"
 
     def ask(self, votes: Votes) -> ReleasedLabels:
@@ -230,12 +216,12 @@ class GaussianSession(Session):
         m = self._mechanism
         if m.sigma == 0:
             return m.guarantee
-        how = f"{m.profile} of the {self._asked} queries asked"
+        how = f"{m._profile} of the {self._asked} queries asked"
         return PrivacyLoss(m.eps_of(self._asked), m.delta, how, data_dependent=True)
 
 
 def l2_sensitivity(n_classes: int) -> float:
-    """L2 sensitivity of what is noised, in votes.
+    """L2 sensitivity of one query, in votes.
 
     Two classes: the count of class 1, which one vote moves by 1. More: the
     histogram, in which one vote leaves one class and joins another, sqrt(2).
@@ -270,7 +256,7 @@ def noisy_counts(
     Returns
     -------
     ndarray of float64, shape (m, C)
-        For two classes the count of class 1 is noised, and class 0 gets what is left of K.
+        For two classes the count of class 1 is noised, and class 0 gets the rest of K.
     """
     n_classes = counts.shape[1]
     noisy = door.gaussian(
@@ -286,38 +272,3 @@ def noisy_counts(
 def _noised(n_classes: int) -> int:
     """Numbers that get noise in one query."""
     return 1 if n_classes == 2 else n_classes
-
-
-_NAMES: dict[str, str] = {
-    "tight": "sigma, exact",
-    "liu2021": "sigma by the looser zCDP rule",
-    "bassily2018": "sigma by advanced composition",
-}
-_HOW: dict[str, str] = {
-    "liu2021": "zCDP (LZCW21 Algorithm 1, line 1)",
-    "bassily2018": "advanced composition (as BTT18 Algorithm 2 has it)",
-}
-
-
-def sigma_by(rule: Calibration, eps: float, delta: float, ell: int, sensitivity: float) -> float:
-    """Noise for `ell` queries by a rule, in votes.
-
-    Parameters
-    ----------
-    rule : {"tight", "liu2021", "bassily2018"}
-        `tight`: the least there is (`calibrate_sigma`). `liu2021`: as LZCW21's Algorithm 1 prints it,
-        ``sqrt(2 ell ln(1/delta)/sigma^2) + ell/(2 sigma^2) = eps``. `bassily2018`: as many single queries
-        by BTT18's composition (`calibrate_sigma_composed`).
-    eps, delta, ell, sensitivity
-        As of `pate_cli.privacy.gaussian.calibrate_sigma`.
-
-    Raises
-    ------
-    ValueError
-        If the rule does not hold at this eps.
-    """
-    if rule == "liu2021":
-        return calibrate_sigma_zcdp(eps, delta, ell, sensitivity)
-    if rule == "bassily2018":
-        return calibrate_sigma_composed(eps, delta, ell, sensitivity)
-    return calibrate_sigma(eps, delta, ell, sensitivity)

@@ -16,8 +16,7 @@ from scipy.special import ndtr
 
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms import attacks
-from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.attacks import VoteAttack, attack
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
 from pate_cli.mechanisms.gaussian import l2_sensitivity, noisy_counts
 from pate_cli.mechanisms.votes import lead, majority
@@ -185,13 +184,12 @@ class Gnmax(VoteMechanism):
 
     def attacks(self) -> list[VoteAttack]:
         """Worst-case votes for an audit."""
-        threshold = None if self.threshold is None else math.ceil(self.threshold)
-        return attacks.on_gaussian(self.ell, self.n_teachers, self.n_classes, threshold)
-
-    @property
-    def teachers_to_attack(self) -> int:
-        """Fewest teachers whose votes reach all that the attacks want."""
-        return attacks.FEWEST_TEACHERS
+        found, K = super().attacks(), self.n_teachers
+        if self.threshold is not None:  # without noise one vote tells whether the largest count passes
+            at = min(max(math.ceil(self.threshold), K // 2 + 2), K)
+            steps = [(at, at - 1)] * self.ell
+            found.append(attack("at the threshold of the check, a vote more", steps, K, self.n_classes))
+        return found
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""

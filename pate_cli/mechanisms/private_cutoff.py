@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import learners, queries, students, teachers
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, Sample, SampledAttack, Session, VoteMechanism
+from pate_cli.mechanisms.attacks import Steps
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, Sample, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.sparse_vector import auto_cutoff, stable_labels
+from pate_cli.mechanisms.teaching import fit_student, train_teachers
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
-    Answers,
     FloatArray,
     IntArray,
     PrivacyLoss,
@@ -33,7 +33,7 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["PrivateCutoffPlan", "calibrate_private_cutoff", "choose_cutoff"]
+__all__ = ["PrivateCutoffPlan", "calibrate", "choose_cutoff"]
 
 _BETA = 0.05
 """Failure probability in BTT18's rule for T."""
@@ -132,36 +132,17 @@ class PrivateCutoffPlan(Mechanism):
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Hold back, train, estimate, choose T, label all public points, fit the student."""
-        records = private.records
-        s = self.setting
+        records, s = private.records, self.setting
         dealt = rng.permutation(records.n_records)
         back, rest = dealt[: self.n_holdout], dealt[self.n_holdout :]
-        learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
-        ensemble = teachers.train(
-            PrivateRecords(records.X[rest], records.y[rest]),
-            n_teachers=s.n_teachers,
-            learner=learner,
-            rng=rng,
-            n_classes=s.n_classes,
-        )
+        ensemble = train_teachers(s, PrivateRecords(records.X[rest], records.y[rest]), rng)
         for_estimate, for_labels = door.spawn(2)
         error = 1 - ensemble.accuracy(records.X[back], records.y[back])
-        service = self.labelling(float(self.estimate(error, for_estimate)[0])).session(for_labels)
-        order = queries.passive_order(public.n_points, rng)
-        answers = queries.collect(order, service.answer_all(ensemble.votes(public.X[order])))
-        estimator, params = s.student
-        model = students.fit_student(
-            public,
-            answers,
-            estimator=estimator,
-            params=params,
-            unanswered=s.unanswered,
-            rng=rng,
-            n_classes=s.n_classes,
-            seed=int(rng.integers(2**31)),
-        )
-        answers = Answers(answers.asked, answers.labels, n_teachers=s.n_teachers)
-        return Released(model, answers, self._spent(service))
+        labelling = self.labelling(float(self.estimate(error, for_estimate)[0]))
+        teachers = Private(records, lambda: ensemble.votes(public.X))
+        labelled = labelling.release(teachers, public, for_labels, rng)
+        model = fit_student(s, public, labelled.answers, rng)
+        return Released(model, labelled.answers, self._spent(labelled.spent))
 
     def with_exact_noise(self) -> Mechanism:
         """Refuse: the estimate has no exact noise."""
@@ -183,18 +164,15 @@ class PrivateCutoffPlan(Mechanism):
         eps = self.eps_svt if self.scale else math.inf
         return stable_labels(eps, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T)
 
-    def _spent(self, service: Session) -> PrivacyLoss:
+    def _spent(self, labels: PrivacyLoss) -> PrivacyLoss:
         if not self.scale:
             return self.guarantee
-        labels = service.spent()
         eps = max(self.eps_estimate + labels.eps, 1 / (self.n_holdout * self.scale))
         how = f"Laplace on the teachers' error + {labels.how}"
         return PrivacyLoss(min(eps, self.setting.eps), labels.delta, how, data_dependent=True)
 
 
-def calibrate_private_cutoff(
-    rule: svt.Calibration, holdout: float, share: float, setting: Setting
-) -> PrivateCutoffPlan:
+def calibrate(rule: svt.Calibration, holdout: float, share: float, setting: Setting) -> PrivateCutoffPlan:
     """Share out eps, and refuse what no T would make work.
 
     Parameters
@@ -250,7 +228,7 @@ def choose_cutoff(plan: PrivateCutoffPlan, estimate: float) -> int:
         T = auto_cutoff(plan.eps_svt, s.delta, m, s.n_teachers, plan.rule, margins=margins)
     else:
         T = math.ceil(svt.printed_cutoff(error, m, _BETA))
-    low, high = 1, min(T, m)  # the largest feasible one; 1 is, by `calibrate_private_cutoff`
+    low, high = 1, min(T, m)  # the largest feasible one; 1 is, by `calibrate`
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _feasible(plan, middle) else (low, middle - 1)
@@ -276,31 +254,29 @@ def _attacks(plan: PrivateCutoffPlan) -> list[SampledAttack]:
         -2 where the run took no more. T is chosen from the estimate in steps of 1/20, which is
         post-processing: fewer T to calibrate.
     """
-    K, m = plan.n_teachers, plan.setting.n_public
-    half = K // 2
-    near = np.full(m, half + 2 + min(max_distance(K) - 1, int(max_distance(K) / 2)))
-    critical = np.full(m, (K + 1) // 2)
-    calibrated: dict[float, VoteMechanism] = {}
-    s = plan.setting
+    K, s = plan.n_teachers, plan.setting
+    m, steps = s.n_public, Steps(K)
     expected = svt.calibrate(plan.rule, plan.eps_svt, s.delta, m, choose_cutoff(plan, _ERROR))
-    more = half + 2 + min(max_distance(K) - 1, math.floor(expected.threshold))
-    turns = np.arange(m) % 2
-    kinds: list[tuple[str, float, tuple[IntArray, IntArray]]] = [
-        ("a held-back record", 1 / plan.n_holdout, (near, near)),
-        ("a teacher's record, critical queries", 1 / K, (critical, critical - 1)),
-        ("a teacher's record, queries half-way", 1 / K, (near, near - 1)),
-        ("the same, at the threshold, more and less in turn", 1 / K, (more - turns, more - 1 + turns)),
+    near = steps.up(max_distance(K) / 2)
+    kinds: list[tuple[str, float, list[tuple[int, int]]]] = [
+        ("a held-back record", 1 / plan.n_holdout, [(near[0], near[0])] * m),
+        ("a teacher's record, critical queries", 1 / K, [steps.critical] * m),
+        ("a teacher's record, queries half-way", 1 / K, [near] * m),
+        ("the same, at the threshold, more and less in turn", 1 / K, steps.in_turn(expected.threshold, m)),
     ]
+    calibrated: dict[float, VoteMechanism] = {}
     return [
-        SampledAttack(name, _sampler(plan, (_ERROR, _ERROR + moved), ones, calibrated), runs=100_000)
-        for name, moved, ones in kinds
+        SampledAttack(
+            name, _sampler(plan, (_ERROR, _ERROR + moved), np.array(each).T, calibrated), runs=100_000
+        )
+        for name, moved, each in kinds
     ]
 
 
 def _sampler(
     plan: PrivateCutoffPlan,
     errors: Sequence[float],
-    ones: Sequence[IntArray],
+    ones: IntArray,
     calibrated: dict[float, VoteMechanism],
 ) -> Sample:
     K = plan.n_teachers

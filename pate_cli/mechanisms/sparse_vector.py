@@ -2,100 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import OneOf, Or, Real, Whole, option
+from pate_cli.checks import OneOf, Or, Whole
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import attacks
-from pate_cli.mechanisms.attacks import VoteAttack
-from pate_cli.mechanisms.base import Mechanism, NumbersTable, Session, VoteMechanism
-from pate_cli.mechanisms.gaussian import exact_majority
-from pate_cli.mechanisms.stable import StableSession
+from pate_cli.mechanisms.attacks import VoteAttack, on_svt, teachers_for_svt
+from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
+from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.votes import distance_to_instability, majority, max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.integer import discrete_calibration, discrete_difference_tail
-from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
+from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Votes
 
-__all__ = ["CALIBRATION", "CUTOFF", "Options", "SparseVector", "SparseVectorSession"]
-__all__ += ["auto_cutoff", "calibrate", "fewest_teachers", "label", "stable_labels"]
+__all__ = ["CALIBRATION", "CUTOFF", "SparseVector", "SparseVectorSession"]
+__all__ += ["auto_cutoff", "can_answer", "fewest_teachers", "stable_labels"]
 
 CALIBRATION = OneOf(svt.CALIBRATIONS)
 CUTOFF = Or("auto", Whole(1))
 """T, or `auto` to choose it from public numbers."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options of `mechanism=svt`.
-
-    `holdout` and `share` are of ``cutoff=private``; `alpha`, `gamma` and `beta` of ``cutoff=paper``.
-    """
-
-    calibration: svt.Calibration = option("tight", CALIBRATION)
-    cutoff: int | str | None = option(
-        "auto", Or("auto", Or("private", Or("paper", Whole(1), gives="paper"), gives="private"))
-    )
-    holdout: float = option(0.1, Real(0, 1, open_above=True))
-    share: float = option(0.1, Real(0, 1, open_above=True))
-    alpha: float = option(0.05, Real(0, 1, open_above=True))
-    gamma: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
-    beta: float = option(0.05, Real(0, 1, open_above=True))
-
-
-def label(options: Options) -> str:
-    """Name it in tables: where T is private, teachers have fewer records."""
-    return "svt_private" if options.cutoff == "private" else "svt"
-
-
-def calibrate(options: Options, setting: Setting) -> Mechanism:
-    """Ask about all public points in random order, until T were unstable."""
-    if options.cutoff == "paper":
-        return _as_printed(options, setting)
-    if isinstance(options.cutoff, str):  # private
-        from pate_cli.mechanisms.private_cutoff import calibrate_private_cutoff  # which builds on this module
-
-        return calibrate_private_cutoff(options.calibration, options.holdout, options.share, setting)
-    s = setting
-    return stable_labels(
-        *(s.eps, s.delta, s.n_public, s.n_teachers),
-        rule=options.calibration,
-        cutoff=options.cutoff,
-        n_records=s.n_private,
-        n_classes=s.n_classes,
-    )
-
-
-def _as_printed(options: Options, setting: Setting) -> Mechanism:
-    """Choose T and the number of teachers as BTT18 does, in Theorem 3.2 and line 1 of Algorithm 2.
-
-    T is rounded up, and at most m, with which no run stops early. Privacy rests on neither number.
-    """
-    s, rule = setting, options.calibration
-    if rule != "bassily2018":
-        accepted = "auto, private or a whole number >= 1; paper with mechanism.calibration=bassily2018"
-        raise ConfigError("mechanism.cutoff", "paper", accepted)
-    T = min(
-        s.n_public, math.ceil(svt.printed_cutoff(options.gamma + options.alpha, s.n_public, options.beta))
-    )
-    teachers = s.n_teachers
-    if not math.isinf(s.eps):
-        scale = math.sqrt(32 * T * math.log(2 / s.delta)) / s.eps
-        teachers = math.ceil(svt.printed_teachers(scale, s.n_public, T, s.delta, options.beta))
-        if teachers > s.n_private:
-            eps = math.ceil(100 * s.eps * teachers / s.n_private) / 100
-            raise InfeasibleError(
-                f"mechanism.cutoff=paper: BTT18 asks for {teachers:,} teachers at eps={s.eps:g}, T = {T},"
-                f" and there are {s.n_private:,} private records; what would do: as many records,"
-                f" eps={eps:g}, fewer public points, or mechanism.cutoff=auto"
-            )
-    return stable_labels(s.eps, s.delta, s.n_public, teachers, rule=rule, cutoff=T, n_classes=s.n_classes)
 
 
 @dataclass(frozen=True)
@@ -113,17 +42,14 @@ class SparseVector(VoteMechanism):
     calibration : SvtCalibration
     chosen : int or None
         T as asked for; None where `auto_cutoff` chose it.
-    integers : bool
-        Whether its noise is discrete Laplace or geometric, and its threshold an integer, for a release.
     """
 
     calibration: svt.SvtCalibration
     chosen: int | None = None
-    integers: bool = field(default=False, kw_only=True)
 
     @property
     def name(self) -> str:
-        """As it is typed."""
+        """See `Mechanism`."""
         return "svt"
 
     @property
@@ -131,14 +57,14 @@ class SparseVector(VoteMechanism):
         """(eps, delta) for the whole run."""
         c = self.calibration
         how = f"sparse vector, {c.rule}: {c.cutoff} unstable answers"
-        return PrivacyLoss(c.eps, c.delta, f"{how}, integer noise" if self.integers else how)
+        return PrivacyLoss(c.eps, c.delta, f"{how}, integer noise" if c.integers else how)
 
     def session(self, door: Door, runs: int = 1) -> Session:
-        """Put it to work, in one run or in several side by side."""
+        """Start a session; see `VoteMechanism`."""
         return SparseVectorSession(self.calibration, door, runs)
 
     def unanswered(self) -> str | None:
-        """Say how many queries the cutoff leaves unanswered, and what a vote needs for an answer.
+        """Bound the queries that the cutoff leaves unanswered, and say which lead a vote needs for an answer.
 
         With unanimous votes throughout, a query is unstable with probability u = `p_unstable` of
         ``ceil(K/2) - 1`` on average over the threshold's noise. That holds of each query where the noise is
@@ -146,36 +72,28 @@ class SparseVector(VoteMechanism):
         and they are unstable with probability u at most. So ``ell u`` bounds how many are expected.
         """
         c, K = self.calibration, self.n_teachers
-        expected = c.ell * self.p_unstable(max_distance(K))
+        expected = c.ell * c.p_unstable(max_distance(K))
         unanimous = f"{expected:.2g} on average at most" if expected < c.cutoff else "perhaps all of these"
-        dists = itertools.count(math.ceil(c.margin(0.5)))
-        lead = 2 * next(dist for dist in dists if self.p_unstable(dist) <= 0.5) + 1
+        lead = 2 * math.ceil(c.margin(0.5)) + 1
         return (
             f"at most {c.cutoff:,} of {c.ell:,} queries stay unanswered before the cutoff ends the run"
             f" ({unanimous}, were all votes unanimous); a vote is answered at least every other time from a"
             f" lead of {lead:,} of {K:,} on"
         )
 
-    def p_unstable(self, dist: int) -> float:
-        """Probability that a query at distance `dist` gets no answer, for a fresh threshold."""
-        c = self.calibration
-        if not self.integers:
-            return c.p_unstable(dist)
-        beyond = dist - int(c.threshold) - 1  # below the threshold or at it, so one more than the tail says
-        return discrete_difference_tail(beyond, c.query_scale, c.threshold_scale, c.noise)
-
     def attacks(self) -> list[VoteAttack]:
         """Worst-case votes for an audit."""
-        return attacks.on_svt(self.calibration, self.n_teachers, self.n_classes)
+        return on_svt(self.calibration, self.n_teachers, self.n_classes)
 
     @property
     def teachers_to_attack(self) -> int:
-        """Fewest teachers whose votes reach every distance the attacks want."""
-        return attacks.teachers_for_svt(self.calibration)
+        """Fewest teachers for all votes of `attacks`."""
+        return teachers_for_svt(self.calibration)
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
-        return asdict(self.calibration) | ({"integer_noise": True} if self.integers else {})
+        numbers = asdict(self.calibration)
+        return numbers | {"integer_noise": True} if numbers.pop("integers") else numbers
 
     def table(self) -> NumbersTable:
         """Show the calibration of the run, and the other two beside it."""
@@ -234,28 +152,45 @@ class SparseVector(VoteMechanism):
         InfeasibleError
             If the threshold, now an integer, is out of reach.
         """
-        calibration = discrete_calibration(self.calibration)
-        best = max_distance(self.n_teachers)
-        if calibration.threshold >= best or calibration.p_unstable(best) > 0.5:
+        calibration = svt.discrete_calibration(self.calibration)
+        if not can_answer(calibration, self.n_teachers):
             raise InfeasibleError(
                 f"mechanism=svt cannot answer with {self.n_teachers} teachers: with release=true its"
-                " threshold"
-                f" is {calibration.threshold:g}, and a unanimous vote has distance {best}; what would do:"
-                f" at least {fewest_teachers(calibration)} teachers (teacher.count, or less teacher.size)"
+                f" threshold is {calibration.threshold:g}, and a unanimous vote has distance"
+                f" {max_distance(self.n_teachers)}; what would do: at least {fewest_teachers(calibration)}"
+                " teachers (teacher.count, or less teacher.size)"
             )
-        return replace(self, calibration=calibration, integers=True)
+        return replace(self, calibration=calibration)
 
 
-class SparseVectorSession(StableSession[int], Session):
+class SparseVectorSession(Session):
     """Labels by the sparse vector technique; see `SparseVector`."""
+
+    def __init__(self, calibration: svt.SvtCalibration, door: Door, runs: int = 1) -> None:
+        self.runs = runs
+        self._tests = door.above_threshold(calibration, runs)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every run has had T unstable answers, or `ell` queries."""
+        return self._tests.exhausted
+
+    @property
+    def state(self) -> str:
+        """Unstable answers and queries of the first run."""
+        return self._tests.state
+
+    def spent(self) -> PrivacyLoss:
+        """Loss after the fact: a report."""
+        return self._tests.spent()
 
     def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `Session`."""
         return self.labels(votes, distance_to_instability(votes.counts))
 
     def labels(self, votes: Votes, distances: IntArray) -> ReleasedLabels:
-        """Release the majorities that are stable."""
-        stable, reached, majorities = self.test(distances, majority(votes.counts))
+        """Release the majorities that are stable (BTT18 Algorithm 2, LZCW21 Algorithm 2)."""
+        stable, reached, majorities = self._tests.test(distances, majority(votes.counts))
         labels = np.where(stable, np.asarray(majorities)[:, None], UNANSWERED)
         return ReleasedLabels(labels, None, reached)
 
@@ -295,10 +230,9 @@ def stable_labels(
         If T is larger than the number of queries.
     """
     if math.isinf(eps):
-        return replace(exact_majority(ell, n_classes), n_teachers=n_teachers)
+        return replace(gaussian_labels(eps, delta, ell, n_classes), n_teachers=n_teachers)
     if cutoff is not None and cutoff > ell:
         raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the number of queries, {ell}")
-    best = max_distance(n_teachers)
     try:
         used = auto_cutoff(eps, delta, ell, n_teachers, rule) if cutoff is None else cutoff
         calibration = svt.calibrate(rule, eps, delta, ell, used)
@@ -306,7 +240,7 @@ def stable_labels(
         raise ConfigError(
             "mechanism.calibration", rule, f"tight or liu2021 at eps={eps:g}; {error}"
         ) from error
-    if calibration.threshold >= best or calibration.p_unstable(best) > 0.5:
+    if not can_answer(calibration, n_teachers):
         raise InfeasibleError(_what_would_do(calibration, n_teachers, n_records))
     return SparseVector(calibration, cutoff, ell=ell, n_teachers=n_teachers, n_classes=n_classes)
 
@@ -317,8 +251,14 @@ def _share(distance: float, n_teachers: int) -> float | str:
     return share if share <= 1 else "> 1"
 
 
+def can_answer(c: svt.SvtCalibration, n_teachers: int) -> bool:
+    """Whether a unanimous vote passes the threshold, and gets an answer at least every other time."""
+    best = max_distance(n_teachers)
+    return c.threshold < best and c.p_unstable(best) <= 0.5
+
+
 def fewest_teachers(c: svt.SvtCalibration) -> int:
-    """Fewest teachers whose unanimous vote passes the threshold, at least every other time."""
+    """Fewest teachers at which the mechanism `can_answer`."""
     return 2 * max(math.floor(c.threshold) + 1, math.ceil(c.margin(0.5))) + 1
 
 
@@ -340,7 +280,7 @@ def auto_cutoff(
     instead, from what is known publicly.
     """
     best = max_distance(n_teachers)
-    if margins is None:  # fine enough for the small ones, which decide where there are many teachers
+    if margins is None:  # fine, as small margins decide where there are many teachers
         margins = [(i + 0.5) / 512 for i in range(512)]
     dists = [max(0.0, margin * n_teachers / 2 - 1) for margin in margins]
 
@@ -372,14 +312,13 @@ def _what_would_do(c: svt.SvtCalibration, n_teachers: int, n_records: int | None
     else:
         ways = [f"at least {teachers} teachers (teacher.count={teachers}, or a smaller teacher.size)"]
     rule: svt.Calibration = c.rule  # type: ignore[assignment]
-    best = max_distance(n_teachers)
 
     def works(eps: float, cutoff: int) -> bool:
         try:
             other = svt.calibrate(rule, eps, c.delta, c.ell, cutoff)
         except ValueError:
             return False
-        return other.threshold < best and other.p_unstable(best) <= 0.5
+        return can_answer(other, n_teachers)
 
     smaller = next((t for t in range(c.cutoff - 1, 0, -max(1, c.cutoff // 50)) if works(c.eps, t)), None)
     if smaller is not None:
@@ -387,6 +326,7 @@ def _what_would_do(c: svt.SvtCalibration, n_teachers: int, n_records: int | None
     eps = next((c.eps * 1.1**i for i in range(1, 80) if works(c.eps * 1.1**i, c.cutoff)), None)
     if eps is not None:
         ways.append(f"eps={math.ceil(eps * 100) / 100:g}")
+    best = max_distance(n_teachers)
     return (
         f"mechanism=svt cannot answer with {n_teachers} teachers at eps={c.eps:g}, cutoff={c.cutoff}, "
         f"calibration={c.rule}: a unanimous vote has distance {best}, the threshold is {c.threshold:.1f} "

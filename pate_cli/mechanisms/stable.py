@@ -1,9 +1,8 @@
 """Release of stable values: any function's value, if it is far enough from changing.
 
-The distance to instability framework (Smith and Thakurta 2013) as BTT18 uses it: Algorithm 1
-for one query, and online, over many, with the sparse vector technique (`StableSession`).
-Labelling by votes is one use of it (`pate_cli.mechanisms.sparse_vector`); sub-sample and aggregate
-(`aggregate`) turns any function of records into another.
+The distance to instability framework (Smith and Thakurta 2013) as BTT18 uses it: Algorithm 1 for one
+query (`release_once`), and many online, with the sparse vector technique (`StableSession`). Sub-sample and
+aggregate (`aggregate`) is one way to a value and its distance.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pate_cli.errors import BudgetSpent
-from pate_cli.privacy.above_threshold import Decisions
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss
@@ -37,19 +34,17 @@ class StableSession(Generic[Value]):
     - distances differ by at most 1, and
     - if ``f_j(D) != f_j(D')``, both distances are 0.
 
-    Both hold of "the most records that can be changed, whichever they are, without reaching a
-    data set on which some neighbour's value differs": the definition of the papers. The range of
-    ``f_j`` may be anything; in practice it is discrete, as no other value is ever stable. The proof
-    stands at the top of `pate_cli.privacy.svt`, which speaks of majorities and uses only these two
-    properties. Neither a refused value nor any distance leaves.
+    Both hold of the papers' distance: the most records that can be changed without reaching a data set
+    on which some neighbour's value differs. The range of ``f_j`` may be anything; in practice it is
+    discrete, as no other value is ever stable. The proof stands at the top of `pate_cli.privacy.svt`,
+    which speaks of majorities and uses only these two properties. Neither a refused value nor any
+    distance is released.
 
     Parameters
     ----------
     calibration : SvtCalibration
         From `pate_cli.privacy.svt.calibrate`.
     door : Door
-    runs : int
-        R, independent runs side by side that are asked the same; a session at work is the case of one run.
 
     Examples
     --------
@@ -68,38 +63,17 @@ class StableSession(Generic[Value]):
     BTT18, long version, Algorithm 3 and Theorem 3.6; A. Smith, A. Thakurta. COLT 2013.
     """
 
-    def __init__(self, calibration: SvtCalibration, door: Door, runs: int = 1) -> None:
-        self._c = calibration
-        self.runs = runs
-        self._tests = door.above_threshold(calibration, runs)
+    def __init__(self, calibration: SvtCalibration, door: Door) -> None:
+        self._tests = door.above_threshold(calibration)
 
     @property
     def exhausted(self) -> bool:
-        """Whether in every run T values were refused, or `ell` were asked for."""
-        return not self._tests.taking.any()
+        """Whether T values were refused, or `ell` asked for."""
+        return self._tests.exhausted
 
-    @property
-    def state(self) -> str:
-        """How many values were refused, in the first run."""
-        c, tests = self._c, self._tests
-        return f"{tests.below[0]} unstable answers of {c.cutoff}, {tests.asked[0]} queries of {c.ell}"
-
-    def test(
-        self,
-        distances: IntArray | FloatArray,
-        values: NDArray[Any] | None = None,
-        among: NDArray[np.bool_] | None = None,
-    ) -> Decisions:
-        """Test the distances of consecutive queries, whose values go if they are stable.
-
-        Parameters
-        ----------
-        distances, values : ndarray of shape (m,)
-            PRIVATE.
-        among : ndarray of bool, shape (R,), optional
-            Runs that ask; all if left out.
-        """
-        return self._tests.test(distances, among, values)
+    def spent(self) -> PrivacyLoss:
+        """Loss after the fact: a report."""
+        return self._tests.spent()
 
     def release(self, value: Value, distance: float) -> Value | None:
         """Release one value, or refuse it.
@@ -123,34 +97,21 @@ class StableSession(Generic[Value]):
             If the value is None or the distance negative.
         """
         if self.exhausted:
-            raise BudgetSpent(self.state)
+            raise BudgetSpent(self._tests.state)
         if value is None or not distance >= 0:
             raise ValueError("a value and a distance of at least 0 are needed")
         return self.release_all([value], np.array([distance], dtype=float))[0]
 
     def release_all(self, values: Sequence[Value], distances: IntArray | FloatArray) -> list[Value | None]:
-        """Release values in order until the T-th refusal, in one run; may give fewer than there are."""
-        if self.runs != 1:
-            raise ValueError(f"values are released in one run, and there are {self.runs}")
+        """Release values in order until the T-th refusal; may give fewer than there are."""
         objects = np.empty(len(values), dtype=object)
         objects[:] = values
-        stable, reached, released = self.test(distances[: len(values)], objects)
+        stable, reached, released = self._tests.test(distances[: len(values)], objects)
         taken = int(np.count_nonzero(reached))
         return [
             value if passed else None
             for value, passed in zip(np.asarray(released)[:taken], stable[:taken, 0].tolist(), strict=True)
         ]
-
-    def spent(self) -> PrivacyLoss:
-        """Loss after the fact: the smaller of the budget and the pathwise loss of the pattern seen."""
-        c, refused = self._c, int(self._tests.below[0])
-        pathwise = c.pathwise_eps(refused, open_segment=bool(self._tests.open[0]))
-        if pathwise < c.eps:
-            how = f"pathwise loss of {refused} unstable answers, delta for stability"
-            return PrivacyLoss(pathwise, c.delta, how, data_dependent=True)
-        return PrivacyLoss(
-            c.eps, c.delta, "the budget (the pathwise loss is no smaller)", data_dependent=True
-        )
 
 
 def stability_threshold(eps: float, delta: float, rule: Literal["tight", "bassily2018"] = "tight") -> float:

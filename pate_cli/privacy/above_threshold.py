@@ -1,4 +1,4 @@
-"""The sparse vector technique at work: distances against a noisy threshold, until T were below."""
+"""The sparse vector technique: numbers compared with a noisy threshold, until T were below."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.svt import SvtCalibration
+from pate_cli.types import PrivacyLoss
 
 __all__ = ["AboveThreshold", "Decisions"]
 
 
 class Decisions(NamedTuple):
-    """What the technique lets out of m consecutive numbers.
+    """Decisions on m consecutive numbers in R runs, as released.
 
     Attributes
     ----------
@@ -34,7 +35,7 @@ Release: TypeAlias = Callable[[NDArray[Any], Callable[[], Decisions]], Decisions
 
 
 class AboveThreshold:
-    """Compare numbers with a noisy threshold, in one run or in several side by side.
+    """Compare numbers with a noisy threshold, in R independent runs that are asked the same.
 
     **Guarantee.** The calibration's, for adaptively chosen numbers that one changed record moves by at most
     1; the proof stands at the top of `pate_cli.privacy.svt`.
@@ -45,9 +46,9 @@ class AboveThreshold:
     noise : Noise
         Threshold noise and query noise are drawn from two sources spawned from it.
     runs : int
-        R, independent runs that are asked the same.
+        R.
     release : callable, optional
-        Is given the numbers and what decides on them; a door gives itself.
+        Takes the numbers and the function that decides on them; a door passes its own.
 
     Attributes
     ----------
@@ -74,11 +75,31 @@ class AboveThreshold:
         """Whether each run takes a further number, shape (R,)."""
         return (self.below < self.calibration.cutoff) & (self.asked < self.calibration.ell)
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether no run takes a further number."""
+        return not self.taking.any()
+
+    @property
+    def state(self) -> str:
+        """Counts of the first run, in words."""
+        c = self.calibration
+        return f"{self.below[0]} unstable answers of {c.cutoff}, {self.asked[0]} queries of {c.ell}"
+
+    def spent(self) -> PrivacyLoss:
+        """Loss of the first run after the fact: the smaller of the budget and its pathwise loss."""
+        c, unstable = self.calibration, int(self.below[0])
+        eps, how = c.eps, "the budget (the pathwise loss is no smaller)"
+        pathwise = c.pathwise_eps(unstable, open_segment=bool(self.open[0]))
+        if pathwise < eps:
+            eps, how = pathwise, f"pathwise loss of {unstable} unstable answers, delta for stability"
+        return PrivacyLoss(eps, c.delta, how, data_dependent=True)
+
     def test(
         self,
         numbers: NDArray[Any],
-        among: NDArray[np.bool_] | None = None,
         values: NDArray[Any] | None = None,
+        among: NDArray[np.bool_] | None = None,
     ) -> Decisions:
         """Compare consecutive numbers in every run, or in some.
 
@@ -86,10 +107,10 @@ class AboveThreshold:
         ----------
         numbers : ndarray of shape (m,)
             PRIVATE. Distances to instability, where values go with them.
+        values : ndarray of shape (m,), optional
+            PRIVATE. Each is released where its number is above.
         among : ndarray of bool, shape (R,), optional
             Runs that ask.
-        values : ndarray of shape (m,), optional
-            PRIVATE. Each goes where its number is above.
         """
         asking = np.flatnonzero(self.taking if among is None else self.taking & among)
 
@@ -108,30 +129,23 @@ class AboveThreshold:
         return found
 
     def _decide(
-        self, numbers: NDArray[Any], who: NDArray[np.int64]
+        self, numbers: NDArray[Any], runs: NDArray[np.int64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Draw noise and compare, in the runs `who`; see `test`."""
+        """Compare in order until T were below, in `runs` (BTT18 Algorithm 2, LZCW21 Algorithms 2 and 6)."""
         c, m = self.calibration, len(numbers)
         above, reached = np.zeros((2, m, self.runs), dtype=bool)
-        noisy = numbers[:, None] + self._draw_query_noise(m * len(who)).reshape(m, len(who))
-        # each turn takes every run from its next number to the next one below, or to the end
-        at, end, first = np.zeros(len(who), dtype=np.int64), np.minimum(m, c.ell - self.asked[who]), 0
-        below = self.below[who]
-        while first < m and len(who):
-            index = np.arange(first, m)[:, None]
-            ahead = (index >= at) & (index < end)
-            failing = ahead & (noisy[first:] <= self._noisy_threshold[who])
-            failed = failing.any(axis=0)
-            stop = np.where(failed, first + failing.argmax(axis=0), end)
-            above[first:, who] |= ahead & (index < stop)
-            reached[first:, who] |= ahead & (index <= stop)
-            below = below + failed
-            if c.redraw:
-                again = who[failed]
-                self._noisy_threshold[again] = self._draw_threshold(len(again))
-            left = failed & (stop + 1 < end) & (below < c.cutoff)
-            who, noisy, at, end, below = who[left], noisy[:, left], stop[left] + 1, end[left], below[left]
-            first = int(at.min(initial=m))
+        noisy = numbers[:, None] + self._draw_query_noise(m * len(runs)).reshape(m, len(runs))
+        unstable, left = self.below[runs], c.ell - self.asked[runs]
+        for j in range(m):
+            taking = (unstable < c.cutoff) & (j < left)
+            if not taking.any():
+                break
+            passed = noisy[j] > self._noisy_threshold[runs]
+            reached[j, runs], above[j, runs] = taking, taking & passed
+            failed = taking & ~passed
+            unstable += failed
+            if c.redraw and failed.any():
+                self._noisy_threshold[runs[failed]] = self._draw_threshold(int(failed.sum()))
         return above, reached
 
     def _draw_threshold(self, size: int) -> NDArray[np.float64]:

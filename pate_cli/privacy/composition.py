@@ -1,4 +1,4 @@
-"""Exact composition of pure differential privacy.
+"""Composition of pure differential privacy: exact, and BTT18's advanced composition.
 
 References
 ----------
@@ -18,7 +18,7 @@ from scipy.special import gammaln, logsumexp
 
 from pate_cli.privacy.roots import root_on_safe_side
 
-__all__ = ["eps0_of", "log_pure_profile", "pure_eps"]
+__all__ = ["advanced_factor", "advanced_limit", "eps0_of", "log_pure_profile", "pure_eps"]
 
 
 def log_pure_profile(eps: float, eps0: float, count: int) -> float:
@@ -50,7 +50,7 @@ def log_pure_profile(eps: float, eps0: float, count: int) -> float:
     return float(logsumexp(log_choose + log_odds + np.log(-np.expm1(-gap))))
 
 
-@lru_cache(maxsize=1024)  # plans of one setting ask for it again and again, tens of milliseconds each
+@lru_cache(maxsize=1024)  # tens of milliseconds each
 def eps0_of(eps: float, delta: float, count: int) -> float:
     """Largest eps0 such that `count` eps0-DP mechanisms compose to (eps, delta)-DP.
 
@@ -122,3 +122,20 @@ def _rounding(eps0: float, count: int) -> float:
     added up, each right to a few units in its last place.
     """
     return 2e-15 * count * (math.log(count + 1) + eps0 + 1)
+
+
+def advanced_factor(delta: float, count: float, slack: int = 2) -> float:
+    """``sqrt(8 T ln(2/delta))``: BTT18's advanced composition lets each of T mechanisms cost eps over this.
+
+    With delta/slack to spare they cost ``sqrt(2 T ln(slack/delta)) eps0 + T eps0^2/2 <= eps`` together: the
+    first term is eps/2, and so is the second at most up to `advanced_limit`. An unstable answer costs
+    ``2/lambda``, so BTT18 Algorithm 2 has ``lambda = sqrt(32 T ln(2/delta))/eps``, twice this over eps.
+    """
+    return math.sqrt(8 * count * math.log(slack / delta))
+
+
+def advanced_limit(eps: float, delta: float, slack: int = 2) -> None:
+    """Refuse an eps above ``8 ln(slack/delta)``, where `advanced_factor` proves nothing: ValueError."""
+    most = 8 * math.log(slack / delta)
+    if eps > most:
+        raise ValueError(f"bassily2018 holds for eps up to 8 ln({slack}/delta) = {most:.4g}")

@@ -16,12 +16,16 @@ References
 from __future__ import annotations
 
 import math
+from typing import Literal, TypeAlias
 
 from scipy.special import erfcx, log_ndtr
 
+from pate_cli.privacy.composition import advanced_factor, advanced_limit
 from pate_cli.privacy.roots import root_on_safe_side
 
 __all__ = [
+    "CALIBRATIONS",
+    "Calibration",
     "calibrate_sigma",
     "calibrate_sigma_composed",
     "calibrate_sigma_zcdp",
@@ -29,7 +33,12 @@ __all__ = [
     "log_profile",
     "mu_of",
     "profile",
+    "sigma_by",
 ]
+
+Calibration: TypeAlias = Literal["tight", "liu2021", "bassily2018"]
+CALIBRATIONS: tuple[Calibration, ...] = ("tight", "liu2021", "bassily2018")
+"""How losses are composed: exactly; by zCDP, as LZCW21 does; by advanced composition, as BTT18 does."""
 
 _LEAST_MU = 1e-9
 """Below it the profile has few digits left; as a larger mu promises less, this one is taken for it."""
@@ -185,16 +194,28 @@ def calibrate_sigma_composed(eps: float, delta: float, ell: int, sensitivity: fl
     """Noise by BTT18's composition: what its abstract calls a straightforward use of advanced composition.
 
     A query gets ``eps0 = eps/sqrt(8 ell ln(2/delta))``, as an unstable answer of Algorithm 2 has, and
-    ``delta/(2 ell)``; the noise of one query is exact. By advanced composition, with the other half of delta
-    as its slack, all queries cost ``eps/2 + ell eps0^2/2 <= eps``. Same parameters and unit as
-    `calibrate_sigma`; never smaller than it.
+    ``delta/(2 ell)``; the noise of one query is exact. The other half of delta is the composition's slack.
+    Same parameters and unit as `calibrate_sigma`; never smaller than it.
 
     Raises
     ------
     ValueError
-        If eps is above ``8 ln(2/delta)``, where the second term passes ``eps/2``.
+        If eps is too large for advanced composition; see `advanced_limit`.
     """
-    inverse = math.log(2 / delta)
-    if eps > 8 * inverse:
-        raise ValueError(f"bassily2018 holds for eps up to 8 ln(2/delta) = {8 * inverse:.4g}")
-    return calibrate_sigma(eps / math.sqrt(8 * ell * inverse), delta / (2 * ell), 1, sensitivity)
+    advanced_limit(eps, delta)
+    return calibrate_sigma(eps / advanced_factor(delta, ell), delta / (2 * ell), 1, sensitivity)
+
+
+def sigma_by(rule: Calibration, eps: float, delta: float, ell: int, sensitivity: float) -> float:
+    """Noise for `ell` queries by a rule, in votes: `calibrate_sigma`, `_zcdp` or `_composed`.
+
+    Raises
+    ------
+    ValueError
+        If the rule does not hold at this eps.
+    """
+    if rule == "liu2021":
+        return calibrate_sigma_zcdp(eps, delta, ell, sensitivity)
+    if rule == "bassily2018":
+        return calibrate_sigma_composed(eps, delta, ell, sensitivity)
+    return calibrate_sigma(eps, delta, ell, sensitivity)

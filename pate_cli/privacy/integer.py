@@ -1,6 +1,6 @@
-r"""Privacy of integer noise, which releases use.
+r"""Privacy of integer Gaussian noise, which releases use.
 
-Votes, distances to instability and rounded gradients are integers (in some unit). With integer noise
+Votes and rounded gradients are integers (in some unit). With integer noise
 every value a release computes is an integer below 2^53, exact in floating point, so the proofs below are
 about the numbers that leave and not about an idealisation of them.
 
@@ -24,15 +24,7 @@ holds for that mu, ``(eps + 2 c, exp(c) delta)`` holds for integer noise: ``P(S)
 Q'(S) + delta) <= e^(eps + 2c) Q(S) + e^c delta``. At t = 5/4, a is below 2e-13: what is paid is t^2 in
 ``sigma^2 = s^2 + t^2``, 1% of sigma where it is 8 and 5% where it is 4.
 
-**Discrete Laplace and geometric.** DL(b) has probabilities proportional to
-``q^|k|``, ``q = exp(-1/b)``, on the integers; Geom(b) has ``(1-q) q^k`` on k >= 0. The
-proof in `pate_cli.privacy.svt` uses two facts of the noise, here for integers r, z:
-``f(r) <= exp(1/b) f(r-1)`` of the threshold noise, and ``F(z) <= exp(2/b) F(z-2)`` of
-the query noise, F its distribution function. DL(b) has both, as ``|k|`` moves by at
-most 1 (2) under a shift by 1 (2). ``-Geom(b)`` has ``f(r) = (1-q) q^-r`` for r <= 0,
-else 0, and ``F(z) = q^-z`` for z <= 0, else 1: both hold, with equality for r, z <= 0.
-Distances, and w once it is an integer, only ever shift by integers, so the losses
-are those of the continuous noises at the same scales. What changes is the tail.
+The integer noises of the sparse vector technique stand with its proof, in `pate_cli.privacy.svt`.
 
 References
 ----------
@@ -43,14 +35,10 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from pate_cli.privacy.gaussian import eps_of_mu, mu_of
-from pate_cli.privacy.noise import NoiseKind
-from pate_cli.privacy.svt import SvtCalibration
 
-__all__ = ["discrete_calibration", "discrete_difference_tail"]
-__all__ += ["vector_eps", "vector_mu", "vector_mu_squared", "vector_sigma"]
+__all__ = ["vector_eps", "vector_mu", "vector_mu_squared", "vector_sigma"]
 
 _ROUNDING = 1e-9
 """More than all floating point errors here together, as a share."""
@@ -103,72 +91,3 @@ def vector_mu_squared(sensitivity: float, sigma: float) -> float:
     """Give the ``mu^2`` that N_Z(0, sigma^2) spends; inf where sigma is too small for the bound."""
     spare = sigma * sigma - _SMOOTHING * _SMOOTHING
     return sensitivity * sensitivity / spare if spare > 0 else math.inf
-
-
-def discrete_difference_tail(
-    margin: int, threshold_scale: float, query_scale: float, kind: NoiseKind
-) -> float:
-    """Probability that integer query noise exceeds integer threshold noise by more than `margin`.
-
-    Parameters
-    ----------
-    margin : int
-        In votes.
-    threshold_scale, query_scale : float
-        Positive, in votes.
-    kind : {"laplace", "exponential"}
-        Discrete Laplace, or ``-Geom(scale)`` for both.
-
-    Returns
-    -------
-    float
-        ``P(query_noise - threshold_noise >= margin + 1)``, exactly.
-
-    Notes
-    -----
-    The sum of DL(b1) and DL(b2) has, at k >= 0, probability ``A a^k + B b^k`` with a, b
-    their two q's (partial fractions of the generating function); summed and written
-    with ``1-a``, ``1-b`` so that equal and large scales need no case of their own.
-    """
-    least = margin + 1
-    if kind == "exponential":  # G1 - G2 >= least, G1 of the threshold
-        both = -math.expm1(-1 / threshold_scale - 1 / query_scale)
-        if least >= 0:
-            return math.exp(-least / threshold_scale) * -math.expm1(-1 / query_scale) / both
-        return 1 - math.exp(-(1 - least) / query_scale) * -math.expm1(-1 / threshold_scale) / both
-    if least < 0:
-        return 1 - discrete_difference_tail(-margin - 1, threshold_scale, query_scale, kind)
-    small, large = sorted((threshold_scale, query_scale))
-    a, b = math.exp(-1 / large), math.exp(-1 / small)
-    alpha, beta = -math.expm1(-1 / large), -math.expm1(-1 / small)
-    rate = (large - small) / (small * large)  # log(a/b)
-    steps = math.expm1(-(least + 1) * rate) / math.expm1(-rate) if rate > 0 else least + 1.0
-    even = (alpha * (2 - alpha - beta) + beta * (2 - beta)) / (1 + a)
-    scaled = (a * even + alpha * alpha * steps) / ((1 + b) * (alpha + beta - alpha * beta))
-    return math.exp(-least / large) * scaled
-
-
-def discrete_calibration(calibration: SvtCalibration) -> SvtCalibration:
-    """Turn a calibration of the sparse vector technique into its integer-noise version.
-
-    The scales, so the pattern's losses, stay; the threshold w becomes the smallest integer
-    (for the published rules: that is not below theirs) with
-    ``attempts * P(nu - rho > w) <= delta_stab``. `attempts` is T, by a union bound over the
-    critical queries; for one kept one-sided threshold the least of T independent
-    Geom(b) is Geom(b/T), and one attempt with that is exact.
-    """
-    c = calibration
-    attempts, query_scale = c.cutoff, c.query_scale
-    if c.noise == "exponential" and not c.redraw:
-        attempts, query_scale = 1, c.query_scale / c.cutoff
-    target = c.delta_stab * (1 - _ROUNDING)
-
-    def safe(w: int) -> bool:
-        return attempts * discrete_difference_tail(w, c.threshold_scale, query_scale, c.noise) <= target
-
-    w = math.ceil(c.threshold)
-    while c.rule == "tight" and w > 0 and safe(w - 1):
-        w -= 1
-    while not safe(w):
-        w += 1
-    return replace(c, threshold=float(w))

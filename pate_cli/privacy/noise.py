@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import exprel
 
-__all__ = ["Noise", "NoiseKind", "SeededNoise", "difference_tail"]
+__all__ = ["Noise", "NoiseKind", "SeededNoise", "difference_tail", "discrete_difference_tail"]
 
 NoiseKind: TypeAlias = Literal["laplace", "exponential"]
 
@@ -95,3 +95,44 @@ def difference_tail(margin: float, threshold_scale: float, query_scale: float, k
     # (b^2 e^(-x/b) - a^2 e^(-x/a)) / (2 (b^2 - a^2)) rewritten so that a = b needs no case of its own
     bend = float(exprel(-margin * (large - small) / (small * large)))
     return 0.5 * math.exp(-margin / large) * (1 + small * margin * bend / (large * (small + large)))
+
+
+def discrete_difference_tail(
+    margin: int, threshold_scale: float, query_scale: float, kind: NoiseKind
+) -> float:
+    """Probability that integer query noise exceeds integer threshold noise by more than `margin`.
+
+    Parameters
+    ----------
+    margin : int
+        In votes.
+    threshold_scale, query_scale, kind
+        As of `difference_tail`: discrete Laplace, or ``-Geom(scale)`` for both.
+
+    Returns
+    -------
+    float
+        ``P(query_noise - threshold_noise >= margin + 1)``, exactly.
+
+    Notes
+    -----
+    The sum of DL(b1) and DL(b2) has, at k >= 0, probability ``A a^k + B b^k`` with a, b
+    their two q's (partial fractions of the generating function); summed and written
+    with ``1-a``, ``1-b`` so that equal and large scales need no case of their own.
+    """
+    least = margin + 1
+    if kind == "exponential":  # G1 - G2 >= least, G1 of the threshold
+        both = -math.expm1(-1 / threshold_scale - 1 / query_scale)
+        if least >= 0:
+            return math.exp(-least / threshold_scale) * -math.expm1(-1 / query_scale) / both
+        return 1 - math.exp(-(1 - least) / query_scale) * -math.expm1(-1 / threshold_scale) / both
+    if least < 0:
+        return 1 - discrete_difference_tail(-margin - 1, threshold_scale, query_scale, kind)
+    small, large = sorted((threshold_scale, query_scale))
+    a, b = math.exp(-1 / large), math.exp(-1 / small)
+    alpha, beta = -math.expm1(-1 / large), -math.expm1(-1 / small)
+    rate = (large - small) / (small * large)  # log(a/b)
+    steps = math.expm1(-(least + 1) * rate) / math.expm1(-rate) if rate > 0 else least + 1.0
+    even = (alpha * (2 - alpha - beta) + beta * (2 - beta)) / (1 + a)
+    scaled = (a * even + alpha * alpha * steps) / ((1 + b) * (alpha + beta - alpha * beta))
+    return math.exp(-least / large) * scaled

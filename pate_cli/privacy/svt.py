@@ -40,6 +40,15 @@ equality, so it may replace Laplace noise for both; its tail on the dangerous si
 is that of the threshold alone, ``exp(-w/threshold_scale)``, which is why `tight`
 picks it.
 
+*Integer noise*, of a release. The discrete Laplace law DL(b) has probabilities in
+proportion to ``q^|k|``, ``q = exp(-1/b)``, on the integers, Geom(b) has ``(1 - q) q^k``
+on k >= 0. The pattern proof needs ``f(r) <= exp(1/b) f(r - 1)`` and
+``F(z) <= exp(2/b) F(z - 2)`` for integers r and z only, as distances, and an integer w,
+shift by integers. DL(b) has both, since ``|k|`` moves by at most 1 (2) under a shift by
+1 (2). ``-Geom(b)`` has ``f(r) = (1 - q) q^-r`` for r <= 0, else 0, and ``F(z) = q^-z``
+for z <= 0, else 1: both hold. So the losses are those of the continuous noises at the
+same scales; the tails differ (`discrete_difference_tail`).
+
 References
 ----------
 .. [1] BTT18: R. Bassily, O. Thakkar, A. Thakurta. NeurIPS 2018.
@@ -50,26 +59,24 @@ References
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 
 from scipy.optimize import brentq, minimize_scalar
 
-from pate_cli.privacy.composition import eps0_of, pure_eps
-from pate_cli.privacy.noise import NoiseKind, difference_tail
+from pate_cli.privacy.composition import advanced_factor, advanced_limit, eps0_of, pure_eps
+from pate_cli.privacy.gaussian import CALIBRATIONS, Calibration
+from pate_cli.privacy.noise import NoiseKind, difference_tail, discrete_difference_tail
 
 __all__ = ["CALIBRATIONS", "Calibration", "SvtCalibration", "above_threshold", "calibrate"]
-__all__ += ["high_margin_sizes", "printed_cutoff", "printed_teachers", "threshold"]
-
-Calibration: TypeAlias = Literal["tight", "liu2021", "bassily2018"]
-CALIBRATIONS: tuple[Calibration, ...] = ("tight", "liu2021", "bassily2018")
+__all__ += ["discrete_calibration", "liu2021_scale", "printed_cutoff", "printed_teachers"]
 
 _ANY_NUMBER = 2**62
 """Queries of the plain technique, which pays for none that is above the threshold."""
 
 _SELDOM = 0.05
-"""How often the plain technique may be wrong at the distance that its `tight` noise makes smallest."""
+"""Share of errors at the distance that the plain technique's `tight` noise makes smallest."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,8 @@ class SvtCalibration:
         Scales of the two noises.
     delta_comp, delta_stab : float
         Delta of the composition, and bound on answering a critical query.
+    integers : bool
+        Whether the noise is discrete Laplace or geometric, and w an integer.
     """
 
     eps: float
@@ -110,17 +119,17 @@ class SvtCalibration:
     query_scale: float
     delta_comp: float
     delta_stab: float
+    integers: bool = False
 
     def p_unstable(self, dist: float) -> float:
-        """Probability that a query at distance `dist` gets no answer, for a fresh threshold."""
-        # P(nu - rho <= w - dist), written as a tail so that small values keep their digits
-        gap = dist - self.threshold
-        if self.noise == "exponential":
-            total = self.threshold_scale + self.query_scale
-            if gap >= 0:
-                return self.query_scale / total * math.exp(-gap / self.query_scale)
-            return 1 - self.threshold_scale / total * math.exp(gap / self.threshold_scale)
-        return difference_tail(gap, self.threshold_scale, self.query_scale, self.noise)
+        """Probability that a query at distance `dist` gets no answer, for a fresh threshold.
+
+        ``P(nu - rho <= w - dist)``, as the tail of ``rho - nu`` so that small values keep their digits.
+        """
+        gap, scales = dist - self.threshold, (self.query_scale, self.threshold_scale)
+        if self.integers:  # at the threshold is no answer, so one more than the tail has
+            return discrete_difference_tail(math.ceil(gap) - 1, *scales, self.noise)
+        return difference_tail(gap, *scales, self.noise)
 
     def margin(self, failure: float) -> float:
         """Smallest dist answered with probability at least ``1 - failure``, in votes."""
@@ -128,10 +137,13 @@ class SvtCalibration:
         if self.p_unstable(low) <= failure:
             return low
         at_threshold = self.query_scale / (self.threshold_scale + self.query_scale)
-        if self.noise == "exponential" and failure <= at_threshold:
+        if self.noise == "exponential" and failure <= at_threshold and not self.integers:
             return self.threshold + self.query_scale * math.log(at_threshold / failure)
         while self.p_unstable(high) > failure:
             low, high = high, 2 * high
+        if self.integers:
+            dists = range(math.ceil(high) + 1)
+            return float(bisect_left(dists, True, key=lambda dist: self.p_unstable(dist) <= failure))
         return float(brentq(lambda dist: self.p_unstable(dist) - failure, low, high, xtol=1e-9))
 
     def pathwise_eps(self, unstable: int, *, open_segment: bool) -> float:
@@ -159,30 +171,6 @@ class SvtCalibration:
         return eps, self.delta_comp + self.delta_stab
 
 
-def threshold(
-    delta_stab: float, attempts: float, threshold_scale: float, query_scale: float, kind: NoiseKind
-) -> float:
-    """Smallest w >= 0 with ``attempts * P(nu - rho > w) <= delta_stab``, in votes, rounded up."""
-    target = delta_stab / attempts * (1 - 1e-12)  # against rounding in the tail
-    if difference_tail(0.0, threshold_scale, query_scale, kind) <= target:
-        return 0.0
-    if kind == "exponential":
-        ratio = threshold_scale / (threshold_scale + query_scale)
-        return threshold_scale * math.log(ratio / target) * (1 + 1e-15)
-    scale = max(threshold_scale, query_scale)
-    high = scale * max(1.0, -math.log(target))
-    while difference_tail(high, threshold_scale, query_scale, kind) > target:
-        high *= 2
-
-    def excess(w: float) -> float:
-        return math.log(difference_tail(w, threshold_scale, query_scale, kind) / target)
-
-    root = float(brentq(excess, 0.0, high, xtol=1e-12, rtol=8.9e-16))
-    while excess(root) > 0:
-        root += max(root, scale) * 1e-15
-    return root
-
-
 def calibrate(
     rule: Calibration, eps: float, delta: float, ell: int, cutoff: int, *, quick: bool = False
 ) -> SvtCalibration:
@@ -191,10 +179,8 @@ def calibrate(
     Parameters
     ----------
     rule : {"tight", "liu2021", "bassily2018"}
-        `tight`: one-sided noise, threshold kept or redrawn, each at its best split of
-        noise and of delta, whichever has the smaller vote margin at which `ell` queries
-        are expected to spend half the cut-off. (Laplace noise lost to it at each of 600
-        random points of the whole range of eps, delta, ell and T.)
+        `tight`: one-sided noise, threshold kept or redrawn, each at its best split of noise and of delta,
+        whichever has the smaller vote margin at which `ell` queries are expected to spend half the cut-off.
         `liu2021`: LZCW21 Algorithm 2, lines 2-3. `bassily2018`: BTT18 Algorithm 2.
     eps : float
         In (0, inf).
@@ -212,16 +198,100 @@ def calibrate(
     ValueError
         If the published constants do not give (eps, delta)-DP at these values.
     """
-    if rule == "liu2021":
-        return _liu2021(eps, delta, ell, cutoff)
-    if rule == "bassily2018":
-        return _bassily2018(eps, delta, ell, cutoff)
+    if rule != "tight":
+        if rule == "liu2021":
+            lam = liu2021_scale(eps, delta, cutoff)
+            w = 3 * lam * math.log(2 * (ell + cutoff) / delta)
+        else:
+            advanced_limit(eps, delta)
+            lam = 2 * advanced_factor(delta, cutoff) / eps
+            w = 2 * lam * math.log(2 * ell / delta)
+        scales, deltas = (w, lam, 2 * lam), (delta / 2, delta / 2)
+        return SvtCalibration(eps, delta, ell, cutoff, rule, "laplace", True, *scales, *deltas)
     failure = min(0.5, cutoff / (2 * ell))
-    kept = _kept(eps, delta, ell, cutoff, "exponential", failure)
+    kept = _kept(eps, delta, ell, cutoff, failure)
     if quick or cutoff == 1:  # with one segment kept and redrawn are the same mechanism
         return kept
-    redrawn = _redrawn(eps, delta, ell, cutoff, "exponential", failure)
+    redrawn = _redrawn(eps, delta, ell, cutoff, failure)
     return min(kept, redrawn, key=lambda c: c.margin(failure))
+
+
+def _kept(eps: float, delta: float, ell: int, cutoff: int, failure: float) -> SvtCalibration:
+    """Threshold noise drawn once: pure composition, all of delta for stability."""
+    safe = eps * (1 - 1e-15)  # so that the two scales' losses add up to eps at most, rounded or not
+
+    def at(share: float) -> SvtCalibration:
+        threshold_scale = 1 / (share * safe)
+        query_scale = 2 * cutoff / ((1 - share) * safe)
+        # P(Exp(threshold) > w + the least of T Exp(query)), the least being Exp(query / T)
+        scales = (_threshold(delta, threshold_scale, query_scale / cutoff), threshold_scale, query_scale)
+        return SvtCalibration(eps, delta, ell, cutoff, "tight", "exponential", False, *scales, 0.0, delta)
+
+    return _best_share(at, failure)
+
+
+def _redrawn(eps: float, delta: float, ell: int, cutoff: int, failure: float) -> SvtCalibration:
+    """Threshold noise drawn after each unstable answer: T segments, composed exactly."""
+
+    def composed(delta_comp: float) -> SvtCalibration:
+        eps0, stab = eps0_of(eps, delta_comp, cutoff), delta - delta_comp
+
+        def at(share: float) -> SvtCalibration:
+            threshold_scale = 1 / (share * eps0)
+            query_scale = 2 / ((1 - share) * eps0)
+            scales = (_threshold(stab / cutoff, threshold_scale, query_scale), threshold_scale, query_scale)
+            deltas = (delta_comp, stab)
+            return SvtCalibration(eps, delta, ell, cutoff, "tight", "exponential", True, *scales, *deltas)
+
+        return _best_share(at, failure)
+
+    # shares of delta for the composition; the optimum is flat
+    found = [composed(fraction * delta) for fraction in (0.0, 0.3, 0.7, 0.9)]
+    return min(found, key=lambda c: c.margin(failure))
+
+
+def _threshold(failure: float, threshold_scale: float, query_scale: float) -> float:
+    """Smallest w >= 0 with ``P(nu - rho > w) <= failure`` for one-sided noise, in votes, rounded up."""
+    target = failure * (1 - 1e-12)  # against rounding in the tail
+    ratio = difference_tail(0.0, threshold_scale, query_scale, "exponential")
+    return threshold_scale * math.log(ratio / target) * (1 + 1e-15) if ratio > target else 0.0
+
+
+def _best_share(at: Callable[[float], SvtCalibration], failure: float) -> SvtCalibration:
+    """Best share of eps for the threshold noise."""
+    found = minimize_scalar(
+        lambda share: at(share).margin(failure),
+        bounds=(0.01, 0.99),
+        method="bounded",
+        options={"xatol": 1e-4},
+    )
+    return at(float(found.x))
+
+
+def discrete_calibration(calibration: SvtCalibration) -> SvtCalibration:
+    """Turn a calibration into its integer-noise version.
+
+    The scales, so the pattern's losses, stay; the threshold w becomes the smallest integer
+    (for the published rules: that is not below theirs) with
+    ``attempts * P(nu - rho > w) <= delta_stab``. `attempts` is T, by a union bound over the
+    critical queries; for one kept one-sided threshold the least of T independent
+    Geom(b) is Geom(b/T), and one attempt with that is exact.
+    """
+    c = calibration
+    attempts, query_scale = c.cutoff, c.query_scale
+    if c.noise == "exponential" and not c.redraw:
+        attempts, query_scale = 1, c.query_scale / c.cutoff
+    target = c.delta_stab * (1 - 1e-9)  # against rounding
+
+    def safe(w: int) -> bool:
+        return attempts * discrete_difference_tail(w, c.threshold_scale, query_scale, c.noise) <= target
+
+    w = math.ceil(c.threshold)
+    while c.rule == "tight" and w > 0 and safe(w - 1):
+        w -= 1
+    while not safe(w):
+        w += 1
+    return replace(c, threshold=float(w), integers=True)
 
 
 def above_threshold(
@@ -249,15 +319,19 @@ def above_threshold(
     ValueError
         If the published constants do not give (eps, delta)-DP at these values.
     """
+
+    def made(threshold_scale: float, query_scale: float, *, redraw: bool) -> SvtCalibration:
+        # two-sided: one-sided noise errs towards "above", which here is no safer than the other
+        scales, deltas = (0.0, threshold_scale, query_scale), (delta if redraw else 0.0, 0.0)
+        return SvtCalibration(eps, delta, _ANY_NUMBER, cutoff, rule, "laplace", redraw, *scales, *deltas)
+
     if rule != "tight":
-        inverse = math.log(1 / delta)
         if rule == "liu2021":
-            lam = (math.sqrt(2 * cutoff * (eps + inverse)) + math.sqrt(2 * cutoff * inverse)) / eps
-        elif eps > 8 * inverse:
-            raise ValueError(f"bassily2018 holds for eps up to 8 ln(1/delta) = {8 * inverse:.4g}")
+            lam = liu2021_scale(eps, delta, cutoff, slack=1)
         else:
-            lam = math.sqrt(32 * cutoff * inverse) / eps
-        return _plain(rule, eps, delta, cutoff, threshold, lam, 2 * lam, redraw=True)
+            advanced_limit(eps, delta, slack=1)
+            lam = 2 * advanced_factor(delta, cutoff, slack=1) / eps
+        return replace(made(lam, 2 * lam, redraw=True), threshold=threshold)
     safe = eps * (1 - 1e-15)  # as of `_kept`
     forms = [(1 / safe, 2 * cutoff / safe, False)]
     if cutoff > 1:
@@ -265,8 +339,8 @@ def above_threshold(
         forms.append((1 / eps0, 2 / eps0, True))
     found = [
         _best_share(
-            lambda share, one=one, other=other, redraw=redraw: _plain(  # type: ignore[misc]
-                rule, eps, delta, cutoff, 0.0, one / share, other / (1 - share), redraw=redraw
+            lambda share, one=one, other=other, redraw=redraw: made(  # type: ignore[misc]
+                one / share, other / (1 - share), redraw=redraw
             ),
             _SELDOM,
         )
@@ -275,20 +349,10 @@ def above_threshold(
     return replace(min(found, key=lambda c: c.margin(_SELDOM)), threshold=threshold)
 
 
-def _plain(
-    rule: str,
-    eps: float,
-    delta: float,
-    cutoff: int,
-    threshold: float,
-    threshold_scale: float,
-    query_scale: float,
-    *,
-    redraw: bool,
-) -> SvtCalibration:
-    # two-sided: one-sided noise errs towards "above", which here is no safer than the other
-    scales, delta_comp = (threshold, threshold_scale, query_scale), delta if redraw else 0.0
-    return SvtCalibration(eps, delta, _ANY_NUMBER, cutoff, rule, "laplace", redraw, *scales, delta_comp, 0.0)
+def liu2021_scale(eps: float, delta: float, cutoff: float, slack: int = 2) -> float:
+    """Lambda of LZCW21 Algorithm 2, line 2: ``(sqrt(2T (eps + ln(2/delta))) + sqrt(2T ln(2/delta)))/eps``."""
+    inverse = math.log(slack / delta)
+    return (math.sqrt(2 * cutoff * (eps + inverse)) + math.sqrt(2 * cutoff * inverse)) / eps
 
 
 def printed_cutoff(error: float, ell: float, beta: float) -> float:
@@ -307,137 +371,12 @@ def printed_cutoff(error: float, ell: float, beta: float) -> float:
     return 3 * (mistakes + math.sqrt(mistakes * math.log(ell / beta) / 2))
 
 
-def printed_teachers(scale: float, ell: float, cutoff: float, delta: float, beta: float) -> float:
+def printed_teachers(eps: float, delta: float, ell: float, cutoff: float, beta: float) -> float:
     """Teachers of BTT18 Algorithm 2, line 1: ``34 sqrt(2) lambda ln(4 m T/min(delta, beta/2))``.
 
     Where two thirds of them agree, the distance is at least ``k/6 - 1``, over 8 lambda times the logarithm.
     With probability ``1 - beta`` threshold and noise of all queries are below 5 of these, so the printed
     number is enough for the distance of sensitivity 1 as well.
     """
-    return 34 * math.sqrt(2) * scale * math.log(4 * ell * cutoff / min(delta, beta / 2))
-
-
-def high_margin_sizes(
-    eps: float, delta: float, ell: float, beta: float, *, nu: float, xi: float
-) -> tuple[float, float, float]:
-    """T and K of LZCW21 Proposition 18: K as printed, and as its proof needs it for the distance tested.
-
-    The proof compares the margin ``n1 - n2``, at least ``2 K xi - sqrt(2 K ln(3m/gamma))``, to the
-    threshold; Algorithm 2 compares ``ceil((n1 - n2)/2) - 1``, which may be half of that less one. With
-    the noise that the proof allows, ``x = sqrt(K)`` solves ``xi x^2 - sqrt(ln(3m/gamma)/2) x = need``.
-
-    Parameters
-    ----------
-    eps, delta : float
-    ell : float
-        m, the number of queries.
-    beta : float
-        Probability of failure (gamma in the paper), in (0, 1).
-    nu, xi : float
-        All but a share nu of the points have an expected margin above xi (Definition 17), in (0, 1/2).
-
-    Returns
-    -------
-    cutoff, printed, needed : float
-        Before rounding.
-    """
-    rare = math.log(3 / beta)
-    cutoff = nu * ell + math.sqrt(2 * nu * ell * rare) + 2 / 3 * rare
-    scale = _liu2021_scale(eps, delta, cutoff)
-    union = math.log(3 * ell / beta)
-    printed = max(2 * union / xi**2, 3 * scale * (math.log(4 * ell / delta) + union) / xi)
-    draws = ell + cutoff
-    need = 1 + 3 * scale * (math.log(2 * draws / delta) + math.log(3 * draws / (2 * beta)))
-    spread = math.sqrt(union / 2)
-    root = (spread + math.sqrt(spread**2 + 4 * xi * need)) / (2 * xi)
-    return cutoff, printed, root**2
-
-
-def _liu2021_scale(eps: float, delta: float, cutoff: float) -> float:
-    log2d = math.log(2 / delta)
-    return (math.sqrt(2 * cutoff * (eps + log2d)) + math.sqrt(2 * cutoff * log2d)) / eps
-
-
-def _liu2021(eps: float, delta: float, ell: int, cutoff: int) -> SvtCalibration:
-    lam = _liu2021_scale(eps, delta, cutoff)
-    w = 3 * lam * math.log(2 * (ell + cutoff) / delta)
-    return SvtCalibration(
-        eps, delta, ell, cutoff, "liu2021", "laplace", True, w, lam, 2 * lam, delta / 2, delta / 2
-    )
-
-
-def _bassily2018(eps: float, delta: float, ell: int, cutoff: int) -> SvtCalibration:
-    log2d = math.log(2 / delta)
-    # their advanced composition: eps^2/(16 ln(2/delta)) + eps/2 must not pass eps
-    if eps > 8 * log2d:
-        raise ValueError(f"bassily2018 holds for eps up to 8 ln(2/delta) = {8 * log2d:.4g}")
-    lam = math.sqrt(32 * cutoff * log2d) / eps
-    w = 2 * lam * math.log(2 * ell / delta)
-    return SvtCalibration(
-        eps, delta, ell, cutoff, "bassily2018", "laplace", True, w, lam, 2 * lam, delta / 2, delta / 2
-    )
-
-
-def _kept(eps: float, delta: float, ell: int, cutoff: int, kind: NoiseKind, failure: float) -> SvtCalibration:
-    """Threshold noise drawn once: pure composition, all of delta for stability."""
-    safe = eps * (1 - 1e-15)  # so that the two scales' losses add up to eps at most, rounded or not
-
-    def at(share: float) -> SvtCalibration:
-        threshold_scale = 1 / (share * safe)
-        query_scale = 2 * cutoff / ((1 - share) * safe)
-        # one-sided: P(Exp(threshold) > w + the least of T Exp(query)), the least being Exp(query / T)
-        attempts, scale = (1, query_scale / cutoff) if kind == "exponential" else (cutoff, query_scale)
-        w = threshold(delta, attempts, threshold_scale, scale, kind)
-        return SvtCalibration(
-            eps, delta, ell, cutoff, "tight", kind, False, w, threshold_scale, query_scale, 0.0, delta
-        )
-
-    return _best_share(at, failure)
-
-
-def _redrawn(
-    eps: float, delta: float, ell: int, cutoff: int, kind: NoiseKind, failure: float
-) -> SvtCalibration:
-    """Threshold noise drawn after each unstable answer: T segments, composed exactly."""
-    best: SvtCalibration | None = None
-    for fraction in (0.0, 0.3, 0.7, 0.9):  # of delta, for the composition; the optimum is flat
-        delta_comp = fraction * delta
-        eps0 = eps0_of(eps, delta_comp, cutoff)
-
-        def at(share: float, eps0: float = eps0, delta_comp: float = delta_comp) -> SvtCalibration:
-            threshold_scale = 1 / (share * eps0)
-            query_scale = 2 / ((1 - share) * eps0)
-            stab = delta - delta_comp
-            w = threshold(stab, cutoff, threshold_scale, query_scale, kind)
-            return SvtCalibration(
-                eps,
-                delta,
-                ell,
-                cutoff,
-                "tight",
-                kind,
-                True,
-                w,
-                threshold_scale,
-                query_scale,
-                delta_comp,
-                stab,
-            )
-
-        found = _best_share(at, failure)
-        if best is None or found.margin(failure) < best.margin(failure):
-            best = found
-    if best is None:
-        raise RuntimeError("no split of delta was tried")
-    return best
-
-
-def _best_share(at: Callable[[float], SvtCalibration], failure: float) -> SvtCalibration:
-    """Best share of eps for the threshold noise."""
-    found = minimize_scalar(
-        lambda share: at(share).margin(failure),
-        bounds=(0.01, 0.99),
-        method="bounded",
-        options={"xatol": 1e-4},
-    )
-    return at(float(found.x))
+    lam = 2 * advanced_factor(delta, cutoff) / eps
+    return 34 * math.sqrt(2) * lam * math.log(4 * ell * cutoff / min(delta, beta / 2))

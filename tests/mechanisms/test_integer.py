@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.gaussian import exact_majority, gaussian_labels
+from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.sparse_vector import stable_labels
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.integer import discrete_calibration
+from pate_cli.privacy.svt import discrete_calibration
 from pate_cli.types import Votes
 
 
@@ -72,6 +72,16 @@ def test_svt_out_of_reach_once_the_threshold_is_an_integer():
         continuous.with_exact_noise()
 
 
+def test_a_release_is_feasible_by_the_chances_of_its_own_noise():
+    """Real noise at the integer threshold would do with 43 teachers, where integers answer less than half."""
+    few = stable_labels(1.0, 1e-5, 20, 43, rule="tight", cutoff=1)
+    c = discrete_calibration(few.calibration)
+    assert replace(c, integers=False).p_unstable(21) <= 0.5 < c.p_unstable(21)
+    with pytest.raises(InfeasibleError, match="at least 45 teachers"):
+        few.with_exact_noise()
+    assert replace(few, n_teachers=45).with_exact_noise().calibration.p_unstable(22) <= 0.5
+
+
 def test_refused():
     with pytest.raises(ConfigError, match="eps: got inf"):
-        exact_majority(10).with_exact_noise()
+        gaussian_labels(float("inf"), 1e-5, 10, 2).with_exact_noise()

@@ -96,9 +96,9 @@ def test_what_is_said_beforehand_of_unanswered_queries_holds(cutoff, rule, redra
     assert plan.calibration.redraw is redraw
     said = plan.unanswered()
     assert f"at most {cutoff} of 40 queries stay unanswered before the cutoff" in said
-    assert f"({40 * plan.p_unstable(max_distance(K)):.2g} on average at most" in said
+    assert f"({40 * plan.calibration.p_unstable(max_distance(K)):.2g} on average at most" in said
     found = answers_of(plan, K, K)
-    assert ((found.labels < 0) & found.reached).sum(axis=0).mean() < 40 * plan.p_unstable(
+    assert ((found.labels < 0) & found.reached).sum(axis=0).mean() < 40 * plan.calibration.p_unstable(
         max_distance(K)
     ) + 0.07 * cutoff
     for integer in (False, True):
@@ -125,7 +125,7 @@ def test_the_chance_of_an_unstable_query_under_integer_noise_is_the_sum_of_its_c
     for dist in (int(c.threshold) - 5, int(c.threshold), int(c.threshold) + 7):
         gap = dist - int(c.threshold)  # unstable where dist - q <= w - t
         direct = (of_threshold * above[np.clip(steps + gap, 0, 1999)]).sum()
-        assert plan.p_unstable(dist) == pytest.approx(direct, abs=1e-12)
+        assert plan.calibration.p_unstable(dist) == pytest.approx(direct, abs=1e-12)
 
 
 def test_the_check_lets_a_unanimous_query_pass_as_often_as_is_said():

@@ -137,13 +137,13 @@ def test_a_larger_error_gives_a_larger_cutoff_and_every_cutoff_works():
     assert choose_cutoff(plan, 0.01) == 25
 
 
-def test_the_service_runs_on_what_is_left_of_eps():
+def test_the_session_runs_on_what_is_left_of_eps():
     plan = calibrate_private_cutoff(OPTIONS, setting())
-    service = plan.labelling(0.3).session(noise())
-    assert service._c.eps == plan.eps_svt
-    assert service._c.cutoff == choose_cutoff(plan, 0.3)
-    service.answer_all(Votes(np.tile([1500, 1500], (400, 1)), 3000))
-    assert plan._spent(service).eps == pytest.approx(1.0)
+    session = plan.labelling(0.3).session(noise())
+    assert session._tests.calibration.eps == plan.eps_svt
+    assert session._tests.calibration.cutoff == choose_cutoff(plan, 0.3)
+    session.answer_all(Votes(np.tile([1500, 1500], (400, 1)), 3000))
+    assert plan._spent(session.spent()).eps == pytest.approx(1.0)
     free = calibrate_private_cutoff(OPTIONS, setting(eps=math.inf))
     assert free.guarantee.eps == math.inf
     assert free.estimate(0.3, noise()).tolist() == [0.3]

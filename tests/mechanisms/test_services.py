@@ -30,7 +30,7 @@ def _plans(n_classes):
         ("bassily2018", 2, 8.0),
     ):
         yield rule, stable_labels(eps, 1e-3, M, K, rule=rule, cutoff=cutoff)
-    redrawn = svt._redrawn(8.0, 1e-3, M, 9, "exponential", 0.1)
+    redrawn = svt._redrawn(8.0, 1e-3, M, 9, 0.1)
     yield "redrawn one-sided", SparseVector(redrawn, ell=M)
     yield "inf", gaussian_labels(math.inf, 1e-5, M, n_classes)
 

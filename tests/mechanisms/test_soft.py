@@ -14,9 +14,9 @@ from pate_cli.audit.bounds import best_event, eps_lower_bound
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import soft
-from pate_cli.mechanisms.soft import ScoreBins, SoftService
-from pate_cli.mechanisms.stable import StableSession
+from pate_cli.mechanisms.score_bins import ScoreBins, SoftSession
 from pate_cli.privacy import svt
+from pate_cli.privacy.above_threshold import AboveThreshold
 from pate_cli.privacy.door import Door
 from pate_cli.students.metrics import calibration_error
 from pate_cli.types import Setting
@@ -103,18 +103,18 @@ def test_first_the_plain_bin_then_the_shifted_one_then_bottom():
     }
     kinds = ["plain", "shifted", "bottom", "plain", "shifted", "bottom", "plain", "bottom"]
     bins = ScoreBins.of(np.column_stack([column[kind] for kind in kinds]), 4)
-    service = SoftService(plan.calibration, noise())
+    session = SoftSession(plan.calibration, noise())
     # failed tests: 0, 1, 3, 3, 4, 6 = 2 T, and no more is taken
-    assert service.answer_all(bins) == [0.625, 0.5, None, 0.625, 0.5, None]
-    assert service.answer_all(bins) == []
-    assert SoftService(None, noise()).answer_all(bins)[:3] == [0.625, 0.375, 0.125]
+    assert session.answer_all(bins) == [0.625, 0.5, None, 0.625, 0.5, None]
+    assert session.answer_all(bins) == []
+    assert SoftSession(None, noise()).answer_all(bins)[:3] == [0.625, 0.375, 0.125]
 
 
 def test_a_first_test_that_spends_the_last_failure_is_answered_with_bottom():
     plan = plan_soft(OPTIONS | {"cutoff": 1}, setting())
     half = np.repeat([0.48, 0.52], 200)
     bins = ScoreBins.of(np.column_stack([half, half, half]), 4)
-    assert SoftService(plan.calibration, noise()).answer_all(bins) == [0.5, None]
+    assert SoftSession(plan.calibration, noise()).answer_all(bins) == [0.5, None]
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_audit(monkeypatch):
     bounds = [_bound(plan, sample, 4000) for _, sample, _ in pairs]
     assert 0.0 < max(bounds) < 1.0  # 60 bounds, false alarm below 1e-6
 
-    right = StableSession.test
+    right = AboveThreshold.test
 
     def failures_not_counted(self, *given, **among):
         passed = right(self, *given, **among)
-        self._tests.below[:] = 0
+        self.below[:] = 0
         return passed
 
-    monkeypatch.setattr(StableSession, "test", failures_not_counted)
+    monkeypatch.setattr(AboveThreshold, "test", failures_not_counted)
     assert max(_bound(plan, sample, 4000) for _, sample, _ in pairs) > 1.0
 
 

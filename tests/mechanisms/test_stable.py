@@ -101,9 +101,9 @@ def _bound(calibration, distances, neighbour, runs=40_000):
     """Lower bound on eps from the number of refusals, on fixed distances of D and D'."""
     scores = []
     for seed, side in enumerate((distances, neighbour, distances, neighbour)):
-        service = StableSession(calibration, noise(seed), runs)
-        service.test(np.asarray(side))
-        scores.append(service._tests.below.astype(float))
+        tests = noise(seed).above_threshold(calibration, runs)
+        tests.test(np.asarray(side))
+        scores.append(tests.below.astype(float))
     found = 0.0
     for sign, (first, second) in itertools.product((1, -1), ((0, 1), (1, 0))):
         t, _ = best_event(sign * scores[first], sign * scores[second], calibration.delta, 0.99)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pate_cli.privacy import gaussian, integer, svt
+from pate_cli.privacy.noise import discrete_difference_tail
 
 
 def _pmf(kind, scale, reach):
@@ -24,12 +25,12 @@ def test_difference_tail_against_brute_force(kind, threshold_scale, query_scale)
     law = np.convolve(_pmf(kind, query_scale, reach), _pmf(kind, threshold_scale, reach)[::-1])
     for margin in (-30, -5, -1, 0, 1, 7, 40):
         exact = law[2 * reach + margin + 1 :].sum()
-        ours = integer.discrete_difference_tail(margin, threshold_scale, query_scale, kind)
+        ours = discrete_difference_tail(margin, threshold_scale, query_scale, kind)
         assert ours == pytest.approx(exact, rel=1e-11)
 
 
 def test_difference_tail_is_continuous_where_the_scales_meet_and_keeps_small_values():
-    tail = integer.discrete_difference_tail
+    tail = discrete_difference_tail
     assert tail(1000, 37.0, 37.0, "laplace") == pytest.approx(
         tail(1000, 37.0, 37.0 * (1 + 1e-9), "laplace"), rel=1e-6
     )
@@ -58,7 +59,7 @@ def test_the_two_facts_the_pattern_proof_needs(kind, scale):
 )
 def test_svt_threshold_is_the_smallest_safe_integer(rule, eps, ell, cutoff):
     continuous = svt.calibrate(rule, eps, 1 / 39073, ell, cutoff)
-    c = integer.discrete_calibration(continuous)
+    c = svt.discrete_calibration(continuous)
     assert c.threshold == int(c.threshold)
     assert (c.threshold_scale, c.query_scale, c.redraw, c.noise, c.delta_stab) == (
         continuous.threshold_scale,
@@ -77,7 +78,7 @@ def test_svt_threshold_is_the_smallest_safe_integer(rule, eps, ell, cutoff):
             # G1 > w + min of T G2; P(min = g) by differences of survival functions
             least = q2 ** (c.cutoff * g) - q2 ** (c.cutoff * (g + 1))
             return float((least * q1 ** (w + g + 1)).sum())
-        return c.cutoff * integer.discrete_difference_tail(int(w), c.threshold_scale, c.query_scale, c.noise)
+        return c.cutoff * discrete_difference_tail(int(w), c.threshold_scale, c.query_scale, c.noise)
 
     assert critical(c.threshold) <= c.delta_stab
     if rule == "tight" and c.threshold > 0:
@@ -88,7 +89,7 @@ def test_svt_one_sided_kept_threshold_by_enumeration():
     """The probability that any of T critical queries is answered, summed over all noises at T = 3."""
     base = svt.calibrate("tight", 3.0, 1e-3, 10, 3)
     for noise, redraw in (("exponential", False), ("laplace", False), ("laplace", True)):
-        c = integer.discrete_calibration(
+        c = svt.discrete_calibration(
             svt.SvtCalibration(
                 **(
                     vars(base)

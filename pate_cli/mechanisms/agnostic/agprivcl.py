@@ -278,8 +278,7 @@ def published(eps: float, delta: float, n: int, m: int, alpha: float, beta: floa
     svt_eps = eps_star / log2d
     svt_delta = delta / (2 * math.exp(eps_star) * log2d)
     whole = math.ceil(cutoff)  # T is a number of answers
-    lam = math.sqrt(32 * whole * math.log(2 / svt_delta)) / svt_eps
-    teachers = svt.printed_teachers(lam, m, whole, svt_delta, beta)
+    teachers = svt.printed_teachers(svt_eps, svt_delta, m, whole, beta)
     return {
         "n_sampled": eps * n / 56,
         "cutoff": cutoff,

@@ -1,0 +1,78 @@
+"""`mechanism=svt`: the sparse vector technique with T from public numbers, a private estimate, or BTT18."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from pate_cli.checks import Or, Real, Whole, option
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms import private_cutoff
+from pate_cli.mechanisms.base import Mechanism
+from pate_cli.mechanisms.sparse_vector import CALIBRATION, stable_labels
+from pate_cli.privacy.svt import Calibration, printed_cutoff, printed_teachers
+from pate_cli.types import Setting
+
+__all__ = ["Options", "calibrate", "label"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=svt`.
+
+    `holdout` and `share` are of ``cutoff=private``; `alpha`, `gamma` and `beta` of ``cutoff=paper``.
+    """
+
+    calibration: Calibration = option("tight", CALIBRATION)
+    cutoff: int | str | None = option(
+        "auto", Or("auto", Or("private", Or("paper", Whole(1), gives="paper"), gives="private"))
+    )
+    holdout: float = option(0.1, Real(0, 1, open_above=True))
+    share: float = option(0.1, Real(0, 1, open_above=True))
+    alpha: float = option(0.05, Real(0, 1, open_above=True))
+    gamma: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
+    beta: float = option(0.05, Real(0, 1, open_above=True))
+
+
+def label(options: Options) -> str:
+    """Name in tables; where T is private, teachers have fewer records."""
+    return "svt_private" if options.cutoff == "private" else "svt"
+
+
+def calibrate(options: Options, setting: Setting) -> Mechanism:
+    """Ask about all public points in random order, until T were unstable."""
+    if options.cutoff == "paper":
+        return _as_printed(options, setting)
+    if isinstance(options.cutoff, str):  # private
+        return private_cutoff.calibrate(options.calibration, options.holdout, options.share, setting)
+    s = setting
+    return stable_labels(
+        *(s.eps, s.delta, s.n_public, s.n_teachers),
+        rule=options.calibration,
+        cutoff=options.cutoff,
+        n_records=s.n_private,
+        n_classes=s.n_classes,
+    )
+
+
+def _as_printed(options: Options, setting: Setting) -> Mechanism:
+    """Choose T and the number of teachers as BTT18 does, in Theorem 3.2 and line 1 of Algorithm 2.
+
+    T is rounded up, and at most m, with which no run stops early. Privacy rests on neither number.
+    """
+    s, rule = setting, options.calibration
+    if rule != "bassily2018":
+        accepted = "auto, private or a whole number >= 1; paper with mechanism.calibration=bassily2018"
+        raise ConfigError("mechanism.cutoff", "paper", accepted)
+    T = math.ceil(printed_cutoff(options.gamma + options.alpha, s.n_public, options.beta))
+    T, teachers = min(s.n_public, T), s.n_teachers
+    if not math.isinf(s.eps):
+        teachers = math.ceil(printed_teachers(s.eps, s.delta, s.n_public, T, options.beta))
+        if teachers > s.n_private:
+            eps = math.ceil(100 * s.eps * teachers / s.n_private) / 100
+            raise InfeasibleError(
+                f"mechanism.cutoff=paper: BTT18 asks for {teachers:,} teachers at eps={s.eps:g}, T = {T},"
+                f" and there are {s.n_private:,} private records; what would do: as many records,"
+                f" eps={eps:g}, fewer public points, or mechanism.cutoff=auto"
+            )
+    return stable_labels(s.eps, s.delta, s.n_public, teachers, rule=rule, cutoff=T, n_classes=s.n_classes)
