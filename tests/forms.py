@@ -18,7 +18,7 @@ from doors import Recorder
 
 from pate_cli import mechanisms, teachers
 from pate_cli.learners import make_learner
-from pate_cli.mechanisms.agnostic import agprivcl, realizable_to_agnostic
+from pate_cli.mechanisms.agnostic import relabel as relabelling
 from pate_cli.privacy.integer import vector_mu_squared
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
@@ -278,8 +278,8 @@ def _without_relabelling(patch: pytest.MonkeyPatch, plan: Any) -> None:
         assert told == (sizes["n_relabelled"], N - sizes["n_relabelled"]), "not the records of the proof"
         return (np.asarray(X.todense() if sp.issparse(X) else X)[:, 0] > 0).astype(np.int64)
 
-    patch.setattr(agprivcl, "relabel", relabel)
-    patch.setattr(realizable_to_agnostic, "relabel_with_rest", relabel_with_rest)
+    patch.setattr(relabelling, "relabel", relabel)
+    patch.setattr(relabelling, "relabel_with_rest", relabel_with_rest)
 
 
 def paid(run: Run) -> None:

@@ -17,7 +17,7 @@ from pate_cli.commands.audit import main
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import gaussian
 from pate_cli.mechanisms import sparse_vector as svt_mechanism
-from pate_cli.mechanisms.agnostic import realizable_to_agnostic
+from pate_cli.mechanisms.agnostic import relabel
 from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.base import Mechanism, Session
 from pate_cli.mechanisms.gaussian import GaussianSession, gaussian_labels
@@ -437,8 +437,6 @@ def test_the_transformation_with_teachers_inside(monkeypatch):
     sure = {"runs": 200, "confidence": SURE}
     assert max(f.bound for f in audit.audit(plan, plan.attacks(), **sure)) <= 1.0
     # who is relabelled is not left to chance, and the labels of the others have no noise
-    monkeypatch.setattr(
-        realizable_to_agnostic, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2
-    )
+    monkeypatch.setattr(relabel, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2)
     broken = replace(plan, division=replace(plan.division, eps_in=1e6))
     assert max(f.bound for f in audit.audit(plan, broken.attacks(), **sure)) > 1.0

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.agnostic.agprivcl import records_of_theorem_7
+from pate_cli.mechanisms.agnostic.printed import records_of_theorem_7
 from pate_cli.mechanisms.agnostic.universal import first_queries
 from pate_cli.report.figures import STYLES
 from pate_cli.report.interval import Interval

@@ -8,7 +8,7 @@ from pate_cli.experiments.statements import STATEMENTS, TheoryProblem
 
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.agnostic.agprivcl import records_of_theorem_7
+from pate_cli.mechanisms.agnostic.printed import records_of_theorem_7
 
 P = TheoryProblem(n=10_000, m=100, eps=1.0, delta=2 / e**4, d=4, alpha=0.25, beta=1 / 3)
 

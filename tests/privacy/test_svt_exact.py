@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pate_cli.mechanisms.agnostic.printed_svt import proved
+from pate_cli.mechanisms.agnostic.printed import proved
 from pate_cli.privacy import svt
 
 CRITICAL = None

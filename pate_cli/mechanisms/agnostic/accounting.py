@@ -1,110 +1,58 @@
 """Privacy arithmetic of sampling, relabelling and resampling; neighbours differ by one replaced record.
 
-*Sampling without replacement* (`sampled`). A set of m of n records, drawn uniformly, then an
-(eps, delta)-DP algorithm: ``(ln(1 + r (e^eps - 1)), r delta)`` with r = m/n [2], Theorem 9. It holds
-for algorithms that do not look at the order of their records, or are given them in random order.
-
-*Relabelling* (`relabelled`, NB20 Algorithm 2). S and S' differ in record 1; c runs over the labelings
-of their common records, W(c) is the total weight of the one or two dichotomies that extend c. A
-mistake more or less on record 1 is a factor ``e^(relabel_eps/2)``, so W(c) lies between
-``e^(-relabel_eps/2)`` and ``1 + e^(-relabel_eps/2)`` times the weight of c alone, on both sides, and
-``P(c) <= (1 + e^(relabel_eps/2))^2 P'(c)``: once for W, once for the sum that normalises. Given c,
-the two relabelled sets differ in one record whichever extension was drawn, so what follows is
-(eps, delta) apart. Weighing with P and then using the ratio,
-``sum_c P(c) (e^eps Q'(c) + delta) <= (1 + e^(relabel_eps/2))^2 e^eps P'(O) + delta``: delta does not
-grow. (NB20 Lemma 5 has ``eps + 3`` and ``4 e delta`` at relabel_eps = 1, where this is eps + 1.948, delta.)
-**No proof can give less**: thresholds, M copies of (0, 1), and record 1 either (1, 0) or (-1, 1). On one
-side the labeling 0 of the copies has two extensions, of weight ``e^(-M relabel_eps/2)`` times 1 and times
-``e^(-relabel_eps/2)``, and on the other side one, with that factor; with the labeling 1 it is the other way
-round, and as M grows it has nearly all of the weight. So the ratio of P(0) goes to
-``(1 + e^(relabel_eps/2))^2``, and an algorithm after it that tells the labeling and the place of record 1
-(``e^(-eps)`` less likely for each record that is another) adds its eps. The tests have it to 1e-4.
-
-*Resampling with replacement* (`resampled`). n' draws from n' records; the copies of one record are
-dealt to one teacher, and which record goes where depends on the draws alone. So whatever was drawn,
-one changed record changes one teacher, and nothing at all if it was not drawn: weighing over the
-draws, ``(eps, p delta)`` with ``p = 1 - (1 - 1/n')^n'``. (No amplification of eps: a set of draws with the
-record and one without it differ in several teachers.) NB20, and calibration=paper with it, lets the
-copies go to different teachers and pays for ``ln(2/delta)`` of them by group privacy (`nb20_resampled`).
-
-*A learner taken as a black box* (`black_box`, LWY25 Lemmas 2.12 and 2.13). m draws with replacement from
-t records, then an (eps, 0)-DP algorithm on the m. Record 1 is drawn k times, binomial (m, 1/t); put draws of
-the other records in its places, and the set has the law that it has given k = 0. So with a_k and b_k the
-probabilities of an output on the two sides given k, ``a_k <= e^(k eps) a_0``, ``b_k >= e^(-k eps) b_0`` and
-a_0 = b_0, and the ratio of the sums is at most ``E e^(k eps) / E e^(-k eps)``, that is
-``((1 + (e^eps - 1)/t)/(1 - (1 - e^-eps)/t))^m``. Lemma 2.13 has ``6 eps m/t``, for eps <= 1, where this is
-about ``2 sinh(eps) m/t``, 2.35 m/t at eps = 1.
-
-*LWY25's transformation* (`transformed`). t of n records are T, r = t/n, the others W; h is chosen
-with weight ``exp(-(eps_in |W|/2) q(h))``. Fix the indices I of T. If record 1 is not among them,
-``p1(I) <= e^eps_in p2(I)``. If it is, let K = eps_in |W|/2 and compare with indices J. With
-``m(c) = min_f dis(c, f)/.. + err_W(f)`` over the common records of T, each extension of c has a score in
-``[m(c), m(c) + 1/t]`` and, if there are two, one of them has m(c); so W(c) is within
-``[e^(-K/t), 2] e^(-K m(c))``. For J = I, m is the same on both sides:
-``P(c) <= 4 e^(2K/t) P'(c)``, so ``p1(I) <= B p2(I) + delta_A`` with ``B = 4 e^(2K/t + eps_A)``. For J = I
-with 1 swapped for i outside, W changes by one record too: m moves by at most 1/|W|, so
-``p1(I) <= e^eps_in B p2(J) + delta_A``. The J's average, over I with 1 and i without, to the indices
-without 1, as in the paper. A share s of the second and 1 - s of the first gives
-``e^eps = e^eps_in + r/(1-r) s e^eps_in B`` on the indices without 1 and ``(1 - s) B`` on those with 1; making
-both equal, ``e^eps = e^eps_in (1 - r + r B)/(1 - r + r e^eps_in)``, and delta = r delta_A. It needs
-``e^eps_in <= B``. The paper (Lemma 3.1) takes s = 1, ``e^eps_in B <= 4 e^2`` (for eps_in <= r and
-eps_A = 1) and 4 e delta_A: `lwy25_transformed`. This one may not be tight: the same copies lose 1.11 where it
-says 2.18 (n = 30, t = 9, eps_in = .3, eps_A = 1), the most that was found. What it gives away is that each
-record i of J may double the weight as record 1 does; in a class of VC dimension d the dichotomies of J have
-at most d such records each on average. No proof of less is known to us, so none is used.
-
-References
-----------
-.. [1] NB20: A. Nandi, R. Bassily. Privately answering classification queries in the agnostic PAC
-   model. ALT 2020.
-.. [2] B. Balle, G. Barthe, M. Gaboardi. Privacy amplification by subsampling: tight analyses via
-   couplings and divergences. NeurIPS 2018.
-.. [3] LWY25: B. Li, W. Wang, P. Ye. Private realizable-to-agnostic transformation with near-optimal
-   sample complexity. COLT 2025.
+Each function states its proof. NB20: Nandi and Bassily, ALT 2020. LWY25: Li, Wang and Ye, COLT 2025.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from pate_cli.privacy.roots import root_on_safe_side
 
-__all__ = [
-    "before_relabelled",
-    "before_sampled",
-    "black_box",
-    "black_box_draws",
-    "copies_tail",
-    "lwy25_eps_in",
-    "lwy25_transformed",
-    "nb20_resampled",
-    "relabelled",
-    "resampled",
-    "sampled",
-    "share_drawn",
-    "transformed",
-    "transformed_eps_in",
-]
+__all__ = ["agprivcl", "before_relabelled", "before_sampled", "black_box", "black_box_draws", "copies_tail"]
+__all__ += ["lwy25_eps_in", "lwy25_transformed", "nb20_resampled", "relabelled", "resampled", "sampled"]
+__all__ += ["share_drawn", "transformed", "transformed_eps_in"]
 
 
 def sampled(eps: float, delta: float, rate: float) -> tuple[float, float]:
-    """(eps, delta) of an algorithm run on a share `rate` of the records, without replacement."""
+    """(eps, delta) of an algorithm run on a share `rate` of the records, drawn without replacement.
+
+    Balle, Barthe and Gaboardi (NeurIPS 2018), Theorem 9, for an algorithm that does not look at the order of
+    its records, or is given them in random order.
+    """
     return math.log1p(rate * math.expm1(eps)), rate * delta
 
 
 def before_sampled(eps: float, rate: float) -> float:
-    """Eps an algorithm may have, so that it is `eps` after sampling; the inverse of `sampled`."""
+    """Inverse of `sampled`: eps of an algorithm that is `eps` after sampling."""
     return math.log1p(math.expm1(eps) / rate)
 
 
 def relabelled(eps: float, delta: float, relabel_eps: float) -> tuple[float, float]:
-    """(eps, delta) of an algorithm run on records relabelled by NB20 Algorithm 2."""
+    """(eps, delta) of an algorithm run on records relabelled by NB20 Algorithm 2.
+
+    S and S' differ in record 1; c runs over the labelings of their common records, W(c) is the total weight
+    of the one or two dichotomies that extend c. A mistake more or less on record 1 is a factor
+    ``e^(relabel_eps/2)``, so W(c) lies between ``e^(-relabel_eps/2)`` and ``1 + e^(-relabel_eps/2)`` times
+    the weight of c alone, on both sides, and ``P(c) <= (1 + e^(relabel_eps/2))^2 P'(c)``: once for W, once
+    for the sum that normalises. Given c, the two relabelled sets differ in one record for either extension,
+    so the laws Q and Q' of the output are (eps, delta) apart. Weighing with P and then using the ratio,
+    ``sum_c P(c) (e^eps Q'(c) + delta) <= (1 + e^(relabel_eps/2))^2 e^eps P'(O) + delta``: delta does not
+    grow. (NB20 Lemma 5 has ``eps + 3`` and ``4 e delta`` at relabel_eps = 1, where this is eps + 1.948 and
+    delta.)
+
+    **It is tight.** Thresholds, M copies of (0, 1), and record 1 either (1, 0) or (-1, 1). On one side the
+    labeling 0 of the copies has two extensions, of weight ``e^(-M relabel_eps/2)`` times 1 and times
+    ``e^(-relabel_eps/2)``, and on the other side one, with that factor; with the labeling 1 it is the other
+    way round, and as M grows it has nearly all of the weight. So the ratio of P(0) tends to
+    ``(1 + e^(relabel_eps/2))^2``, and an algorithm after it that reveals the labeling and the place of record
+    1 (a factor ``e^(-eps)`` for each record that differs) adds its eps. The tests show it to 1e-4.
+    """
     return eps + 2 * math.log1p(math.exp(relabel_eps / 2)), delta
 
 
 def before_relabelled(eps: float, relabel_eps: float) -> float:
-    """Eps an algorithm may have, so that it is `eps` after relabelling; may be negative: impossible."""
+    """Inverse of `relabelled`: eps of an algorithm that is `eps` after it; negative if impossible."""
     return eps - relabelled(0.0, 0.0, relabel_eps)[0]
 
 
@@ -114,12 +62,49 @@ def share_drawn(n: int) -> float:
 
 
 def resampled(eps: float, delta: float, n: int) -> tuple[float, float]:
-    """(eps, delta) after n draws with replacement from n records, copies kept together."""
+    """(eps, delta) after n draws with replacement from n records, copies kept together.
+
+    The copies of one record go to one teacher, and which record goes where depends on the draws alone. So,
+    given the draws, one changed record changes one teacher, and none if it was not drawn: averaging over the
+    draws, ``(eps, p delta)`` with ``p = 1 - (1 - 1/n)^n``. (No amplification of eps: a set of draws with the
+    record and one without it differ in several teachers.)
+    """
     return eps, share_drawn(n) * delta
 
 
+def agprivcl(
+    svt_eps: float, svt_delta: float, relabel_eps: float, n_sampled: int, n: int
+) -> tuple[float, float]:
+    """(eps, delta) of AgPrivCl: n_sampled of n records, relabelled, resampled, then the sparse vector."""
+    inner = resampled(svt_eps, svt_delta, n_sampled)
+    return sampled(*relabelled(*inner, relabel_eps), n_sampled / n)
+
+
+def nb20_resampled(eps: float, delta: float, copies: float) -> tuple[float, float]:
+    """(eps, delta) of NB20 Lemma 8, whose teachers share the copies of a record: group privacy for `copies`.
+
+    The probability of more copies, `copies_tail`, is not in it.
+    """
+    return copies * eps, copies * math.exp(copies * eps) * delta
+
+
+def copies_tail(n: int, most: float) -> float:
+    """Probability that n draws from n records draw a given one more than `most` times."""
+    from scipy.stats import binom
+
+    return float(binom.sf(math.floor(most), n, 1 / n))
+
+
 def black_box(eps: float, draws: int, n: int) -> float:
-    """Eps of an (eps, 0)-DP algorithm run on `draws` draws with replacement from n records."""
+    """Eps of an (eps, 0)-DP algorithm run on m = `draws` draws with replacement from n records.
+
+    Record 1 is drawn k times, binomial (m, 1/n); put draws of the other records in its places, and the set
+    has the law that it has given k = 0. So with a_k and b_k the probabilities of an output on the two sides
+    given k, ``a_k <= e^(k eps) a_0``, ``b_k >= e^(-k eps) b_0`` and a_0 = b_0, and the ratio of the sums is
+    at most ``E e^(k eps) / E e^(-k eps)``, that is ``((1 + (e^eps - 1)/n)/(1 - (1 - e^-eps)/n))^m``. LWY25
+    Lemma 2.13 (with Lemma 2.12) has ``6 eps m/n``, for eps <= 1, where this is about ``2 sinh(eps) m/n``,
+    2.35 m/n at eps = 1.
+    """
     return draws * (math.log1p(math.expm1(eps) / n) - math.log1p(math.expm1(-eps) / n))
 
 
@@ -131,7 +116,7 @@ def black_box_draws(eps: float, total: float, n: int, kind: str) -> int:
     eps : float
         Of the algorithm, at most 1 for Lemma 2.13.
     total : float
-        Of the whole; Lemma 2.13 asks for at most 1, so more is not used.
+        Of the whole; Lemma 2.13 assumes at most 1, so more is not used.
     n : int
         Records drawn from, at least 2 for Lemma 2.13.
     kind : {"tight", "paper"}
@@ -141,27 +126,34 @@ def black_box_draws(eps: float, total: float, n: int, kind: str) -> int:
     return math.floor(total / black_box(eps, 1, n))
 
 
-def nb20_resampled(eps: float, delta: float, copies: float) -> tuple[float, float]:
-    """(eps, delta) of NB20 Lemma 8 for at most `copies` copies: group privacy, without their tail."""
-    return copies * eps, copies * math.exp(copies * eps) * delta
-
-
-def copies_tail(n: int, most: float) -> float:
-    """Probability that n draws from n records draw a given one more than `most` times."""
-    from scipy.stats import binom
-
-    return float(binom.sf(math.floor(most), n, 1 / n))
-
-
 def transformed(eps_in: float, inner_eps: float, n: int, t: int) -> float:
-    """Eps of LWY25's transformation by the proof above; its delta is ``t/n`` times the inner one's.
+    """Eps of LWY25's transformation; its delta is r = ``t/n`` times the inner one's.
+
+    t of n records are T, the others W; h is chosen with weight ``exp(-(eps_in |W|/2) q(h))``. Fix the indices
+    I of T. If record 1 is not among them, ``p1(I) <= e^eps_in p2(I)``. If it is, let K = eps_in |W|/2 and
+    compare with indices J. With ``m(c) = min_f dis(c, f)/.. + err_W(f)`` over the common records of T, each
+    extension of c has a score in ``[m(c), m(c) + 1/t]`` and, if there are two, one of them has m(c); so W(c)
+    is within ``[e^(-K/t), 2] e^(-K m(c))``. For J = I, m is the same on both sides:
+    ``P(c) <= 4 e^(2K/t) P'(c)``, so ``p1(I) <= B p2(I) + delta_A`` with ``B = 4 e^(2K/t + eps_A)``. For J = I
+    with 1 swapped for i outside, W changes by one record too: m moves by at most 1/|W|, so
+    ``p1(I) <= e^eps_in B p2(J) + delta_A``. The J's average, over I with 1 and i without, to the indices
+    without 1, as in the paper. A share s of the second and 1 - s of the first is
+    ``e^eps = e^eps_in + r/(1-r) s e^eps_in B`` on the indices without 1 and ``(1 - s) B`` on those with 1;
+    making both equal, ``e^eps = e^eps_in (1 - r + r B)/(1 - r + r e^eps_in)``, and delta = r delta_A. It
+    needs ``e^eps_in <= B``. The paper (Lemma 3.1) takes s = 1, ``e^eps_in B <= 4 e^2`` (for eps_in <= r and
+    eps_A = 1) and 4 e delta_A: `lwy25_transformed`.
+
+    It may not be tight: the copies of `relabelled` lose 1.11 where it has 2.18 (n = 30, t = 9, eps_in = .3,
+    eps_A = 1), the most that was found. The slack: each record i of J may double the weight as record 1 does;
+    in a class of VC dimension d the dichotomies of J have at most d such records each on average. No proof of
+    less is known to us, so none is used.
 
     Parameters
     ----------
     eps_in : float
         Of the exponential mechanism that relabels.
     inner_eps : float
-        Of the algorithm run on the relabelled sample.
+        eps_A, of the algorithm run on the relabelled sample.
     n, t : int
         Records, and how many of them are relabelled, 1 <= t < n.
     """
@@ -174,7 +166,12 @@ def transformed(eps_in: float, inner_eps: float, n: int, t: int) -> float:
 
 def transformed_eps_in(eps: float, inner_eps: float, n: int, t: int) -> float | None:
     """Largest eps_in at which `transformed` is at most `eps`, rounded down; None if there is none."""
-    return _largest(lambda eps_in: transformed(eps_in, inner_eps, n, t), eps)
+
+    def excess(eps_in: float) -> float:
+        return transformed(eps_in, inner_eps, n, t) - eps
+
+    low = 1e-12
+    return None if excess(low) >= 0 else root_on_safe_side(excess, low, eps, below=True)
 
 
 def lwy25_transformed(eps_in: float, inner_delta: float, n: int) -> tuple[float, float, int]:
@@ -198,11 +195,3 @@ def lwy25_eps_in(eps: float, n: int) -> float | None:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if within(middle) else (low, middle - 1)
     return low / n * (1 - 1e-15) if low else None
-
-
-def _largest(total: Callable[[float], float], eps: float) -> float | None:
-    """Largest x > 0 with ``total(x) <= eps``, for an increasing function, rounded down."""
-    low = 1e-12
-    if total(low) >= eps:
-        return None
-    return root_on_safe_side(lambda x: total(x) - eps, low, eps, below=True)

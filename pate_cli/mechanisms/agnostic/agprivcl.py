@@ -8,26 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import queries
 from pate_cli.checks import OneOf, Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms.agnostic import accounting
-from pate_cli.mechanisms.agnostic import options as checks
-from pate_cli.mechanisms.agnostic.printed_svt import PrintedSvt
-from pate_cli.mechanisms.agnostic.printed_svt import proved as proved_on_margins
-from pate_cli.mechanisms.agnostic.relabel import relabel
-from pate_cli.mechanisms.agnostic.selection import drawn, draws, subset
-from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
-from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
+from pate_cli.mechanisms.agnostic import accounting, common, printed, relabel, voting
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.sparse_vector import CUTOFF, SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
-    FloatArray,
     Holdout,
+    IntArray,
     PrivacyLoss,
     Private,
     PrivateRecords,
@@ -36,20 +27,20 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["AgPrivClPlan", "Options", "calibrate", "published", "records_of_theorem_7"]
+__all__ = ["AgPrivClPlan", "Options", "calibrate"]
 
 
 @dataclass(frozen=True)
 class Options:
     """Options of `mechanism=agprivcl`."""
 
-    hypotheses: str = option("stumps", checks.HYPOTHESES)
-    calibration: str = option("tight", checks.CALIBRATION)
+    hypotheses: str = option("stumps", common.HYPOTHESES)
+    calibration: str = option("tight", common.CALIBRATION)
     teachers: str = option("class", OneOf(("class", "own")))
     relabel_eps: float = option(1.0, Real(0, 50))
     cutoff: int | None = option("auto", CUTOFF)
-    alpha: float = option(0.1, checks.FRACTION)
-    beta: float = option(0.05, checks.FRACTION)
+    alpha: float = option(0.1, common.FRACTION)
+    beta: float = option(0.05, common.FRACTION)
 
 
 @dataclass(frozen=True)
@@ -68,7 +59,7 @@ class AgPrivClPlan(Mechanism):
     - `paper`: Algorithm 3 as printed: ``n' = eps n/56``, T (rounded up), svt_eps and svt_delta, the sample
       dealt to teachers as it was drawn, the copies of a record to any of them, and the test of the margin
       ``n1 - n2`` of Algorithm 5. Lemma 8 takes that test to be (svt_eps, svt_delta)-DP, and its proof
-      does not hold, as one vote moves the margin by 2. What holds of it is `printed_svt.proved`;
+      does not hold, as one vote moves the margin by 2. What holds of it is `printed.proved`;
       from there the paper's steps, group privacy for ``ln(2/delta)`` copies, and the exact ones for
       relabelling and sampling give `eps_proved` and `delta_proved`. The plan is refused unless these are at
       most eps and delta, which are what is claimed. So it is for delta near 0.1 and above, where a record
@@ -106,7 +97,7 @@ class AgPrivClPlan(Mechanism):
     relabel_eps: float
     teachers: int
     mechanism: VoteMechanism
-    classroom: Classroom = field(repr=False)
+    classroom: voting.Classroom = field(repr=False)
     eps_proved: float
     delta_proved: float
     numbers: dict[str, Any] = field(repr=False, default_factory=dict)
@@ -120,18 +111,15 @@ class AgPrivClPlan(Mechanism):
         """Sparse vector, resampled, relabelled, sampled: from the noise that it had."""
         if not spent.only("sparse", "inner"):
             return UNPROVED
-        rate, relabel_eps = self.n_sampled / self.n_private, math.fsum(spent.inner.elements())
-        if isinstance(self.mechanism, PrintedSvt):
-            eps, delta = math.inf, 1.0
-            if [run.calibration for run in spent.sparse] == [self.mechanism.calibration]:
-                eps, delta = _paper_loss(
-                    self.mechanism.calibration, self.delta, relabel_eps, self.n_sampled, rate
-                )
-            return PrivacyLoss(eps, delta, "sampled, relabelled, sparse vector (paper)")
-        eps, delta = spent.sparse_loss()
-        eps = accounting.sampled(*accounting.relabelled(eps, 0.0, relabel_eps), rate)[0]
-        delta = accounting.sampled(0.0, accounting.resampled(0.0, delta, self.n_sampled)[1], rate)[1]
-        return PrivacyLoss(eps, delta, "sampled, relabelled, sparse vector")
+        n_sampled, relabel_eps = self.n_sampled, math.fsum(spent.inner.elements())
+        how = "sampled, relabelled, sparse vector"
+        if not isinstance(self.mechanism, printed.PrintedSvt):
+            inner = spent.sparse_loss()
+            return PrivacyLoss(*accounting.agprivcl(*inner, relabel_eps, n_sampled, self.n_private), how)
+        c, eps, delta = self.mechanism.calibration, math.inf, 1.0
+        if [run.calibration for run in spent.sparse] == [c]:
+            eps, delta = printed.loss(c, self.delta, relabel_eps, n_sampled, n_sampled / self.n_private)
+        return PrivacyLoss(eps, delta, f"{how} (paper)")
 
     @property
     def n_teachers(self) -> int:
@@ -162,64 +150,75 @@ class AgPrivClPlan(Mechanism):
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Answer the public points in random order, and fit the student on the answers."""
-        records = private.records
-        order = queries.passive_order(public.n_points, rng)
-        answers = self.answers(records, public, order, door, rng)
-        model = student(self.classroom.setting, public, answers, rng)
+        order = rng.permutation(public.n_points)
+        answers = self.answers(private.records, public, order, door, rng)
+        model = voting.student(self.classroom.setting, public, answers, rng)
         return Released(model, answers, self.guarantee)
 
     def answers(
         self,
-        private: PrivateRecords,
+        S: PrivateRecords,
         public: PublicPoints,
-        order: Any,
+        order: IntArray,
         door: Door,
         rng: np.random.Generator,
     ) -> Answers:
-        """Answer public points in `order`."""
-        checks.listable_encoded(self.classroom.hypotheses, public.X)
+        """NB20 Algorithm 3: sample n' of S, relabel, resample, answer points in `order` by votes."""
+        common.listable_encoded(self.classroom.hypotheses, public.X)
         choices, votes_door = door.spawn(2)
-        rows = subset(private.n_records, self.n_sampled, choices.noise)
-        X, y = private.X[rows], private.y[rows]
-        y = relabel(self.classroom.hypotheses, X, y, choices, relabel_eps=self.relabel_eps)
+        rows = relabel.subset(S.n_records, self.n_sampled, choices.noise)
+        X, y = S.X[rows], S.y[rows]
+        y = relabel.relabel(self.classroom.hypotheses, X, y, choices, relabel_eps=self.relabel_eps)
         seed = int(rng.integers(2**31))
+        copies = relabel.drawn(self.n_sampled, choices.noise, self.n_sampled)
         if self.calibration == "paper":
-            sample = drawn(self.n_sampled, choices.noise)
-            votes = self.classroom.votes_as_drawn(X, y, sample, self.teachers, public, seed)
+            votes = self.classroom.votes_as_drawn(X, y, copies, self.teachers, public, seed)
         else:
-            counts = draws(self.n_sampled, choices.noise)
+            counts = np.bincount(copies, minlength=self.n_sampled)
             votes = self.classroom.votes(X, y, counts, self.teachers, public, seed)
-        return answer(self.mechanism, votes, order, votes_door)
+        return voting.answer(self.mechanism, votes, order, votes_door)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""
-        return best_hypothesis(self.classroom.hypotheses, test)
+        return common.best_hypothesis(self.classroom.hypotheses, test)
 
     def attacks(self) -> list[SampledAttack]:
-        """Worst-case pairs of private sets for an audit."""
-        return _attacks(self)
+        """Tied labels: all records at one place, half of them labelled 1, and one label changed.
+
+        Whichever label the relabelling picks, the teachers agree on it, so the answer tells it. The set is
+        just large enough for the teachers that an answer needs, one record each; its sampled share is at
+        most the plan's.
+        """
+        teachers = self.teachers
+        if isinstance(self.mechanism, SparseVector):
+            teachers = min(teachers, 2 * fewest_teachers(self.mechanism.calibration))
+        n = math.ceil(teachers * self.n_private / self.n_sampled)
+        classroom = self.classroom.of_thresholds
+        tiny = replace(self, n_private=n, n_sampled=teachers, teachers=teachers, classroom=classroom)
+        point, order = PublicPoints(np.zeros((1, 1))), np.zeros(1, dtype=np.int64)
+
+        def labels(private: PrivateRecords, door: Door, rng: np.random.Generator) -> IntArray:
+            return tiny.answers(private, point, order, door, rng).labels
+
+        runs = min(2000, 200 + 200_000 // teachers)
+        return [common.attack("tied labels", common.tied_labels(n, n // 2), labels, runs)]
 
 
 def calibrate(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
-    checks.two_classes(setting, name)
-    checks.finite(setting, name)
-    kind = options.calibration
-    hypotheses = CLASSES[options.hypotheses]
-    classroom = Classroom(hypotheses, setting, own=options.teachers == "own")
-    alpha, beta = options.alpha, options.beta
-    cutoff = options.cutoff
-    checks.at_most("cutoff", cutoff, setting.n_public, "auto, or ")
-    if kind == "paper":
-        made = _paper(setting, classroom, alpha, beta)
+    hypotheses = common.chosen_class(options.hypotheses, setting, name)
+    common.at_most("cutoff", options.cutoff, setting.n_public, "auto, or ")
+    classroom = voting.Classroom(hypotheses, setting, own=options.teachers == "own")
+    if options.calibration == "paper":
+        plan = _paper(setting, classroom, options.alpha, options.beta)
     else:
-        made = _tight(setting, classroom, options.relabel_eps, cutoff, name)
-    checks.listable(hypotheses, made.n_sampled, setting, "what would do: mechanism.hypotheses=stumps")
-    return made
+        plan = _tight(setting, classroom, options.relabel_eps, options.cutoff, name)
+    common.listable(hypotheses, plan.n_sampled, setting, "what would do: mechanism.hypotheses=stumps")
+    return plan
 
 
 def _tight(
-    setting: Setting, classroom: Classroom, relabel_eps: float, cutoff: int | None, name: str
+    setting: Setting, classroom: voting.Classroom, relabel_eps: float, cutoff: int | None, name: str
 ) -> AgPrivClPlan:
     from scipy.optimize import minimize_scalar
 
@@ -257,53 +256,17 @@ def _tight(
             f"and its sparse vector has eps={inner:.3g} and {teachers} teachers of {size} records; "
             f"what would do: {ways}"
         ) from error
-    proved = accounting.sampled(*accounting.relabelled(inner, 0.0, relabel_eps), rate)[0]
-    delta_proved = accounting.sampled(0.0, accounting.resampled(0.0, svt_delta, sampled)[1], rate)[1]
-    return AgPrivClPlan(
-        eps, delta, "tight", n, sampled, relabel_eps, teachers, mechanism, classroom, proved, delta_proved
-    )
+    proved = accounting.agprivcl(inner, svt_delta, relabel_eps, sampled, n)
+    return AgPrivClPlan(eps, delta, "tight", n, sampled, relabel_eps, teachers, mechanism, classroom, *proved)
 
 
-def published(eps: float, delta: float, n: int, m: int, alpha: float, beta: float) -> dict[str, float]:
-    """Numbers of NB20 Algorithm 3 line 1 and Algorithm 5 lines 1-2, before rounding.
-
-    Returns
-    -------
-    dict
-        n_sampled (n'), cutoff (T), eps_star (``min(1, eps')``), svt_eps, svt_delta, teachers (k).
-    """
-    cutoff = max(1.0, m * alpha / 8 + math.sqrt(3 * m * alpha * math.log(m / beta)) / 4)
-    eps_star = min(1.0, alpha * max(1.0, math.sqrt(m * alpha)))
-    log2d = math.log(2 / delta)
-    svt_eps = eps_star / log2d
-    svt_delta = delta / (2 * math.exp(eps_star) * log2d)
-    whole = math.ceil(cutoff)  # T is a number of answers
-    teachers = svt.printed_teachers(svt_eps, svt_delta, m, whole, beta)
-    return {
-        "n_sampled": eps * n / 56,
-        "cutoff": cutoff,
-        "eps_star": eps_star,
-        "svt_eps": svt_eps,
-        "svt_delta": svt_delta,
-        "teachers": teachers,
-    }
-
-
-def records_of_theorem_7(eps: float, delta: float, m: int, alpha: float, beta: float, vc: int) -> float:
-    """Private records from which NB20's accuracy is proved, with the constant 8000 of Lemma 9's proof."""
-    log_terms = math.log(2 / delta) ** 1.5 * math.log(m * alpha / min(delta, beta / 2))
-    complexity = vc * math.log(1 / alpha) + math.log(m / beta)
-    sampled = 8000 * complexity * log_terms * max(1.0, math.sqrt(m) * alpha**1.5) / alpha**2
-    return float(56 / eps * sampled)
-
-
-def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) -> AgPrivClPlan:
+def _paper(setting: Setting, classroom: voting.Classroom, alpha: float, beta: float) -> AgPrivClPlan:
     eps, delta, n, m = setting.eps, setting.delta, setting.n_private, setting.n_public
     if eps > 1:
         raise ConfigError("eps", eps, "at most 1 with mechanism.calibration=paper (NB20 Theorem 7)")
-    p = published(eps, delta, n, m, alpha, beta)
+    p = printed.published(eps, delta, n, m, alpha, beta)
     vc = classroom.hypotheses.vc_dimension(setting.n_features)
-    theorem = records_of_theorem_7(eps, delta, m, alpha, beta, vc)
+    theorem = printed.records_of_theorem_7(eps, delta, m, alpha, beta, vc)
     sampled, teachers, cutoff = math.floor(p["n_sampled"]), math.ceil(p["teachers"]), math.ceil(p["cutoff"])
     if sampled < teachers or cutoff > m:
         raise InfeasibleError(
@@ -312,58 +275,11 @@ def _paper(setting: Setting, classroom: Classroom, alpha: float, beta: float) ->
             f"alpha={alpha:g}; what would do: mechanism.calibration=tight"
         )
     calibration = svt.calibrate("bassily2018", p["svt_eps"], p["svt_delta"], m, cutoff)
-    mechanism = PrintedSvt(calibration, cutoff, ell=m)
-    proved, delta_proved = _paper_loss(calibration, delta, 1.0, sampled, sampled / n)
+    mechanism = printed.PrintedSvt(calibration, cutoff, ell=m)
+    proved, delta_proved = printed.loss(calibration, delta, 1.0, sampled, sampled / n)
     if proved > eps or delta_proved > delta:
         raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
     numbers = {"alpha": alpha, "beta": beta, "records_of_theorem_7": theorem}
     return AgPrivClPlan(
         eps, delta, "paper", n, sampled, 1.0, teachers, mechanism, classroom, proved, delta_proved, numbers
     )
-
-
-def _paper_loss(
-    calibration: svt.SvtCalibration, delta: float, relabel_eps: float, n_sampled: int, rate: float
-) -> tuple[float, float]:
-    """(eps, delta) of Algorithm 3 as printed, by the exact steps; see `AgPrivClPlan`."""
-    copies = math.log(2 / delta)
-    star, star_delta = accounting.nb20_resampled(*proved_on_margins(calibration), copies)
-    star_delta += accounting.copies_tail(n_sampled, copies)
-    if star_delta > delta:
-        return math.inf, 1.0
-    return accounting.sampled(*accounting.relabelled(star, star_delta, relabel_eps), rate)
-
-
-def _attacks(plan: AgPrivClPlan) -> list[SampledAttack]:
-    """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
-
-    Tied labels: all records at one place, half of them labelled 1, and one label changed. Whichever
-    label the relabelling picks, the teachers agree on it, so the answer tells it. The set is just large
-    enough for the teachers that an answer needs, one record each; its sampled share is at most the plan's.
-    """
-
-    def tied_labels(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-        tiny, private = tied(plan, neighbour)
-        noise = Door.seeded(int(rng.integers(2**63)))
-        point = PublicPoints(np.array([[0.0]]))
-        order = np.zeros(1, dtype=np.int64)
-        found = [tiny.answers(private, point, order, source, rng).labels[0] for source in noise.spawn(runs)]
-        return np.array(found, dtype=float)[:, None]
-
-    return [
-        SampledAttack("tied labels", tied_labels, min(2000, 200 + 200_000 // tied(plan, False)[0].teachers))
-    ]
-
-
-def tied(plan: AgPrivClPlan, neighbour: bool) -> tuple[AgPrivClPlan, PrivateRecords]:
-    """Make the plan and the records of `attacks`."""
-    teachers = plan.teachers
-    if isinstance(plan.mechanism, SparseVector):
-        teachers = min(teachers, 2 * fewest_teachers(plan.mechanism.calibration))
-    n = math.ceil(teachers * plan.n_private / plan.n_sampled)
-    y = (np.arange(n) < n // 2).astype(np.int64)
-    if neighbour:
-        y[0] = 0
-    classroom = plan.classroom.of_thresholds
-    tiny = replace(plan, n_private=n, n_sampled=teachers, teachers=teachers, classroom=classroom)
-    return tiny, PrivateRecords(np.zeros((n, 1)), y)

@@ -8,21 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import queries
 from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
-from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms.agnostic import accounting
-from pate_cli.mechanisms.agnostic import options as checks
-from pate_cli.mechanisms.agnostic.realizable_to_agnostic import Shares, most_relabelled, shares
-from pate_cli.mechanisms.agnostic.sspp import best_hypothesis
-from pate_cli.mechanisms.agnostic.voting import Classroom, student
+from pate_cli.mechanisms.agnostic import common, voting
+from pate_cli.mechanisms.agnostic.shares import Shares, divide
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.privacy.composition import eps0_of, pure_eps
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     Answers,
-    FloatArray,
     Holdout,
     IntArray,
     PrivacyLoss,
@@ -40,10 +34,118 @@ __all__ = ["Options", "PredictionPlan", "calibrate", "predict", "teachers_of_lem
 class Options:
     """Options of `mechanism=private_prediction`."""
 
-    hypotheses: str = option("stumps", checks.HYPOTHESES)
-    calibration: str = option("tight", checks.CALIBRATION)
+    hypotheses: str = option("stumps", common.HYPOTHESES)
+    calibration: str = option("tight", common.CALIBRATION)
     queries: int = option(1, Whole(1))
-    alpha: float = option(0.1, checks.FRACTION)
+    alpha: float = option(0.1, common.FRACTION)
+
+
+@dataclass(frozen=True)
+class PredictionPlan(Mechanism):
+    """Relabel a sample by a hypothesis that fits the rest, then answer queries by noisy votes on it.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, for all
+    `n_queries` answers together and the student that learns from them: m answers of the same teachers are m
+    adaptively composed vote_eps-DP mechanisms, so (inner_eps, inner_delta)-DP by the exact composition of
+    Kairouz, Oh and Viswanath, and that is the inner algorithm of LWY25's transformation (`accounting`).
+    Theorem 4.2 is the case of one query, with delta = 0: then eps is the loss *per query*. The teachers are
+    not released.
+
+    Attributes
+    ----------
+    eps, delta : float
+        Of all the queries together.
+    division : Shares
+    n_queries : int
+        m.
+    vote_eps : float
+        Of one answer, for fixed teachers.
+    eps_per_query : float
+        Pure loss of one query alone, from the private records on.
+    eps_composed : float
+        Loss of m queries at delta if each draws and relabels its own sample.
+    teachers : int
+
+    References
+    ----------
+    LWY25 Lemma 4.1, Theorem 4.2; Dwork and Feldman 2018.
+    """
+
+    eps: float
+    delta: float
+    division: Shares
+    classroom: voting.Classroom = field(repr=False)
+    n_queries: int
+    vote_eps: float
+    eps_per_query: float
+    eps_composed: float
+    teachers: int
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) of all answers."""
+        return PrivacyLoss(self.eps, self.delta, f"private prediction of {self.n_queries} queries")
+
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """By the transformation, of the votes' exact composition."""
+        if not spent.only("inner", "pure"):
+            return UNPROVED
+        (eps, count), *others = spent.pure.items()
+        delta = self.division.inner_delta
+        return self.division.spent(spent, math.inf if others else pure_eps(eps, count, delta), delta)
+
+    @property
+    def n_teachers(self) -> int:
+        """K."""
+        return self.teachers
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return {
+            "eps": self.eps,
+            "delta": self.delta,
+            "calibration": self.division.calibration,
+            "hypotheses": self.classroom.hypotheses.name,
+            "ell": self.n_queries,
+            "vote_eps": self.vote_eps,
+            "eps_per_query": self.eps_per_query,
+            "eps_composed": self.eps_composed,
+            "n_teachers": self.teachers,
+        } | self.division.describe()
+
+    def release(
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
+    ) -> Released:
+        """Answer `n_queries` public points; the student learns from the answers."""
+        order = rng.permutation(public.n_points)[: self.n_queries]
+        labels = self.answers(private.records, PublicPoints(public.X[order]), door, int(rng.integers(2**31)))
+        answers = Answers(order, labels, n_teachers=self.teachers)
+        model = voting.student(self.classroom.setting, public, answers, rng)
+        return Released(model, answers, self.guarantee)
+
+    def answers(self, S: PrivateRecords, points: PublicPoints, door: Door, seed: int) -> IntArray:
+        """LWY25 Theorem 4.2: relabel T by the rest of S, train teachers on T, answer by noisy votes."""
+        relabelling, voting_noise = door.spawn(2)
+        T, labels = self.division.relabelled(self.classroom.hypotheses, S, relabelling)
+        once = np.ones(len(labels), dtype=np.int64)
+        votes = self.classroom.votes(T, labels, once, self.teachers, points, seed)
+        return predict(votes.counts[:, 1], votes.n_teachers, self.vote_eps, voting_noise)
+
+    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
+        """Accuracy of the class's best hypothesis on the test split. NOT DP."""
+        return common.best_hypothesis(self.classroom.hypotheses, test)
+
+    def attacks(self) -> list[SampledAttack]:
+        """The lone teacher: one record is sampled and is the only teacher, and the query is 0."""
+        n = max(2, math.ceil(self.division.n / self.division.t))
+        division, classroom = replace(self.division, n=n, t=1), self.classroom.of_thresholds
+        tiny = replace(self, division=division, classroom=classroom, teachers=1)
+        points = PublicPoints(np.zeros((self.n_queries, 1)))
+
+        def answers(private: PrivateRecords, door: Door, rng: np.random.Generator) -> IntArray:
+            return tiny.answers(private, points, door, 0)
+
+        return [common.attack("lone teacher", common.lone_record(n), answers, 10_000)]
 
 
 def predict(ones: IntArray, n_teachers: int, eps: float, door: Door) -> IntArray:
@@ -74,183 +176,30 @@ def teachers_of_lemma(eps: float, alpha: float) -> int:
     return math.ceil(6 * math.log(4 / alpha) / eps)
 
 
-@dataclass(frozen=True)
-class PredictionPlan(Mechanism):
-    """Relabel a sample by a hypothesis that fits the rest, then answer queries by noisy votes on it.
-
-    **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, for all
-    `n_queries` answers together (and whatever is learnt from them): m answers of the
-    same teachers are m adaptively composed vote_eps-DP mechanisms, so (inner_eps, inner_delta)-DP by the
-    exact composition of Kairouz, Oh and Viswanath, and that is the inner algorithm of LWY25's
-    transformation (`TransformPlan`, `accounting`). Theorem 4.2 is the case of one query, with delta = 0:
-    then eps is the loss *per query*. The teachers are not released.
-
-    Attributes
-    ----------
-    eps, delta : float
-        Of all the queries together.
-    n_queries : int
-        m.
-    vote_eps : float
-        Of one answer, for fixed teachers.
-    eps_per_query : float
-        Pure loss of one query alone, from the private records on.
-    eps_composed : float
-        What m queries compose to at delta if each draws and relabels its own sample.
-    teachers : int
-
-    References
-    ----------
-    LWY25 Lemma 4.1, Theorem 4.2; Dwork and Feldman 2018.
-    """
-
-    eps: float
-    delta: float
-    calibration: str
-    division: Shares
-    classroom: Classroom = field(repr=False)
-    n_queries: int
-    vote_eps: float
-    eps_per_query: float
-    eps_composed: float
-    teachers: int
-
-    @property
-    def guarantee(self) -> PrivacyLoss:
-        """(eps, delta) of all answers."""
-        return PrivacyLoss(self.eps, self.delta, f"private prediction of {self.n_queries} queries")
-
-    def loss(self, spent: Spent) -> PrivacyLoss:
-        """By the transformation, of the votes' exact composition."""
-        if not spent.only("inner", "pure"):
-            return UNPROVED
-        (eps, count), *others = spent.pure.items()
-        delta = self.division.inner_delta
-        inner = math.inf if others else pure_eps(eps, count, delta)
-        return self.division.loss(spent, inner, delta, self.calibration)
-
-    @property
-    def n_teachers(self) -> int:
-        """K."""
-        return self.teachers
-
-    def describe(self) -> dict[str, Any]:
-        """Its public numbers."""
-        return {
-            "eps": self.eps,
-            "delta": self.delta,
-            "calibration": self.calibration,
-            "hypotheses": self.classroom.hypotheses.name,
-            "ell": self.n_queries,
-            "vote_eps": self.vote_eps,
-            "eps_per_query": self.eps_per_query,
-            "eps_composed": self.eps_composed,
-            "n_teachers": self.teachers,
-        } | self.division.describe()
-
-    def release(
-        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
-    ) -> Released:
-        """Answer `n_queries` public points; the student learns from the answers."""
-        records = private.records
-        order = queries.passive_order(public.n_points, rng)[: self.n_queries]
-        labels = self.answers(records, PublicPoints(public.X[order]), door, int(rng.integers(2**31)))
-        answers = Answers(order, labels, n_teachers=self.teachers)
-        return Released(student(self.classroom.setting, public, answers, rng), answers, self.guarantee)
-
-    def answers(self, private: PrivateRecords, points: PublicPoints, door: Door, seed: int) -> IntArray:
-        """Labels of `points`, shape (m,): released."""
-        first, second = door.spawn(2)
-        T, labels = self.division.relabelled(self.classroom.hypotheses, private, first)
-        counts = np.ones(len(labels), dtype=np.int64)
-        votes = self.classroom.votes(T, labels, counts, self.teachers, points, seed)
-        return predict(votes.counts[:, 1], votes.n_teachers, self.vote_eps, second)
-
-    def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Accuracy of the class's best hypothesis on the test split. NOT DP."""
-        return best_hypothesis(self.classroom.hypotheses, test)
-
-    def attacks(self) -> list[SampledAttack]:
-        """Worst-case pairs of private sets for an audit."""
-        return _attacks(self)
-
-
 def calibrate(options: Options, setting: Setting) -> PredictionPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     name = "private_prediction"
-    checks.two_classes(setting, name)
-    checks.finite(setting, name)
-    kind = options.calibration
-    hypotheses = CLASSES[options.hypotheses]
-    alpha = options.alpha
-    m = options.queries
-    checks.at_most("queries", m, setting.n_public)
+    hypotheses = common.chosen_class(options.hypotheses, setting, name)
+    alpha, m = options.alpha, options.queries
+    common.at_most("queries", m, setting.n_public)
     delta = 0.0 if m == 1 else setting.delta
-    most = most_relabelled(hypotheses, setting)
-    d = shares(setting.eps, delta, setting.n_private, kind, most, name)
+    d = divide(options.calibration, delta, hypotheses, setting, name)
     vote_eps = eps0_of(d.inner_eps, d.inner_delta, m)
     size = max(1, setting.n_private // setting.n_teachers)
     needed = teachers_of_lemma(vote_eps, alpha)
-    teachers = needed if kind == "paper" else max(1, d.t // size)
-    # what a unanimous vote is worth; the lemma asks for more
+    teachers = needed if options.calibration == "paper" else max(1, d.t // size)
+    # error of a unanimous vote; the lemma needs more teachers
     wrong = 1 / (1 + math.exp(min(vote_eps * teachers / 2, 700)))
     if teachers > d.t or wrong > alpha:
         unanimous = math.ceil(2 * math.log(1 / alpha - 1) / vote_eps) if alpha < 0.5 else 1
-        least = needed if kind == "paper" else unanimous * size
+        least = needed if options.calibration == "paper" else unanimous * size
         raise InfeasibleError(
             f"mechanism={name} cannot answer {m} queries at eps={setting.eps:g} with error {alpha:g}: it "
             f"relabels {d.t} of {setting.n_private} private records, and needs {least} of them; what would "
             f"do: about {math.ceil(least * setting.n_private / d.t)} private records, a larger eps or "
             f"mechanism.alpha, fewer mechanism.queries, or a smaller teacher.size"
         )
-    # one query alone is an inner (vote_eps, 0)-DP algorithm
-    if kind == "paper":
-        r = d.t / d.n
-        alone = math.log(math.exp(d.eps_in) + r / (1 - r) * 4 * math.exp(1 + vote_eps))
-    else:
-        alone = accounting.transformed(d.eps_in, vote_eps, d.n, d.t)
+    alone, _ = d.loss(d.eps_in, vote_eps, 0.0)  # one query is an inner (vote_eps, 0)-DP algorithm
+    classroom = voting.Classroom(hypotheses, setting)
     composed = pure_eps(alone, m, delta)
-    return PredictionPlan(
-        setting.eps,
-        delta,
-        kind,
-        d,
-        Classroom(hypotheses, setting),
-        m,
-        vote_eps,
-        alone,
-        composed,
-        teachers,
-    )
-
-
-def _attacks(plan: PredictionPlan) -> list[SampledAttack]:
-    """Attacks for an audit: ``sample(neighbour, rng, runs)`` gives outputs as numbers, shape (runs, k).
-
-    The lone teacher: one record is sampled and is the only teacher, all others lie at 0 with label 1. The
-    query is 0; the record is one of them, or far below, where either label fits.
-    """
-
-    def lone_teacher(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-        tiny, private = lone(plan, neighbour)
-        noise = Door.seeded(int(rng.integers(2**63)))
-        points = PublicPoints(np.zeros((plan.n_queries, 1)))
-        found = [tiny.answers(private, points, source, 0) for source in noise.spawn(runs)]
-        return np.array(found, dtype=float)
-
-    return [SampledAttack("lone teacher", lone_teacher, 10_000)]
-
-
-def lone(plan: PredictionPlan, neighbour: bool) -> tuple[PredictionPlan, PrivateRecords]:
-    """Make the plan and the records of `attacks`."""
-    d = plan.division
-    n = max(2, math.ceil(d.n / d.t))
-    x = np.zeros((n, 1))
-    x[0] = -9.0 if neighbour else 0.0
-    tiny = replace(
-        plan,
-        division=replace(d, n=n, t=1),
-        classroom=plan.classroom.of_thresholds,
-        teachers=1,
-    )
-    return tiny, PrivateRecords(x, np.ones(n, dtype=np.int64))
+    return PredictionPlan(setting.eps, delta, d, classroom, m, vote_eps, alone, composed, teachers)

@@ -1,14 +1,31 @@
-"""Relabelling by a hypothesis: NB20 Algorithm 2 and LWY25 Algorithm 1."""
+"""Sampling of private records, and relabelling by a hypothesis (NB20 Algorithm 2, LWY25 Algorithm 1)."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pate_cli.learners.hypotheses import HypothesisClass
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.noise import Noise
 from pate_cli.types import IntArray
 
-__all__ = ["relabel", "relabel_with_rest"]
+__all__ = ["drawn", "relabel", "relabel_with_rest", "subset"]
+
+
+def subset(n: int, size: int, noise: Noise) -> IntArray:
+    """A uniformly random set of `size` of n records, in random order."""
+    clocks = noise.exponential(1.0, n)
+    if size == n:
+        return np.argsort(clocks).astype(np.int64)
+    first = np.argpartition(clocks, size)[:size]
+    return first[np.argsort(clocks[first])].astype(np.int64)
+
+
+def drawn(n: int, noise: Noise, size: int) -> IntArray:
+    """Draw `size` of n records with replacement: their numbers in the order drawn."""
+    return np.minimum((np.exp(-noise.exponential(1.0, size)) * n).astype(np.int64), n - 1)
 
 
 def relabel(

@@ -9,25 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import queries
-from pate_cli.checks import option
-from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms.agnostic import agprivcl, sspp
-from pate_cli.mechanisms.agnostic import options as checks
+from pate_cli.checks import Or, Whole, option
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms.agnostic import agprivcl, common, sspp
 from pate_cli.mechanisms.agnostic.voting import student
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
-from pate_cli.mechanisms.sparse_vector import CUTOFF
 from pate_cli.privacy.door import Door, Spent
-from pate_cli.types import (
-    Answers,
-    Holdout,
-    PrivacyLoss,
-    Private,
-    PublicPoints,
-    Released,
-    Setting,
-)
+from pate_cli.types import Answers, Holdout, PrivacyLoss, Private, PublicPoints, Released, Setting
 
 __all__ = ["Options", "UniversalPlan", "calibrate", "first_queries"]
 
@@ -36,8 +24,8 @@ __all__ = ["Options", "UniversalPlan", "calibrate", "first_queries"]
 class Options(agprivcl.Options):
     """Options of `mechanism=universal`: those of AgPrivCl, and how the two parts share the work."""
 
-    share: float = option(0.5, checks.FRACTION)
-    first: int | None = option("auto", CUTOFF)
+    share: float = option(0.5, common.FRACTION)
+    first: int | None = option("auto", Or("auto", Whole(1)))
 
 
 @dataclass(frozen=True)
@@ -92,18 +80,16 @@ class UniversalPlan(Mechanism):
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
-        """Answer all public points; the model is SSPP's hypothesis."""
-        records = private.records
+        """NB20 Algorithm 4: AgPrivCl answers the first points; SSPP's hypothesis, the model, all others."""
         first_door, second_door = door.spawn(2)
-        order = queries.passive_order(public.n_points, rng)
-        early = order[: self.first]
-        answers = self.answering.answers(records, public, early, first_door, rng)
+        order = rng.permutation(public.n_points)
+        early, late = order[: self.first], order[self.first :]
+        answers = self.answering.answers(private.records, public, early, first_door, rng)
         if self.learning is None:
             model = student(self.answering.classroom.setting, public, answers, rng)
             return Released(model, answers, self.guarantee)
         # the points are public whether they were answered or not
         learnt = self.learning.release(private, PublicPoints(public.X[early]), second_door, rng)
-        late = order[self.first :]
         labels = np.asarray(learnt.model.predict(public.X[late]), dtype=np.int64)
         everything = Answers(
             np.concatenate([answers.asked, late]),
@@ -129,30 +115,23 @@ def first_queries(vc: int, alpha: float, beta: float) -> int:
 
 def calibrate(options: Options, setting: Setting) -> UniversalPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
-    checks.two_classes(setting, "universal")
-    checks.finite(setting, "universal")
-    kind = options.calibration
-    hypotheses = CLASSES[options.hypotheses]
-    share, alpha, beta = options.share, options.alpha, options.beta
-    m = setting.n_public
-    first = options.first
-    checks.at_most("first", first, m, "auto, or ")
-    if kind == "paper" and first is not None:
+    hypotheses = common.chosen_class(options.hypotheses, setting, "universal")
+    m, first, paper = setting.n_public, options.first, options.calibration == "paper"
+    common.at_most("first", first, m, "auto, or ")
+    if paper and first is not None:
         raise ConfigError("mechanism.first", first, "auto with mechanism.calibration=paper")
     if first is None:
-        published = first_queries(hypotheses.vc_dimension(setting.n_features), alpha, beta)
+        vc = hypotheses.vc_dimension(setting.n_features)
         # so that both have something to do; the paper's numbers are for unlimited queries
-        first = min(published, m if kind == "paper" else max(1, m // 2))
-    cutoff = options.cutoff
-    if isinstance(cutoff, int) and cutoff > first:
-        raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the first queries, {first}")
+        first = min(first_queries(vc, options.alpha, options.beta), m if paper else max(1, m // 2))
+    if options.cutoff is not None and options.cutoff > first:
+        accepted = f"auto, or at most the first queries, {first}"
+        raise ConfigError("mechanism.cutoff", options.cutoff, accepted)
     alone = first == m
-    part = replace(setting, n_public=first, eps=setting.eps if alone else share * setting.eps)
+    part = replace(setting, n_public=first, eps=setting.eps if alone else options.share * setting.eps)
     answering = agprivcl.calibrate(options, part, "universal")
     if alone:
         return UniversalPlan(first, answering, None)
-    refusal = hypotheses.refusal(first, setting.n_features)
-    if refusal is not None:
-        raise InfeasibleError(f"mechanism.hypotheses={hypotheses.name}: {refusal}; a smaller mechanism.first")
+    common.listable(hypotheses, first, setting, "a smaller mechanism.first")
     rest = setting.eps - part.eps
-    return UniversalPlan(first, answering, sspp.SsppPlan(rest, hypotheses, setting.n_private, first))
+    return UniversalPlan(first, answering, sspp.SsppPlan(rest, hypotheses, first))

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from pate_cli import queries, students
-from pate_cli.errors import ConfigError
 from pate_cli.learners import make_learner
 from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.privacy.door import Door
-from pate_cli.teachers import Ensemble, Teacher, fit_part
+from pate_cli.teachers import Ensemble, fit_part
 from pate_cli.types import Answers, IntArray, PublicPoints, Setting, Votes
 
 __all__ = ["Classroom", "answer", "student"]
@@ -22,14 +21,14 @@ __all__ = ["Classroom", "answer", "student"]
 
 @dataclass(frozen=True)
 class Classroom:
-    """How teachers are made: a learner of the class, or the one of `teacher`.
+    """Trains teachers: empirical risk minimisers of the class, or the learner of `teacher.estimator`.
 
     Attributes
     ----------
     hypotheses : HypothesisClass
     setting : Setting
     own : bool
-        Whether teachers are the learner of `teacher.estimator` instead.
+        Whether teachers are the learner of `teacher.estimator`.
     """
 
     hypotheses: HypothesisClass = field(repr=False)
@@ -38,7 +37,7 @@ class Classroom:
 
     @property
     def of_thresholds(self) -> Classroom:
-        """The one of thresholds on a line, which attacks are made for."""
+        """Classroom of thresholds on a line, for the tiny private sets of attacks."""
         return replace(self, hypotheses=CLASSES["thresholds"], own=False)
 
     def votes(
@@ -72,17 +71,14 @@ class Classroom:
     ) -> Votes:
         """Votes of teachers on equal parts of a sample drawn with replacement, in its order. PRIVATE.
 
-        One changed record changes as many teachers as have a copy of it, at most as many as there are
-        copies: what follows needs group privacy.
+        One changed record changes as many teachers as have a copy of it: what follows needs group privacy.
 
         Parameters
         ----------
-        X, y, points, seed
+        X, y, n_teachers, points, seed
             As of `votes`.
         drawn : ndarray of int64, shape (r,)
-            Numbers of the records, some more than once.
-        n_teachers : int
-            K, at most r.
+            Numbers of the records, some more than once; r >= K.
         """
         parts = [np.unique(rows, return_counts=True) for rows in np.array_split(drawn, n_teachers)]
         return self._votes(X, y, parts, points, seed)
@@ -91,36 +87,31 @@ class Classroom:
         self, X: Any, y: IntArray, parts: list[tuple[IntArray, IntArray]], points: PublicPoints, seed: int
     ) -> Votes:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # made from private records
-            # none fails, none draws: no need of a `Teacher`, which keeps others' state apart
-            if not self.own:
-                ones = np.zeros(points.n_points, dtype=np.int64)
-                for rows, counts in parts:
-                    ones += self.hypotheses.erm(X[rows], y[rows], counts.astype(float)).predict(points.X)
-                return Votes(np.column_stack([len(parts) - ones, ones]), len(parts))
-            made = [
-                self._teacher(X[rows], y[rows], counts, seed + number)
-                for number, (rows, counts) in enumerate(parts)
-            ]
-            problems = [problem for _, problem in made if problem is not None]
-            first = problems[0] if problems else None
-            return Ensemble([teacher for teacher, _ in made], 2, len(problems), first).votes(points.X)
+            warnings.simplefilter("ignore")  # computed from private records
+            if self.own:
+                return self._ensemble(X, y, parts, seed).votes(points.X)
+            ones = np.zeros(points.n_points, dtype=np.int64)
+            for rows, counts in parts:
+                ones += self.hypotheses.erm(X[rows], y[rows], counts.astype(float)).predict(points.X)
+            return Votes(np.column_stack([len(parts) - ones, ones]), len(parts))
 
-    def _teacher(
-        self, X: Any, y: IntArray, counts: IntArray, seed: int
-    ) -> tuple[Teacher, ConfigError | None]:
-
+    def _ensemble(self, X: Any, y: IntArray, parts: list[tuple[IntArray, IntArray]], seed: int) -> Ensemble:
+        """Train the learner of `teacher.estimator` on each part, copies repeated."""
         name, params = self.setting.teacher
-        rows = np.repeat(np.arange(len(y)), counts)
 
         def fresh(seed: int) -> Any:
             return make_learner(name, params, seed=seed, n_classes=2)
 
-        return fit_part(fresh, X[rows], y[rows], seed=seed, n_classes=2)
+        made = []
+        for number, (rows, counts) in enumerate(parts):
+            rows = np.repeat(rows, counts)
+            made.append(fit_part(fresh, X[rows], y[rows], seed=seed + number, n_classes=2))
+        problems = [problem for _, problem in made if problem is not None]
+        return Ensemble([teacher for teacher, _ in made], 2, len(problems), next(iter(problems), None))
 
 
 def answer(mechanism: VoteMechanism, votes: Votes, order: IntArray, door: Door) -> Answers:
-    """Put public points to the mechanism, in `order`; what it says is released."""
+    """Answer public points in `order` by the mechanism: released."""
     answers = queries.collect(order, mechanism.session(door).answer_all(votes.at(order)))
     return replace(answers, n_teachers=votes.n_teachers)
 

@@ -14,8 +14,8 @@ from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting as acc
-from pate_cli.mechanisms.agnostic import agprivcl, private_prediction, universal
-from pate_cli.mechanisms.agnostic.printed_svt import PrintedSvt, proved
+from pate_cli.mechanisms.agnostic import printed, private_prediction, universal, voting
+from pate_cli.mechanisms.agnostic.printed import PrintedSvt, proved
 from pate_cli.mechanisms.agnostic.voting import Classroom
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.mechanisms.sparse_vector import SparseVector
@@ -103,7 +103,7 @@ def test_agprivcl_budget_by_hand():
 
 def test_published_numbers_of_nb20_by_hand():
     # m = 100, alpha = 0.1, beta = 0.05, eps = 0.5, delta = 0.01, n = 112,000
-    p = agprivcl.published(0.5, 0.01, 112_000, 100, 0.1, 0.05)
+    p = printed.published(0.5, 0.01, 112_000, 100, 0.1, 0.05)
     assert p["n_sampled"] == pytest.approx(1000.0)  # 0.5 * 112000/56
     # 10/8 + sqrt(3 * 10 * ln 2000)/4 = 1.25 + sqrt(228.0271)/4 = 1.25 + 3.775141
     assert p["cutoff"] == pytest.approx(5.025141, abs=1e-5)
@@ -116,7 +116,7 @@ def test_published_numbers_of_nb20_by_hand():
     # k = 34 sqrt 2 * 655.63 * ln(4 * 100 * 6/6.87853e-4) = 48.083261 * 655.63 * 15.065197
     assert p["teachers"] == pytest.approx(474_925, rel=1e-3)
     # 8000 (ln 10 + ln 2000) ln(200)^1.5 ln(1000)/0.01 * max(1, 10 * 0.1^1.5) * 56/0.5
-    needed = agprivcl.records_of_theorem_7(0.5, 0.01, 100, 0.1, 0.05, 1)
+    needed = printed.records_of_theorem_7(0.5, 0.01, 100, 0.1, 0.05, 1)
     by_hand = 8000 * (2.302585 + 7.600902) * 5.298317**1.5 * 6.907755 / 0.01 * 1.0 * 112
     assert needed == pytest.approx(by_hand, rel=1e-5)
 
@@ -180,8 +180,8 @@ def test_transformation_divides_its_budget():
     plan = mechanisms.calibrate("realizable_to_agnostic", {"hypotheses": "thresholds"}, setting())
     d = plan.division
     assert plan.guarantee.delta == 0.0
-    assert d.eps_proved == acc.transformed(d.eps_in, d.inner_eps, 60_000, d.t)
-    assert 1 - 1e-9 < d.eps_proved <= 1.0
+    assert d.proved[0] == acc.transformed(d.eps_in, d.inner_eps, 60_000, d.t)
+    assert 1 - 1e-9 < d.proved[0] <= 1.0
     svt = mechanisms.calibrate(
         "realizable_to_agnostic", {"hypotheses": "thresholds", "inner": "svt"}, setting()
     )
@@ -244,7 +244,7 @@ def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
         monkeypatch.setattr(
             Classroom, name, lambda self, X, y, how, *rest, _name=name: seen.setdefault(_name, (how, *rest))
         )
-    monkeypatch.setattr(agprivcl, "answer", lambda *_: None)
+    monkeypatch.setattr(voting, "answer", lambda *_: None)
     data = PrivateRecords(*line(500, np.random.default_rng(0)))
     plan = mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, setting())
     small = replace(plan, n_private=500, n_sampled=100, teachers=7)

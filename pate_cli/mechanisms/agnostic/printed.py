@@ -1,20 +1,53 @@
-"""The sparse vector technique with the distance that NB20's Algorithm 5 prints: the margin ``n1 - n2``."""
+"""AgPrivCl as NB20 prints it: its constants, and the sparse vector technique on the margin ``n1 - n2``."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from pate_cli.mechanisms.base import Session
+from pate_cli.mechanisms.agnostic import accounting
 from pate_cli.mechanisms.sparse_vector import SparseVector, SparseVectorSession
 from pate_cli.mechanisms.votes import lead
+from pate_cli.privacy import svt
 from pate_cli.privacy.composition import pure_eps
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import difference_tail
-from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import PrivacyLoss, ReleasedLabels, Votes
 
-__all__ = ["PrintedSession", "PrintedSvt", "proved"]
+__all__ = ["PrintedSession", "PrintedSvt", "loss", "proved", "published", "records_of_theorem_7"]
+
+
+def published(eps: float, delta: float, n: int, m: int, alpha: float, beta: float) -> dict[str, float]:
+    """Numbers of NB20 Algorithm 3 line 1 and Algorithm 5 lines 1-2, before rounding.
+
+    Returns
+    -------
+    dict
+        n_sampled (n'), cutoff (T), eps_star (``min(1, eps')``), svt_eps, svt_delta, teachers (k).
+    """
+    cutoff = max(1.0, m * alpha / 8 + math.sqrt(3 * m * alpha * math.log(m / beta)) / 4)
+    eps_star = min(1.0, alpha * max(1.0, math.sqrt(m * alpha)))
+    log2d = math.log(2 / delta)
+    svt_eps = eps_star / log2d
+    svt_delta = delta / (2 * math.exp(eps_star) * log2d)
+    whole = math.ceil(cutoff)  # T is a number of answers
+    return {
+        "n_sampled": eps * n / 56,
+        "cutoff": cutoff,
+        "eps_star": eps_star,
+        "svt_eps": svt_eps,
+        "svt_delta": svt_delta,
+        "teachers": svt.printed_teachers(svt_eps, svt_delta, m, whole, beta),
+    }
+
+
+def records_of_theorem_7(eps: float, delta: float, m: int, alpha: float, beta: float, vc: int) -> float:
+    """Private records from which NB20's accuracy is proved, with the constant 8000 of Lemma 9's proof."""
+    log_terms = math.log(2 / delta) ** 1.5 * math.log(m * alpha / min(delta, beta / 2))
+    complexity = vc * math.log(1 / alpha) + math.log(m / beta)
+    sampled = 8000 * complexity * log_terms * max(1.0, math.sqrt(m) * alpha**1.5) / alpha**2
+    return float(56 / eps * sampled)
 
 
 class PrintedSession(SparseVectorSession):
@@ -36,11 +69,11 @@ class PrintedSvt(SparseVector):
 
     @property
     def guarantee(self) -> PrivacyLoss:
-        """What holds for the whole run; see `proved`."""
+        """Proved for the whole run; see `proved`."""
         return PrivacyLoss(*proved(self.calibration), "sparse vector on margins, of sensitivity 2")
 
-    def session(self, door: Door, runs: int = 1) -> Session:
-        """Put it to work, in one run or in several side by side."""
+    def session(self, door: Door, runs: int = 1) -> PrintedSession:
+        """Start one run, or several side by side."""
         return PrintedSession(self.calibration, door, runs)
 
     def describe(self) -> dict[str, Any]:
@@ -49,7 +82,7 @@ class PrintedSvt(SparseVector):
         return super().describe() | {"distance": "n1 - n2", "eps_proved": eps, "delta_proved": delta}
 
 
-def proved(c: SvtCalibration) -> tuple[float, float]:
+def proved(c: svt.SvtCalibration) -> tuple[float, float]:
     """(eps, delta) of `PrintedSession`, whose threshold is drawn anew after each unstable answer.
 
     The pattern proof of `pate_cli.privacy.svt` with the threshold moved by 2, as the margin may: a segment
@@ -62,3 +95,15 @@ def proved(c: SvtCalibration) -> tuple[float, float]:
     segment = 2 / c.threshold_scale + 4 / c.query_scale
     critical = difference_tail(c.threshold - 2, c.threshold_scale, c.query_scale, c.noise)
     return pure_eps(segment, c.cutoff, c.delta / 2), c.delta / 2 + c.cutoff * critical
+
+
+def loss(
+    c: svt.SvtCalibration, delta: float, relabel_eps: float, n_sampled: int, rate: float
+) -> tuple[float, float]:
+    """(eps, delta) of Algorithm 3 as printed, by the exact steps; see `AgPrivClPlan`."""
+    copies = math.log(2 / delta)
+    star, star_delta = accounting.nb20_resampled(*proved(c), copies)
+    star_delta += accounting.copies_tail(n_sampled, copies)
+    if star_delta > delta:
+        return math.inf, 1.0
+    return accounting.sampled(*accounting.relabelled(star, star_delta, relabel_eps), rate)
