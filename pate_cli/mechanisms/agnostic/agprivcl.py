@@ -65,40 +65,19 @@ class AgPrivClPlan(Mechanism):
       most eps and delta, which are what is claimed. So it is for delta near 0.1 and above, where a record
       has more copies with probability above delta/2: Lemma 8 overlooks that too.
 
-    Attributes
-    ----------
-    eps, delta : float
-        Of the whole.
-    calibration : {"tight", "paper"}
-    n_private, n_sampled : int
-        n and n'.
-    relabel_eps : float
-        eps~ of the exponential mechanism that relabels.
-    teachers : int
-        K, at most.
-    mechanism : VoteMechanism
-        The sparse vector technique, for all public points.
-    classroom : Classroom
-    eps_proved, delta_proved : float
-        Upper bound on the loss by the exact steps; equal to eps and delta in `tight`.
-    numbers : dict
-        Further public numbers.
-
-    References
-    ----------
-    NB20 Algorithm 3, Lemma 8, Theorem 7.
+    See NB20 Algorithm 3, Lemma 8, Theorem 7.
     """
 
     eps: float
     delta: float
     calibration: str
-    n_private: int
-    n_sampled: int
-    relabel_eps: float
-    teachers: int
-    mechanism: VoteMechanism
+    n_private: int  # n
+    n_sampled: int  # n'
+    relabel_eps: float  # eps~ of the exponential mechanism that relabels
+    teachers: int  # K, at most
+    mechanism: VoteMechanism  # the sparse vector technique, for all public points
     classroom: voting.Classroom = field(repr=False)
-    eps_proved: float
+    eps_proved: float  # by the exact steps; equal to eps in `tight`
     delta_proved: float
     numbers: dict[str, Any] = field(repr=False, default_factory=dict)
 

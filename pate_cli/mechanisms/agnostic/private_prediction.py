@@ -49,36 +49,17 @@ class PredictionPlan(Mechanism):
     adaptively composed vote_eps-DP mechanisms, so (inner_eps, inner_delta)-DP by the exact composition of
     Kairouz, Oh and Viswanath, and that is the inner algorithm of LWY25's transformation (`accounting`).
     Theorem 4.2 is the case of one query, with delta = 0: then eps is the loss *per query*. The teachers are
-    not released.
-
-    Attributes
-    ----------
-    eps, delta : float
-        Of all the queries together.
-    division : Shares
-    n_queries : int
-        m.
-    vote_eps : float
-        Of one answer, for fixed teachers.
-    eps_per_query : float
-        Pure loss of one query alone, from the private records on.
-    eps_composed : float
-        Loss of m queries at delta if each draws and relabels its own sample.
-    teachers : int
-
-    References
-    ----------
-    LWY25 Lemma 4.1, Theorem 4.2; Dwork and Feldman 2018.
+    not released (Dwork and Feldman 2018).
     """
 
-    eps: float
+    eps: float  # of all queries together
     delta: float
     division: Shares
     classroom: voting.Classroom = field(repr=False)
     n_queries: int
-    vote_eps: float
-    eps_per_query: float
-    eps_composed: float
+    vote_eps: float  # of one answer, for fixed teachers
+    eps_per_query: float  # pure loss of one query alone, from the private records on
+    eps_composed: float  # loss of all queries, at delta, if each relabels a sample of its own
     teachers: int
 
     @property
@@ -153,20 +134,7 @@ def predict(ones: IntArray, n_teachers: int, eps: float, door: Door) -> IntArray
 
     **Guarantee.** eps-DP for each query by itself, if one record changes one teacher: label y has
     probability proportional to ``exp(eps count(y)/2)``, and one vote moves the difference of the
-    counts by 2 (LWY25 Lemma 4.1; Dwork and Feldman 2018).
-
-    Parameters
-    ----------
-    ones : ndarray of int64, shape (m,)
-        Votes for class 1.
-    n_teachers : int
-    eps : float
-        In (0, inf), of one query.
-    door : Door
-
-    Returns
-    -------
-    ndarray of int64, shape (m,)
+    counts by 2 (LWY25 Lemma 4.1; Dwork and Feldman 2018). `ones` are votes for class 1, shape (m,).
     """
     return door.exponential(np.array([n_teachers - ones, ones]), sensitivity=1.0, eps=eps, axis=0)
 

@@ -72,29 +72,16 @@ class TransformPlan(Mechanism):
     by `accounting.black_box`, or by Lemma 2.13's own constant with `calibration=paper`.
 
     LWY25's Algorithm 3, A_Auxiliary, is part of a proof (their Claim 3.5 and Lemma 3.4) and is not run.
-
-    Attributes
-    ----------
-    division : Shares
-    mechanism : VoteMechanism or None
-        The inner sparse vector technique; None with another.
-    grid : ndarray of shape (cells + 1, 1) or None
-    draws : int
-        Of a black box; 0 for none.
-
-    References
-    ----------
-    LWY25 Algorithms 1 and 2, Lemmas 2.12, 2.13 and 3.1, Theorem 3.6.
     """
 
     eps: float
     delta: float
     division: shares.Shares
     classroom: voting.Classroom = field(repr=False)
-    mechanism: VoteMechanism | None
+    mechanism: VoteMechanism | None  # the inner sparse vector technique
     teachers: int
     grid: FloatArray | None = field(default=None, repr=False)
-    draws: int = 0
+    draws: int = 0  # of a black box
 
     @property
     def guarantee(self) -> PrivacyLoss:

@@ -39,25 +39,8 @@ def relabel(
     (2.948, delta) for eps = relabel_eps = 1, where NB20 Lemma 5 has (4, 4e delta). Proof:
     `pate_cli.mechanisms.agnostic.accounting`.
 
-    Parameters
-    ----------
-    hypotheses : HypothesisClass
-    X : ndarray or csr_matrix of shape (n, d)
-    y : ndarray of int64, shape (n,)
-        0 or 1.
-    door : Door
-    relabel_eps : float
-        Of the exponential mechanism, over one hypothesis a dichotomy of X; inf is plain
-        empirical risk minimisation.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Labels that one hypothesis gives X.
-
-    References
-    ----------
-    NB20 Algorithm 2; Beimel, Nissim and Stemmer 2015.
+    NB20 Algorithm 2; Beimel, Nissim and Stemmer 2015. The exponential mechanism with `relabel_eps` chooses
+    among one hypothesis a dichotomy of X; inf is empirical risk minimisation.
     """
     found = hypotheses.dichotomies(X)
     chosen = door.exponential(-found.mistakes(X, y), sensitivity=1.0, eps=relabel_eps, released=False)
@@ -69,30 +52,13 @@ def relabel_with_rest(
 ) -> IntArray:
     """Relabel a sample by a hypothesis chosen on the records outside it. PRIVATE.
 
-    Scores ``q(h) = min_f dis_T(h, f) + err_W(f)``, f over the class; the labels of T are not used.
+    LWY25 Algorithm 1: X are the records of T, whose labels are not used, and `rest` is W, records and labels.
+    The exponential mechanism with `eps_in` and scores ``q(h) = min_f dis_T(h, f) + err_W(f)``, f over the
+    class, of sensitivity 1/|W|.
 
     **Guarantee.** None of its own; see `pate_cli.mechanisms.agnostic.accounting.transformed`.
-
-    Parameters
-    ----------
-    hypotheses : HypothesisClass
-    X : ndarray or csr_matrix of shape (t, d)
-        Records of T.
-    rest : tuple of (X, y)
-        W, at least one record.
-    eps_in : float
-        Of the exponential mechanism, with sensitivity 1/|W|; inf takes a lowest score.
-    door : Door
-
-    Returns
-    -------
-    ndarray of int64, shape (t,)
-
-    References
-    ----------
-    LWY25 Algorithm 1.
     """
     found = hypotheses.dichotomies(X)
-    # all in records of W: |W| q(h), of sensitivity 1
+    # |W| q(h), of sensitivity 1
     scores = found.nearest(found.least_mistakes(*rest), len(rest[1]) / X.shape[0])
     return found.labels(int(door.exponential(-scores, sensitivity=1.0, eps=eps_in, released=False)))

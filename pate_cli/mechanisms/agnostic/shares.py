@@ -20,23 +20,12 @@ __all__ = ["Shares", "divide"]
 
 @dataclass(frozen=True)
 class Shares:
-    """Records and budget of the relabelling and of the algorithm run on its result.
-
-    Attributes
-    ----------
-    calibration : {"tight", "paper"}
-    n, t : int
-        Private records; t of them (T) are relabelled and learnt from, the others are W.
-    eps_in : float
-        Of the exponential mechanism that relabels.
-    inner_eps, inner_delta : float
-        Of the algorithm run on the relabelled records.
-    """
+    """Records and budget of the relabelling, and of the inner algorithm, which is run on its result."""
 
     calibration: str
     n: int
-    t: int
-    eps_in: float
+    t: int  # records of T, which are relabelled and learnt from; the others are W
+    eps_in: float  # of the exponential mechanism that relabels
     inner_eps: float
     inner_delta: float
 
@@ -90,22 +79,10 @@ def divide(
 ) -> Shares:
     """Solve for the budgets inside, so that the whole is (eps, delta)-DP.
 
-    Parameters
-    ----------
-    calibration : {"tight", "paper"}
-        `paper`: |T| = ceil(eps_in n), an inner (1, delta/(4 e r)), and the largest eps_in whose total
-        by LWY25's own proof is at most eps. `tight`: the proof in `accounting`, and the t and
-        inner_eps with the smallest ``1/(eps_in |W|) + 1/(inner_eps |T|)``, to which the errors of
-        the two choices are in proportion; an inner (inner_eps, delta n/t).
-    delta : float
-        Of the whole; 0 for a pure inner algorithm.
-    name : str
-        Of the mechanism, for messages.
-
-    Raises
-    ------
-    InfeasibleError
-        If there are too few records.
+    `paper`: |T| = ceil(eps_in n), an inner (1, delta/(4 e r)), and the largest eps_in whose total by LWY25's
+    own proof is at most eps. `tight`: the proof in `accounting`, and the t and inner_eps with the smallest
+    ``1/(eps_in |W|) + 1/(inner_eps |T|)``, to which the errors of the two choices are in proportion; an inner
+    (inner_eps, delta n/t). `delta` is 0 for a pure inner algorithm. Raises InfeasibleError.
     """
     eps, n, most = setting.eps, setting.n_private, _most_relabelled(hypotheses, setting)
     if calibration == "paper":

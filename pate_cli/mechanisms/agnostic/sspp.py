@@ -42,18 +42,7 @@ class SsppPlan(Mechanism):
     **Guarantee.** eps-DP (delta = 0) for neighbours that differ in one replaced private record: the
     candidates depend on public points alone, and one record changes each candidate's number of
     mistakes by at most 1. Nothing is assumed of the data. The published constants are already
-    exact here, so both calibrations are the same.
-
-    Attributes
-    ----------
-    eps : float
-        inf chooses a candidate with the fewest mistakes.
-    hypotheses : HypothesisClass
-    n_public : int
-
-    References
-    ----------
-    NB20 Algorithm 7.
+    exact here, so both calibrations are the same. eps = inf chooses a candidate with the fewest mistakes.
     """
 
     eps: float

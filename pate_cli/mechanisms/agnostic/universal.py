@@ -35,21 +35,10 @@ class UniversalPlan(Mechanism):
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record: AgPrivCl
     is (share eps, delta)-DP and SSPP ((1 - share) eps, 0)-DP on the same records, and the two add up
     (basic composition of two mechanisms of different kinds). NB20 gives eps to each, and its
-    Theorem 11 is for the sum.
-
-    Attributes
-    ----------
-    first : int
-        m_o, or all public points where there are fewer; then SSPP has nothing to do and AgPrivCl all of eps.
-    answering : AgPrivClPlan
-    learning : SsppPlan or None
-
-    References
-    ----------
-    NB20 Algorithm 4, Theorem 11.
+    Theorem 11 is for the sum. Where there are at most m_o public points, AgPrivCl has all of eps.
     """
 
-    first: int
+    first: int  # m_o
     answering: agprivcl.AgPrivClPlan
     learning: sspp.SsppPlan | None = field(repr=False)
 

@@ -21,19 +21,11 @@ __all__ = ["Classroom", "answer", "student"]
 
 @dataclass(frozen=True)
 class Classroom:
-    """Trains teachers: empirical risk minimisers of the class, or the learner of `teacher.estimator`.
-
-    Attributes
-    ----------
-    hypotheses : HypothesisClass
-    setting : Setting
-    own : bool
-        Whether teachers are the learner of `teacher.estimator`.
-    """
+    """Trains teachers: empirical risk minimisers of the class, or the learner of `teacher.estimator`."""
 
     hypotheses: HypothesisClass = field(repr=False)
     setting: Setting = field(repr=False)
-    own: bool = False
+    own: bool = False  # whether teachers are the learner of `teacher.estimator`
 
     @property
     def of_thresholds(self) -> Classroom:
@@ -45,20 +37,9 @@ class Classroom:
     ) -> Votes:
         """Votes of teachers on disjoint parts of the records. PRIVATE.
 
-        One changed record changes at most one teacher: parts depend on `counts` alone.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (n, d)
-            In random order.
-        y : ndarray of int64, shape (n,)
-        counts : ndarray of int64, shape (n,)
-            How often each record was drawn; all copies of one go to one teacher.
-        n_teachers : int
-            K; fewer if some would get no record.
-        points : PublicPoints
-        seed : int
-            Of the learners.
+        One changed record changes at most one teacher: parts depend on `counts` alone, how often each record
+        was drawn, and all copies of one go to one teacher. Records are in random order. Teachers are fewer
+        than `n_teachers` if some would get no record.
         """
         drawn = np.flatnonzero(counts)
         before = np.cumsum(counts[drawn]) - counts[drawn]
@@ -71,14 +52,8 @@ class Classroom:
     ) -> Votes:
         """Votes of teachers on equal parts of a sample drawn with replacement, in its order. PRIVATE.
 
-        One changed record changes as many teachers as have a copy of it: what follows needs group privacy.
-
-        Parameters
-        ----------
-        X, y, n_teachers, points, seed
-            As of `votes`.
-        drawn : ndarray of int64, shape (r,)
-            Numbers of the records, some more than once; r >= K.
+        `drawn` has numbers of records, at least `n_teachers`. One changed record changes as many teachers as
+        have a copy of it, so the privacy proof needs group privacy.
         """
         parts = [np.unique(rows, return_counts=True) for rows in np.array_split(drawn, n_teachers)]
         return self._votes(X, y, parts, points, seed)
