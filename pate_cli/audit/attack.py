@@ -1,52 +1,29 @@
-"""Carry out attacks: learn scores, choose an event, count it on other runs."""
+"""Carries out attacks: learn scores, choose an event, count it on other runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from pate_cli.audit.bounds import best_event, eps_lower_bound, mu_lower_bound
-from pate_cli.audit.output_scores import OutputTrial
-from pate_cli.audit.vote_scores import VoteTrial
+from pate_cli.audit.scores import of_outputs, of_votes
 from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
+from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import eps_of_mu
-from pate_cli.types import FloatArray, PrivacyLoss
+from pate_cli.types import Answer, PrivacyLoss, Votes
 
-__all__ = ["RUNS", "Finding", "audit"]
+__all__ = ["RUNS", "Finding", "audit", "differing_paths"]
 
 RUNS = 200_000
 """Of a mechanism on votes, on each of two sequences."""
 
 
-class Scores(Protocol):
-    """Numbers that say for each run how much it looks like D rather than D'; learnt."""
-
-    @property
-    def names(self) -> list[str]:
-        """One a score."""
-
-    def of(self, neighbour: bool, runs: int, stream: np.random.SeedSequence) -> FloatArray:
-        """Scores of new runs on D or D', shape (number of scores, runs)."""
-
-
-class Trial(Protocol):
-    """One pair of neighbours, to be told apart."""
-
-    @property
-    def name(self) -> str:
-        """Of the attack."""
-
-    def learn(self, runs: int, streams: Sequence[np.random.SeedSequence]) -> Scores:
-        """Learn scores from as many runs on D, with the first stream, and on D', with the second."""
-
-
 @dataclass(frozen=True)
 class Finding:
-    """What one attack found in one direction.
+    """Result of one attack in one direction.
 
     Attributes
     ----------
@@ -54,7 +31,7 @@ class Finding:
     direction : {"D over D'", "D' over D"}
         Which of the two makes the event more likely.
     event : str
-        In words: what was looked at, and a limit on the log-odds of D against D' it gives.
+        In words: a score, and a limit on the log-odds of D against D' that it estimates.
     hits, neighbour_hits : int
         Runs on D and on D' in the event.
     runs : int
@@ -62,7 +39,7 @@ class Finding:
     bound : float
         Lower bound on eps, at the claimed delta.
     mu : float or None
-        Lower bound on mu that `bound` was turned from, where the claim is mu-GDP.
+        Lower bound on mu that `bound` was computed from, where the claim is mu-GDP.
     """
 
     attack: str
@@ -89,13 +66,13 @@ def audit(
     Parameters
     ----------
     mechanism : Mechanism
-        The claim is its `guarantee`. Where that is mu-GDP the bound is on mu, turned to eps at the
+        The claim is its `guarantee`. Where that is mu-GDP the bound is on mu, converted to eps at the
         claimed delta; elsewhere it is on eps, from the two probabilities of one event.
     pairs : sequence of VoteAttack, or of SampledAttack
     runs : int, optional
-        On each of the two sides of each pair, at least 8: an eighth to learn what the
-        outputs say, three to choose the event, half to count it. Default: 200,000 of a mechanism on votes,
-        and of a private learner as many as the attack says.
+        On each of the two sides of each pair, at least 8: an eighth to learn scores, three to choose the
+        event, half to count it. Default: 200,000 of a mechanism on votes, and of a private learner as many
+        as the attack says.
     confidence : float
         Of all bounds together, in (0, 1).
     seed : int
@@ -116,49 +93,89 @@ def audit(
     found = []
     for pair, stream in zip(pairs, np.random.SeedSequence(seed).spawn(len(pairs)), strict=True):
         default = pair.runs if isinstance(pair, SampledAttack) else RUNS
-        found += _audit_one(_trial(mechanism, pair), mechanism.guarantee, runs or default, each, stream)
+        found += _audit_one(mechanism, pair, runs or default, each, stream)
         advance()
     return found
 
 
-def _trial(mechanism: Mechanism, pair: VoteAttack | SampledAttack) -> Trial:
-    if isinstance(pair, SampledAttack):
-        return OutputTrial(pair)
-    if not isinstance(mechanism, VoteMechanism):
-        raise TypeError("votes against a private learner")
-    return VoteTrial(mechanism, pair)
-
-
 def _audit_one(
-    trial: Trial, claim: PrivacyLoss, runs: int, confidence: float, stream: np.random.SeedSequence
+    mechanism: Mechanism,
+    pair: VoteAttack | SampledAttack,
+    runs: int,
+    confidence: float,
+    stream: np.random.SeedSequence,
 ) -> list[Finding]:
+    claim = mechanism.guarantee
     sizes = (runs // 8, runs // 2 - runs // 8, runs - runs // 2)
     learn, choose, count = stream.spawn(3)
-    scores = trial.learn(sizes[0], learn.spawn(2))
+    if isinstance(pair, SampledAttack):
+        scores = of_outputs(pair, sizes[0], learn.spawn(2))
+    elif isinstance(mechanism, VoteMechanism):
+        scores = of_votes(mechanism, pair, sizes[0], learn.spawn(2))
+    else:
+        raise TypeError("votes against a private learner")
     chosen, counted = (
-        [
-            scores.of(neighbour, size, child)
-            for neighbour, child in zip((False, True), step.spawn(2), strict=True)
-        ]
+        [scores.of(neighbour, size, child) for neighbour, child in enumerate(step.spawn(2))]
         for size, step in ((sizes[1], choose), (sizes[2], count))
     )
     found = []
-    gdp = claim.mu is not None
     for first, direction in ((0, "D over D'"), (1, "D' over D")):
         sign, second = 1 - 2 * first, 1 - first
         options = [
-            best_event(sign * p, sign * q, claim.delta, confidence, gdp=gdp)
+            best_event(sign * p, sign * q, claim.delta, confidence, gdp=claim.mu is not None)
             for p, q in zip(chosen[first], chosen[second], strict=True)
         ]
         i = max(range(len(options)), key=lambda option: options[option][1])
         t = options[i][0]
         hits = [int(np.count_nonzero(sign * scored[i] >= t)) for scored in counted]
         event = f"{scores.names[i]} {'<=' if first else '>='} {sign * t:.4g}"
-        sides = (hits[first], sizes[2], hits[second], sizes[2])
-        mu = float(mu_lower_bound(*sides, confidence)) if gdp else None
-        if mu is None:
-            bound = float(eps_lower_bound(*sides, claim.delta, confidence))
-        else:
-            bound = eps_of_mu(mu, claim.delta)
-        found.append(Finding(trial.name, direction, event, hits[0], hits[1], sizes[2], bound, mu))
+        bound, mu = _bound(hits[first], hits[second], sizes[2], claim, confidence)
+        found.append(Finding(pair.name, direction, event, hits[0], hits[1], sizes[2], bound, mu))
     return found
+
+
+def _bound(
+    p_hits: int, q_hits: int, runs: int, claim: PrivacyLoss, confidence: float
+) -> tuple[float, float | None]:
+    """Lower bound on eps at the claimed delta; and on mu, where the claim is mu-GDP."""
+    if claim.mu is None:
+        return float(eps_lower_bound(p_hits, runs, q_hits, runs, claim.delta, confidence)), None
+    mu = float(mu_lower_bound(p_hits, runs, q_hits, runs, confidence))
+    return eps_of_mu(mu, claim.delta), mu
+
+
+def differing_paths(plan: VoteMechanism, pairs: Sequence[VoteAttack], seed: int = 0) -> list[str]:
+    """Name the methods that answer one run unlike `ask`, which attacks go through, at equal noise.
+
+    A separate path to one run's answers, for speed or by mistake, would escape an audit of many runs. So
+    one run is asked the votes of every attack by `answer` and by `answer_all` as well, and must
+    return equal answers to the last bit.
+    """
+    differing = set()
+    for pair in pairs:
+        for counts in (pair.counts, pair.neighbour):
+            votes = Votes(counts, int(counts[0].sum()))
+            for stream in range(2):
+                session, one_by_one, together = (
+                    plan.session(Door.seeded(np.random.SeedSequence([seed, stream]))) for _ in range(3)
+                )
+                expected: list[Answer] = []
+                for query in range(votes.n_queries):
+                    released = session.ask(votes.at(query))
+                    if not released.reached.any():
+                        break
+                    noisy = None if released.noisy_counts is None else released.noisy_counts[0, 0]
+                    expected.append(Answer(int(released.labels[0, 0]), noisy))
+                if _values(together.answer_all(votes)) != _values(expected):
+                    differing.add("answer_all")
+                answers: list[Answer] = []
+                while len(answers) < votes.n_queries and not one_by_one.exhausted:
+                    answers.append(one_by_one.answer(votes.at(len(answers))))
+                if _values(answers) != _values(expected):
+                    differing.add("answer")
+    return sorted(differing)
+
+
+def _values(answers: Sequence[Answer]) -> list[tuple[int, list[float] | None]]:
+    """Labels and noisy counts, for comparison."""
+    return [(one.label, None if one.noisy_counts is None else one.noisy_counts.tolist()) for one in answers]

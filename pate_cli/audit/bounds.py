@@ -34,21 +34,9 @@ __all__ = ["best_event", "clopper_pearson", "eps_lower_bound", "mu_lower_bound"]
 def clopper_pearson(
     hits: ArrayLike, total: int, confidence: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Exact confidence limits of a probability.
+    """Exact confidence limits of a probability, from `hits` in `total` independent trials.
 
-    Parameters
-    ----------
-    hits : int or array of int
-        How often the event happened, from 0 to `total`.
-    total : int
-        Independent trials, at least 1.
-    confidence : float
-        In (0, 1). Each limit fails with probability at most ``(1 - confidence)/2``.
-
-    Returns
-    -------
-    low, high : ndarray of float64, shape of `hits`
-        In [0, 1].
+    Each limit fails with probability at most ``(1 - confidence)/2``.
     """
     k = np.asarray(hits, dtype=float)
     miss = (1 - confidence) / 2
@@ -88,26 +76,10 @@ def eps_lower_bound(
 def mu_lower_bound(
     p_hits: ArrayLike, p_total: int, q_hits: ArrayLike, q_total: int, confidence: float
 ) -> NDArray[np.float64]:
-    """Lower bound on mu, where mu-GDP is claimed, from one event, fixed before the runs.
-
-    Parameters
-    ----------
-    p_hits, q_hits : int or array of int
-        How often the event happened on the database and on its neighbour.
-    p_total, q_total : int
-        Runs on each, at least 1.
-    confidence : float
-        In (0, 1): both limits hold together with at least this probability.
-
-    Returns
-    -------
-    ndarray of float64, shape of the hits
-        In [0, inf), and finite; 0 where nothing is shown.
-    """
+    """Lower bound on mu, where mu-GDP is claimed, from one event; see `eps_lower_bound`."""
     low, _ = clopper_pearson(p_hits, p_total, confidence)
     _, high = clopper_pearson(q_hits, q_total, confidence)
-    mu: NDArray[np.float64] = np.maximum(0.0, ndtri(low) - ndtri(high))
-    return mu
+    return np.asarray(np.maximum(0.0, ndtri(low) - ndtri(high)))
 
 
 def best_event(
@@ -118,25 +90,12 @@ def best_event(
     *,
     gdp: bool = False,
 ) -> tuple[float, float]:
-    """Threshold t whose event ``{score >= t}`` shows the largest eps (or mu) on these runs.
+    """Threshold t whose event ``{score >= t}`` shows the largest eps (mu if `gdp`), and that bound.
 
-    Parameters
-    ----------
-    p_scores, q_scores : ndarray of float64, shapes (n,) and (m,)
-        One score a run, on the database and on its neighbour.
-    delta, confidence : float
-        As in `eps_lower_bound`.
-    gdp : bool
-        Whether the largest mu is wanted, as in `mu_lower_bound`, where delta has no part.
-
-    Returns
-    -------
-    threshold, bound : float
-        The bound is of these runs, the best of many, so not valid itself: count the event
-        on other runs.
+    The bound is the best of many, so it is not valid itself: count the event on other runs.
     """
     p, q = np.sort(p_scores), np.sort(q_scores)
-    # ranks from the top, ever further apart: rare events and common ones
+    # ranks from the top at growing distances: rare events and common ones
     steps = np.unique(np.round(np.geomspace(1, max(len(p), len(q)), 120)).astype(int))
     ranks = [scores[-steps[steps <= len(scores)]] for scores in (p, q)]
     thresholds = np.unique(np.concatenate(ranks))

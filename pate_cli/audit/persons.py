@@ -1,4 +1,4 @@
-"""Private sets that differ in all records of one person, and what teachers trained on them vote."""
+"""Votes of teachers trained on private sets that differ in all records of one person."""
 
 from __future__ import annotations
 
@@ -26,16 +26,9 @@ def person_attacks(
     teacher: tuple[str, Mapping[str, Any]],
     seed: int = 0,
 ) -> tuple[list[VoteAttack], int]:
-    """Train teachers on made records of persons, and again with all records of one person replaced.
+    """Train teachers on synthetic records of persons, and again with all records of one person replaced.
 
-    What is attacked are the votes on the points on which they differ, as often as there are queries.
-
-    Parameters
-    ----------
-    n_teachers, n_classes, n_queries : int
-    teacher : tuple of (str, mapping)
-        Learner and parameters.
-    seed : int
+    The attacks are on the votes on points where the two differ, as often as there are queries.
 
     Returns
     -------
