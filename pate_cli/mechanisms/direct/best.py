@@ -21,7 +21,6 @@ from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.mechanisms.direct.attacks import attacks_on, attacks_on_persons
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
-    UNIT,
     ClippedGradients,
     grain_for,
     noisy_descent,
@@ -34,6 +33,7 @@ from pate_cli.mechanisms.direct.public_features import (
     PublicFeatures,
     PublicKernelClassifier,
 )
+from pate_cli.mechanisms.direct.rows import UNIT
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.privacy.integer import vector_mu, vector_sigma

@@ -1,8 +1,7 @@
 """Noisy gradient descent on sums of clipped gradients, one term a person, in whole numbers.
 
-Floating point rounds a sum by its order, and a product of matrices rounds a row by where it stands. Replacing
-a person may move the rows of others, so here each row of a product is a function of that row alone, to the
-bit, and the terms that are added up are vectors of whole numbers, whose sums are exact.
+Each term is a function of that person's records alone, to the bit (see `rows`), and a vector of whole
+numbers, so sums are exact.
 """
 
 from __future__ import annotations
@@ -14,34 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.mechanisms.direct.features import row_norms, row_peaks
+from pate_cli.mechanisms.direct.rows import UNIT, by_row, row_squares, to_integers
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray, dense
 
-__all__ = [
-    "CLIPS",
-    "LONGEST",
-    "UNIT",
-    "ClippedGradients",
-    "grain_for",
-    "noisy_descent",
-    "on_grid",
-    "probabilities",
-    "row_squares",
-    "stable_product",
-]
-
-UNIT = 2.0**-16
-"""Features are whole multiples of it."""
-
-LONGEST = 128.0
-"""Norm to which rows of features are shortened."""
+__all__ = ["CLIPS", "ClippedGradients", "grain_for", "noisy_descent", "probabilities"]
 
 CLIPS = (1e-100, 1e100)
 """Between which a clip is accepted: products with it neither overflow nor lose bits."""
 
-_ROW_BITS = 26  # of a bound on a row's norm: all partial sums of a product of two rows stay below 2^53
-_SMALLEST = -900  # exponent of a peak below which rows lose bits: nothing overflows
 _RESIDUAL_BITS = 20  # most of a residual
 _SUM_BITS = 52  # most of a sum over all records
 _MARGIN = 1 - 1e-9  # of the clip: more than all rounding on the way to it
@@ -97,7 +77,7 @@ class ClippedGradients:
         Runs are independent, side by side. q is 1 for two classes, else the number of classes.
         """
         runs, p, q = theta.shape
-        weights, scale = _whole(theta.transpose(0, 2, 1).reshape(runs * q, p))
+        weights, scale = to_integers(theta.transpose(0, 2, 1).reshape(runs * q, p))
         scale = scale * UNIT
 
         def residuals(block: Any, y: IntArray) -> FloatArray:
@@ -122,7 +102,7 @@ class ClippedGradients:
             squares = row_squares(terms).reshape(runs, q, -1)
             sizes = UNIT * np.sqrt(sum(squares[:, code] for code in range(q)))
             factors = np.repeat(self._shrink(sizes)[:, None] * (UNIT / self._grain), q, axis=1)
-            terms = _scaled(terms, factors.ravel(), np.trunc)
+            terms = by_row(_truncated_product, terms, factors.ravel())
             persons = len(starts) - 1
             total += dense(
                 _segment_sums(np.ones((1, terms.shape[0])), persons * np.arange(runs * q + 1)) @ terms
@@ -241,15 +221,6 @@ def grain_for(largest: float) -> float:
     return UNIT * float(2.0 ** -min(_RESIDUAL_BITS, _SUM_BITS - 16 - math.ceil(math.log2(largest + 1))))
 
 
-def on_grid(Z: Any) -> Any:
-    """Shorten rows of finite numbers to norm `LONGEST` and round them to whole multiples of `UNIT`.
-
-    A row of what comes back, in multiples of `UNIT`, is a function of that row alone, to the bit.
-    """
-    Z = np.ascontiguousarray(Z) if isinstance(Z, np.ndarray) else Z
-    return _scaled(Z, LONGEST / UNIT / np.maximum(row_norms(Z), LONGEST), np.rint)
-
-
 def probabilities(scores: FloatArray) -> FloatArray:
     """Probabilities from scores along the last axis: of class 1 where it holds one, else of each class."""
     from scipy.special import expit
@@ -261,47 +232,6 @@ def probabilities(scores: FloatArray) -> FloatArray:
     return shares
 
 
-def stable_product(A: Any, B: Any) -> FloatArray:
-    """Multiply rows of A by rows of B: shapes (n, d) and (m, d) to (n, m), to about 2^-24 of both norms.
-
-    A row of what comes back is a function of that row of A and of B, to the bit: rows are rounded to whole
-    numbers first, whose products are exact in whatever order they are added.
-    """
-    (a, of_a), (b, of_b) = _whole(A), _whole(B)
-    found = dense(a @ b.T)
-    found *= of_a[:, None]
-    found *= of_b
-    return found
-
-
-def row_squares(A: Any) -> FloatArray:
-    """Squared norm of each row, whose rounding does not depend on where the row stands (einsum's does)."""
-    if isinstance(A, np.ndarray):
-        squares: FloatArray = np.square(np.ascontiguousarray(A, dtype=np.float64)).sum(axis=1)
-        return squares
-    A = A.astype(np.float64)
-    return np.asarray(A.multiply(A).sum(axis=1)).ravel()
-
-
-def _whole(A: Any) -> tuple[Any, FloatArray]:
-    """Round each row to whole numbers of norm 2^26 at most, about; give them, and the unit of each row."""
-    wide = A.shape[1] if isinstance(A, np.ndarray) else np.diff(A.indptr)
-    _, exponents = np.frexp(row_peaks(A) * np.sqrt(wide))  # a norm is at most sqrt(wide) peaks
-    exponents = np.maximum(exponents, _SMALLEST) - _ROW_BITS
-    return _scaled(A, np.ldexp(1.0, -exponents), np.rint), np.ldexp(1.0, exponents)
-
-
-def _scaled(A: Any, factors: FloatArray, rounded: Callable[..., FloatArray]) -> Any:
-    """Multiply rows by a factor each, and round."""
-    if isinstance(A, np.ndarray):
-        found = A * factors[:, None]
-        return rounded(found, out=found)
-    import scipy.sparse as sp
-
-    data = rounded(A.data * np.repeat(factors, np.diff(A.indptr)))
-    return sp.csr_matrix((data, A.indices, A.indptr), A.shape)
-
-
 def _segment_sums(weights: FloatArray, starts: IntArray) -> Any:
     """Matrix that adds up rows between `starts`, weighted: one segment sum a row of weights and a segment."""
     import scipy.sparse as sp
@@ -310,6 +240,10 @@ def _segment_sums(weights: FloatArray, starts: IntArray) -> Any:
     firsts = (n * np.arange(rows)[:, None] + starts[:-1]).ravel()
     columns = np.tile(np.arange(n), rows)
     return sp.csr_matrix((weights.ravel(), columns, np.append(firsts, rows * n)), (len(firsts), n))
+
+
+def _truncated_product(entries: FloatArray, factors: FloatArray) -> FloatArray:
+    return np.trunc(entries * factors)
 
 
 def _floats(block: Any) -> Any:

@@ -24,9 +24,9 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     ClippedGradients,
     grain_for,
     noisy_descent,
-    on_grid,
 )
-from pate_cli.mechanisms.direct.features import RADIUS, Scaling, linear_model
+from pate_cli.mechanisms.direct.linear import RADIUS, Scaling, linear_model
+from pate_cli.mechanisms.direct.rows import on_grid
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting

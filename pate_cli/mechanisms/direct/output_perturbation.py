@@ -12,14 +12,13 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, option
-from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
-from pate_cli.mechanisms.direct.features import RADIUS, Scaling, clip_rows, linear_model
-from pate_cli.mechanisms.direct.neighbours import against_many, attacks_on
+from pate_cli.mechanisms.base import Mechanism, Sample, SampledAttack, no_answers
+from pate_cli.mechanisms.direct.linear import RADIUS, Scaling, clip_rows, linear_model
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma
 from pate_cli.types import (
@@ -38,6 +37,9 @@ TOLERANCE = 1e-10
 """Largest norm of the gradient at a point that is taken for the minimiser."""
 
 _ITERATIONS = 1000
+
+_Sets: TypeAlias = tuple[FloatArray, FloatArray, IntArray]
+"""Records of D and of D', shape (rows, d), and their labels."""
 
 
 @dataclass(frozen=True)
@@ -164,12 +166,40 @@ class OutputPlan(Mechanism):
         return door.gamma(every, sensitivity=self.sensitivity, scale=self.scale, releases=len(exact))
 
     def attacks(self) -> list[SampledAttack]:
-        """As of any of these learners, and against the pull of many records, where it is all but tight."""
-        pairs = {
-            "steep losses, across the pull of the rest": against_many(self, (-0.4, 0.9), (-0.4, -0.9)),
-            "far out of bounds, against the pull of the rest": against_many(self, (-1e6, 0.0), (0.0, 0.0)),
+        """Make worst-case neighbours: few scaled records; the other records are zeros, without a gradient.
+
+        Against the pull of many short records the sensitivity is all but reached.
+        """
+        one = np.ones(1, dtype=np.int64)
+        pairs: dict[str, _Sets] = {
+            "a record and its mirror image": (np.array([[4.0]]), np.array([[-4.0]]), one),
+            "the same, far out of bounds": (np.array([[1e6]]), np.array([[-1e6]]), one),
+            "a record against nothing": (np.array([[4.0]]), np.array([[0.0]]), one),
+            "steep losses, across the pull of the rest": self._among_many((-0.4, 0.9), (-0.4, -0.9)),
+            "far out of bounds, against the pull of the rest": self._among_many((-1e6, 0.0), (0.0, 0.0)),
         }
-        return attacks_on(self.weights, 200_000, pairs)
+        return [SampledAttack(name, self._sample(sets), 200_000) for name, sets in pairs.items()]
+
+    def _sample(self, sets: _Sets) -> Sample:
+        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+            door = Door.seeded(int(rng.integers(2**63)))
+            return self.weights(sets[neighbour], sets[2], door, runs).reshape(runs, -1)
+
+        return sample
+
+    def _among_many(self, record: tuple[float, float], other: tuple[float, float]) -> _Sets:
+        """Put a record, or another in its place, among short ones that pull the weights along one axis.
+
+        Far along it a record's loss is steep if its margin is negative. Two such records that nearly point
+        away from each other across that axis, where only the regularisation holds the weights, move the
+        minimiser by almost all of the sensitivity.
+        """
+        reach, short = 8.0, 0.3
+        pull = short / (1 + math.exp(short * reach))
+        many = min(self.n - 1, math.ceil(self.n * self.regularisation * reach / pull))
+        rest = np.tile([short, 0.0], (many, 1))
+        sides = [np.vstack([[one], rest]) for one in (record, other)]
+        return sides[0], sides[1], np.ones(many + 1, dtype=np.int64)
 
 
 def minimise(Z: Any, signs: FloatArray, n: int, regularisation: float) -> FloatArray:

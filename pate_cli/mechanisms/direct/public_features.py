@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli.mechanisms.direct.clipped_gradients import (
-    UNIT,
-    on_grid,
-    probabilities,
-    row_squares,
-    stable_product,
-)
+from pate_cli.mechanisms.direct.clipped_gradients import probabilities
 from pate_cli.mechanisms.direct.public_columns import (
     FEW,
     HUGE,
@@ -23,6 +17,7 @@ from pate_cli.mechanisms.direct.public_columns import (
     PublicBins,
     PublicColumns,
 )
+from pate_cli.mechanisms.direct.rows import UNIT, on_grid, row_squares, stable_product
 from pate_cli.types import FloatArray, dense
 
 __all__ = [

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pate_cli import learners, teachers
-from pate_cli.mechanisms.direct.clipped_gradients import UNIT
 from pate_cli.mechanisms.direct.public_features import CONSTANT, PublicFeatures
+from pate_cli.mechanisms.direct.rows import UNIT
 from pate_cli.types import FloatArray, PrivateRecords, Setting
 
 __all__ = ["PublicDirections", "Response", "direction_weights", "response_of"]

@@ -13,8 +13,9 @@ from pate_cli import learners, teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
-from pate_cli.mechanisms.direct.clipped_gradients import UNIT, probabilities
+from pate_cli.mechanisms.direct.clipped_gradients import probabilities
 from pate_cli.mechanisms.direct.public_features import SHUFFLED, PublicKernelClassifier, enough_points
+from pate_cli.mechanisms.direct.rows import UNIT
 from pate_cli.mechanisms.scores.calibration import FINEST, NewtonStep
 from pate_cli.mechanisms.scores.counting import auto_count, auto_rounds
 from pate_cli.mechanisms.scores.directions import PublicDirections, Response, direction_weights, response_of

@@ -11,15 +11,12 @@ import scipy.sparse as sp
 
 from pate_cli.mechanisms.direct import clipped_gradients
 from pate_cli.mechanisms.direct.clipped_gradients import (
-    UNIT,
     ClippedGradients,
     grain_for,
     noisy_descent,
-    on_grid,
-    row_squares,
-    stable_product,
 )
 from pate_cli.mechanisms.direct.public_features import OwnColumns, PublicFeatures
+from pate_cli.mechanisms.direct.rows import UNIT, on_grid, row_squares, stable_product
 from pate_cli.privacy.door import Door
 
 N, CLIP = 60, 0.3

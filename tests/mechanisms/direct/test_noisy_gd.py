@@ -14,7 +14,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import calibrate
 from pate_cli.mechanisms.direct import noisy_gd
 from pate_cli.mechanisms.direct.clipped_gradients import ClippedGradients
-from pate_cli.mechanisms.direct.features import Scaling
+from pate_cli.mechanisms.direct.linear import Scaling
 from pate_cli.privacy.door import Door
 from pate_cli.types import PrivateRecords, Setting
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pate_cli.mechanisms.direct.clipped_gradients import LONGEST, UNIT
 from pate_cli.mechanisms.direct.public_columns import PublicBins, PublicColumns
 from pate_cli.mechanisms.direct.public_features import PublicFeatures
+from pate_cli.mechanisms.direct.rows import LONGEST, UNIT
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, lambda X: sp.csr_matrix(np.tile(X, 200))])

@@ -9,7 +9,8 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.mechanisms import calibrate
-from pate_cli.mechanisms.direct.features import clip_rows, row_norms
+from pate_cli.mechanisms.direct.linear import clip_rows
+from pate_cli.mechanisms.direct.rows import row_norms
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 

@@ -13,7 +13,7 @@ from scipy import stats
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import calibrate
 from pate_cli.mechanisms.direct import output_perturbation
-from pate_cli.mechanisms.direct.features import Scaling, clip_rows, linear_model
+from pate_cli.mechanisms.direct.linear import Scaling, clip_rows, linear_model
 from pate_cli.mechanisms.direct.output_perturbation import TOLERANCE, minimise
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
