@@ -58,7 +58,7 @@ def caught(argv, capsys):
 door, svt_at_work, noisy = "privacy.door", "privacy.above_threshold", "mechanisms.direct.noisy_gd"
 descent, best = "mechanisms.direct.clipped_gradients", "mechanisms.direct.best"
 perturbed, agnostic = "mechanisms.direct.output_perturbation", "mechanisms.agnostic"
-boosted, calibrated = "mechanisms.scores.score_boosting", "mechanisms.scores.calibration"
+boosted, calibrated = "mechanisms.scores.score_boosting", "mechanisms.scores.student"
 
 n_steps, ten, rounds, queries = (("steps", 5),), (("steps", 10),), (("rounds", 2),), (("queries", 3),)
 checked, sanitised, private_cutoff = (("confidence", 0.6),), (("sanitise", 0.2),), (("cutoff", "private"),)
@@ -203,7 +203,7 @@ BUGS = [
     ("Hessian from private records", replayed, Form("score_boosting", rounds),
      f"{calibrated}:NewtonStep.take", "self._hessian(start, public)", "self._hessian(start, private)"),
     ("functions scaled by private values", replayed, Form("score_boosting", rounds),
-     f"{boosted}:_Student.step", "in firsts]", "in (parts[i - i % together][1] for i in range(len(parts)))]"),
+     f"{calibrated}:Student.step", "public[i - i % kinds]", "values[i - i % kinds]"),
     ("weights of directions from exact sums", replayed, Form("score_boosting", rounds),
      f"{boosted}:ScoreBoostingPlan.fit", "side.functions_of(",
      "side._replace(weights=(weights := weights * (1 + np.abs(total)))).functions_of("),

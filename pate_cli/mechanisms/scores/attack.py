@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli.mechanisms.base import SampledAttack
-from pate_cli.mechanisms.scores.score_boosting import PublicSide, ScoreBoostingPlan
+from pate_cli.mechanisms.scores.score_boosting import ScoreBoostingPlan
 from pate_cli.privacy.door import RecordingDoor
 from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints
 
@@ -25,22 +23,20 @@ def attacks(plan: ScoreBoostingPlan) -> list[SampledAttack]:
 
     Public points of two kinds span one direction, so of two classes the teacher's vector of norm 1 is one
     number, 1 or -1: it moves by 2 in every round, as much as is allowed. The replaced record is far out of
-    bounds, and its gradient in a calibration step turns about, too. The plan is made anew, as a run makes
-    it, for two records and few public points, and the same eps, delta, rounds and classes; teachers say on
-    which side of 0 the class of the higher code is. What is public is made once: it is the same in every run.
+    bounds, and its gradient in a calibration step changes sign, too. The plan is that of a run with two
+    records, few public points and the same eps, delta, rounds and classes. What is public is made once.
 
     All sums of the rounds carry the same noise, and what one record moves has the same direction in each: so
-    what tells the two private sets apart is their total along it, which a sample begins with. Then come, all
-    of a kind added up, the gradients of the steps, and the model's scores on two public points.
+    their total along it tells the two private sets apart, and a sample begins with that. Then come the sum of
+    the steps' gradients, and the model's scores on two public points: at most 8 numbers.
 
     Parameters
     ----------
     plan : ScoreBoostingPlan
         With noise: at eps = inf there is nothing to attack.
     """
-    s = plan.setting
     small = replace(
-        s,
+        plan.setting,
         n_private=2,
         n_public=_PUBLIC.n_points,
         budget=1,
@@ -59,19 +55,30 @@ def attacks(plan: ScoreBoostingPlan) -> list[SampledAttack]:
         exact.append(door.released[0][0].value)
     moved = np.ravel(exact[0] - exact[1])
 
+    def numbers(private: PrivateRecords, door: RecordingDoor, rng: np.random.Generator) -> FloatArray:
+        model = tiny.fit(private, side, door, rng)
+        sums = slice(0, 2 * tiny.rounds, 2)  # rounds and steps take turns, and steps come last
+        released = [out for _, out in door.released]
+        along = sum(float(np.ravel(total) @ moved) for total in released[sums])
+        del released[sums]
+        gradients = np.zeros(tiny.longest)
+        for one in released:  # one of fewer functions is shorter
+            gradients[: len(one)] += one
+        scores = np.ravel(model.decision_function(_PUBLIC.X[:2]))[:3]
+        return np.concatenate([[along], gradients, scores])
+
     def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-        noise = RecordingDoor.seeded(int(rng.integers(2**63)))
-        found = (_Released(tiny, sets[neighbour], side, source, rng) for source in noise.spawn(runs))
-        return np.array([one.numbers(moved) for one in found])
+        doors = RecordingDoor.seeded(int(rng.integers(2**63))).spawn(runs)
+        return np.array([numbers(sets[neighbour], door, rng) for door in doors])
 
     return [SampledAttack("a teacher turned about by one record", sample, _RUNS)]
 
 
 class Side(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Says on which side of 0 the records of the last class are, and nothing more: quickly fitted."""
+    """Classifies by the side of 0 that records of the last class are on: quickly fitted."""
 
     def fit(self, X: FloatArray, y: IntArray, sample_weight: FloatArray | None = None) -> Side:
-        """Add up the records by class; weights count for nothing."""
+        """Add up the records by class; weights are ignored."""
         self.classes_ = np.unique(y)
         self.slope_ = float(X[:, 0] @ np.where(y == self.classes_[-1], 1.0, -1.0))
         return self
@@ -86,34 +93,6 @@ class Side(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_)[-(self.decision_function(X) > 0).astype(np.int64)]
 
     def predict_proba(self, X: FloatArray) -> FloatArray:
-        """All for the last class or for the first, shape (n, 2)."""
+        """Probability 1 for the last class or for the first, shape (n, 2)."""
         last = self.decision_function(X) > 0
         return np.column_stack([~last, last]).astype(np.float64)
-
-
-class _Released:
-    """All that one run releases."""
-
-    def __init__(
-        self,
-        plan: ScoreBoostingPlan,
-        private: PrivateRecords,
-        side: PublicSide,
-        door: RecordingDoor,
-        rng: Any,
-    ) -> None:
-        model = plan.fit(private, side, door, rng)
-        told = [out for _, out in door.released]
-        self._longest = plan.longest
-        steps = [2 * t + 1 for t in range(plan.rounds)] + list(range(2 * plan.rounds, len(told)))
-        self.sums: Sequence[FloatArray] = [told[2 * t] for t in range(plan.rounds)]
-        self._gradients = [told[t] for t in steps]
-        self._scores = np.ravel(model.decision_function(_PUBLIC.X[:2]))[:3]
-
-    def numbers(self, moved: FloatArray) -> FloatArray:
-        """Numbers for the audit, at most 8."""
-        along = sum(float(np.ravel(total) @ moved) for total in self.sums)
-        gradients = np.zeros(self._longest)
-        for one in self._gradients:  # one of fewer functions is shorter
-            gradients[: len(one)] += one
-        return np.concatenate([[along], gradients, self._scores])

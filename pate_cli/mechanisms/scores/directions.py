@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pate_cli import learners, teachers
-from pate_cli.mechanisms.direct.public_features import CONSTANT, PublicFeatures
+from pate_cli.mechanisms.direct.public_features import CONSTANT, PublicFeatures, enough_points
 from pate_cli.mechanisms.direct.rows import UNIT
 from pate_cli.types import FloatArray, PrivateRecords, Setting
 
-__all__ = ["PublicDirections", "Response", "direction_weights", "response_of"]
+__all__ = ["PublicDirections", "PublicSide", "Response"]
 
 _POWER = 2  # of variances that are half whitened, which makes them those of the kernel itself
 _CUT = 1e-3  # of the largest singular value: directions below it are left out
@@ -29,6 +29,8 @@ _HOPE = 2.0  # signal against that of the first round on a function of the prior
 _UNDONE = 0.25  # power of what teachers lose along a direction that is put back
 _LEAST_WEIGHT = 1e-3  # of the largest
 _SWEEPS = 60
+_FINER = 100.0  # unit of means, so that amplitudes of all sizes can be told from none
+_AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,16 +71,60 @@ class PublicDirections:
         variances *= len(values) / variances.sum() if kept.any() else 1.0
         return cls(features, means, turned.T / sizes, values, variances)
 
-    def weights(self, coefficients: FloatArray, intercepts: FloatArray) -> FloatArray:
-        """Weights on the features and their constant, shape (p, q), of functions plus intercepts.
+    def weights(self, function: FloatArray) -> FloatArray:
+        """Weights on the features and their constant, shape (p, q).
 
-        Parameters
-        ----------
-        coefficients : ndarray of shape (r, q)
-        intercepts : ndarray of shape (q,)
+        Of a function with coefficients along the directions and a last row of constants, shape (r + 1, q).
         """
-        slopes = self.back @ coefficients
-        return np.vstack([slopes, (intercepts - self.means @ slopes) / CONSTANT])
+        slopes = self.back @ function[:-1]
+        return np.vstack([slopes, (function[-1] - self.means @ slopes) / CONSTANT])
+
+
+class PublicSide(NamedTuple):
+    """All that a run makes from public points.
+
+    Attributes
+    ----------
+    points : ndarray or csr_matrix of shape (m, d)
+        Those that teachers score.
+    space : PublicDirections
+    weights : ndarray of shape (r,)
+        Of the directions.
+    response : Response or None
+        How teachers respond along them; for two classes.
+    """
+
+    points: Any
+    space: PublicDirections
+    weights: FloatArray
+    response: Response | None = None
+
+    @classmethod
+    def of(cls, points: Any, setting: Setting, noise: float, rng: np.random.Generator) -> PublicSide:
+        """Make it, for noise of that standard deviation on each coordinate of a mean over teachers."""
+        if setting.n_classes > 2:
+            space = PublicDirections.of(points, rng)
+            return cls(points, space, np.ones(len(space.variances)))
+        points = enough_points(points, rng)
+        space = PublicDirections.of(points, rng)
+        response = _response(space, points, setting, rng)
+        return cls(points, space, _direction_weights(response, space.variances, noise), response)
+
+    def functions_of(self, total: FloatArray, sigma: float, n_teachers: int) -> list[FloatArray]:
+        """Estimate functions from a noisy sum: of vectors along directions, or of shares at points.
+
+        Of vectors two: with a part of what teachers lose put back, and a correction, which is without it
+        less with it: private records tell how much of it is better taken away again.
+        """
+        means, noise, variances = total / n_teachers, sigma / n_teachers, self.space.variances
+        if self.response is None:
+            found = _shrunk(self.space.values.T @ means, noise, self.weights, variances)
+            return [np.vstack([found, _shrunk_constant(means, noise)])]
+        energy = self.response.energy
+        chance = energy / max(float(self.weights**2 @ energy), 1e-300) / n_teachers
+        found = _shrunk(means[:, None] * _FINER, noise * _FINER, self.weights, variances, chance * _FINER**2)
+        restored = found / self.response.lost[:, None]
+        return [np.vstack([one, np.zeros(1)]) for one in (restored, found - restored)]
 
 
 class Response(NamedTuple):
@@ -107,7 +153,7 @@ class Response(NamedTuple):
         return found
 
 
-def response_of(
+def _response(
     directions: PublicDirections, points: Any, setting: Setting, rng: np.random.Generator
 ) -> Response:
     """See what teachers make of functions of the prior. PUBLIC: nothing private is looked at.
@@ -178,7 +224,7 @@ def _gains(told: FloatArray, asked: FloatArray) -> FloatArray:
     return found
 
 
-def direction_weights(response: Response, variances: FloatArray, noise: float) -> FloatArray:
+def _direction_weights(response: Response, variances: FloatArray, noise: float) -> FloatArray:
     r"""Weigh directions so that what is believed of the noisy mean is least in error. PUBLIC.
 
     Of vectors that are weighted and scaled to norm 1, the mean along direction j has noise of variance
@@ -213,3 +259,51 @@ def direction_weights(response: Response, variances: FloatArray, noise: float) -
         weights = np.sqrt(weights) * np.maximum(wanted, 1e-300) ** 0.125
         weights = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
     return weights
+
+
+def _shrunk(
+    means: FloatArray,
+    noise: float,
+    weights: FloatArray,
+    variances: FloatArray,
+    chance: FloatArray | float = 0.0,
+) -> FloatArray:
+    """Turn noisy means of unit vectors into coefficients: the posterior mean of a Gaussian process.
+
+    A coefficient of the function is a mean divided by its direction's weight, with noise of a variance
+    that is known; its prior variance is `variances` times an amplitude, which maximises the evidence.
+
+    Parameters
+    ----------
+    means : ndarray of shape (r, q)
+        For several classes their mean over classes is taken out: exact ones have none.
+    noise : float
+        Standard deviation of the noise on each of them.
+    weights, variances : ndarray of shape (r,)
+    chance : ndarray of shape (r,), optional
+        Variance of a mean divided by its weight that exact ones have: teachers are not all alike.
+
+    Returns
+    -------
+    ndarray of shape (r, q)
+    """
+    q = means.shape[1]
+    if q > 1:
+        means = means - means.mean(axis=1, keepdims=True)
+    seen = means / weights[:, None]
+    known = ((noise / weights) ** 2 * (1.0 if q == 1 else 1 - 1 / q) + chance)[:, None]
+    prior = variances[:, None]
+    total = _AMPLITUDES[:, None, None] * prior + known
+    evidence = -0.5 * (seen**2 / total + np.log(total)).sum(axis=(1, 2))
+    prior = prior * _AMPLITUDES[evidence.argmax()]
+    found: FloatArray = seen * prior / (prior + known)
+    return found
+
+
+def _shrunk_constant(means: FloatArray, noise: float) -> FloatArray:
+    """Shrink the mean over points of noisy shares, less that over classes, by what noise makes of it."""
+    n_points, q = means.shape
+    constant = means.mean(axis=0) - means.mean()
+    chance = noise**2 * (1 - 1 / q) / n_points
+    found: FloatArray = constant * max(0.0, 1 - chance / max(float((constant**2).mean()), 1e-300))
+    return found

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +12,9 @@ from pate_cli import learners, teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
-from pate_cli.mechanisms.direct.clipped_gradients import probabilities
-from pate_cli.mechanisms.direct.public_features import SHUFFLED, PublicKernelClassifier, enough_points
-from pate_cli.mechanisms.direct.rows import UNIT
-from pate_cli.mechanisms.scores.calibration import FINEST, NewtonStep
-from pate_cli.mechanisms.scores.counting import auto_count, auto_rounds
-from pate_cli.mechanisms.scores.directions import PublicDirections, Response, direction_weights, response_of
-from pate_cli.mechanisms.scores.shrinkage import shrunk, shrunk_constant
+from pate_cli.mechanisms.direct.public_features import SHUFFLED, PublicKernelClassifier
+from pate_cli.mechanisms.scores.directions import PublicSide
+from pate_cli.mechanisms.scores.student import FINEST, NewtonStep, Student
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.integer import vector_mu, vector_sigma
@@ -34,7 +29,7 @@ from pate_cli.types import (
     Setting,
 )
 
-__all__ = ["IntegerScoreBoostingPlan", "Options", "ScoreBoostingPlan", "auto_count", "calibrate"]
+__all__ = ["Options", "ScoreBoostingPlan", "auto_count", "calibrate"]
 
 _SENSITIVITY = 2.0
 """L2 sensitivity of a sum of vectors of norm at most 1, one of which is replaced."""
@@ -46,46 +41,9 @@ _MOST = 2.0**53  # integers below it are exact in floating point
 _REACH = 64.0  # standard deviations of the noise that stay below it
 _LAST = 3  # steps of the calibration after all rounds
 
-_FINER = 100.0  # unit of means, so that amplitudes of all sizes can be told from none
-_NOTHING = 1e-12  # standard deviation of a function below which it is none
-_ROWS = 4096  # records at a time: a constant
-
-
-class PublicSide(NamedTuple):
-    """What is made from public points alone.
-
-    Attributes
-    ----------
-    points : ndarray or csr_matrix of shape (m, d)
-        Those that teachers are asked about.
-    space : PublicDirections
-    weights : ndarray of shape (r,)
-        Of the directions.
-    response : Response or None
-        What teachers say along them; of two classes.
-    """
-
-    points: Any
-    space: PublicDirections
-    weights: FloatArray
-    response: Response | None = None
-
-    def functions_of(self, total: FloatArray, sigma: float, n_teachers: int) -> list[Function]:
-        """Make functions of a noisy sum: of vectors along directions, or of shares at points.
-
-        Of vectors two: what teachers say with a part of what they lose put back, and a correction, the
-        same as they say it less this: private records tell how much of it is better taken away again.
-        """
-        means, noise = total / n_teachers, sigma / n_teachers
-        variances = self.space.variances
-        if self.response is None:
-            constant = shrunk_constant(means, noise)
-            return [Function(shrunk(self.space.values.T @ means, noise, self.weights, variances), constant)]
-        energy = self.response.energy
-        chance = energy / max(float(self.weights**2 @ energy), 1e-300) / n_teachers
-        found = shrunk(means[:, None] * _FINER, noise * _FINER, self.weights, variances, chance * _FINER**2)
-        restored = found / self.response.lost[:, None]
-        return [Function(one, np.zeros(1)) for one in (restored, found - restored)]
+_FEWEST_RECORDS = 12  # of a teacher
+_RECORDS = 0.35  # of a teacher, per root of mu n
+_LARGEST_MU = 6.0  # for the rules: noise beyond is negligible
 
 
 @dataclass(frozen=True)
@@ -98,7 +56,7 @@ class Options:
 
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:
-    """Share out the budget; the rounds come with the run."""
+    """Share out the budget between rounds and steps."""
     share = options.calibration or (0.15 if setting.n_classes == 2 else 0.1)
     return ScoreBoostingPlan(setting, options.rounds or auto_rounds(setting), share)
 
@@ -135,8 +93,15 @@ class ScoreBoostingPlan(Mechanism):
     `NewtonStep`. *All of it:* T rounds and T + 3 steps, adaptively composed, are mu-GDP with
     ``mu^2 = T mu_r^2 + (T + 3) mu_c^2`` (Dong, Roth, Su 2022, Corollary 2), where mu is the largest with
     which the exact profile (Balle and Wang 2018) gives (eps, delta); `calibration` is the share of
-    ``mu^2`` that the steps have. Shrinkage and the model are post-processing. The noise itself is a
-    continuous draw in floating point here, as in every experiment.
+    ``mu^2`` that the steps have. Shrinkage and the model are post-processing.
+
+    *Integer noise* (`integer_noise`, for a release). A round's sum is whole multiples of `teachers.unit_of`,
+    each teacher's vector rounded towards 0 by itself, and a step's of `student.grain_of`, each record's
+    gradient rounded so; rounding adds nothing to what one record moves. In those units the noise is
+    N_Z(0, sigma^2) on vectors of integers, whose proof is in `pate_cli.privacy.integer`: mu^2 adds up as
+    above, and sigma^2 has 4 units more. A teacher that cannot be fitted is a constant one, so whether a
+    release is made does not depend on the records. Without it the noise is a draw in floating point, for
+    experiments.
 
     Attributes
     ----------
@@ -145,6 +110,7 @@ class ScoreBoostingPlan(Mechanism):
         T.
     calibration : float
         Share of mu^2 for the intercepts and slopes, in (0, 1).
+    integer_noise : bool
 
     References
     ----------
@@ -155,7 +121,7 @@ class ScoreBoostingPlan(Mechanism):
     setting: Setting
     rounds: int
     calibration: float
-    whole: ClassVar[bool] = False
+    integer_noise: bool = False
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -163,13 +129,21 @@ class ScoreBoostingPlan(Mechanism):
         s = self.setting
         if math.isinf(s.eps):
             return PrivacyLoss(math.inf, 0.0, "no noise")
-        how = f"exact Gaussian profile of {self.rounds} sums and {self.rounds + _LAST} gradients"
-        return PrivacyLoss(s.eps, s.delta, how, mu=self.mu)
+        of_all = f"{self.rounds} sums and {self.rounds + _LAST} gradients"
+        if self.integer_noise:
+            return PrivacyLoss(s.eps, s.delta, f"Gaussian profile of integer noise on {of_all}")
+        return PrivacyLoss(s.eps, s.delta, f"exact Gaussian profile of {of_all}", mu=self.mu)
 
     @property
     def mu(self) -> float:
-        """GDP parameter of all that is released."""
-        return math.inf if math.isinf(self.setting.eps) else mu_of(self.setting.eps, self.setting.delta)
+        """GDP parameter that all noise together is for."""
+        s = self.setting
+        if math.isinf(s.eps):
+            return math.inf
+        if self.integer_noise:
+            of_sums = max(s.n_public, SHUFFLED) * self.width
+            return vector_mu(s.eps, s.delta, (self.rounds + _LAST) * (of_sums + self.longest))
+        return mu_of(s.eps, s.delta)
 
     @property
     def mu_sum(self) -> float:
@@ -211,14 +185,9 @@ class ScoreBoostingPlan(Mechanism):
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
-        return {
-            "rounds": self.rounds,
-            "calibration": self.calibration,
-            "sigma": self.sigma,
-            "sensitivity": self.sensitivity,
-            "mu_sum": self.mu_sum,
-            "mu_step": self.mu_step,
-        }
+        names = ("rounds", "calibration", "sigma", "sensitivity", "mu_sum", "mu_step")
+        numbers = {name: getattr(self, name) for name in names}
+        return numbers | ({"integer_noise": True} if self.integer_noise else {})
 
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
@@ -230,24 +199,16 @@ class ScoreBoostingPlan(Mechanism):
         return Released(model, answered, self.guarantee)
 
     def look_at(self, public: PublicPoints, rng: np.random.Generator) -> PublicSide:
-        """Make all that is made from public points; no private record is there to be looked at."""
-        if self.width > 1:
-            space = PublicDirections.of(public.X, rng)
-            return PublicSide(public.X, space, np.ones(len(space.variances)))
-        points = enough_points(public.X, rng)
-        space = PublicDirections.of(points, rng)
-        response = response_of(space, points, self.setting, rng)
-        weights = direction_weights(response, space.variances, self.sigma / self.n_teachers)
-        return PublicSide(points, space, weights, response)
+        """Make everything that needs no private records."""
+        return PublicSide.of(public.X, self.setting, self.sigma / self.n_teachers, rng)
 
     def fit(
         self, private: PrivateRecords, side: PublicSide, door: Door, rng: np.random.Generator
     ) -> PublicKernelClassifier:
-        """Do the rounds, all that looks at private records; an audit attacks this."""
-        s, (points, space, weights, _) = self.setting, side
+        """Do the rounds, all that reads private records; an audit attacks this."""
+        s, points, space, weights = self.setting, side.points, side.space, side.weights
         learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
-        newton = NewtonStep(self.mu_step, self.width, self.whole)
-        student = _Student(space, private, newton, door)
+        student = Student(space, private, NewtonStep(self.mu_step, self.width, self.integer_noise), door)
         for _ in range(self.rounds):
             ensemble = teachers.train(
                 private,
@@ -255,33 +216,27 @@ class ScoreBoostingPlan(Mechanism):
                 learner=learner,
                 rng=rng,
                 n_classes=s.n_classes,
-                sample_weight=student.wrong(),
-                strict=not self.whole,
+                sample_weight=student.mistakes(),
+                strict=not self.integer_noise,
             )
             if self.width > 1:
                 total = teachers.sum_of_unit_shares(ensemble, points)
             else:
                 total = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
-            student.step(side.functions_of(self.noisy(total, door), self.sigma, s.n_teachers))
+            student.step(side.functions_of(self._noisy(total, door), self.sigma, s.n_teachers))
         for _ in range(_LAST):
-            student.step([])
-        return PublicKernelClassifier(space.features, space.weights(*student.function))
+            student.step()
+        return PublicKernelClassifier(space.features, student.weights)
 
-    def noisy(self, total: FloatArray, door: Door) -> FloatArray:
+    def _noisy(self, total: FloatArray, door: Door) -> FloatArray:
         """Release a round's sum."""
-        unit = teachers.unit_of(self.n_teachers) if self.whole else None
+        unit = teachers.unit_of(self.n_teachers) if self.integer_noise else None
         sigma = self.sigma if unit is None else unit * vector_sigma(self.sensitivity / unit, self.mu_sum)
         return door.gaussian(total, sensitivity=self.sensitivity, sigma=sigma, unit=unit)
 
     def with_exact_noise(self) -> Mechanism:
-        """Calibrate for integer noise; see `IntegerScoreBoostingPlan`.
-
-        Raises
-        ------
-        ConfigError
-            If it would pass the integers that are exact in floating point.
-        """
-        exact = IntegerScoreBoostingPlan(self.setting, self.rounds, self.calibration)
+        """Calibrate for integer noise; raises ConfigError if it would exceed the integers exact in floats."""
+        exact = replace(self, integer_noise=True)
         if _REACH * exact.sigma / teachers.unit_of(self.n_teachers) >= _MOST:
             raise ConfigError("eps", self.setting.eps, "more with release=true: its noise is too large")
         if _REACH * vector_sigma(FINEST, exact.mu_step) >= _MOST:
@@ -296,135 +251,37 @@ class ScoreBoostingPlan(Mechanism):
         return attacks(self)
 
 
-@dataclass(frozen=True)
-class IntegerScoreBoostingPlan(ScoreBoostingPlan):
-    """`ScoreBoostingPlan` for a release: all noise is N_Z(0, sigma^2), in units of what is added up.
+def auto_count(
+    n_private: int, n_queries: int, n_features: int, n_classes: int, eps: float, delta: float
+) -> int:
+    """Choose the number of teachers, in [1, n_private], from public numbers (`teacher.count=auto`).
 
-    **Guarantee.** (eps, delta)-DP under the assumptions of `ScoreBoostingPlan`. A round's sum is whole
-    multiples of `teachers.unit_of`, each teacher's vector rounded towards 0 by itself, and a step's of
-    `score_calibration.grain_of`, each record's gradient rounded so; rounding adds nothing to what one record
-    moves. In those units the noise is integer noise on vectors of integers, whose proof is in
-    `pate_cli.privacy.integer`: mu^2 adds up over rounds and steps as in `ScoreBoostingPlan`, and sigma^2 has
-    4 units more. A teacher that cannot be fitted is a constant one, so whether a release is made does
-    not depend on the records.
+    Scores are averaged, not counted, so a teacher need only be right a little more often than wrong: where
+    noise is what costs accuracy, many weak teachers serve better than few good ones, down to 12 records each,
+    or one a class. Where it is not, weak ones agree on another model than the best: a teacher then has
+    ``0.35 sqrt(mu n)`` records. The arguments are those of every such rule; this one ignores the number of
+    queries and of features.
+
+    Examples
+    --------
+    >>> [auto_count(6_499, 163, 112, 2, eps, 1 / 6_499) for eps in (0.5, 1, 2)]
+    [541, 404, 298]
     """
-
-    whole: ClassVar[bool] = True
-
-    @property
-    def guarantee(self) -> PrivacyLoss:
-        """(eps, delta) for all rounds."""
-        s = self.setting
-        how = f"Gaussian profile of integer noise on {self.rounds} sums and {self.rounds + _LAST} gradients"
-        return PrivacyLoss(s.eps, s.delta, how)
-
-    @property
-    def mu(self) -> float:
-        """GDP parameter that all noise together is for."""
-        s = self.setting
-        of_sums = max(s.n_public, SHUFFLED) * self.width
-        return vector_mu(s.eps, s.delta, (self.rounds + _LAST) * (of_sums + self.longest))
-
-    def describe(self) -> dict[str, Any]:
-        """Its public numbers."""
-        return super().describe() | {"integer_noise": True}
+    records = _RECORDS * math.sqrt(_largest_mu(eps, delta) * n_private)
+    return max(1, int(n_private / max(_FEWEST_RECORDS, n_classes, records)))
 
 
-class Function(NamedTuple):
-    """A function: coefficients along directions, of shape (r, q), and a constant, of shape (q,)."""
+def auto_rounds(setting: Setting) -> int:
+    """Choose the number of rounds from public numbers: fewer of several classes where noise is large.
 
-    coefficients: FloatArray
-    constant: FloatArray
-
-    def plus(self, other: Function, slope: float) -> Function:
-        """Add a multiple of another."""
-        return Function(
-            self.coefficients + slope * other.coefficients, self.constant + slope * other.constant
-        )
-
-
-class _Student:
-    """The student on its way: what is public of it, and its values at the records. PRIVATE.
-
-    Its scores are an intercept, for more than two classes one of each, and a sum of functions, each with a
-    slope of its own.
-
-    Attributes
-    ----------
-    intercept : ndarray of shape (q,)
-        PUBLIC.
-    functions : list of Function
-        PUBLIC. Those of one kind added up over the rounds: what is told, and corrections.
+    Shares of classes, unlike vectors in directions, are no better known for being asked again: a round costs
+    as much as votes, and where noise drowns them four at half the signal each are worth less than one.
     """
+    if setting.n_classes == 2:
+        return 8
+    mu = _largest_mu(setting.eps, setting.delta)
+    return min(4, max(1, round(mu * setting.n_teachers / (4 * setting.n_classes))))
 
-    def __init__(
-        self, space: PublicDirections, private: PrivateRecords, newton: NewtonStep, door: Door
-    ) -> None:
-        self._space, self._newton, self._door, self._y = space, newton, door, private.y
-        self._features = space.features.apply(private.X)
-        self._scores = np.zeros((private.n_records, newton.width))
-        self._values: list[FloatArray] = []
-        self.intercept = np.zeros(newton.width)
-        self.functions: list[Function] = []
 
-    @property
-    def function(self) -> Function:
-        """Its scores, as one function. PUBLIC."""
-        total = self._nothing()
-        for one in self.functions:
-            total = total.plus(one, 1.0)
-        return Function(total.coefficients, total.constant + self.intercept)
-
-    def wrong(self) -> FloatArray:
-        """How wrong it is on each record: 1 for one that guesses; never 0, a teacher needs weight."""
-        shares = probabilities(self._scores)
-        if shares.shape[1] == 1:
-            shares = np.hstack([1 - shares, shares])
-        n_classes = shares.shape[1]
-        missed = (1 - shares[np.arange(len(self._y)), self._y]) * n_classes / (n_classes - 1)
-        weights: FloatArray = np.maximum(missed, 1e-6)
-        return weights
-
-    def step(self, found: Sequence[Function]) -> None:
-        """Add functions, if any, and fit intercept and slopes by one step."""
-        while len(self.functions) < len(found):
-            self.functions.append(self._nothing())
-            self._values.append(np.zeros_like(self._scores))
-        parts = [(one, values, 1.0) for one, values in zip(self.functions, self._values, strict=True)]
-        parts += [(one, self._at_records(one), 0.0) for one in found]
-        known = [self._space.values @ one.coefficients + one.constant for one, *_ in parts]
-        together = len(self.functions)
-        # a correction in units of what it corrects: the damping then keeps small ones to what they were
-        firsts = [known[i - i % together] for i in range(len(parts))]
-        spreads = [float(np.sqrt(np.mean(there**2))) for there in firsts]
-        heard = [i for i, spread in enumerate(spreads) if spread > _NOTHING]
-        at = self._newton.take(
-            np.concatenate([self.intercept, [parts[i][2] * spreads[i] for i in heard]]),
-            [known[i] / spreads[i] for i in heard],
-            [parts[i][1] / spreads[i] for i in heard],
-            self._y,
-            self._door,
-        )
-        slopes = np.zeros(len(parts))
-        slopes[heard] = at[len(self.intercept) :] / np.array(spreads)[heard]
-        self.intercept = at[: len(self.intercept)]
-        self.functions = [self._nothing() for _ in self.functions]
-        self._values = [np.zeros_like(self._scores) for _ in self.functions]
-        for i, (one, values, _) in enumerate(parts):
-            place = i % together
-            self.functions[place] = self.functions[place].plus(one, slopes[i])
-            self._values[place] += slopes[i] * values
-        self._scores = sum(self._values, np.tile(self.intercept, (len(self._y), 1)))
-
-    def _nothing(self) -> Function:
-        width = self._newton.width
-        return Function(np.zeros((len(self._space.variances), width)), np.zeros(width))
-
-    def _at_records(self, function: Function) -> FloatArray:
-        """Values of a function at the records, shape (n, q)."""
-        weights = self._space.weights(*function) * UNIT
-        values = np.empty_like(self._scores)
-        for first in range(0, len(values), _ROWS):
-            rows = slice(first, first + _ROWS)
-            values[rows] = self._features[rows] @ weights
-        return values
+def _largest_mu(eps: float, delta: float) -> float:
+    return _LARGEST_MU if math.isinf(eps) else min(mu_of(eps, delta), _LARGEST_MU)

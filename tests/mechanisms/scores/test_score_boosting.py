@@ -15,9 +15,7 @@ from pate_cli import mechanisms, teachers
 from pate_cli.commands.audit import main as audit
 from pate_cli.errors import ConfigError
 from pate_cli.learners import make_learner
-from pate_cli.mechanisms.scores import calibration as calibration
-from pate_cli.mechanisms.scores import directions as directions
-from pate_cli.mechanisms.scores import score_boosting
+from pate_cli.mechanisms.scores import directions, score_boosting, student
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.privacy.noise import SeededNoise
@@ -226,9 +224,9 @@ def test_seeded_bug_norm_forgotten(monkeypatch):
 
 def test_seeded_bug_calibration_gradient_not_clipped(monkeypatch):
     p = tiny()
-    monkeypatch.setattr(calibration, "_CLIP", 0.02)  # far below most gradients, so that it matters
+    monkeypatch.setattr(student, "_CLIP", 0.02)  # far below most gradients, so that it matters
     assert spent_by(p, *worst()) <= p.mu
-    monkeypatch.setattr(calibration, "clipped_sum", lambda rows, clip: rows.sum(axis=0))
+    monkeypatch.setattr(student, "clipped_sum", lambda rows, clip: rows.sum(axis=0))
     assert spent_by(p, *worst()) > 1.5 * p.mu
 
 
@@ -410,7 +408,7 @@ def test_each_of_several_classes_has_an_intercept():
 @pytest.mark.parametrize(("mu", "least", "most"), [(math.inf, 0.7, 0.9), (0.005, 0.4, 0.55)])
 def test_intercepts_follow_the_classes_and_not_the_noise(mu, least, most):
     """Classes of .7, .2 and .1: the largest is found, or little said where noise is most; unshrunk .72."""
-    step, y = calibration.NewtonStep(mu, 3), np.repeat([0, 1, 2], [350, 100, 50])
+    step, y = student.NewtonStep(mu, 3), np.repeat([0, 1, 2], [350, 100, 50])
     noise, largest = Door.seeded(4), []
     for _ in range(200):
         at = np.zeros(3)
@@ -464,7 +462,7 @@ def test_directions_are_orthonormal_and_the_model_is_what_the_rounds_had():
     c, b = rng.normal(size=(U.shape[1], 1)), rng.normal(size=1)
     from pate_cli.mechanisms.direct.public_features import PublicKernelClassifier
 
-    model = PublicKernelClassifier(space.features, space.weights(c, b))
+    model = PublicKernelClassifier(space.features, space.weights(np.vstack([c, b])))
     np.testing.assert_allclose(model.decision_function(points), (U @ c)[:, 0] + b, atol=1e-6)
 
 
@@ -497,7 +495,7 @@ def test_an_attack_gives_as_many_numbers_whatever_a_round_finds(n_classes, monke
     (attack,) = plan(setting(1e3, n_classes), rounds=2).attacks()
     sides = [attack.sample(side, np.random.default_rng(0), 3) for side in (False, True)]
     assert (sides[0][:, 0] > sides[1][:, 0]).all()
-    monkeypatch.setattr(score_boosting, "shrunk", lambda means, *rest: 0 * means)
+    monkeypatch.setattr(directions, "_shrunk", lambda means, *rest: 0 * means)
     assert attack.sample(True, np.random.default_rng(0), 3).shape == sides[0].shape
 
 

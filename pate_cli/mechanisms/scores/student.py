@@ -1,4 +1,4 @@
-"""Intercepts and slopes of a few known functions, learned from all private records by noisy Newton steps."""
+"""The student of `score_boosting`: its intercept and slopes are fitted to private records by Newton steps."""
 
 from __future__ import annotations
 
@@ -9,31 +9,114 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.mechanisms.direct.clipped_gradients import probabilities
+from pate_cli.mechanisms.direct.rows import UNIT
+from pate_cli.mechanisms.scores.directions import PublicDirections
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.integer import vector_sigma
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
-__all__ = ["FINEST", "NewtonStep", "clipped_sum", "grain_of"]
+__all__ = ["FINEST", "NewtonStep", "Student", "clipped_sum"]
 
 _CLIP = 0.5  # of the size that most gradients have before anything is learnt
-_MOST = 0.9  # as many of the public points as are taken for most
+_MOST = 0.9  # share of the public points that count as most
+_LEAST_CLIP = 1e-9  # functions may be 0 at most points
 _DAMPING = (1e-3, 0.3)  # of the Hessian: at least, and of the noise
-_SPREAD = 0.5  # variance that intercepts of several classes are taken to have
-_FARTHEST = 2.0  # most that a number moves in a step
-_NOTHING = 1e-9
+_SPREAD = 0.5  # prior variance of the intercepts of several classes
+_FARTHEST = 2.0  # largest change of a number in a step
+_CONSTANT = 1e-12  # standard deviation below which a function has no slope
 _BITS = 52
 _FINE = 30
+_ROWS = 4096  # records at a time: a constant
 
 FINEST = 2.0 ** (_FINE + 1)
-"""Most that one record moves a sum of gradients by, in the unit that they are rounded to."""
+"""L2 sensitivity of a sum of gradients at most, in the unit that they are rounded to."""
+
+
+class Student:
+    """The student as it learns: public intercept and functions, and its scores of the records. PRIVATE.
+
+    Its scores are an intercept (for more than two classes one of each) and a sum of functions, each with a
+    slope. A function is its coefficients along the directions, and a last row of constants: (r + 1, q).
+
+    Attributes
+    ----------
+    intercept : ndarray of shape (q,)
+        PUBLIC.
+    functions : ndarray of shape (kinds, r + 1, q)
+        Those of one kind, such as corrections, added up over the rounds. PUBLIC.
+    """
+
+    def __init__(
+        self, space: PublicDirections, private: PrivateRecords, newton: NewtonStep, door: Door
+    ) -> None:
+        self._space, self._newton, self._door, self._y = space, newton, door, private.y
+        self._features = space.features.apply(private.X)
+        self._scores = np.zeros((private.n_records, newton.width))
+        self._values = np.zeros((0, *self._scores.shape))
+        self.intercept = np.zeros(newton.width)
+        self.functions = np.zeros((0, len(space.variances) + 1, newton.width))
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weights of its scores on the features, shape (p, q). PUBLIC."""
+        total = sum(self.functions, np.zeros(self.functions.shape[1:]))
+        total[-1] += self.intercept
+        return self._space.weights(total)
+
+    def mistakes(self) -> FloatArray:
+        """How wrong it is on each record: 1 for a guess; never 0, as a teacher needs weight."""
+        shares = probabilities(self._scores)
+        if shares.shape[1] == 1:
+            shares = np.hstack([1 - shares, shares])
+        n_classes = shares.shape[1]
+        missed = (1 - shares[np.arange(len(self._y)), self._y]) * n_classes / (n_classes - 1)
+        weights: FloatArray = np.maximum(missed, 1e-6)
+        return weights
+
+    def step(self, new: Sequence[FloatArray] = ()) -> None:
+        """Add functions, one of each kind, and fit the intercept and all slopes by one Newton step."""
+        if not len(self.functions):
+            self.functions = np.zeros((len(new), *self.functions.shape[1:]))
+            self._values = np.zeros((len(new), *self._scores.shape))
+        kinds = len(self.functions)
+        functions = [*self.functions, *new]
+        values = [*self._values, *map(self._at_records, new)]
+        public = [self._space.values @ one[:-1] + one[-1] for one in functions]
+        # a correction in units of what it corrects: the damping then keeps small ones to what they were
+        firsts = [public[i - i % kinds] for i in range(len(public))]
+        spreads = np.array([np.sqrt(np.mean(first**2)) for first in firsts])
+        vary = np.flatnonzero(spreads > _CONSTANT)
+        slopes = np.repeat([1.0, 0.0], [kinds, len(new)])
+        at = self._newton.take(
+            np.concatenate([self.intercept, (slopes * spreads)[vary]]),
+            [public[i] / spreads[i] for i in vary],
+            [values[i] / spreads[i] for i in vary],
+            self._y,
+            self._door,
+        )
+        self.intercept, slopes = at[: len(self.intercept)], np.zeros(len(functions))
+        slopes[vary] = at[len(self.intercept) :] / spreads[vary]
+        by_kind = [list(range(kind, len(functions), kinds)) for kind in range(kinds)]
+        self.functions = np.array([sum(slopes[i] * functions[i] for i in same) for same in by_kind])
+        self._values = np.array([sum(slopes[i] * values[i] for i in same) for same in by_kind])
+        self._scores = sum(self._values, np.tile(self.intercept, (len(self._y), 1)))
+
+    def _at_records(self, function: FloatArray) -> FloatArray:
+        """Values of a function at the records, shape (n, q)."""
+        weights = self._space.weights(function) * UNIT
+        values = np.empty_like(self._scores)
+        for first in range(0, len(values), _ROWS):
+            rows = slice(first, first + _ROWS)
+            values[rows] = self._features[rows] @ weights
+        return values
 
 
 @dataclass(frozen=True)
 class NewtonStep:
     """A damped Newton step on the logistic loss of scores ``b + sum_i a_i f_i(x)``: b and a_i are fitted.
 
-    b is a number for each column of the scores, each a_i is one number. The gradient is the private
-    records', each one's clipped; the Hessian has no labels in it and is the public points'.
+    b has a number for each column of the scores, each a_i is one number. The gradient is that of the private
+    records, each clipped; the Hessian, which has no labels in it, is that of the public points.
 
     **Guarantee.** mu-GDP for neighbours that differ in one private record, replaced by another. The
     functions, b and a are public (released before), so a record's gradient depends on that record alone; it
@@ -48,21 +131,21 @@ class NewtonStep:
         Of one step; inf for no noise.
     width : int
         Columns of the scores, q: 1 for two classes, else C.
-    whole : bool
+    integer_noise : bool
         Whether the noise is N_Z(0, sigma^2) in units of `grain_of`, for a release: the sum is of whole
         numbers of them (`pate_cli.privacy.integer`, vectors of integers).
     """
 
     mu: float
     width: int
-    whole: bool = False
+    integer_noise: bool = False
 
     def clip(self, functions: Sequence[FloatArray]) -> float:
         """Bound on a record's gradient, from the functions' values at public points, each (m, q)."""
         sizes = np.sqrt(1 + sum((values**2).sum(axis=1) for values in functions))
         residual = 1.0 if self.width == 1 else math.sqrt(1 - 1 / self.width)
         most = float(np.quantile(sizes, _MOST)) if functions else 1.0
-        return max(_CLIP * residual * most, _NOTHING)  # functions may be 0 at most points
+        return max(_CLIP * residual * most, _LEAST_CLIP)
 
     def take(
         self,
@@ -91,7 +174,7 @@ class NewtonStep:
         clip, n = self.clip(public), len(y)
         sigma = 2 * clip / self.mu
         gradient = clipped_sum(self._gradients(start, private, y), clip)
-        grain = grain_of(clip, n) if self.whole else None
+        grain = grain_of(clip, n) if self.integer_noise else None
         drawn = sigma if grain is None else grain * vector_sigma(2 * clip / grain, self.mu)
         gradient = door.gaussian(gradient, sensitivity=2 * clip, sigma=drawn, unit=grain) / n
         hessian = self._hessian(start, public)
