@@ -15,6 +15,7 @@ from pate_cli import mechanisms, teachers
 from pate_cli.commands.audit import main as audit
 from pate_cli.errors import ConfigError
 from pate_cli.learners import make_learner
+from pate_cli.mechanisms.direct.public_features import PublicKernelClassifier
 from pate_cli.mechanisms.scores import directions, score_boosting, student
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
@@ -133,53 +134,36 @@ def test_no_record_takes_more_than_the_budget(teacher, n_classes):
         assert 0 < mu <= p.mu
 
 
+@pytest.mark.parametrize(
+    ("eps", "options", "message"),
+    [
+        (1e-5, {}, "eps: got 1e-05; accepted: more with release=true"),
+        (1.0, {"calibration": 1e-12}, "mechanism.calibration: got 1e-12; accepted: more with release="),
+    ],
+)
+def test_a_release_whose_noise_exceeds_exact_integers_is_refused(eps, options, message):
+    with pytest.raises(ConfigError, match=message):
+        plan(setting(eps), **options).with_exact_noise()
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_release_adds_up_whole_numbers_and_their_noise_is_for_what_one_record_moves(n_classes):
-    """Sums are multiples of the unit that the noise is scaled to."""
-    right = plan(setting(1.0, n_classes), rounds=2)
-    p, door = right.with_exact_noise(), Recorder(SeededNoise(np.random.SeedSequence(1)))
-    public, private = PublicPoints(data(n=M, seed=1)[0]), PrivateRecords(*data(n_classes))
-    p.fit(private, p.look_at(public, np.random.default_rng(0)), door, np.random.default_rng(3))
-    sums = [passing for passing, _ in door.released]
-    assert len(sums) == 2 + 5
-    for passing in sums:
+def test_a_release_adds_up_whole_numbers_and_counts_all_that_get_noise(n_classes, monkeypatch):
+    s = setting(1.0, n_classes)
+    p, door = plan(s, rounds=4).with_exact_noise(), Recorder(SeededNoise(np.random.SeedSequence(1)))
+    side = p.look_at(PublicPoints(POINTS), np.random.default_rng(0))
+    p.fit(PrivateRecords(*data(n_classes)), side, door, np.random.default_rng(3))
+    passed = [passing for passing, _ in door.released]
+    for passing in passed:
         whole = passing.value / passing.unit
         assert np.array_equal(whole, whole.round())
         assert np.abs(whole).max() < 2**52
-    assert (
-        max(passing.value.size for passing in sums[1::2]) == right.longest == 5
-    )  # the calibration counts them
-    assert p.loss(door.spent).eps == pytest.approx(1.0, rel=1e-6)
-    assert p.describe()["integer_noise"]
-
-
-def test_a_release_whose_noise_passes_exact_integers_is_refused():
-    s = setting(1e-5)
-    with pytest.raises(ConfigError, match=r"^eps: got 1e-05; accepted: more with release=true"):
-        plan(s).with_exact_noise()
-
-
-def test_a_release_whose_steps_would_pass_exact_integers_is_refused_before_it_is_charged():
-    s = setting(1.0)
-    with pytest.raises(
-        ConfigError, match=r"^mechanism\.calibration: got 1e-12; accepted: more with release="
-    ):
-        plan(s, calibration=1e-12).with_exact_noise()
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_integer_noise_is_accounted_for_as_many_numbers_as_get_it(n_classes, monkeypatch):
-    """Sums of one number are the least there are: a gradient, of later rounds, has five."""
-    s = setting(1.0, n_classes)
-    p, counts = plan(s, rounds=4).with_exact_noise(), []
-    side = p.look_at(PublicPoints(data(n=M, seed=1)[0]), np.random.default_rng(0))
-    door = Recorder(SeededNoise(np.random.SeedSequence(1)))
-    p.fit(PrivateRecords(*data(n_classes)), side, door, np.random.default_rng(3))
-    sizes = [passing.value.size for passing, _ in door.released]
-    assert door.spent.integers == sum(sizes)
+    sizes = [passing.value.size for passing in passed]
     steps = [*sizes[1:8:2], *sizes[8:]]
     assert len(steps) == 4 + 3
     assert max(steps) == p.longest == 5
+    assert door.spent.integers == sum(sizes)
+    assert p.loss(door.spent).eps == pytest.approx(1.0, rel=1e-6)
+    counts = []
     monkeypatch.setattr(
         score_boosting, "vector_mu", lambda eps, delta, numbers: counts.append(numbers) or 1.0
     )
@@ -195,12 +179,6 @@ def test_seeded_bug_sensitivity_1_instead_of_2(monkeypatch):
     p = tiny()
     monkeypatch.setattr("pate_cli.mechanisms.scores.score_boosting._SENSITIVITY", 1.0)
     assert spent_by(p, *worst()) > 1.5 * p.mu
-
-
-def test_noise_for_several_classes_is_for_shares():
-    p = plan(setting(1.0, 3))
-    assert p.sigma == math.sqrt(2) / p.mu_sum
-    assert p.describe()["sensitivity"] == math.sqrt(2)
 
 
 def test_seeded_bug_norm_forgotten(monkeypatch):
@@ -247,72 +225,11 @@ def test_shares_of_the_budget_add_up():
         p = plan(setting(eps), rounds=5, calibration=0.3)
         assert 5 * p.mu_sum**2 + 8 * p.mu_step**2 == pytest.approx(mu_of(eps, 1e-4) ** 2)
         assert p.sigma == 2 / p.mu_sum
+        assert plan(setting(eps, 3)).sigma == math.sqrt(2) / plan(setting(eps, 3)).mu_sum
         assert (p.guarantee.eps, p.guarantee.delta) == (eps, 1e-4)
 
 
 # -- teachers' vectors -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "sparse"),
-    [("logistic", False), ("logistic", True), ("linear_svm", True), ("tree", False), (MOODY, True)],
-)
-def test_one_record_changes_one_teachers_vector_to_the_bit(name, sparse):
-    X, y = data(n=240)
-    X[:, 3] = X[:, 0]  # of low rank
-    points = data(n=M, seed=1)[0]
-    U = np.linalg.qr(np.column_stack([np.ones(M), np.random.default_rng(0).normal(size=(M, 5))]))[0][:, 1:]
-    as_is = sp.csr_matrix if sparse else np.asarray
-
-    def vectors(X, y):
-        ensemble = teachers.train(
-            PrivateRecords(as_is(X), y),
-            n_teachers=24,
-            learner=make_learner(name, {}, seed=None, n_classes=2),
-            rng=np.random.default_rng(1),
-            n_classes=2,
-            strict=False,
-        )
-        found = np.concatenate([v for _, v in teachers.score_vectors(ensemble, as_is(points), U)])
-        return found, teachers.sum_of_unit_vectors(ensemble, as_is(points), U)
-
-    before, total = vectors(X, y)
-    assert np.isfinite(before).all()
-    assert np.abs(before).max() > 0
-    part = teachers.partition(240, 24, np.random.default_rng(1))[7]
-    for row in (0.0, -1e29, 1.7e308, 5e-324):
-        Z, labels = X.copy(), y.copy()
-        Z[part[0]], labels[part] = row, np.r_[1 - y[part[0]], y[part[1:]]]
-        after, other = vectors(Z, labels)
-        assert set(np.flatnonzero((before != after).any(axis=1))) <= {7}
-        assert np.linalg.norm(total - other) <= 2
-        assert np.linalg.norm(total) <= 24
-
-
-@pytest.mark.parametrize("name", ["tree", "linear_svm", MOODY])
-def test_one_record_changes_one_teachers_shares_to_the_bit(name):
-    """Of a sum of unit vectors that are not negative: by sqrt(2) at most, and by nearly as much at worst."""
-    X, y = data(3, n=240)
-    points = data(n=M, seed=1)[0]
-
-    def total(X, y):
-        learner = make_learner(name, {}, seed=None, n_classes=3)
-        rng = np.random.default_rng(1)
-        options = {"n_teachers": 24, "learner": learner, "rng": rng, "n_classes": 3, "strict": False}
-        return teachers.sum_of_unit_shares(teachers.train(PrivateRecords(X, y), **options), points)
-
-    part = teachers.partition(240, 24, np.random.default_rng(1))[7]
-    y[part] = 1  # a constant teacher
-    before = total(X, y)
-    assert before.min() >= 0
-    moved = []
-    for row, label in ((0.0, 0), (-1e29, 2), (1.7e308, 2), (5e-324, 0)):
-        Z, labels = X.copy(), y.copy()
-        Z[part[0]], labels[part[0]] = row, label
-        moved.append(np.linalg.norm(total(Z, labels) - before))
-    labels[part] = 2  # as many records as it takes
-    assert max(moved) <= math.sqrt(2)
-    assert 1.41 < np.linalg.norm(total(X, labels) - before) <= math.sqrt(2)
 
 
 class Says(ClassifierMixin, BaseEstimator):
@@ -336,44 +253,85 @@ class SaysScores(Says):
         return self.size_ * X[:, 0] if self.size_ > 0 else np.full(len(X), -self.size_)
 
 
-@pytest.mark.parametrize(("learner", "n_classes"), [("SaysShares", 3), ("SaysScores", 2)])
-def test_what_a_learner_of_ones_own_says_is_made_of_norm_1_whatever_its_size(learner, n_classes, monkeypatch):
-    """Tiny numbers, whose squares are 0, moved a sum by more than the sensitivity, to infinity and nan."""
-    X, y = data(n_classes, n=240)
-    points = data(n=M, seed=1)[0]
-    U = np.linalg.qr(np.column_stack([np.ones(M), points]))[0][:, 1:]
-    made, rng = (
-        make_learner(f"{__name__}.{learner}", {}, seed=None, n_classes=n_classes),
-        np.random.default_rng(1),
-    )
-    ensemble = teachers.train(
-        PrivateRecords(X, y), n_teachers=24, learner=made, rng=rng, n_classes=n_classes, strict=False
-    )
-    most = math.sqrt(2) if n_classes == 3 else 2.0
+POINTS = data(n=M, seed=1)[0]
+U = np.linalg.qr(np.column_stack([np.ones(M), np.random.default_rng(0).normal(size=(M, 5))]))[0][:, 1:]
+PART = teachers.partition(240, 24, np.random.default_rng(1))[7]
 
-    def total():
-        if n_classes == 3:
-            return teachers.sum_of_unit_shares(ensemble, points)
+
+def taught(X, y, name, n_classes):
+    """24 teachers of 240 records."""
+    learner, rng = make_learner(name, {}, seed=None, n_classes=n_classes), np.random.default_rng(1)
+    options = {"n_teachers": 24, "learner": learner, "rng": rng, "n_classes": n_classes, "strict": False}
+    return teachers.train(PrivateRecords(X, y), **options)
+
+
+def total_of(ensemble, points=POINTS):
+    if ensemble.n_classes == 2:
         return teachers.sum_of_unit_vectors(ensemble, points, U)
+    return teachers.sum_of_unit_shares(ensemble, points)
 
-    before, model = total(), ensemble.teachers[7].estimator
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("logistic", np.asarray),
+        ("logistic", sp.csr_matrix),
+        ("linear_svm", sp.csr_matrix),
+        ("tree", np.asarray),
+        (MOODY, sp.csr_matrix),
+    ],
+)
+def test_one_record_changes_one_teachers_vector_to_the_bit(name, form):
+    X, y = data(n=240)
+    X[:, 3] = X[:, 0]  # of low rank
+
+    def vectors(X, y):
+        ensemble = taught(form(X), y, name, 2)
+        found = teachers.score_vectors(ensemble, form(POINTS), U)
+        return np.concatenate([v for _, v in found]), total_of(ensemble, form(POINTS))
+
+    before, total = vectors(X, y)
+    assert np.isfinite(before).all()
+    assert np.abs(before).max() > 0
+    for row in (0.0, -1e29, 1.7e308, 5e-324):
+        Z, labels = X.copy(), y.copy()
+        Z[PART[0]], labels[PART] = row, np.r_[1 - y[PART[0]], y[PART[1:]]]
+        after, other = vectors(Z, labels)
+        assert set(np.flatnonzero((before != after).any(axis=1))) <= {7}
+        assert np.linalg.norm(total - other) <= 2
+        assert np.linalg.norm(total) <= 24
+
+
+@pytest.mark.parametrize("name", ["tree", "linear_svm", MOODY])
+def test_one_record_moves_shares_by_sqrt_2_at_most_and_by_nearly_as_much_at_worst(name):
+    X, y = data(3, n=240)
+    y[PART] = 1  # a constant teacher
+    before = total_of(taught(X, y, name, 3))
+    assert before.min() >= 0
+    for row, label in ((0.0, 0), (-1e29, 2), (1.7e308, 2), (5e-324, 0)):
+        Z, labels = X.copy(), y.copy()
+        Z[PART[0]], labels[PART[0]] = row, label
+        assert np.linalg.norm(total_of(taught(Z, labels, name, 3)) - before) <= math.sqrt(2)
+    labels[PART] = 2  # as many records as it takes
+    assert 1.41 < np.linalg.norm(total_of(taught(X, labels, name, 3)) - before) <= math.sqrt(2)
+
+
+@pytest.mark.parametrize(
+    ("learner", "n_classes", "most"), [("SaysShares", 3, math.sqrt(2)), ("SaysScores", 2, 2.0)]
+)
+def test_scores_of_a_users_learner_have_norm_1_whatever_their_size(learner, n_classes, most, monkeypatch):
+    """Squares of tiny numbers are 0, and sums of large ones overflow."""
+    ensemble = taught(*data(n_classes, n=240), f"{__name__}.{learner}", n_classes)
+    before, model = total_of(ensemble), ensemble.teachers[7].estimator
     assert np.isfinite(before).all()
     for size in (1e-320, 1e-170, 1e-160, 1e-9, 3.0, 1e200, 1e308, -1.0, 0.0, math.inf, -math.inf, math.nan):
         monkeypatch.setattr(model, "size_", size)
-        assert np.linalg.norm(total() - before) <= most, size
+        assert np.linalg.norm(total_of(ensemble) - before) <= most, size
 
 
-def test_a_teacher_with_nothing_to_say_says_0():
-    X = np.zeros((40, 2))
-    ensemble = teachers.train(
-        PrivateRecords(X, np.zeros(40, dtype=np.int64)),
-        n_teachers=10,
-        learner=make_learner("tree", {}, seed=None, n_classes=2),
-        rng=np.random.default_rng(0),
-        n_classes=2,
-    )
-    U = np.array([[1.0], [-1.0], [0.0]]) / math.sqrt(2)
-    np.testing.assert_array_equal(teachers.sum_of_unit_vectors(ensemble, np.eye(3, 2), U), 0)
+def test_a_constant_teacher_has_a_vector_of_0():
+    ensemble = taught(np.zeros((240, 2)), np.zeros(240, dtype=np.int64), "tree", 2)
+    assert not total_of(ensemble, np.zeros((M, 2))).any()
 
 
 # -- it learns -------------------------------------------------------------------------------
@@ -452,31 +410,22 @@ def test_without_noise_it_is_exact_and_streams_are_apart():
 
 
 def test_directions_are_orthonormal_and_the_model_is_what_the_rounds_had():
-    points = data(n=M, seed=1)[0]
-    space = directions.PublicDirections.of(points, np.random.default_rng(0))
+    space = directions.PublicDirections.of(POINTS, np.random.default_rng(0))
     U = space.values
     np.testing.assert_allclose(U.T @ U, np.eye(U.shape[1]), atol=1e-8)
     np.testing.assert_allclose(U.sum(axis=0), 0, atol=1e-8)
     assert space.variances.sum() == pytest.approx(M)
     rng = np.random.default_rng(1)
     c, b = rng.normal(size=(U.shape[1], 1)), rng.normal(size=1)
-    from pate_cli.mechanisms.direct.public_features import PublicKernelClassifier
-
     model = PublicKernelClassifier(space.features, space.weights(np.vstack([c, b])))
-    np.testing.assert_allclose(model.decision_function(points), (U @ c)[:, 0] + b, atol=1e-6)
+    np.testing.assert_allclose(model.decision_function(POINTS), (U @ c)[:, 0] + b, atol=1e-6)
 
 
 def test_points_that_are_all_alike_leave_the_intercept():
-    s = setting(8.0)
-    X, y = data(n=480)
-    y = (np.arange(480) % 4 > 0).astype(np.int64)
-    public = PublicPoints(np.zeros((M, 4)))
-    noise = Door.seeded(0)
-    model = (
-        plan(s, rounds=4)
-        .release(Private(PrivateRecords(X, y)), public, noise, np.random.default_rng(0))
-        .model
-    )
+    X, y = data(n=480)[0], (np.arange(480) % 4 > 0).astype(np.int64)
+    private, public = Private(PrivateRecords(X, y)), PublicPoints(np.zeros((M, 4)))
+    p, rng = plan(setting(8.0), rounds=4), np.random.default_rng(0)
+    model = p.release(private, public, Door.seeded(0), rng).model
     assert model.predict(X).tolist() == [1] * 480
 
 
