@@ -1,10 +1,13 @@
-"""Files in LIBSVM's sparse text format: `label index:value index:value ...`, a record a line."""
+"""Files in LIBSVM's sparse text format: `label index:value index:value ...`, a record a line.
+
+Whether indices are counted from 0 or 1 is decided once for all files of a data set: from 0 if index 0 occurs.
+"""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -14,14 +17,14 @@ import numpy as np
 
 from pate_cli.checks import Or, Whole, option
 from pate_cli.datasets.reading import read_bytes
-from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of, plain_label, texts_of
+from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset, FloatArray
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["Options", "load", "load_file", "parse", "without_placeholders"]
+__all__ = ["Options", "load", "load_file", "parse", "raw_file", "with_columns", "zero_based", "zeros"]
 
 _MAX_INDEX = 2**31 - 1
 _MOST_UNASKED = 2**24
@@ -49,91 +52,83 @@ def load(name: str, options: Options) -> Dataset:
     DataError
         If a file is missing, empty, malformed, or holds one class; names file and line.
     """
-    where, public_path, test_path = options.paths("a LIBSVM file")
-    public = None if public_path is None else load_file(public_path, options.n_features)
-    n_features = options.n_features if public is None else public.X.shape[1]
-    private = load_file(where, n_features)
-    test = None if test_path is None else load_file(test_path, private.X.shape[1])
-    return dataset_of(
-        name, options.classes, private, without_placeholders(public, private, options.classes), test
-    )
+    where, *others = options.paths("a LIBSVM file")
+    private = raw_file(where)
+    public, test = (None if path is None else raw_file(path) for path in others)
+    from_0 = zero_based({file.path: zeros(file) for file in (private, public, test) if file is not None})
+    n_features = options.n_features
+    if public is not None:
+        public = with_columns(public, n_features, from_0)
+        n_features = int(public.X.shape[1])
+    private = with_columns(private, n_features, from_0)
+    test = None if test is None else with_columns(test, int(private.X.shape[1]), from_0)
+    return dataset_of(name, options.classes, private, public, test, width_from_private=n_features is None)
 
 
-def load_file(path: Path, n_features: int | None = None) -> LoadedFile:
-    """Read one file, see `parse`; a record's place is the line that it stands on."""
+def parse(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray, str]:
+    """Read one file by itself: features of `n_features` columns (or as many as it has), labels, checksum."""
+    file = raw_file(path)
+    file = with_columns(file, n_features, zero_based({path: zeros(file)}))
+    return file.X, file.labels, file.checksum
+
+
+def load_file(path: Path, *, n_features: int | None, from_0: bool) -> LoadedFile:
+    """Read one of several files, for which it is known where indices start."""
+    return with_columns(raw_file(path), n_features, from_0)
+
+
+def raw_file(path: Path) -> LoadedFile:
+    """Read a file with its indices as column numbers; a record's place is the line that it stands on."""
+    from sklearn.datasets import load_svmlight_file
 
     def place(row: int) -> str:
         numbers = (number for number, fields in _lines(read_bytes(path)[0]) if fields)
         return f"{path}, line {next(islice(numbers, row, None), 0)}"
 
-    return LoadedFile(path, *parse(path, n_features), place)
-
-
-def without_placeholders(
-    public: LoadedFile | None, private: LoadedFile, declared: Sequence[str] | None
-) -> LoadedFile | None:
-    """Drop the labels of public points where none is a class: the format needs some.
-
-    Classes are those declared, so that no private record decides it; else the labels of private records.
-    """
-    if public is None:
-        return None
-    known = (
-        texts_of(np.unique(private.labels)) if declared is None else [plain_label(one) for one in declared]
-    )
-    if set(known) & set(texts_of(np.unique(public.labels))):
-        return public
-    return replace(public, labels=None)
-
-
-def parse(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray, str]:
-    """Read one file.
-
-    Parameters
-    ----------
-    path : Path
-        May be compressed, see `read_bytes`.
-    n_features : int or None
-        Number of columns; None for the largest index found, up to 2^24.
-
-    Returns
-    -------
-    X : csr_matrix of float64, shape (n, d)
-        Indices counted from 1, or from 0 if the file uses 0.
-    y : ndarray of float64, shape (n,)
-    checksum : str
-        SHA-256 (hex) of the file's bytes.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, empty, malformed, or holds NaN or infinity; or if a single record uses index
-        0, which would decide what all indices mean. Names file and line.
-    """
-    import scipy.sparse as sp
-    from sklearn.datasets import load_svmlight_file
-
     content, checksum = read_bytes(path)
     try:
-        X, y = load_svmlight_file(io.BytesIO(content), n_features=n_features)
+        X, y = load_svmlight_file(io.BytesIO(content), zero_based=True)
     except (ValueError, OverflowError) as error:
-        raise DataError(f"{path}{_explain(content, n_features) or f': not LIBSVM ({error})'}") from None
+        raise DataError(f"{path}{_explain(content) or f': not LIBSVM ({error})'}") from None
     if len(y) == 0:
         raise DataError(f"{path}: empty, no records in it")
     if X.nnz == 0:
         raise DataError(f"{path}: no record has a feature (index:value)")
-    too_wide = n_features is None and X.shape[1] > _MOST_UNASKED
-    if too_wide or not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        problem = _explain(content, n_features)
-        if problem or not too_wide:
-            raise DataError(f"{path}{problem or ': NaN or infinity in it'}")
-    if np.count_nonzero(X.indices == 0) == 1:
-        for number, fields in _lines(content):
-            pairs = [field for field in fields[1:] if not field.startswith("qid:")]
-            if pairs and int(pairs[0].partition(":")[0]) == 0:
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise DataError(f"{path}{_explain(content) or ': NaN or infinity in it'}")
+    return LoadedFile(path, X, y, checksum, place)
+
+
+def zeros(file: LoadedFile) -> int:
+    """Number of records of a raw file that use index 0."""
+    return int(np.count_nonzero(file.X.indices == 0))
+
+
+def zero_based(counts: Mapping[Path, int]) -> bool:
+    """Whether indices are counted from 0, by `zeros` of all files; refuses to let a single record decide."""
+    if sum(counts.values()) == 1:
+        path = next(path for path, count in counts.items() if count)
+        for number, fields in _lines(read_bytes(path)[0]):
+            if any(field.partition(":")[0].strip("0") == "" for field in fields[1:]):
                 accepted = "index 0 in no record, or in two (0:0 is one), as where indices are counted from 0"
                 raise DataError(f"{path}, line {number}: the only index 0; accepted: {accepted}")
-    return sp.csr_matrix(X), y, checksum
+    return any(counts.values())
+
+
+def with_columns(file: LoadedFile, n_features: int | None, from_0: bool) -> LoadedFile:
+    """Bring a raw file to its columns; refuses an index beyond them, or beyond 2^24 if no number is given."""
+    import scipy.sparse as sp
+
+    X, first = file.X, 0 if from_0 else 1
+    most = n_features or _MOST_UNASKED
+    width = X.shape[1] - first
+    if width > most:
+        at = int(np.argmax(X.indices >= most + first))
+        where = file.place(int(np.searchsorted(X.indptr, at, side="right")) - 1)
+        accepted = f"{most} features accepted (dataset.n_features in a run)"
+        raise DataError(f"{where}: index '{X.indices[at]}' is more than the {accepted}")
+    shape = (X.shape[0], n_features or width)
+    return replace(file, X=sp.csr_matrix((X.data, X.indices - first, X.indptr), shape=shape))
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
@@ -142,16 +137,15 @@ def _lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
         yield number, [field.decode("ascii", "replace") for field in line.split(b"#", 1)[0].split()]
 
 
-def _explain(content: bytes, n_features: int | None) -> str:
+def _explain(content: bytes) -> str:
     """Name the first bad line of a file that scikit-learn has refused without one; empty if none is found."""
     for number, fields in _lines(content):
-        if fields and (problem := _problem(fields, n_features)):
+        if fields and (problem := _problem(*fields)):
             return f", line {number}: {problem}"
     return ""
 
 
-def _problem(fields: list[str], n_features: int | None) -> str:
-    label, *pairs = fields
+def _problem(label: str, *pairs: str) -> str:
     if ":" in label:
         return f"no label before {_short(label)}"
     if not _is_finite(label):
@@ -166,9 +160,8 @@ def _problem(fields: list[str], n_features: int | None) -> str:
         if int(index) <= last:
             return f"index {_short(index)} after index {last}; indices must increase"
         last = int(index)
-        if last > (n_features or _MOST_UNASKED):
-            most = f"{n_features or _MOST_UNASKED} features accepted"
-            return f"index {_short(index)} is more than the {most} (dataset.n_features in a run)"
+        if last > _MAX_INDEX:
+            return f"index {_short(index)} is more than {_MAX_INDEX}"
     return ""
 
 

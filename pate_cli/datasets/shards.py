@@ -7,7 +7,7 @@ the files that its own teachers need.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Whole, option
-from pate_cli.datasets.libsvm import load_file, without_placeholders
+from pate_cli.datasets.libsvm import load_file, raw_file, with_columns, zero_based, zeros
 from pate_cli.datasets.parquet import read_parquet
-from pate_cli.datasets.reading import joint_digest
+from pate_cli.datasets.reading import Table, joint_digest
 from pate_cli.datasets.three_files import Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError, InputError
 from pate_cli.types import Dataset, IntArray, without_tiny
@@ -58,34 +58,18 @@ def load(name: str, options: Options) -> Dataset:
     where, public_path, test_path = options.paths("a directory of Parquet or LIBSVM files")
     paths = _files(where)
     parquet = paths[0].suffix == _PARQUET
-    read: Callable[[Path], LoadedFile]
-    if parquet:
-        if options.target is None:
-            raise ConfigError("dataset.target", None, "the name of the column that holds the class")
-        columns = _columns(paths[0], options.target)
-        n_features, read = len(columns), partial(_read_parquet, columns=columns, target=options.target)
-    else:
-        n_features = options.n_features or (int(load_file(public_path).X.shape[1]) if public_path else 0)
-        if not n_features:
-            accepted = "the number of columns, for no single record may decide it; or dataset.public, a file"
-            raise ConfigError("dataset.n_features", None, accepted)
-        read = partial(load_file, n_features=n_features)
-    shards, labels = [], []
-    for path in paths:
-        file = read(path)
-        shards.append(Shard(path.absolute(), file.checksum, len(file.labels)))
-        labels.append(file.labels)
+    opened = _parquet(paths, options.target) if parquet else _libsvm(paths, public_path, test_path, options)
+    files, n_features, read = opened
+    shards = tuple(Shard(file.path.absolute(), file.checksum, len(file.labels)) for file in files)
     public, test = (None if path is None else read(path) for path in (public_path, test_path))
     private = LoadedFile(
         where,
-        ShardedFeatures(tuple(shards), n_features, not parquet, read),
-        np.concatenate(labels),
+        ShardedFeatures(shards, n_features, not parquet, read),
+        np.concatenate([file.labels for file in files]),
         joint_digest([shard.checksum for shard in shards]),
         lambda row: f"{where}, record {row + 1}",
     )
-    return dataset_of(
-        name, options.classes, private, without_placeholders(public, private, options.classes), test
-    )
+    return dataset_of(name, options.classes, private, public, test)
 
 
 def _files(where: Path) -> list[Path]:
@@ -101,21 +85,57 @@ def _files(where: Path) -> list[Path]:
     return paths
 
 
-def _columns(path: Path, target: str) -> list[str]:
-    frame = read_parquet(path, {target}).frame
-    if target not in frame.columns or len(frame.columns) < 2:
-        raise ConfigError("dataset.target", target, f"a column of {path}: {', '.join(map(str, frame))}")
-    return [str(name) for name in frame.columns if name != target]
+Opened = tuple[list[LoadedFile], int, Callable[[Path], LoadedFile]]
+"""Files without their features, number of columns, and a function that reads a file; workers get it too."""
+
+
+def _libsvm(paths: list[Path], public: Path | None, test: Path | None, options: Options) -> Opened:
+    """Read all files once, which decides whether indices are counted from 0."""
+    measured = [raw_file(public)] if public else []
+    if not (options.n_features or measured):
+        accepted = "the number of columns, for no single record may decide it; or dataset.public, a file"
+        raise ConfigError("dataset.n_features", None, accepted)
+    files, counts, widths = [], {}, {}
+    for path in (*paths, public, test):
+        if path is not None:
+            file = raw_file(path)
+            counts[path], widths[path] = zeros(file), file.X.shape[1]
+            files.append(replace(file, X=None))
+    from_0 = zero_based(counts)
+    n_features = options.n_features or int(with_columns(measured[0], None, from_0).X.shape[1])
+    read = partial(load_file, n_features=n_features, from_0=from_0)
+    for path in paths:
+        if widths[path] > n_features + (not from_0):
+            read(path)  # which refuses it
+    return files[: len(paths)], n_features, read
+
+
+def _parquet(paths: list[Path], target: str | None) -> Opened:
+    """Read all files once; columns are those of the first."""
+    if target is None:
+        raise ConfigError("dataset.target", None, "the name of the column that holds the class")
+    first = read_parquet(paths[0], {target})
+    if target not in first.columns or len(first.columns) < 2:
+        raise ConfigError("dataset.target", target, f"a column of {paths[0]}: {', '.join(first.columns)}")
+    columns = [name for name in first.columns if name != target]
+    files = [replace(_numbers(first, columns, target), X=None)]
+    read = partial(_read_parquet, columns=columns, target=target)
+    files += [replace(read(path), X=None) for path in paths[1:]]
+    return files, len(columns), read
 
 
 def _read_parquet(path: Path, *, columns: list[str], target: str) -> LoadedFile:
-    table = read_parquet(path, {target})
+    return _numbers(read_parquet(path, {target}), columns, target)
+
+
+def _numbers(table: Table, columns: list[str], target: str) -> LoadedFile:
+    """Features and labels of a table whose columns are all numbers, but for the target."""
     frame = table.frame
-    if other := sorted({*columns, target} ^ set(map(str, frame.columns))):
-        raise DataError(f"{path}: other columns than in the first file: {', '.join(other)}")
+    if other := sorted({*columns, target} ^ set(table.columns)):
+        raise DataError(f"{table.path}: other columns than in the first file: {', '.join(other)}")
     for name in columns:
         if frame[name].dtype.kind != "f":
-            raise DataError(f"{path}: column {name!r} is not of numbers alone; shards take numbers")
+            raise DataError(f"{table.path}: column {name!r} is not of numbers alone; shards take numbers")
     X = frame[columns].to_numpy()
     bad = ~np.isfinite(X).all(axis=1)
     if bad.any():
@@ -123,7 +143,7 @@ def _read_parquet(path: Path, *, columns: list[str], target: str) -> LoadedFile:
     labels = np.asarray(frame[target].astype(object), dtype=str)
     if (labels == "").any():
         raise DataError(f"{table.place(int((labels == '').argmax()))}: target {target!r} is empty")
-    return LoadedFile(path, X, labels, table.checksum, table.place)
+    return LoadedFile(table.path, X, labels, table.checksum, table.place)
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,9 @@ def _check_public(run: Prepared) -> None:
     elif dataset.classes_from_private:
         accepted = "the labels there are, as [no,yes]: a release does not read them from the private file"
         raise ConfigError("dataset.classes", None, accepted)
+    if dataset.width_from_private:
+        accepted = "the number of columns, for a release publishes it: no private record may decide it"
+        raise ConfigError("dataset.n_features", None, accepted)
     if dataset.test is not None:
         raise ConfigError("dataset.test", "a file", "null with release=true: nothing is measured")
 

@@ -69,6 +69,8 @@ class Dataset:
         What to call one of them: the column that says it.
     classes_from_private : bool
         Whether `classes` were read from private records: neither declared nor in the public file.
+    width_from_private : bool
+        Whether the number of columns is the largest index in private records, which one of them may decide.
     remarks : tuple of str
         What the owner should know of the data as it was read, each a line. May quote a cell of the private
         file: said on the terminal, written nowhere.
@@ -86,6 +88,7 @@ class Dataset:
     units: IntArray | None = field(default=None, repr=False)
     unit: str | None = None
     classes_from_private: bool = True
+    width_from_private: bool = False
     remarks: tuple[str, ...] = field(default=(), repr=False)
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from pate_cli.cli import main
 from pate_cli.datasets import load
 from pate_cli.errors import ConfigError, DataError
 
@@ -157,3 +158,33 @@ def test_classes_declared_say_which_public_labels_are_placeholders(write, last):
     write(b"0 1:1\n0 1:2\n", "public")
     data = load("libsvm", path=str(private), public=str(public), classes=["1", "2", "3"])
     assert data.public.y is None
+
+
+@pytest.mark.parametrize("kind", ["libsvm", "shards"])
+@pytest.mark.parametrize("zero", ["private", "public", "test"])
+def test_where_indices_start_is_decided_once_for_all_files(write, tmp_path, kind, zero):
+    """A file without index 0 was read one column off beside files that have it."""
+    (tmp_path / "private").mkdir()
+    names = {"private": "private/part" if kind == "shards" else "file", "public": "public", "test": "test"}
+    rows = {name: b"0 0:9\n1 0:9 2:3\n" if name == zero else b"0 1:7\n1 1:7 2:3\n" for name in names}
+    paths = {name: write(rows[name] + b"# " + name.encode(), path) for name, path in names.items()}
+    given = paths | {"private": tmp_path / "private"} if kind == "shards" else paths
+    data = load(kind, **given, n_features=3)
+    read = {"private": data.X[np.arange(2)], "public": data.public.X, "test": data.test.X}
+    for name, X in read.items():
+        assert X.toarray().tolist() == ([[9, 0, 0], [9, 0, 3]] if name == zero else [[0, 7, 0], [0, 7, 3]])
+    write(b"0 1:7\n1 0:9 2:3\n", names[zero])
+    with pytest.raises(DataError, match=f"{names[zero]}, line 2: the only index 0"):
+        load(kind, **given, n_features=3)
+
+
+def test_a_release_does_not_read_the_number_of_columns_from_private_records(write, capsys, monkeypatch):
+    """It publishes them, and one private record may have the largest index."""
+    monkeypatch.setenv("PATE_LEDGER", str(write(b"").parent / "ledger"))
+    path = write(b"".join(b"%d 1:%d 2:1\n" % (i % 2, i) for i in range(200)))
+    given = ["dataset=libsvm", f"dataset.path={path}", "teacher.size=20", "split.public=20", "release=true"]
+    given += ["split.public_from_private=true", "eps=1", "delta=1e-5"]
+    assert main(["run", *given]) == 2
+    assert "dataset.n_features: got None; accepted: the number of columns" in capsys.readouterr().err
+    assert main(["run", *given, "dataset.n_features=2"]) == 2
+    assert "pate ledger init" in capsys.readouterr().err
