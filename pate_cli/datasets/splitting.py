@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.checks import Real
+from pate_cli.checks import Real, take
 from pate_cli.datasets.content import fingerprint
 from pate_cli.errors import ConfigError
 from pate_cli.types import Holdout, PrivateRecords, PublicPoints, Split, without_tiny
@@ -36,10 +36,7 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True)
 class SplitSizes:
-    """Numbers of records in each part of a split, and of labels that may be asked.
-
-    Where a column says whose a record is, persons are counted. A release with a public file has no test.
-    """
+    """Numbers of records in each part of a split (persons, with a unit), and of labels to ask for."""
 
     n_private: int
     n_public: int
@@ -53,17 +50,24 @@ def sizes(
     public: float | int | None = None,
     budget: float | int = 0.3,
     mode: str = "records",
+    *,
+    public_file: int | None = None,
+    test_file: int | None = None,
+    measured: bool = True,
+    unit: str = "records",
 ) -> SplitSizes:
-    """Sizes of a split of one file.
+    """Sizes of a split.
 
     Parameters
     ----------
     n_records : int
-        N.
+        N, of the private file.
     private : float, int or None
-        A fraction f in (0, 1) for floor(f * N) records, or a number of records; None for 0.8.
+        A fraction f in (0, 1) for floor(f * N) records, or a number of records. None for 0.8, or for all that
+        are left where no test share is needed.
     public : float, int or None
-        A fraction f in (0, 1) for ceil(f * N) points, or a number of points; None for 0.02.
+        A fraction f in (0, 1) for ceil(f * N) points, or a number of points; None for 0.02. With a public
+        file a part of its rows, None for all.
     budget : float or int
         A fraction f in (0, 1) for round(f * n_public) labels, at least 1; or a number of labels.
     mode : {"records", "label_private"}
@@ -72,122 +76,123 @@ def sizes(
         training set into two parts and discarding the labels in one of them"). What the run's (eps, delta)
         protects is the label of each record, nothing else: neighbours have the same features and differ in
         one label.
+    public_file, test_file : int or None
+        Numbers of records in files of their own; None for a share of the private file.
+    measured : bool
+        Whether a test share is needed; a release with a public file measures nothing.
+    unit : str
+        What is counted, for messages.
 
     Returns
     -------
     SplitSizes
-        The test split is what is left. `n_private` counts the records with a teacher.
+        The test share is what is left. `n_private` counts the records with a teacher.
+
+    Raises
+    ------
+    ConfigError
+        If a part would be empty, or larger than its file.
 
     Examples
     --------
     >>> sizes(8124)
     SplitSizes(n_private=6499, n_public=163, n_test=1462, budget=49)
     """
-    private = _PRIVATE if private is None else private
-    public = _PUBLIC if public is None else public
-    n_private = _part("split.private", private, n_records, math.floor)
-    n_public = _part("split.public", public, n_records, math.ceil)
+    if mode not in MODES:
+        raise ConfigError("split.mode", mode, ", ".join(MODES))
+    if mode != "records" and not public_file is test_file is None:
+        raise ConfigError("split.mode", mode, "records with files of their own for public points or the test")
+    if public_file is None:
+        public = _PUBLIC if public is None else public
+        n_public = _part("split.public", public, n_records, math.ceil)
+        left = n_records - n_public
+    else:
+        n_public = public_file if public is None else _part("split.public", public, public_file, math.ceil)
+        left = n_records
+        if n_public > public_file:
+            raise ConfigError("split.public", public, f"at most {public_file}, the rows of the public file")
+    n_held_out = int(measured and test_file is None)  # at least
+    if private is None and not n_held_out:
+        n_private = left
+    else:
+        private = _PRIVATE if private is None else private
+        n_private = _part("split.private", private, n_records, math.floor)
     if mode == "label_private":
         if n_public >= n_private:
             accepted = f"less than the {n_private} private records it is taken from (split.mode={mode})"
             raise ConfigError("split.public", public, accepted)
         n_private -= n_public
-    elif mode != "records":
-        raise ConfigError("split.mode", mode, ", ".join(MODES))
-    n_test = n_records - n_private - n_public
-    if n_test < 1:
-        # The larger part is the one to mend.
-        key, got = ("split.private", private) if n_private >= n_public else ("split.public", public)
-        left = f"that leave at least 1 of {n_records} records for the test"
-        raise ConfigError(key, got, f"private ({n_private}) and public ({n_public}) {left}")
+    spare = left - n_private - n_held_out
+    if spare < 0 or n_private < 1:
+        key, got, part = "split.private", private, n_private
+        if public_file is None and n_public > n_private:
+            key, got, part = "split.public", public, n_public
+        accepted = f"at most {max(0, part + spare)} of the {n_records} {unit} in the private file"
+        raise ConfigError(key, got, accepted + (", for the test needs one" if n_held_out else ""))
+    n_test = left - n_private if n_held_out else test_file or 0
     return SplitSizes(n_private, n_public, n_test, _budget(budget, n_public))
 
 
-def sizes_of(
-    dataset: Dataset,
-    *,
-    private: float | int | None = None,
-    public: float | int | None = None,
-    budget: float | int = 0.3,
-    mode: str = "records",
-    release: bool = False,
-) -> SplitSizes:
-    """Sizes of the split of a dataset, whose public points or test may have files of their own.
+def sizes_of(dataset: Dataset, *, release: bool = False, mode: str = "records", **shares: Any) -> SplitSizes:
+    """Sizes of the split of a dataset, see `sizes`; with a unit, persons are counted, not records.
 
-    With a public file, `public` is a part of its rows, all of them if None; with a test file all of its
-    records are the test. `private` is a part of the private file: None for all of it, but for the public
-    share (0.02) where there is no public file, and the test share (0.2) where there is no test file. A
-    release with a public file has no test: nothing is held back that nothing is measured on. Where a
-    column says whose a record is, records of the private file are counted by person. With one file it is
-    `sizes`. A part that would be empty, or larger than its file, is a ConfigError.
+    A release with a public file has no test: nothing is held back that nothing is measured on.
     """
-    n = dataset.n_units
-    if dataset.units is not None and mode != "records":
+    if dataset.unit is not None and mode != "records":
         raise ConfigError("split.mode", mode, f"records with dataset.unit={dataset.unit}")
-    if dataset.public is None and dataset.test is None:
-        return sizes(n, private, public, budget, mode)
-    if mode != "records":
-        raise ConfigError("split.mode", mode, "records with files of their own for public points or the test")
-    if dataset.public is None:
-        n_public = _part("split.public", _PUBLIC if public is None else public, n, math.ceil)
-        left = n - n_public
-    else:
-        rows, left = dataset.public.n_records, n
-        n_public = rows if public is None else _part("split.public", public, rows, math.ceil)
-        if n_public > rows:
-            raise ConfigError("split.public", public, f"at most {rows}, the rows of the public file")
-    measured = dataset.test is None and not release
-    if private is not None:
-        n_private = _part("split.private", private, n, math.floor)
-    else:
-        n_private = math.floor(_PRIVATE * n) if measured else left
-    if n_private < 1 or n_private > left - measured:
-        whose = "" if dataset.unit is None else f" {dataset.unit}"
-        accepted = f"1 to {left - measured} of the {n}{whose} in the private file"
-        raise ConfigError("split.private", private, accepted + (", less a test share" if measured else ""))
-    n_test = left - n_private if measured else 0 if dataset.test is None else dataset.test.n_records
-    return SplitSizes(n_private, n_public, n_test, _budget(budget, n_public))
+    return sizes(
+        dataset.n_units,
+        mode=mode,
+        public_file=None if dataset.public is None else dataset.public.n_records,
+        test_file=None if dataset.test is None else dataset.test.n_records,
+        measured=not release or dataset.public is None,
+        unit=dataset.unit or "records",
+        **shares,
+    )
 
 
 def _budget(budget: float | int, n_public: int) -> int:
     n_budget = _part("split.budget", budget, n_public, lambda labels: max(1, round(labels)))
     if n_budget > n_public:
-        accepted = (
-            f"at most {n_public}, for the public split has {n_public} points: not enough for the budget"
-        )
+        accepted = f"at most {n_public} points, those of the public split: not enough for the budget"
         raise ConfigError("split.budget", budget, accepted)
     return n_budget
 
 
-def _part(key: str, value: Any, whole: int, rounding: Any) -> int:
-    accepted = "a fraction in (0, 1), or a whole number of at least 1"
-    try:
+class _Share:
+    """A fraction, or a number of records: a float may hold one (400.0), but 1.0 may mean "all"."""
+
+    def take(self, value: Any) -> Any:
+        """See `Check`."""
         Real().take(value)
-    except (ValueError, OverflowError):
-        raise ConfigError(key, value, accepted) from None
-    if 0 < value < 1:
-        # repr() gives the decimal that was typed; in binary, floor(0.29 * 100) is 28.
-        part = int(rounding(Fraction(repr(float(value))) * whole))
-        if part < 1:
-            accepted = f"a larger fraction, or a whole number: this one is 0 of {whole} records"
-            raise ConfigError(key, value, accepted)
-        return part
-    # A float may hold a count (a typed config turns 400 into 400.0), but 1.0 may mean "all".
-    if value < 1 or value != int(value) or (value == 1 and isinstance(value, float)):
+        if value >= 1 and (value != int(value) or (value == 1 and isinstance(value, float))):
+            raise ValueError
+        return value
+
+    def describe(self) -> str:
+        """See `Check`."""
+        return "a fraction in (0, 1), or a whole number of at least 1"
+
+
+def _part(key: str, value: Any, whole: int, rounding: Any) -> int:
+    """Number of records that a fraction or a number stands for."""
+    value = take(key, value, _Share())
+    if value >= 1:
+        return int(value)
+    # repr() gives the decimal that was typed; in binary, floor(0.29 * 100) is 28.
+    part = int(rounding(Fraction(repr(float(value))) * whole))
+    if part < 1:
+        accepted = f"a larger fraction, or a whole number: this one is 0 of {whole} records"
         raise ConfigError(key, value, accepted)
-    return int(value)
+    return part
 
 
 def split(
     dataset: Dataset,
     *,
-    private: float | int | None = None,
-    public: float | int | None = None,
-    budget: float | int = 0.3,
     rng: np.random.Generator,
-    mode: str = "records",
-    release: bool = False,
     public_rows: IntArray | None = None,
+    **shares: Any,
 ) -> Split:
     """Split a dataset at random.
 
@@ -199,17 +204,17 @@ def split(
     Parameters
     ----------
     dataset : Dataset
-    private, public, budget, mode, release
-        See `sizes_of`.
     rng : numpy.random.Generator
         Used for one permutation of the records, or of the persons.
     public_rows : ndarray of int64, shape (n_public,), optional
         Numbers of the records that are the public split; drawn too if left out. Only where there is one
         file, and each record is by itself.
+    **shares
+        `private`, `public`, `budget`, `mode`, `release`: see `sizes_of`.
     """
     import numpy as np
 
-    parts = sizes_of(dataset, private=private, public=public, budget=budget, mode=mode, release=release)
+    parts = sizes_of(dataset, **shares)
     order = rng.permutation(dataset.n_units)
     n_shared = parts.n_public if dataset.public is None else 0
     if public_rows is not None:
@@ -229,41 +234,34 @@ def split(
             np.concatenate([by_unit[starts[u] : starts[u] + counts[u]] for u in side] or [side])
             for side in (ours, rest)
         )
-    points: Any = dataset.X
-    points_y: IntArray | None = dataset.y
+    public: Any = dataset.public or dataset
+    test: Any = dataset.test or dataset
     if dataset.public is not None:
-        rows = dataset.public.n_records
-        at = np.arange(rows, dtype=np.int64)
-        if parts.n_public < rows:
-            at = np.sort(rng.permutation(rows)[: parts.n_public])
-        points, points_y = dataset.public.X, dataset.public.y
-    encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(points, at))
+        at = np.arange(dataset.public.n_records, dtype=np.int64)
+        if parts.n_public < len(at):
+            at = np.sort(rng.permutation(len(at))[: parts.n_public])
+    if dataset.test is not None:
+        rest = np.arange(dataset.test.n_records)
+    elif not parts.n_test:
+        rest = rest[:0]
+    encoder = dataset.encoder and copy.deepcopy(dataset.encoder).fit(_rows(public.X, at))
 
     def features(X: Any, index: Any) -> Any:
         rows = _rows(X, index)
         return rows if encoder is None else _numbers(encoder.transform(rows))
 
-    X_public = features(points, at)
-    test: Any = dataset.X
-    test_y: Any = dataset.y
-    if dataset.test is not None:
-        test, test_y, rest = dataset.test.X, dataset.test.y, np.arange(dataset.test.n_records)
-    elif not parts.n_test:
-        rest = rest[:0]
+    X_public = features(public.X, at)
     if hasattr(dataset.X, "shards"):  # they stay where they lie; each teacher's part is drawn within a shard
         ours = np.sort(ours)
         kept: Any = dataset.X.take(ours)
-        private_part = DeferredRecords.of(lambda: kept, dataset.y[ours], None, kept.blocks)
+        records = DeferredRecords.of(lambda: kept, dataset.y[ours], None, kept.blocks)
     else:
-        private_part = DeferredRecords.of(
-            lambda: without_tiny(features(dataset.X, ours)), dataset.y[ours], units
-        )
-    unlabelled = np.full(len(at), -1, dtype=np.int64)
+        records = DeferredRecords.of(lambda: without_tiny(features(dataset.X, ours)), dataset.y[ours], units)
     return Split(
-        private=private_part,
+        private=records,
         public=PublicPoints(X_public, at),
-        public_labels=Holdout(X_public, unlabelled if points_y is None else points_y[at]),
-        test=Holdout(features(test, rest) if len(rest) else X_public[:0], test_y[rest]),
+        public_labels=Holdout(X_public, np.full(len(at), -1) if public.y is None else public.y[at]),
+        test=Holdout(features(test.X, rest) if len(rest) else X_public[:0], test.y[rest]),
         budget=parts.budget,
         encoder=encoder,
     )
@@ -275,8 +273,7 @@ _last: tuple[Hashable, Split] | None = None
 def cached_split(dataset: Dataset, rng: np.random.Generator, **given: Any) -> Split:
     """Split as `split` does, or return the last split of this process if nothing it depends on differs.
 
-    It depends on the records' content, what is `given`, and the state of `rng`, which has no other use:
-    whether it is advanced is left open. Rows of a frontier ask for the same split one after another.
+    Rows of a frontier need the same split one after another. `rng` may or may not be advanced.
     """
     global _last
     shares = {key: None if value is None else repr(value) for key, value in given.items()}

@@ -53,8 +53,8 @@ def test_a_budget_in_shares_is_at_least_one_label():
 @pytest.mark.parametrize(
     ("private", "public", "budget", "message"),
     [
-        (0.9, 0.2, 0.3, r"split\.private: got 0.9; .* leave at least 1 of 100 records"),
-        (10, 200, 0.3, r"split\.public: got 200; .* leave at least 1"),
+        (0.9, 0.2, 0.3, r"split\.private: got 0\.9; accepted: at most 79 of the 100 records"),
+        (10, 200, 0.3, r"split\.public: got 200; accepted: at most 89 of"),
         (80, 20, 0.3, r"split\.private: got 80; .* for the test"),
         (0.001, 0.02, 0.3, r"split\.private: got 0.001; .* 0 of 100"),
         (0.8, 5, 6, r"split\.budget: got 6; .* at most 5.* not enough for the budget"),

@@ -98,7 +98,7 @@ def test_a_public_file_alone_leaves_a_share_of_the_private_one_for_the_test(plac
     assert sizes_of(data, private=0.5, public=20).n_test == 450
     with pytest.raises(ConfigError, match=r"^split\.public: got 201; accepted: at most 200, the rows"):
         sizes_of(data, public=201)
-    with pytest.raises(ConfigError, match=r"^split\.private: got 900; accepted: 1 to 899"):
+    with pytest.raises(ConfigError, match=r"^split\.private: got 900; accepted: at most 899"):
         sizes_of(data, private=900)
     tested = load("csv", path="priv.csv", test="test.csv", target="outcome", unit=None)
     assert (sizes_of(tested).n_private, sizes_of(tested).n_public, sizes_of(tested).n_test) == (882, 18, 150)
@@ -562,7 +562,7 @@ BAD = {
     ),
     "more private persons than there are": (
         lambda: None,
-        ["split.private: got 301; accepted: 1 to 300 of the 300 patient_id in the private file"],
+        ["split.private: got 301; accepted: at most 300 of the 300 patient_id in the private file"],
     ),
     "a private cell that the public column does not take": (
         lambda: changed("priv.csv", lab=["1", "2", "3", "n.d."] * 25),
