@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pate_cli.checks import take
-from pate_cli.datasets.csv_files import CsvFormat, Encoding, Separator, read_csv
+from pate_cli.datasets.csv_files import ENCODING, SEPARATOR, CsvFormat, read_csv
 from pate_cli.datasets.parquet import read_parquet
 from pate_cli.datasets.reading import Table
 
@@ -45,7 +45,7 @@ def read_table(path: Path, options: argparse.Namespace, text: Collection[str] = 
     """
     if is_parquet(path):
         return read_parquet(path, text)
-    sep = None if options.sep is None else take("--sep", options.sep, Separator())
-    encoding = None if options.encoding is None else take("--encoding", options.encoding, Encoding())
-    form = CsvFormat(sep, encoding, options.decimal, not options.no_header, "--{}")
-    return read_csv(path, form, text)
+    sep = None if options.sep is None else take("--sep", options.sep, SEPARATOR)
+    encoding = None if options.encoding is None else take("--encoding", options.encoding, ENCODING)
+    form = CsvFormat(sep, encoding, options.decimal, not options.no_header)
+    return read_csv(path, form, text, key="--{}")

@@ -10,20 +10,20 @@ import codecs
 import csv
 import io
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pate_cli.checks import Flag, OneOf, Or, option
+from pate_cli.checks import Flag, Or, option
 from pate_cli.datasets.reading import Table, as_text, read_bytes
 from pate_cli.datasets.tables import TableOptions, make_dataset
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
 
-__all__ = ["CsvFormat", "Encoding", "Options", "Separator", "load", "read_csv"]
+__all__ = ["ENCODING", "SEPARATOR", "CsvFormat", "Options", "Word", "load", "read_csv"]
 
 _SEPARATORS = ",;\t|"
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
@@ -35,44 +35,34 @@ _NO_TEXT = {
 
 
 @dataclass(frozen=True)
-class Separator:
-    """What stands between two cells."""
+class Word:
+    """A text that a function takes, and turns into its usual form."""
 
-    def take(self, value: object) -> str:
-        """See `Check`."""
-        if value == "\\t":
-            return "\t"
-        if not isinstance(value, str) or len(value) != 1 or value in '"\r\n':
-            raise ValueError
-        return value
-
-    def describe(self) -> str:
-        """See `Check`."""
-        return "one character, such as , or ; or \\t"
-
-
-@dataclass(frozen=True)
-class Encoding:
-    """An encoding of text that Python knows."""
+    what: str
+    read: Callable[[Any], str]
 
     def take(self, value: object) -> str:
         """See `Check`."""
         try:
-            return codecs.lookup(value).name  # type: ignore[arg-type]
+            return self.read(value)
         except (LookupError, TypeError):
             raise ValueError from None
 
     def describe(self) -> str:
         """See `Check`."""
-        return "an encoding such as utf-8, utf-16 or cp1252"
+        return self.what
 
 
-class _Decimal(OneOf):
-    """What stands before decimals."""
+def _separator(value: Any) -> str:
+    value = "\t" if value == "\\t" else value
+    if len(value) != 1 or value in '"\r\n':
+        raise ValueError
+    return str(value)
 
-    def describe(self) -> str:
-        """See `Check`."""
-        return """., or a comma: 'dataset.decimal=","'"""
+
+SEPARATOR = Word("one character, such as , or ; or \\t", _separator)
+ENCODING = Word("an encoding such as utf-8, utf-16 or cp1252", lambda name: codecs.lookup(name).name)
+_DECIMAL = Word("""., or a comma: 'dataset.decimal=","'""", {".": ".", ",": ","}.__getitem__)
 
 
 @dataclass(frozen=True)
@@ -89,55 +79,36 @@ class CsvFormat:
         What stands before the decimals of a number.
     header : bool
         Whether the first line names the columns; else they are named by their number, from 1.
-    key : str
-        What a user types to say so, for messages: with the name in place of the braces.
     """
 
-    sep: str | None = None
-    encoding: str | None = None
-    decimal: str = "."
-    header: bool = True
-    key: str = "dataset.{}"
+    sep: str | None = option(None, Or("null", SEPARATOR))
+    encoding: str | None = option(None, Or("null", ENCODING))
+    decimal: str = option(".", _DECIMAL)
+    header: bool = option(True, Flag())
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
-    """Options of `dataset=csv`; see `TableOptions` and `CsvFormat`."""
-
-    sep: str | None = option(None, Or("null", Separator()))
-    encoding: str | None = option(None, Or("null", Encoding()))
-    decimal: str = option(".", _Decimal((".", ",")))
-    header: bool = option(True, Flag())
+class Options(CsvFormat, TableOptions):
+    """Options of `dataset=csv`."""
 
 
 def load(name: str, options: Options) -> Dataset:
     """Load a CSV file, or three; see `make_dataset`."""
-    form = CsvFormat(options.sep, options.encoding, options.decimal, options.header)
-    return make_dataset(name, options, lambda path, text: read_csv(path, form, text), "a CSV file")
+    return make_dataset(name, options, lambda path, text: read_csv(path, options, text), "a CSV file")
 
 
-def read_csv(path: Path, form: CsvFormat, text: Collection[str] = ()) -> Table:
-    """Read a file; `Table` says what a column becomes.
+def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: str = "dataset.{}") -> Table:
+    """Read a file, perhaps compressed; see `Table`.
 
-    Parameters
-    ----------
-    path : Path
-        May be compressed, see `read_bytes`.
-    form : CsvFormat
-    text : collection of str
-        Columns whose cells stay as they are written, whatever they look like.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, empty, not text, or its lines do not have as many cells as its header.
+    Cells of the columns `text` stay as they are written, whatever they look like. `key` is how a user
+    types an option of the format, for messages.
     """
     import pandas as pd
 
     raw, checksum = read_bytes(path)
-    raw = _as_utf8(raw, form, path)
+    raw = _as_utf8(raw, form, path, key)
     sep = form.sep or _found_separator(raw)
-    header, index = _lines(raw, sep, path, form)
+    header, lines = _lines(raw, sep, path, form, key)
     given: dict[str, Any] = {
         "sep": sep,
         "names": header,
@@ -151,21 +122,21 @@ def read_csv(path: Path, form: CsvFormat, text: Collection[str] = ()) -> Table:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of columns with cells of several kinds, which are read again
-        dtypes = dict.fromkeys([name for name in header if name in text], str)
-        frame = pd.read_csv(io.BytesIO(raw), dtype=dtypes, **given)
+        frame = pd.read_csv(io.BytesIO(raw), dtype={name: str for name in header if name in text}, **given)
         # a column read in pieces may hold 7 and "007"; one of True and False is text, too
         again = [name for name in header if name not in text and _is_mixed(frame[name])]
         if again:
-            texts = dict.fromkeys(again, str)
-            frame[again] = pd.read_csv(io.BytesIO(raw), dtype=texts, usecols=again, **given)[again]
-    if len(frame) != len(index):
-        raise DataError(f"{path}: {len(frame)} records in {len(index)} lines: quotes that do not fit")
+            found = pd.read_csv(io.BytesIO(raw), dtype=dict.fromkeys(again, str), usecols=again, **given)
+            frame[again] = found[again]
+    if len(frame) != len(lines):
+        raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
     columns = {}
     for name in header:
         column = frame[name]
         numeric = column.dtype.kind in "iuf" and not column.isna().all()
         columns[name] = column.to_numpy(dtype=np.float64) if numeric else as_text(column)
-    return Table(pd.DataFrame(columns, index=index, copy=False), path, checksum, decimal=form.decimal)
+    table = pd.DataFrame(columns, index=pd.Index(lines), copy=False)
+    return Table(table, path, checksum, decimal=form.decimal)
 
 
 def _is_mixed(column: Any) -> bool:
@@ -175,7 +146,7 @@ def _is_mixed(column: Any) -> bool:
     return column.dtype.kind not in "iuf" and kind not in ("string", "empty")
 
 
-def _as_utf8(raw: bytes, form: CsvFormat, path: Path) -> bytes:
+def _as_utf8(raw: bytes, form: CsvFormat, path: Path, key: str) -> bytes:
     """Text in UTF-8, without a byte order mark; refuses what is none."""
     for mark, what in _NO_TEXT.items():
         if raw.startswith(mark):
@@ -183,15 +154,15 @@ def _as_utf8(raw: bytes, form: CsvFormat, path: Path) -> bytes:
     marked = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
     encoding = form.encoding or marked or "utf-8"
     begin = raw[:1000]
-    if form.encoding is None and marked is None and begin.count(0) > len(begin) // 3:
-        found = f"{form.key.format('encoding')}={'utf-16-be' if begin[0] == 0 else 'utf-16-le'}"
+    if encoding == "utf-8" and begin.count(0) > len(begin) // 3:
+        found = f"{key.format('encoding')}={'utf-16-be' if begin[0] == 0 else 'utf-16-le'}"
         raise DataError(f"{path}: every other byte is 0; accepted: text in UTF-8, or {found}")
     try:
         content = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeError as error:
         line = raw.count(b"\n", 0, getattr(error, "start", 0)) + 1
         name = "UTF-8" if encoding.startswith("utf-8") else encoding
-        hint = f"; {form.key.format('encoding')} says what it is, as cp1252" if name == "UTF-8" else ""
+        hint = f"; {key.format('encoding')} says what it is, as cp1252" if name == "UTF-8" else ""
         raise DataError(f"{path}, line {line}: not {name} text{hint}") from None
     return content.encode("utf-8", "surrogatepass")
 
@@ -204,16 +175,10 @@ def _found_separator(raw: bytes) -> str:
     return max(rows, key=lambda sep: len(next(rows[sep], [])))
 
 
-def _lines(raw: bytes, sep: str, path: Path, form: CsvFormat) -> tuple[list[str], Any]:
+def _lines(raw: bytes, sep: str, path: Path, form: CsvFormat, key: str) -> tuple[list[str], list[int]]:
     """Names of the columns, and the line each record starts on; refuses lines of another length."""
-    import pandas as pd
-
-    reader = csv.reader(
-        io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline=""),
-        delimiter=sep,
-        skipinitialspace=True,
-        strict=True,
-    )
+    text = io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8", newline="")
+    reader = csv.reader(text, delimiter=sep, skipinitialspace=True, strict=True)
     header: list[str] = []
     lines: list[int] = []
     start = 1
@@ -224,20 +189,16 @@ def _lines(raw: bytes, sep: str, path: Path, form: CsvFormat) -> tuple[list[str]
                     header = cells if form.header else [str(number) for number in range(1, len(cells) + 1)]
                     if twice := {column for column in header if header.count(column) > 1}:
                         raise DataError(f"{path}, line {start}: the column {min(twice)!r} occurs twice")
-                    if form.header:
-                        start = reader.line_num + 1
-                        continue
-                if len(cells) != len(header):
+                elif len(cells) != len(header):
                     whose = "the header" if form.header else "the first line"
                     found = f"{len(cells)} cells, {whose} has {len(header)}"
-                    raise DataError(f"{path}, line {start}: {found} ({form.key.format('sep')} is {sep!r})")
+                    raise DataError(f"{path}, line {start}: {found} ({key.format('sep')} is {sep!r})")
                 lines.append(start)
             start = reader.line_num + 1
     except csv.Error as error:
         raise DataError(f"{path}, line {start}: not CSV ({error})") from None
     if not header:
         raise DataError(f"{path}: empty, no header line in it")
-    if not lines:
+    if not (lines := lines[form.header :]):
         raise DataError(f"{path}: no records after the header line")
-    whole = lines[-1] - lines[0] == len(lines) - 1
-    return header, pd.RangeIndex(lines[0], lines[-1] + 1) if whole else pd.Index(lines)
+    return header, lines

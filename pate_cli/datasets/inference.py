@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from pate_cli.datasets.reading import MISSING, Table, said, texts
+from pate_cli.datasets.reading import MISSING, Table, has_value, texts
 from pate_cli.datasets.schema import Column, Schema, not_a_number, typed
 from pate_cli.datasets.three_files import texts_of
 from pate_cli.errors import DataError
@@ -114,7 +114,7 @@ def doubtful(table: Table, name: str, words: Collection[str]) -> tuple[int, bool
     cells = texts(table.frame[name])
     names = [str(text).strip() for text in cells.categories]
     counts = np.bincount(cells.codes, minlength=len(names))
-    there = np.array([said(text, words, numeric=True) for text in names], dtype=bool)
+    there = np.array([has_value(text, words, numeric=True) for text in names], dtype=bool)
     like = there & np.array([bool(_LIKE_NUMBER.fullmatch(t) and not _DATE.fullmatch(t)) for t in names])
     if like.sum() <= _MANY_NUMBERS or 2 * counts[like].sum() < counts[there].sum():
         return None
@@ -154,7 +154,7 @@ def _column(table: Table, name: str, words: Collection[str]) -> Column:
         if low == high:
             return Column("ignored", why="constant")
         return Column("numeric", low, high, missing=found.n_numbers < n)
-    names = [str(text) for text in cells.cat.categories if said(text, words)]
+    names = [str(text) for text in cells.cat.categories if has_value(text, words)]
     like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in names)
     if name in table.dates or (names and like_dates >= _NEARLY_ALL * len(names)):
         return Column("ignored", why="dates")

@@ -30,18 +30,7 @@ def load(name: str, options: Options) -> Dataset:
 def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
     """Read a file; texts, true and false are categories, dates stay dates. See `Table`.
 
-    Parameters
-    ----------
-    path : Path
-    text : collection of str
-        Columns of whole numbers that stay as they are written: a name of many digits is no float.
-
-    Raises
-    ------
-    InputError
-        If pyarrow is not installed.
-    DataError
-        If the file is missing or no Parquet file, or has no records.
+    Whole numbers of the columns `text` stay as they are written: a name of many digits is no float.
     """
     try:
         import pyarrow as pa
@@ -68,30 +57,17 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
         if types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
         kind = cells.type
-        exact = types.is_integer(kind) or types.is_decimal(kind)
+        numeric = types.is_integer(kind) or types.is_decimal(kind) or types.is_floating(kind)
         if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
             unread[name] = str(kind)
-        elif types.is_string(kind) or types.is_large_string(kind) or (exact and name in text):
-            columns[name] = _categories(cells.cast(pa.large_string()))
-        elif exact or types.is_floating(kind):
+        elif numeric and (name not in text or types.is_floating(kind)):
             column = cells.to_pandas().astype(np.float64)
             columns[name] = as_text(column) if column.isna().all() else column.to_numpy()
-        else:
+        elif types.is_temporal(kind):
+            dates.add(name)
             column = cells.to_pandas()
-            if types.is_temporal(kind):
-                dates.add(name)
-                column = column.astype(str).where(column.notna(), "")
-            columns[name] = as_text(column)
+            columns[name] = as_text(column.astype(str).where(column.notna(), ""))
+        else:
+            columns[name] = as_text((cells.cast(pa.string()) if numeric else cells).to_pandas())
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1), copy=False)
     return Table(frame, path, checksum, "row", frozenset(dates), unread)
-
-
-def _categories(cells: Any) -> Any:
-    """Texts of an Arrow column as `as_text` makes them."""
-    import pandas as pd
-
-    coded = cells.fill_null("").dictionary_encode().to_pandas().array
-    found = sorted(coded.categories)
-    place = {text: code for code, text in enumerate(found)}
-    codes = np.array([place[text] for text in coded.categories], dtype=np.int64)
-    return pd.Categorical.from_codes(codes[coded.codes], pd.Index(found, dtype=object))

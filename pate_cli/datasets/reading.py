@@ -1,4 +1,4 @@
-"""Reading the user's files: bytes, and tables of numbers and texts, cell by cell."""
+"""Bytes of a user's file, and the table of numbers and texts that a reader makes of them."""
 
 from __future__ import annotations
 
@@ -22,28 +22,15 @@ from pate_cli.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MISSING", "Found", "Table", "as_text", "joint_digest", "number_in", "numbers"]
-__all__ += ["read_bytes", "said", "texts"]
+__all__ = ["MISSING", "Counts", "Table", "as_text", "has_value", "joint_digest", "number_in", "numbers"]
+__all__ += ["read_bytes", "texts"]
 
 MISSING = ("", "na", "n/a", "nan", "null", "?")
 """Cells that hold no number, in small letters."""
 
 
 def read_bytes(path: Path) -> tuple[bytes, str]:
-    """Read a file once.
-
-    Returns
-    -------
-    content : bytes
-        Decompressed where the name ends in .bz2, .gz, .xz, or .zip (of one file).
-    checksum : str
-        SHA-256 (hex) of the bytes as they stand in the file.
-
-    Raises
-    ------
-    DataError
-        If it is missing, unreadable, or a compressed file that is cut short or damaged.
-    """
+    """Read a file once: content, decompressed by its suffix, and SHA-256 (hex) of its bytes as they stand."""
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
@@ -51,17 +38,12 @@ def read_bytes(path: Path) -> tuple[bytes, str]:
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from None
     checksum = hashlib.sha256(raw).hexdigest()
-    unpack = _UNPACK.get(path.suffix)
     try:
-        return (raw if unpack is None else unpack(raw)), checksum
-    except _OneFileNeeded as error:
-        raise DataError(f"{path}: holds {error} files; accepted: an archive of one") from None
+        return _UNPACK.get(path.suffix, bytes)(raw), checksum
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
     except (EOFError, OSError, ValueError, lzma.LZMAError, zlib.error, zipfile.BadZipFile):
         raise DataError(f"{path}: the compressed file is cut short or damaged") from None
-
-
-class _OneFileNeeded(Exception):
-    pass
 
 
 def _unzip(raw: bytes) -> bytes:
@@ -69,7 +51,7 @@ def _unzip(raw: bytes) -> bytes:
         members = [name for name in archive.namelist() if not name.endswith("/")]
         members = [name for name in members if not name.startswith("__MACOSX/")]  # macOS adds these
         if len(members) != 1:
-            raise _OneFileNeeded(len(members))
+            raise DataError(f"holds {len(members)} files; accepted: an archive of one")
         return archive.read(members[0])
 
 
@@ -94,18 +76,18 @@ class Table:
     ----------
     frame : DataFrame
         A column is float64 where every cell is a number or empty (NaN), else a pandas category of texts; its
-        index says where in the file each record is.
+        index is the place of each record in the file.
     path : Path
     checksum : str
         SHA-256 (hex) of the file's bytes.
     word : str
         What the index counts: "line" or "row".
     dates : frozenset of str
-        Columns that the format itself says hold dates.
+        Columns of dates by the file's own types.
     unread : mapping of str to str
-        Columns that hold nothing that can be a cell, as lists, and are not in the frame; and what they hold.
+        Types of columns that hold nothing that can be a cell, as lists; they are not in the frame.
     decimal : {".", ","}
-        What stands before the decimals of a number in a text.
+        Decimal separator of numbers in texts.
     """
 
     frame: pd.DataFrame
@@ -122,7 +104,7 @@ class Table:
         return [str(column) for column in self.frame.columns]
 
     def place(self, row: int) -> str:
-        """Name the place of a record, for messages."""
+        """File and line of a record, for messages."""
         return f"{self.path}, {self.word} {self.frame.index[row]}"
 
     def cell(self, name: str, row: int) -> str:
@@ -130,25 +112,25 @@ class Table:
         held = self.frame[name].iloc[row]
         return "" if held != held else str(held)
 
-    def numbers(self, name: str, words: Collection[str]) -> tuple[Any, Found]:
+    def numbers(self, name: str, words: Collection[str]) -> tuple[Any, Counts]:
         """Read a column as numbers, see the function `numbers`."""
         return numbers(self.frame[name], words, self.decimal)
 
 
 @dataclass(frozen=True)
-class Found:
-    """How many cells of a column are numbers, missing, and others; and the row of the first of the others."""
+class Counts:
+    """Numbers of cells that are numbers, missing, and other texts; and the row of the first other text."""
 
     n_numbers: int
     n_missing: int
-    n_others: int
-    first: int | None
+    n_others: int = 0
+    first: int | None = None
 
 
-def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tuple[Any, Found]:
+def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tuple[Any, Counts]:
     """Read a column of a `Table` as float64, NaN where there is no number, each cell by itself.
 
-    What a cell is does not depend on the others. `words` stand for a missing value, beside `MISSING`.
+    No cell depends on the others. `words` stand for a missing value, beside `MISSING`.
     """
     import pandas as pd
 
@@ -158,10 +140,10 @@ def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tup
         if sentinels:
             values = np.where(np.isin(values, sentinels), np.nan, values)
         n_missing = int(np.count_nonzero(np.isnan(values)))
-        return values, Found(len(values) - n_missing, n_missing, 0, None)
+        return values, Counts(len(values) - n_missing, n_missing)
     # each text is looked at once, however often it occurs
     names = pd.Series(cells.cat.categories, dtype=object).map(str)
-    missing = np.array([not said(text, words, numeric=True) for text in names], dtype=bool)
+    missing = np.array([not has_value(text, words, numeric=True) for text in names], dtype=bool)
     plain = names.str.strip().mask(missing, "").map(lambda text: _pointed(text, decimal))
     each: Any = pd.to_numeric(plain, errors="coerce").to_numpy(dtype=np.float64, copy=True)
     missing |= np.isin(each, sentinels)
@@ -169,12 +151,12 @@ def numbers(cells: pd.Series, words: Collection[str], decimal: str = ".") -> tup
     at = cells.cat.codes.to_numpy()
     others = (np.isnan(each) & ~missing)[at]
     first = int(np.argmax(others)) if others.any() else None
-    n_absent, n_others = int(np.count_nonzero(missing[at])), int(np.count_nonzero(others))
-    return each[at], Found(len(at) - n_absent - n_others, n_absent, n_others, first)
+    n_missing, n_others = int(np.count_nonzero(missing[at])), int(np.count_nonzero(others))
+    return each[at], Counts(len(at) - n_missing - n_others, n_missing, n_others, first)
 
 
 def texts(cells: pd.Series) -> Any:
-    """Give a column of a `Table` as a category of texts: 7, not 7.0, where it was read as numbers."""
+    """Convert a column of a `Table` to a category of texts: 7, not 7.0, where it was read as numbers."""
     import pandas as pd
 
     if hasattr(cells, "cat"):
@@ -186,7 +168,7 @@ def texts(cells: pd.Series) -> Any:
 
 
 def as_text(column: pd.Series) -> Any:
-    """Make a category of texts of a column, in sorted order, with an empty one where there is nothing."""
+    """Convert a column to a category of texts in sorted order, the empty text where there is nothing."""
     import pandas as pd
 
     codes, found = pd.factorize(column)  # -1 where there is nothing
@@ -195,14 +177,14 @@ def as_text(column: pd.Series) -> Any:
     return pd.Categorical.from_codes(where[codes], pd.Index(names, dtype=object))
 
 
-def said(text: str, words: Collection[str], *, numeric: bool = False) -> bool:
-    """Whether a cell holds a value."""
+def has_value(text: str, words: Collection[str], *, numeric: bool = False) -> bool:
+    """Whether a cell holds a value: it is neither empty nor a word for missing."""
     plain = str(text).strip()
     return bool(plain) and plain not in words and not (numeric and plain.lower() in MISSING)
 
 
 def number_in(text: str) -> float | None:
-    """Give the number that a text is, or None."""
+    """Convert a text to a number; None if it is none."""
     try:
         return float(text)
     except ValueError:
@@ -210,5 +192,5 @@ def number_in(text: str) -> float | None:
 
 
 def _pointed(text: str, decimal: str) -> str:
-    """A number with a point before its decimals; where a comma stands there, a point is none of a number."""
+    """A number with a decimal point; a point that separates thousands makes it no number."""
     return text if decimal == "." else text.replace(".", "?").replace(decimal, ".")

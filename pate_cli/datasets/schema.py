@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options
-from pate_cli.datasets.reading import Table, number_in, said, texts
+from pate_cli.datasets.reading import Table, has_value, number_in, texts
 from pate_cli.datasets.three_files import Cell
 from pate_cli.errors import ConfigError, DataError
 
@@ -221,7 +221,7 @@ def _category(cells: Any, column: Column, words: Collection[str]) -> Any:
     if not words and column.values is None:
         return cells
     keep = set(column.values or ())
-    names = [text if text in keep or said(text, words) else "" for text in map(str, cells.categories)]
+    names = [text if text in keep or has_value(text, words) else "" for text in map(str, cells.categories)]
     found, codes = np.unique(np.array(names, dtype=object), return_inverse=True)
     return pd.Categorical.from_codes(codes[cells.codes], pd.Index(found, dtype=object))
 

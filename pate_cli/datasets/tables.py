@@ -18,7 +18,7 @@ from pate_cli.datasets.inference import (
     refuse_doubtful,
     remarks_on,
 )
-from pate_cli.datasets.reading import Table, number_in, numbers, said, texts
+from pate_cli.datasets.reading import Table, has_value, number_in, numbers, texts
 from pate_cli.datasets.schema import Column, Schema, listed, read_schema, typed
 from pate_cli.datasets.three_files import PATH, Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError
@@ -318,5 +318,5 @@ def _labels(table: Table, target: str, words: Collection[str]) -> Any:
 
 def _absent(cells: Any, words: Collection[str]) -> Any:
     """Which cells of a column of texts hold no value."""
-    absent = [not said(text, words, numeric=True) for text in cells.categories]
+    absent = [not has_value(text, words, numeric=True) for text in cells.categories]
     return np.array(absent, dtype=bool)[cells.codes]
