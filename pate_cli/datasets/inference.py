@@ -1,4 +1,4 @@
-"""What the columns of a table hold, by their cells: numbers, categories, or nothing to learn from."""
+"""Kinds of columns, from their cells: numbers, categories, or nothing to learn from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from pate_cli.datasets.reading import MISSING, Table, has_value, texts
+from pate_cli.datasets.reading import Table, has_value, texts
 from pate_cli.datasets.schema import Column, Schema, not_a_number, typed
 from pate_cli.datasets.three_files import texts_of
 from pate_cli.errors import DataError
@@ -16,12 +16,13 @@ __all__ = ["doubtful", "infer", "kind_in_private", "labels_of", "looks_like_unit
 __all__ += ["names_persons", "refuse_doubtful", "remarks_on"]
 
 _NEARLY_ALL = 0.9
-"""Share of the cells of a column: as many numbers, and the others are taken for slips."""
+"""Share of numbers among a column's cells from which on the other cells count as slips."""
 
 _FEWEST = 20
-"""Records from which on it is told whether values are all different."""
+"""Records from which on a column of values that are all different holds identifiers."""
 
 _LONG, _WORDS = 40, 4
+"""Mean length and number of words of free text, from which on it is no category."""
 
 _ID = re.compile(
     r"(^|_)(id|ids|uid|uuid|guid|ssn|mrn|identifier|key|patient|person|customer|client|subject|member|user"
@@ -49,14 +50,14 @@ _LIKE_NUMBER = re.compile(
 def infer(table: Table, *, target: str | None, words: Collection[str], source: str) -> Schema:
     """Propose a schema for a table, from all of its records: only for public ones."""
     columns = {name: _column(table, name, words) for name in table.columns if name != target}
-    columns |= {name: Column("ignored", why=f"holds {what}") for name, what in table.unread.items()}
+    columns |= {name: Column("ignored", why=f"holds {kind}") for name, kind in table.unread.items()}
     return Schema(columns, source, target)
 
 
 def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
-    """Decide what a column of the one file holds: no single record decides it, but by stopping the run.
+    """Choose the kind of a column of the one file. No single record decides it, but by stopping the run.
 
-    Numbers are two at least, and of categories two are none, or all: between the two the run stops.
+    Columns of numbers have two at least; of categories none, or, where two texts are slips, any.
     """
     if name in table.dates:
         return Column("ignored", why="dates")
@@ -77,16 +78,16 @@ def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
 
 
 def labels_of(table: Table, target: str, words: Collection[str]) -> list[str]:
-    """Labels of a public table, without those that `words` say are missing."""
+    """Labels of a public table, without those that stand for a missing value."""
     values, found = table.numbers(target, words)
     if found.first is None:
         return texts_of(np.unique(values[~np.isnan(values)]))
     names = {str(text).strip() for text in table.frame[target].cat.categories}
-    return sorted(text for text in names if text not in words and text.lower() not in MISSING)
+    return sorted(text for text in names if has_value(text, words, numeric=True))
 
 
 def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str]:
-    """Say which cells are no numbers, in columns that are taken for numbers; quotes one, for its owner."""
+    """Report texts in columns of numbers; quotes one, for the owner of the file."""
     for name in schema.of_kind("numeric"):
         _, found = table.numbers(name, words)
         if found.first is not None:
@@ -97,7 +98,7 @@ def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator
 
 
 def refuse_doubtful(table: Table, name: str, words: Collection[str]) -> None:
-    """Refuse to take for categories what may be numbers, each a category of its own: it has to be said."""
+    """Refuse to read as categories a column that may be one of numbers, see `doubtful`."""
     found = doubtful(table, name, words)
     if found is not None:
         raise DataError(not_a_number(table, name, found[0], among=found[1]))
@@ -122,12 +123,12 @@ def doubtful(table: Table, name: str, words: Collection[str]) -> tuple[int, bool
 
 
 def looks_like_unit(name: str) -> bool:
-    """Whether a column is named as one that says whose a record is."""
+    """Whether a column is named like an identifier."""
     return bool(_ID.search(_spaced(name)))
 
 
 def names_persons(name: str) -> bool:
-    """Whether a column is named as one of persons, not as any key: few of them are no categories."""
+    """Whether a column is named like one of persons, not of any key: few of them are no categories."""
     return bool(_PERSON.search(_spaced(name)))
 
 

@@ -1,7 +1,6 @@
-"""What the columns of a table hold: declared in a YAML file, or proposed from public records.
+"""Schema of a table: its columns of numbers with their bounds, of categories, and those not used.
 
-A schema is public. It says which columns hold numbers, between which bounds, which hold categories, and
-which are not used; whatever is made of private records is made by it alone.
+It is public: declared in a YAML file, or proposed from public records.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options
-from pate_cli.datasets.reading import Table, has_value, number_in, texts
+from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options, take
+from pate_cli.datasets.reading import Table, has_value, number_in, read_bytes, texts
 from pate_cli.datasets.three_files import Cell
-from pate_cli.errors import ConfigError, DataError
+from pate_cli.errors import ConfigError, DataError, InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +32,7 @@ _KEYS = {"numeric": ("low", "high", "missing"), "category": ("values", "missing"
 
 @dataclass(frozen=True)
 class Column:
-    """What one column holds.
+    """Kind of one column, with its bounds or categories.
 
     Attributes
     ----------
@@ -56,7 +55,7 @@ class Column:
 
     @property
     def about(self) -> str:
-        """What it holds, for people."""
+        """Bounds, categories or reason, for people."""
         if self.kind == "numeric":
             return "any number" if self.low is None else f"{self.low:g} to {self.high:g}"
         if self.kind == "category":
@@ -70,7 +69,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """What the columns of a table hold, and where that is from, for people. PUBLIC."""
+    """Columns of a table, and the source of this schema, for people. PUBLIC."""
 
     columns: Mapping[str, Column]
     source: str
@@ -89,65 +88,44 @@ class Schema:
     def apply(self, table: Table, words: Collection[str]) -> pd.DataFrame:
         """Bring the columns that are used into their types: float64 (NaN where missing), or texts.
 
-        Parameters
-        ----------
-        table : Table
-        words : collection of str
-            Cells that stand for a missing value, beside those of `MISSING` in columns of numbers.
-
-        Raises
-        ------
-        DataError
-            Naming a column that is not there, or the first cell that its column does not take.
+        `words` are cells that stand for a missing value, beside `MISSING` in columns of numbers.
         """
         import pandas as pd
 
-        used = [name for name, column in self.columns.items() if column.kind != "ignored"]
-        absent = [name for name in used if name not in table.frame.columns]
-        if absent:
+        used = {name: column for name, column in self.columns.items() if column.kind != "ignored"}
+        if absent := [name for name in used if name not in table.frame.columns]:
             shown = ", ".join(map(repr, absent))
             raise DataError(f"{table.path}: no column {shown}, which the schema has ({self.source})")
-        cells = {name: _typed(table, name, self.columns[name], words) for name in used}
+        cells = {name: _typed(table, name, column, words) for name, column in used.items()}
         return pd.DataFrame(cells, index=table.frame.index)
 
     def brief(self) -> str:
-        """What there is, in one line."""
+        """All columns in one line, for people."""
         parts = []
         for kind, one, several in (("numeric", "number", "numbers"), ("category", "category", "categories")):
             if names := self.of_kind(kind):
                 shown = listed([self._shown(name) for name in names])
                 parts.append(f"{len(names)} {one if len(names) == 1 else several} ({shown})")
-        whys = {name: self.columns[name].why for name in self.of_kind("ignored")}
-        if whys:
-            parts.append(
-                f"not used {listed([f'{name}: {why}' if why else name for name, why in whys.items()])}"
-            )
+        if ignored := self.of_kind("ignored"):
+            parts.append(f"not used {listed([self._shown(name) for name in ignored])}")
         return f"schema ({self.source}): " + "; ".join(parts)
 
     def _shown(self, name: str) -> str:
         column = self.columns[name]
+        if column.kind == "ignored":
+            return f"{name}: {column.why}" if column.why else name
         bounds = "" if column.low is None else f" {column.low:g} to {column.high:g}"
         values = "" if column.values is None else f" {len(column.values)}"
         return name + bounds + values + (" or missing" if column.missing else "")
 
 
 def read_schema(path: str | Path) -> Schema:
-    """Read a YAML file that declares a schema.
-
-    Raises
-    ------
-    DataError
-        If it is missing, not YAML, or not a schema; names the file and the key.
-    """
+    """Read a YAML file that declares a schema; an error names the file and the key."""
     import yaml
 
     where = Path(path).expanduser()
     try:
-        content = yaml.safe_load(where.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"{where}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{where}: cannot be read ({error})") from None
+        content = yaml.safe_load(read_bytes(where)[0])
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = f", line {mark.line + 1}" if mark else ""
@@ -157,13 +135,8 @@ def read_schema(path: str | Path) -> Schema:
     try:
         known("", content, ("columns", "target", "classes"))
         columns = {str(name): _read_column(str(name), given) for name, given in content["columns"].items()}
-        classes = content.get("classes")
-        if classes is not None:
-            try:
-                classes = Listed(Cell("a label"), 2).take(classes)
-            except ValueError:
-                raise ConfigError("classes", classes, "a list of 2 or more labels") from None
-    except Exception as error:
+        classes = take("classes", content.get("classes"), Or("null", Listed(Cell("a label"), 2)))
+    except InputError as error:
         raise DataError(f"{where}: {error}") from None
     target = content.get("target")
     return Schema(columns, f"declared in {where.name}", None if target is None else str(target), classes)
@@ -182,34 +155,33 @@ def as_yaml(schema: Schema) -> str:
 
 
 def _read_column(name: str, given: object) -> Column:
-    prefix = f"columns.{name}."
+    key = f"columns.{name}"
     if not isinstance(given, dict):
-        raise ConfigError(f"columns.{name}", given, "a mapping with kind: numeric, category or ignored")
-    column = read_options(Column, {str(key): value for key, value in given.items()}, prefix)
+        raise ConfigError(key, given, "a mapping with kind: numeric, category or ignored")
+    column = read_options(Column, {str(key): value for key, value in given.items()}, f"{key}.")
     low, high = column.low, column.high
     if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
-        raise ConfigError(
-            f"{prefix}low, high", [low, high], "two numbers, the lower one first, or null twice"
-        )
+        raise ConfigError(f"{key}.low, high", [low, high], "two numbers, the lower one first, or null twice")
     if column.values is not None and len(set(column.values)) < len(column.values):
-        raise ConfigError(f"{prefix}values", column.values, "categories that are all different")
+        raise ConfigError(f"{key}.values", column.values, "categories that are all different")
     return column
 
 
 def _typed(table: Table, name: str, column: Column, words: Collection[str]) -> Any:
+    """Cells of a column in the type that the schema declares; refuses the first that does not fit."""
     if column.kind == "category":
         return _category(texts(table.frame[name]), column, words)
     values, found = table.numbers(name, words)
     if found.first is not None and not (column.missing and found.n_numbers):
         raise DataError(not_a_number(table, name, found.first, among=found.n_numbers > 0))
-    finite = np.isfinite(values) | (np.isnan(values) & column.missing)
-    if not finite.all():
-        row = int(np.argmax(~finite))
+    bad = np.isinf(values) | (np.isnan(values) & (not column.missing))
+    if bad.any():
+        row = int(np.argmax(bad))
         held = table.cell(name, row)
         code = f"; {typed('missing', held)} gives such cells a code of their own (missing: true in a schema)"
-        code = "" if np.isinf(values[row]) else code
         raise DataError(
-            f"{table.place(row)}: numeric column {name!r} has {held!r}; a finite number is needed{code}"
+            f"{table.place(row)}: numeric column {name!r} has {held!r}; a finite number is needed"
+            + ("" if np.isinf(values[row]) else code)
         )
     return values
 
@@ -232,24 +204,22 @@ def has_decimal_comma(text: str) -> bool:
 
 
 def not_a_number(table: Table, name: str, row: int, *, among: bool = True) -> str:
-    """Say what to do with a cell of a column of numbers that is none; `among` others that are numbers."""
+    """Message on a text in a column of numbers; `among` cells that are numbers as they stand."""
     held = table.cell(name, row)
-    more = ""
-    if has_decimal_comma(held):
-        more = "'dataset.decimal=\",\"' if the comma stands before decimals, "
     what = f"numbers and {held!r}" if among else f"texts that look like numbers, as {held!r}"
+    accepted = []
+    if has_decimal_comma(held):
+        accepted.append("'dataset.decimal=\",\"' if the comma stands before decimals")
+    elif not among:
+        accepted.append("plain numbers, without units and without separators of thousands")
     if among:
-        more += f"{typed('numeric', name)} (such cells are missing), {typed('missing', held)}, "
-    elif not more:
-        more = "plain numbers, without units and without separators of thousands, "
-    return (
-        f"{table.place(row)}: column {name!r} holds {what}; accepted: {more}{typed('categories', name)} or"
-        f" {typed('drop', name)}"
-    )
+        accepted += [f"{typed('numeric', name)} (such cells are missing)", typed("missing", held)]
+    accepted.append(f"{typed('categories', name)} or {typed('drop', name)}")
+    return f"{table.place(row)}: column {name!r} holds {what}; accepted: {', '.join(accepted)}"
 
 
 def typed(key: str, *values: str) -> str:
-    """Write a list for the command line: in quotes, of the shell and within, where one is no plain word."""
+    """Option with a list as a user types it, quoted for the shell and for Hydra where a value needs it."""
     if all(_PLAIN.fullmatch(value) for value in values):
         return f"dataset.{key}=[{','.join(values)}]"
     words = ['"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' for value in values]
@@ -257,6 +227,6 @@ def typed(key: str, *values: str) -> str:
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
-    """Name the first few, and how many more there are."""
+    """The first few names, and how many more there are."""
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

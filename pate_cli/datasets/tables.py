@@ -1,4 +1,4 @@
-"""From one to three files with columns to a `Dataset`: whose records, which classes, which schema."""
+"""One to three tables as a `Dataset`: schema, classes, and the person of each record."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class TableOptions(FileOptions):
     target : str
         Column that holds the class.
     unit : str or None
-        Column that says whose a record is: all records of one are protected together. None for each record
-        by itself; `auto` is that, unless there is a column that looks like it: then the run asks.
+        Column of persons: all records of one are protected together. None for each record by itself; `auto`
+        is None too, but refused where a column looks like one of persons.
     schema : str or None
         YAML file that declares the columns, as `pate data describe` proposes it.
     columns, drop : list of str or None
@@ -71,14 +71,7 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
     The schema is the one declared (`dataset.schema`); else it is inferred from the public file. With one
     file a column is one of numbers if every cell is a number (or missing, where that has a code), and the
     run stops where a single cell decides otherwise; categories, means and scales are those of the public
-    share of each split. `what` is what a file is called in messages, as "a CSV file".
-
-    Raises
-    ------
-    ConfigError
-        If an option does not fit the files.
-    DataError
-        If a file cannot be used; names file, column and line.
+    share of each split. `what` is the kind of file for messages, as "a CSV file".
     """
     from pate_cli.datasets.encoding import TableEncoder
 
@@ -111,22 +104,27 @@ def make_dataset(name: str, options: TableOptions, read: Reader, what: str) -> D
         X = schema.apply(table, words)
         return LoadedFile(table.path, X, labels, table.checksum, table.place, target)
 
-    y, public_y = _labels(private, target, words), _public_labels(public, target, words)
-    test_y = None if test is None else _labels(test, target, words)
+    private_y, public_y = _labels(private, target, words), _public_labels(public, target, words)
     dataset = dataset_of(
         name,
         options.classes or schema.classes,
-        file(private, y),
+        file(private, private_y),
         None if public is None else file(public, public_y),
-        None if test is None else file(test, test_y),
+        None if test is None else file(test, _labels(test, target, words)),
         encoder=TableEncoder(replace(schema, target=target), words),
         units=units,
         unit=unit,
     )
     remarks = [f"{where.name}: {schema.brief()}"]
     if public is not None:
-        used = dataset.public is not None and dataset.public.y is not None
-        remarks += _public_remarks(public, private, schema, target, unit, public_y is not None, used)
+        if more := [name for name in public.columns if name not in {*schema.columns, target, unit}]:
+            shown = ", ".join(more)
+            remarks.append(f"{public.path.name}: not used, as the private file does not have them: {shown}")
+        if dataset.public is not None and dataset.public.y is not None:
+            remarks.append(f"{public.path.name}: its labels ({target}) are for measuring alone")
+        elif public_y is not None:
+            said = f"one label ({target}) on all records, taken for a placeholder"
+            remarks.append(f"{public.path.name}: {said}")
     if unit is not None:
         remarks += _unit_remarks(private, public, test, unit)
     if given is None:
@@ -163,9 +161,9 @@ def _schema(
     there = [column for column in private.columns if column not in (target, unit)]
     declared = options.schema is not None
     lists = {key: getattr(options, key) or [] for key in ("columns", "drop", "numeric", "categories")}
-    known = list(there if given is None else given.columns)
-    if given is not None and not declared:
-        known = [column for column in there if column in given.columns]
+    known = there
+    if given is not None:
+        known = [column for column in (given.columns if declared else there) if column in given.columns]
     left_out = {*lists["drop"], *([unit] if unit else [])}
     if options.columns:
         left_out |= {*known, *there, *private.unread} - {*options.columns}
@@ -177,64 +175,46 @@ def _schema(
             raise DataError(f"{public.path}: no column {shown}; accepted: {accepted}")
     more = {"columns": (target, unit), "drop": (target, unit, *there, *private.unread)}
     for key, names in lists.items():
-        for column in names:
-            if column not in known and column not in more.get(key, ()):
-                accepted = f"columns of {private.path}: {', '.join(there)}"
-                raise ConfigError(f"dataset.{key}", column, accepted)
+        if strange := [column for column in names if column not in {*known, *more.get(key, ())}]:
+            accepted = f"columns of {private.path}: {', '.join(there)}"
+            raise ConfigError(f"dataset.{key}", strange[0], accepted)
     if both := [column for column in lists["numeric"] if column in lists["categories"]]:
         raise ConfigError("dataset.categories", both[0], "columns that are not in dataset.numeric")
-    for column, what in private.unread.items():
+    for column, kind in private.unread.items():
         if not declared and column not in left_out:
             accepted = f"numbers, texts, dates, true and false; {typed('drop', column)} does without"
-            raise DataError(f"{private.path}: column {column!r} holds {what}; accepted: {accepted}")
+            raise DataError(f"{private.path}: column {column!r} holds {kind}; accepted: {accepted}")
     columns = {}
     for column in known:
-        was = Column("ignored") if given is None else given.columns[column]
+        if column == target:
+            continue
+        found = None if given is None else given.columns[column]
         if column in left_out:
-            columns[column] = Column("ignored", why="left out")
+            found = Column("ignored", why="left out")
         elif column in lists["numeric"]:
-            columns[column] = replace(was if was.kind == "numeric" else Column(), missing=True)
+            found = replace(found if found and found.kind == "numeric" else Column(), missing=True)
         elif column in lists["categories"]:
-            columns[column] = was if was.kind == "category" else Column("category")
-        elif given is None:
-            columns[column] = kind_in_private(private, column, words)
-        else:
-            columns[column] = was
-            if not declared and public is not None and was.kind != "numeric" and not looks_like_unit(column):
-                refuse_doubtful(public, column, words)
-        if words and columns[column].kind == "numeric":
-            columns[column] = replace(columns[column], missing=True)
-    columns.pop(target, None)
-    base = given or Schema({}, "of each split's public share", target)
-    return replace(base, columns=columns)
-
-
-def _public_remarks(
-    public: Table, private: Table, schema: Schema, target: str, unit: str | None, labelled: bool, used: bool
-) -> Iterator[str]:
-    more = [
-        column for column in public.columns if column not in schema.columns and column not in (target, unit)
-    ]
-    if more:
-        yield f"{public.path.name}: not used, as the private file does not have them: {', '.join(more)}"
-    if used:
-        yield f"{public.path.name}: its labels ({target}) are for measuring alone"
-    elif labelled:
-        yield f"{public.path.name}: one label ({target}) on all records, taken for a placeholder"
+            found = found if found and found.kind == "category" else Column("category")
+        elif found is None:
+            found = kind_in_private(private, column, words)
+        elif not declared and public is not None and found.kind != "numeric" and not looks_like_unit(column):
+            refuse_doubtful(public, column, words)
+        columns[column] = replace(found, missing=True) if words and found.kind == "numeric" else found
+    return replace(given or Schema({}, "of each split's public share", target), columns=columns)
 
 
 def _unit_remarks(private: Table, public: Table | None, test: Table | None, unit: str) -> Iterator[str]:
-    """For the owner: what is said of a unit is a private fact."""
-    if len(_names(private, unit)) == len(private.frame):
+    """For the owner: facts about persons are private."""
+    names = _names(private, unit)
+    if len(names) == len(private.frame):
         yield f"{private.path.name}: each {unit} has one record, so dataset.unit changes nothing"
     for table, then in (
         (public, "; what it says of them is public, and not protected"),
         (test, ", so the accuracy is not one for new persons"),
     ):
-        if table is not None and unit in table.columns:
-            n = len(_names(private, unit) & _names(table, unit))
-            if n:
-                yield f"{table.path.name}: {n:,} {unit} of {private.path.name} are in it too{then}"
+        n = len(names & _names(table, unit)) if table is not None and unit in table.columns else 0
+        if table is not None and n:
+            yield f"{table.path.name}: {n:,} {unit} of {private.path.name} are in it too{then}"
 
 
 def _names(table: Table, unit: str) -> set[str]:
@@ -242,7 +222,7 @@ def _names(table: Table, unit: str) -> set[str]:
 
 
 def _idle(table: Table, schema: Schema, words: Collection[str], chosen: Collection[str]) -> Iterator[str]:
-    """Say which columns of texts a public file would not have had used."""
+    """Report columns of texts that a schema inferred from a public file would not use."""
     names = [name for name in schema.of_kind("category") if name not in chosen]
     part = replace(table, frame=table.frame[names], unread={})
     found = infer(part, target=None, words=words, source="").columns
@@ -256,16 +236,14 @@ def _idle(table: Table, schema: Schema, words: Collection[str], chosen: Collecti
 
 
 def _unit(chosen: str | None, table: Table, target: str) -> str | None:
-    """Column that says whose a record is; asks where one looks like it and nothing was said."""
+    """Column of persons; refuses to guess where one looks like it and nothing was chosen."""
     others = [column for column in table.columns if column != target]
     if chosen == _AUTO:
         for column in filter(looks_like_unit, others):
             n, distinct = len(table.frame), int(table.frame[column].nunique())
             if 2 < distinct < n and (names_persons(column) or distinct > n // 100):
-                accepted = (
-                    f"{column}, to protect all records of one together ({n:,} records name {distinct:,}),"
-                )
-                accepted += " or null, to protect each record by itself"
+                accepted = f"{column}, to protect all records of one together ({n:,} records name"
+                accepted += f" {distinct:,}), or null, to protect each record by itself"
                 raise ConfigError("dataset.unit", _AUTO, accepted)
         return None
     if chosen is not None and chosen not in others:
@@ -280,9 +258,9 @@ def _units(table: Table, unit: str, words: Collection[str]) -> IntArray:
     if empty.any():  # who has no name may have other records under one: nobody would know whose they are
         row = int(np.argmax(empty))
         held = table.cell(unit, row).strip()
-        what = f"{held!r}, no name," if held else "empty"
+        shown = f"{held!r}, no name," if held else "empty"
         raise DataError(
-            f"{table.place(row)}: dataset.unit is {unit!r}, and it is {what} here; a name is needed in each"
+            f"{table.place(row)}: dataset.unit is {unit!r}, and it is {shown} here; a name is needed in each"
             " record"
         )
     names = np.array([str(text).strip() for text in cells.categories], dtype=object)
@@ -317,6 +295,6 @@ def _labels(table: Table, target: str, words: Collection[str]) -> Any:
 
 
 def _absent(cells: Any, words: Collection[str]) -> Any:
-    """Which cells of a column of texts hold no value."""
+    """Mask of the cells of a column of texts that hold no value."""
     absent = [not has_value(text, words, numeric=True) for text in cells.categories]
     return np.array(absent, dtype=bool)[cells.codes]

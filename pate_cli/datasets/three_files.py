@@ -1,4 +1,4 @@
-"""From the private, the public and the test file of a user to one `Dataset`, with class codes for labels."""
+"""The private, the public and the test file of a user: their options, and one `Dataset` of them."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class FileOptions:
     classes: list[str] | None = option(None, Or("null", Listed(Cell("a label"), 2)))
 
     def paths(self, what: str) -> tuple[Path, Path | None, Path | None]:
-        """Paths of the private (`what` it is, for a message), the public and the test file."""
+        """Paths of the private file (`what` it is, for a message), the public and the test file."""
         if self.path and self.private:
             raise ConfigError("dataset.private", self.private, "null with dataset.path: they are the same")
         private = self.path or self.private
         if not private:
             raise ConfigError("dataset.path", None, f"the path of {what}")
-        public, test = (path and Path(path).expanduser() for path in (self.public, self.test))
-        return Path(private).expanduser(), public or None, test or None
+        public, test = (Path(path).expanduser() if path else None for path in (self.public, self.test))
+        return Path(private).expanduser(), public, test
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,35 +93,22 @@ def dataset_of(
     test: LoadedFile | None,
     **more: Any,
 ) -> Dataset:
-    """Code the labels of the files by one list of classes.
+    """Code the labels of the files by one list of classes; `more` are further fields of the `Dataset`.
 
     The list is the one declared; else that of the public file, where it has labels; else it is read from the
     private file. One label on all public points is a placeholder: they are taken as unlabelled.
-
-    Parameters
-    ----------
-    name : str
-    declared : sequence of str or None
-    private, public, test : LoadedFile or None
-    **more
-        Further fields of the `Dataset`.
-
-    Raises
-    ------
-    DataError
-        Naming the first label that is not in the list; or as `encode_labels`.
     """
     named = None if public is None or public.labels is None else public
     if named is not None and (named.labels == named.labels[0]).all():
         named = None
-    if declared is not None:
-        classes = tuple(map(plain_label, declared))
-        if len(set(classes)) < len(classes):
-            raise ConfigError("dataset.classes", list(declared), "labels that are all different")
-    else:
+    if declared is None:
         source = named or private
         column = f", column {source.column!r}" if source.column else ""
         classes = encode_labels(source.labels, f"{source.path}{column}")[1]
+    else:
+        classes = tuple(map(_plain_label, declared))
+        if len(set(classes)) < len(classes):
+            raise ConfigError("dataset.classes", list(declared), "labels that are all different")
     return Dataset(
         name=name,
         X=private.X,
@@ -138,11 +125,6 @@ def dataset_of(
 
 def encode_labels(values: NDArray[Any], where: str) -> tuple[IntArray, tuple[str, ...]]:
     """Class codes in sorted order, by value for numbers, by text otherwise; and the label behind each code.
-
-    Raises
-    ------
-    DataError
-        If there is only one class, or so many that the labels are no classes; names `where`.
 
     Examples
     --------
@@ -175,18 +157,19 @@ def _part(file: LoadedFile, classes: tuple[str, ...] | None) -> Part:
 def _codes(file: LoadedFile, classes: tuple[str, ...]) -> IntArray:
     found, where = np.unique(file.labels, return_inverse=True)
     numbers = {label: code for code, label in enumerate(classes)}
-    codes = np.array([numbers.get(text, -1) for text in texts_of(found)], dtype=np.int64)[where]
+    names = texts_of(found)
+    codes = np.array([numbers.get(text, -1) for text in names], dtype=np.int64)[where]
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         shown = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
         raise DataError(
-            f"{file.place(row)}: the label {texts_of(file.labels[row : row + 1])[0]!r} is none of the classes"
-            f" {shown}; dataset.classes=[...] says which there are"
+            f"{file.place(row)}: the label {names[where[row]]!r} is none of the classes {shown};"
+            " dataset.classes=[...] says which there are"
         )
     return codes
 
 
-def plain_label(label: str) -> str:
+def _plain_label(label: str) -> str:
     """Bring a declared label into the form of those read: +1 and 1.0 are 1."""
     try:
         number = float(label)
