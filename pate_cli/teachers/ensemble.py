@@ -109,9 +109,6 @@ class Teacher(_Private):
             raise ValueError("predict does not give a class that was learned for each point")
         return np.asarray(self.classes[found.astype(np.int64)])
 
-    def __repr__(self) -> str:
-        return "Teacher()"
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Ensemble(_Private):
@@ -196,9 +193,6 @@ class Ensemble(_Private):
         """Mean accuracy of a teacher on records, y of shape (n,), in [0, 1]. PRIVATE."""
         counts = self.votes(X).counts
         return float(counts[np.arange(len(y)), y].mean() / self.n_teachers)
-
-    def __repr__(self) -> str:
-        return f"Ensemble(n_teachers={self.n_teachers}, n_classes={self.n_classes})"
 
 
 def failure(estimator: Any, can: str, error: BaseException) -> ConfigError:

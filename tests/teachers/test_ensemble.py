@@ -211,8 +211,8 @@ def test_teachers_in_a_plain_sequence_vote_the_same():
 def test_private_and_says_so():
     X, y, _ = records(2)
     teachers = trained("tree", X, y, 2)
-    assert repr(teachers) == "Ensemble(n_teachers=20, n_classes=2)"
-    assert repr(teachers.teachers[0]) == "Teacher()"
+    assert repr(teachers) == "<Ensemble: private>"
+    assert repr(teachers.teachers[0]) == "<Teacher: private>"
     for leak in (pickle.dumps, copy.deepcopy):
         with pytest.raises(TypeError, match="Ensemble is private"):
             leak(teachers)

@@ -1,0 +1,344 @@
+"""Values that flow through a run: ``Dataset -> Split -> Votes -> Answers -> student -> RepeatResult``.
+
+Private values (`PrivateRecords`, `Holdout`, `Votes`, `Private`) and public ones (`PublicPoints`, `Answers`,
+`PrivacyLoss`) have different types. Private ones never show their content in `repr` and refuse to be pickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import scipy.sparse as sp
+
+__all__ = ["UNANSWERED", "Answer", "Answers", "Ask", "Dataset", "Features", "FloatArray", "Holdout"]
+__all__ += ["IntArray", "Part", "PrivacyLoss", "Private", "PrivateRecords", "PublicPoints", "Released"]
+__all__ += ["ReleasedLabels", "RepeatResult", "Setting", "Split", "Unanswered", "Votes", "_Private"]
+__all__ += ["dense", "without_tiny"]
+
+IntArray: TypeAlias = NDArray[np.int64]
+FloatArray: TypeAlias = NDArray[np.float64]
+Features: TypeAlias = "NDArray[np.float64] | sp.csr_matrix | pd.DataFrame"
+
+UNANSWERED = -1
+"""Label code of a query the mechanism did not answer (the papers' bottom)."""
+
+Unanswered: TypeAlias = Literal["drop", "random"]
+"""Treatment of unanswered points: dropped, or labelled at random (LZCW21 Algorithm 3 line 4)."""
+
+_LEAST = 1e-100
+"""Features of a smaller magnitude count as 0. liblinear divides by the squared norm of its first gradient,
+and loops forever where that underflows. A gradient may be as small as the difference of two features in
+their last bit, 2^-53 of them, so the limit is far above 1e-162, below which squares of features underflow."""
+
+
+def dense(X: Any) -> FloatArray:
+    """Convert a dense or sparse matrix to a dense array of floats; a dense one is not copied."""
+    return np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+
+
+def without_tiny(X: Any) -> Any:
+    """Set numbers of magnitude below 1e-100 to 0, in a copy; X itself is returned without any."""
+    if hasattr(X, "shards"):  # does so as it reads rows
+        return X
+    values = X if isinstance(X, np.ndarray) else X.data
+    tiny = (values > -_LEAST) & (values < _LEAST) & (values != 0)
+    if not tiny.any():
+        return X
+    X = X.copy()
+    (X if isinstance(X, np.ndarray) else X.data)[tiny] = 0
+    return X
+
+
+@dataclass(frozen=True)
+class Part:
+    """Records of a file of their own: public points, or records for the test."""
+
+    X: Features = field(repr=False)  # n rows, with the columns of the private records
+    y: IntArray | None = field(repr=False)  # class codes, shape (n,); None where the file has no labels
+    checksum: str = ""  # SHA-256 (hex) of the file's bytes
+
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return int(self.X.shape[0])
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Labelled records as they come from a loader, before any split.
+
+    Where `public` or `test` have files of their own, X, y and `checksum` are of the private file.
+    """
+
+    name: str  # as in `dataset=NAME`
+    X: Features = field(repr=False)  # n rows; `encoder` converts a DataFrame to numbers
+    y: IntArray = field(repr=False)  # class codes 0 .. C-1, shape (n,)
+    classes: tuple[str, ...]  # the label behind each code, as written in the source
+    checksum: str  # SHA-256 (hex) of the source files' bytes, or of the generator's parameters
+    source: str  # origin of the records, in words
+    encoder: Any = field(default=None, repr=False)  # unfitted; `fit` on public rows returns the fitted one
+    public: Part | None = field(default=None, repr=False)  # None: a share of the records in X
+    test: Part | None = field(default=None, repr=False)
+    units: IntArray | None = field(default=None, repr=False)  # person of each record, numbered from 0
+    unit: str | None = None  # name of the column with the persons
+    classes_from_private: bool = True  # `classes` are neither declared nor in the public file
+    width_from_private: bool = False  # the number of columns is the largest index in private records
+    remarks: tuple[str, ...] = field(default=(), repr=False)
+    """Warnings of the reader, a line each; may quote private cells, so they are shown and never written."""
+
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_units(self) -> int:
+        """Number of protected units: records, or persons."""
+        return self.n_records if self.units is None else int(self.units.max()) + 1
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of `X` before encoding."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, C."""
+        return len(self.classes)
+
+
+class _Private:
+    """Base of values that must not leave a run except through a mechanism."""
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} is private and is not written or sent anywhere")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: private>"
+
+
+class _WithoutTiny:
+    """Base of values whose features X have no tiny numbers, on which a learner might not end."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", without_tiny(vars(self)["X"]))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PrivateRecords(_WithoutTiny, _Private):
+    """The private split. PRIVATE; the numbers of records and of units are public by assumption."""
+
+    X: Any  # ndarray or csr_matrix of shape (n_private, d)
+    y: IntArray  # class codes, shape (n_private,)
+    units: IntArray | None = None  # person of each record, ascending from 0 without gaps
+    blocks: IntArray | None = None  # sizes of runs of records, as of files; no teacher's part crosses two
+
+    @property
+    def n_records(self) -> int:
+        """Number of private records."""
+        return len(self.y)
+
+    @property
+    def n_units(self) -> int:
+        """Number of protected units: records, or persons."""
+        return len(self.y) if self.units is None else int(self.units[-1]) + 1
+
+    def one_each(self, rng: np.random.Generator) -> PrivateRecords:
+        """Draw one record of each person: number ``floor(u c)`` of c, one u a person.
+
+        As many u are drawn as there are persons, so one person's number of records moves no other's draw.
+        """
+        if self.units is None:
+            return self
+        counts = np.bincount(self.units)
+        drawn = np.floor(rng.random(len(counts)) * counts).astype(np.int64)
+        rows = np.cumsum(counts) - counts + drawn
+        return PrivateRecords(self.X[rows], self.y[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class PublicPoints(_WithoutTiny):
+    """The unlabelled public split. PUBLIC."""
+
+    X: Any = field(repr=False)  # ndarray or csr_matrix of shape (m, d)
+    rows: IntArray | None = field(default=None, repr=False)  # number of each point in the dataset, from 0
+
+    @property
+    def n_points(self) -> int:
+        """Number of public points, m."""
+        return int(self.X.shape[0])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Holdout(_WithoutTiny, _Private):
+    """Labelled records for measuring only; figures measured on them are not differentially private."""
+
+    X: Any  # ndarray or csr_matrix of shape (n, d)
+    y: IntArray  # class codes, shape (n,)
+
+
+@dataclass(frozen=True)
+class Split:
+    """One random split of a dataset."""
+
+    private: PrivateRecords  # for the teachers
+    public: PublicPoints  # for the student's queries
+    public_labels: Holdout  # true labels of the public points, -1 where unknown: for diagnostics only
+    test: Holdout
+    budget: int  # most labels an active learner may query
+    encoder: Any = field(default=None, repr=False)  # fitted transformer of raw rows to features, or None
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Votes(_Private):
+    """Votes of K teachers on m public points. PRIVATE.
+
+    One private record changes one teacher, so at most one vote a query: each row moves by one unit from one
+    column to another.
+    """
+
+    counts: IntArray  # teachers that chose each class, shape (m, C); rows sum to `n_teachers`
+    n_teachers: int  # K, public
+
+    @property
+    def n_queries(self) -> int:
+        """Number of points voted on, m."""
+        return int(self.counts.shape[0])
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes, C."""
+        return int(self.counts.shape[1])
+
+    def at(self, index: Any) -> Votes:
+        """Votes of some of the queries (an index, a slice or an array of indices)."""
+        return Votes(np.atleast_2d(self.counts[index]), self.n_teachers)
+
+
+@dataclass(frozen=True)
+class PrivacyLoss:
+    """A privacy loss and its proof. PUBLIC, unless `data_dependent`."""
+
+    eps: float  # in [0, inf]
+    delta: float  # in [0, 1)
+    how: str  # the theorem behind the number, in a few words
+    data_dependent: bool = False  # whether the number depends on the outputs (a report, not a guarantee)
+    mu: float | None = None  # where the loss is proved mu-GDP, which is more than (eps, delta)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The mechanism's answer to one query. PUBLIC."""
+
+    label: int  # class code, or `UNANSWERED`
+    noisy_counts: FloatArray | None = None  # shape (C,), where the mechanism releases them
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a label."""
+        return self.label != UNANSWERED
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Everything the labelling released. PUBLIC."""
+
+    asked: IntArray  # indices of the public points that reached the mechanism, in order, shape (q,)
+    labels: IntArray  # class codes or `UNANSWERED`, shape (q,)
+    noisy_counts: FloatArray | None = field(default=None, repr=False)  # shape (q, C)
+    n_teachers: int | None = None  # K, public; None where there were no teachers
+    n_chosen: int | None = None  # queries after which an active learner stopped by itself, if it did
+
+    @property
+    def n_asked(self) -> int:
+        """Queries that reached the mechanism, q."""
+        return len(self.asked)
+
+    @property
+    def n_answered(self) -> int:
+        """Queries with a label."""
+        return int(np.count_nonzero(self.labels != UNANSWERED))
+
+
+Ask: TypeAlias = Callable[[int], Answer]
+"""Query the label of one public point by index: an active learner's only access to the private side."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedLabels:
+    """Output of R independent runs of a mechanism for q queries. PUBLIC."""
+
+    labels: IntArray  # class codes or `UNANSWERED`, shape (q, R)
+    noisy_counts: FloatArray | None  # in votes, shape (q, R, C), where the mechanism releases them
+    reached: NDArray[np.bool_]  # whether the run still took queries, shape (q, R): a prefix of each run
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Public numbers that a mechanism is calibrated from."""
+
+    eps: float  # the budget of the whole mechanism
+    delta: float
+    n_private: int
+    n_public: int
+    budget: int  # most public points it may query (`split.budget`)
+    n_features: int  # columns before encoding
+    n_classes: int  # C
+    n_teachers: int  # K, for mechanisms with teachers
+    sparse: bool  # whether models see sparse features
+    teacher: tuple[str, Mapping[str, Any]]  # learner and parameters, for `pate_cli.learners.make_learner`
+    student: tuple[str, Mapping[str, Any]]  # likewise, for `pate_cli.students.fit_student`
+    unanswered: Unanswered
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """Output of one run of a mechanism. PUBLIC, but for `not_private`."""
+
+    model: Any  # fitted classifier of class codes; None where a student is to be fitted on the answers
+    answers: Answers  # labels for public points; of length 0 if none
+    spent: PrivacyLoss  # loss after the fact: a report
+    not_private: dict[str, float] = field(default_factory=dict, repr=False)  # for experiments only
+
+
+class Private(_Private):
+    """Private side as a mechanism gets it: records, and the votes of teachers trained on them. PRIVATE.
+
+    `vote` trains the configured teachers on disjoint parts and counts their votes on all public points. It is
+    called at most once, and never by mechanisms that learn from the records themselves.
+    """
+
+    def __init__(self, records: PrivateRecords, vote: Callable[[], Votes] | None = None) -> None:
+        self.records = records
+        self._vote = vote
+        self._votes: Votes | None = None
+
+    def votes(self) -> Votes:
+        """Votes of all teachers on all public points, in the order of the points."""
+        if self._vote is None:
+            raise RuntimeError("no teachers here")
+        self._votes = self._vote() if self._votes is None else self._votes
+        return self._votes
+
+
+@dataclass(frozen=True)
+class RepeatResult:
+    """Measurements of one repeat; accuracy and diagnostics are not differentially private."""
+
+    repeat: int  # 0-based
+    n_teachers: int
+    n_asked: int
+    n_answered: int
+    eps: float  # the guarantee, with delta
+    delta: float
+    eps_ex_post: float  # loss after the fact at the same delta; depends on the outputs, a report
+    accuracy: float  # of the student on the test split, in [0, 1]
+    seconds: float  # wall time
+    diagnostics: dict[str, float] = field(default_factory=dict)
