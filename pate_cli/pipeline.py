@@ -284,7 +284,8 @@ def release(
             split = split_of(run, streams)
             private = Private(split.private)
             if run.plan.asks_votes:
-                said = [group.votes(split.public.X).counts for group in _teachers(run, streams, split)]
+                groups = _teachers(run, streams, split)
+                said = [group.votes_and_failures(split.public.X)[0].counts for group in groups]
                 votes = Votes(np.sum(said, axis=0), run.n_teachers)
                 private = Private(split.private, lambda: votes)
     except Exception:  # whatever it is, its message may quote a record
@@ -340,7 +341,7 @@ def train_part(run: Prepared, repeat: int, only: range, split: Split | None = No
     for group in _teachers(run, streams, split, only):
         votes, failed = group.votes_and_failures(split.public.X)
         counts.append(votes.counts)
-        right += int(group.votes(split.test.X).counts[rows, y].sum())
+        right += int(group.votes_and_failures(split.test.X)[0].counts[rows, y].sum())
         failures += failed
     return Part(np.sum(counts, axis=0), right, failures)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,22 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.teachers.linear_votes import FittedTogether, add_votes, in_order
+from pate_cli.teachers.linear_votes import add_votes, in_order
 from pate_cli.types import FloatArray, IntArray, Votes, _Private
 
-__all__ = ["Ensemble", "Failures", "Teacher", "failure", "isolated", "quick"]
+__all__ = ["Ensemble", "Failures", "Teacher", "Teachers", "failure", "isolated", "quick"]
 
 
 class Failures(NamedTuple):
-    """Teachers that a learner could not fit, or that cannot predict. PRIVATE.
+    """Numbers of teachers that were tried, and that could not be fitted or cannot predict. PRIVATE."""
 
-    Of `tried` teachers, those whose part has more than one class, `failed` did; `problem` is the first error,
-    and may quote a record.
-    """
-
-    tried: int
+    tried: int  # teachers whose part has more than one class
     failed: int
-    problem: ConfigError | None
+    problem: ConfigError | None  # the first error; may quote a record
 
     def __add__(self, other: tuple[Any, ...]) -> Failures:
         """Failures of two groups of teachers."""
@@ -42,25 +38,12 @@ class Failures(NamedTuple):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Teacher(_Private):
-    """One fitted teacher. PRIVATE.
+    """One fitted teacher. PRIVATE."""
 
-    Attributes
-    ----------
-    estimator : fitted scikit-learn classifier
-        Predicts 0 .. c-1, positions in `classes`; None where its part has one class.
-    classes : ndarray of int64, shape (c,)
-        Codes of the classes of its part, ascending.
-    majority : int
-        Code of the class most records of its part have, the lowest of several: its vote where the estimator
-        cannot predict.
-    seed : int
-        Of what `predict` draws from the global generators of `random` and numpy.
-    """
-
-    estimator: Any
-    classes: IntArray
-    majority: int = 0
-    seed: int = 0
+    estimator: Any  # predicts 0 .. c-1, positions in `classes`; None where its part has one class
+    classes: IntArray  # codes of the classes of its part, ascending, shape (c,)
+    majority: int = 0  # commonest class of its part, the lowest of several: its vote where `predict` fails
+    seed: int = 0  # of the global generators of `random` and numpy in `predict`
 
     @property
     def is_linear(self) -> bool:
@@ -110,28 +93,49 @@ class Teacher(_Private):
         return np.asarray(self.classes[found.astype(np.int64)])
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class Ensemble(_Private):
-    """Teachers trained on disjoint parts of the private records. PRIVATE.
+class Teachers(_Private):
+    """Sequence of teachers, most of them rows of one matrix of coefficients. PRIVATE.
 
-    Attributes
-    ----------
-    teachers : sequence of Teacher
-    n_classes : int
-    failed : int
-        Number of teachers that are constant because the learner failed on their part.
-    problem : ConfigError or None
-        The first error.
-    strict : bool
-        Whether `votes` raises where the learner failed on all parts. In a release it must not: the error
-        would tell of private records.
+    `alone` holds the teachers fitted by themselves, by number. `numbers`, ascending, are those of the others,
+    and `coefficients`, shape (k, d + 1), their logistic regressions of two classes, the intercept last.
     """
 
-    teachers: Sequence[Teacher] | FittedTogether
+    def __init__(self, alone: Mapping[int, Teacher], numbers: IntArray, coefficients: FloatArray) -> None:
+        self.alone = alone
+        self.coefficients = coefficients
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.alone) + len(self._numbers)
+
+    def __getitem__(self, k: int) -> Teacher:
+        if k in self.alone:
+            return self.alone[k]
+        from sklearn.linear_model import LogisticRegression
+
+        row = self.coefficients[int(np.searchsorted(self._numbers, k))]
+        model = LogisticRegression(solver="liblinear")
+        model.classes_, model.n_features_in_ = np.arange(2), len(row) - 1
+        model.coef_, model.intercept_ = row[None, :-1], row[-1:]
+        return Teacher(model, np.arange(2))
+
+    def __iter__(self) -> Iterator[Teacher]:
+        return (self[k] for k in range(len(self)))
+
+    def rows(self, numbers: range) -> tuple[IntArray, IntArray]:
+        """Rows of those of the teachers that have one, and their places in `numbers`."""
+        first, end = np.searchsorted(self._numbers, [numbers.start, numbers.stop])
+        return np.arange(first, end), self._numbers[first:end] - numbers.start
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Ensemble(_Private):
+    """Teachers trained on disjoint parts of the private records. PRIVATE."""
+
+    teachers: Sequence[Teacher] | Teachers
     n_classes: int
-    failed: int = 0
-    problem: ConfigError | None = None
-    strict: bool = True
+    failed: int = 0  # teachers that are constant because the learner failed on their part
+    problem: ConfigError | None = None  # the first error
 
     @property
     def n_teachers(self) -> int:
@@ -139,36 +143,23 @@ class Ensemble(_Private):
         return len(self.teachers)
 
     def votes(self, X: Any) -> Votes:
-        """Count the teachers' predictions; linear teachers vote in matrix products, as their `predict`.
-
-        Parameters
-        ----------
-        X : ndarray or csr_matrix of shape (m, d)
-
-        Returns
-        -------
-        Votes
-            `counts` of shape (m, C), rows summing to K.
-
-        Raises
-        ------
-        ConfigError
-            If no teacher could be fitted, or none can predict, and the ensemble is `strict`.
-        """
+        """Votes on points of shape (m, d); ConfigError if the learner failed on all parts."""
         votes, failures = self.votes_and_failures(X)
-        if self.strict:
-            failures.check()
+        failures.check()
         return votes
 
     def votes_and_failures(self, X: Any) -> tuple[Votes, Failures]:
-        """Votes of the teachers, and how many of them failed; see `votes`."""
+        """Count the teachers' predictions, and those that failed, which vote for their majority.
+
+        In a release failures must not be shown: they tell of private records.
+        """
         counts = np.zeros((X.shape[0], self.n_classes), dtype=np.int64)
         rows = np.arange(X.shape[0])
         linear: dict[tuple[int, ...], list[Any]] = {}
         failures = Failures(self.failed, self.failed, self.problem)
         with quick():
             alone: Iterable[Teacher] = self.teachers
-            if isinstance(self.teachers, FittedTogether):
+            if isinstance(self.teachers, Teachers):
                 coefficients = self.teachers.coefficients
                 add_votes(coefficients[:, :-1], coefficients[:, -1], (0, 1), X, counts)
                 alone = self.teachers.alone.values()
@@ -190,7 +181,7 @@ class Ensemble(_Private):
         return Votes(counts, self.n_teachers), failures
 
     def accuracy(self, X: Any, y: IntArray) -> float:
-        """Mean accuracy of a teacher on records, y of shape (n,), in [0, 1]. PRIVATE."""
+        """Mean accuracy of the teachers on labelled records. PRIVATE."""
         counts = self.votes(X).counts
         return float(counts[np.arange(len(y)), y].mean() / self.n_teachers)
 

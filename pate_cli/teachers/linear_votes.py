@@ -2,56 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from pate_cli.types import FloatArray, IntArray, _Private
+from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["FittedTogether", "add_votes", "in_order"]
+__all__ = ["add_votes", "in_order"]
 
 _ROWS = 256  # points scored at once
 _BLOCK = 2**17  # most scores held at once: 1 MB, so that they stay in the processor's cache
 _FEWEST = 64  # teachers in a block, however many features there are
-
-
-class FittedTogether(_Private):
-    """Sequence of teachers, most of them rows of one matrix of coefficients. PRIVATE.
-
-    `alone` holds the teachers that were fitted by themselves, by number. `numbers`, ascending, are those of
-    the others, and `coefficients`, shape (k, d + 1), their rows, the intercept last. `make` makes a teacher
-    of its number and row.
-    """
-
-    def __init__(
-        self,
-        alone: Mapping[int, Any],
-        numbers: IntArray,
-        coefficients: FloatArray,
-        make: Callable[[int, FloatArray], Any],
-    ) -> None:
-        self.alone = alone
-        self.coefficients = coefficients
-        self._numbers = numbers
-        self._make = make
-
-    def __len__(self) -> int:
-        return len(self.alone) + len(self._numbers)
-
-    def __getitem__(self, k: int) -> Any:
-        if k in self.alone:
-            return self.alone[k]
-        return self._make(k, self.coefficients[int(np.searchsorted(self._numbers, k))])
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[k] for k in range(len(self)))
-
-    def rows(self, numbers: range) -> tuple[IntArray, IntArray]:
-        """Rows of those of the teachers that have one, and their places in `numbers`."""
-        first, end = np.searchsorted(self._numbers, [numbers.start, numbers.stop])
-        return np.arange(first, end), self._numbers[first:end] - numbers.start
 
 
 def in_order(points: Any, w: FloatArray, b: float) -> FloatArray:

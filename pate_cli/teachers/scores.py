@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.teachers.ensemble import Ensemble, Teacher, isolated, quick
-from pate_cli.teachers.linear_votes import FittedTogether
+from pate_cli.teachers.ensemble import Ensemble, Teacher, Teachers, isolated, quick
 from pate_cli.types import FloatArray
 
 __all__ = ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]
@@ -43,7 +42,7 @@ def score_vectors(
         Their numbers.
     vectors : ndarray of shape (len(teachers), r)
     """
-    together = ensemble.teachers if isinstance(ensemble.teachers, FittedTogether) else None
+    together = ensemble.teachers if isinstance(ensemble.teachers, Teachers) else None
     slopes = None if together is None else np.asarray(points.T @ directions)  # (d, r)
     with quick(), np.errstate(all="ignore"):
         for first in range(0, ensemble.n_teachers, _AT_ONCE):

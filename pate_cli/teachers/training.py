@@ -1,8 +1,7 @@
-"""Training: one teacher on each part of the private records."""
+"""Trains one teacher on each part of the private records."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,8 +12,7 @@ from numpy.typing import NDArray
 
 from pate_cli.errors import ConfigError
 from pate_cli.teachers import batched_logistic
-from pate_cli.teachers.ensemble import Ensemble, Teacher, failure, is_linear_model, isolated, quick
-from pate_cli.teachers.linear_votes import FittedTogether
+from pate_cli.teachers.ensemble import Ensemble, Teacher, Teachers, failure, is_linear_model, isolated, quick
 from pate_cli.teachers.parts import deal
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
@@ -47,9 +45,9 @@ def train(
     Changing one record (where there are units, all records of one) changes one teacher, to the bit: parts
     and seeds depend on `rng` and sizes alone, and no number of a fit depends on another part. A teacher is
     constant where its part has one class, and where the learner fails on it or a feature is not finite or
-    beyond 1e30: it then votes for the class most of its records have (the lowest code of several). So the
-    built-in learners end on every part. Warnings of the fits are not shown: they are computed from private
-    records.
+    beyond 1e30: it then votes for the commonest class of its part (the lowest code of several). So the
+    built-in learners end on every part. Warnings of the fits are computed from private records, so they are
+    not shown.
 
     Parameters
     ----------
@@ -63,28 +61,19 @@ def train(
     n_classes : int
         Number of classes, C.
     sample_weight : ndarray of shape (n_private,), optional
-        Weight of each record in the fit of its teacher, positive; each may depend on its own record and on
-        what is public, nothing else. A learner that takes no weights gets its part resampled by them.
+        Positive weights; each may depend on its own record and on public values, nothing else. A learner
+        that takes no weights gets its part resampled by them.
     only : range, optional
-        Numbers of the teachers wanted, where others are trained elsewhere.
+        Numbers of the teachers to train, where others are trained elsewhere.
     strict : bool
-        Whether it is an error if the learner fails on every part; see `Ensemble`.
-
-    Returns
-    -------
-    Ensemble
-
-    Raises
-    ------
-    ConfigError
-        If there are more teachers than records; or if the learner fails on every part, and it is `strict`.
+        Whether to raise ConfigError if the learner fails on every part. A release must not: the error would
+        tell of private records.
     """
     parts = deal(private, n_teachers, rng)
     longest = max(map(len, parts))
     seeds = rng.integers(2**31, size=n_teachers)
     only = range(n_teachers) if only is None else only
     parts, seeds = [parts[k] for k in only], seeds[list(only)]
-    fresh = _copier(learner)
     together = (
         n_teachers >= _FEWEST
         and private.units is None  # parts are padded to one length, which one person's records would change
@@ -112,7 +101,7 @@ def train(
             for number, k in enumerate(np.flatnonzero(~done).tolist(), start=1):
                 rows = slice(starts[k], ends[k])
                 alone[first + k], error = fit_part(
-                    fresh,
+                    lambda seed: _copy(learner, seed),
                     X[rows],
                     y[rows],
                     seed=int(seeds[first + k]),
@@ -124,20 +113,12 @@ def train(
     learned = sum(map(len, numbers)) + sum(len(teacher.classes) > 1 for teacher in alone.values())
     if strict and problems and not learned:
         raise problems[0]
-
-    def make(k: int, row: FloatArray) -> Teacher:
-        """Make the teacher that `fit_part` would have made."""
-        estimator = fresh(int(seeds[k]))
-        estimator.classes_, estimator.n_features_in_ = np.arange(2), len(row) - 1
-        estimator.coef_, estimator.intercept_, estimator.n_iter_ = row[None, :-1], row[-1:], np.array([0])
-        return Teacher(estimator, np.arange(2))
-
-    teachers = FittedTogether(alone, np.concatenate(numbers), np.concatenate(coefficients), make)
-    return Ensemble(teachers, n_classes, len(problems), problems[0] if problems else None, strict)
+    teachers = Teachers(alone, np.concatenate(numbers), np.concatenate(coefficients))
+    return Ensemble(teachers, n_classes, len(problems), problems[0] if problems else None)
 
 
 def batches(learner: Any, only: range) -> Iterator[range]:
-    """Cut the teachers wanted into runs whose models fit in memory together, each for one `train`."""
+    """Ranges of teachers whose models fit in memory together, each for one `train`."""
     # dealing out the records again for each run would take longer than thousands of linear fits
     most = len(only) if is_linear_model(learner) else _MODELS
     yield from (only[first : first + most] for first in range(0, len(only), max(1, most)))
@@ -152,10 +133,9 @@ def fit_part(
     n_classes: int,
     weights: FloatArray | None = None,
 ) -> tuple[Teacher, ConfigError | None]:
-    """Fit a teacher on its part; a constant one and the error, which may quote a record, where that fails.
+    """Fit a teacher on its part; if that fails, a constant one and the error, which may quote a record.
 
-    `fresh` makes the unfitted classifier from the seed. One that takes no weights gets the records resampled
-    by them.
+    `fresh` makes the unfitted classifier from the seed.
     """
     from sklearn.utils.validation import has_fit_parameter
 
@@ -192,7 +172,7 @@ def watched(observer: Callable[[int, int], None]) -> Iterator[None]:
 
 
 def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[IntArray]]]:
-    """Parts whose records are copied at once, with the number of the first; public numbers decide."""
+    """Groups of parts whose records are copied at once, with the number of the first: by public numbers."""
     rows = _RECORDS // min(max(n_features, 1), 64)  # of sparse records, far fewer are not zero
     at_once = max(_FEWEST, rows // len(parts[0]))
     for first in range(0, len(parts), at_once):
@@ -200,7 +180,7 @@ def _groups(parts: list[IntArray], n_features: int) -> Iterator[tuple[int, list[
 
 
 def _sound(X: Any, weights: FloatArray | None, starts: IntArray) -> NDArray[np.bool_]:
-    """Which parts have no number that is not finite or beyond `_LARGEST`, shape (K,)."""
+    """Whether all numbers of a part are finite and within `_LARGEST`, shape (K,)."""
     if isinstance(X, np.ndarray):
         sound = (np.abs(X) <= _LARGEST).all(axis=1)
     else:
@@ -216,19 +196,11 @@ def _constant(code: int) -> Teacher:
     return Teacher(None, np.array([code]), code)
 
 
-def _copier(learner: Any) -> Callable[[int], Any]:
-    """Function from a seed to a fresh copy of the learner."""
+def _copy(learner: Any, seed: int) -> Any:
+    """Copy an unfitted learner and set its seed."""
     from sklearn.base import clone
 
-    params = learner.get_params(deep=False)
-    # a shallow copy is ten times faster than `clone`, and enough where no parameter is shared
-    plain = all(value is None or isinstance(value, bool | int | float | str) for value in params.values())
-    template = clone(learner)
-
-    def fresh(seed: int) -> Any:
-        estimator = copy.copy(template) if plain else clone(template)
-        if "random_state" in params:
-            estimator.random_state = seed
-        return estimator
-
-    return fresh
+    copy = clone(learner)
+    if hasattr(copy, "random_state"):
+        copy.random_state = seed
+    return copy

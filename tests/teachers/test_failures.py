@@ -73,7 +73,7 @@ def test_a_learner_that_fails_everywhere_is_an_error_but_in_a_release(late: bool
     X[:, 0] = 7
     with pytest.raises(ConfigError, match=r"teacher\.estimator: got 'Picky'; .*failed on every part"):
         _train(X, y, Picky(late)).votes(X)
-    votes = _train(X, y, Picky(late), strict=False).votes(X).counts
+    votes = _train(X, y, Picky(late), strict=False).votes_and_failures(X)[0].counts
     assert (votes.sum(axis=1) == 10).all()
 
 

@@ -32,7 +32,7 @@ def _teach(name: str, X: Any, count: int, unit: bool, n_classes: int) -> None:
     ensemble = teachers.train(
         private, n_teachers=count, learner=learner, rng=rng, n_classes=n_classes, strict=False
     )
-    assert (ensemble.votes(private.X).counts.sum(axis=1) == count).all()
+    assert (ensemble.votes_and_failures(private.X)[0].counts.sum(axis=1) == count).all()
 
 
 def _teach_all() -> None:
