@@ -1,8 +1,8 @@
 """PATE on one page: split, teachers, mechanism, student, measure.
 
-`prepare` checks everything that can be checked before training; `run_repeat` is LZCW21 Algorithm 3
-(passive queries) or 5 (active queries), once; `release` is the same for a real release, which measures
-nothing and charges its loss before it looks at a private record.
+`prepare` checks a run before training. `run_repeat` is LZCW21 Algorithm 3 (passive queries) or 5 (active
+queries), once. `release` does the same for a real release: it measures nothing, and charges its loss before
+it looks at a private record.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ import numpy as np
 
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
-from pate_cli.datasets.splitting import cached_split
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.counting import auto_count
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
 from pate_cli.streams import Streams
-from pate_cli.students.metrics import measure
-from pate_cli.teachers.kept import KeptVotes
 from pate_cli.types import (
     Answers,
     Dataset,
@@ -43,16 +40,13 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["Outcome", "Part", "Prepared", "Publication", "Streams", "Trained"]
+__all__ = ["Outcome", "PartVotes", "Prepared", "Publication", "Streams", "Trained"]
 __all__ += ["join", "prepare", "release", "run_repeat", "split_of", "teaching_key", "train", "train_part"]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A checked run: the data at hand, public sizes, and the calibrated mechanism.
-
-    A release is given the rows of its public points, which its ledger keeps.
-    """
+    """A checked run: its data, public sizes, and calibrated mechanism."""
 
     config: RunConfig
     dataset: Dataset
@@ -60,25 +54,25 @@ class Prepared:
     n_teachers: int
     delta: float
     plan: mechanisms.Mechanism
-    public_rows: IntArray | None = field(default=None, repr=False)
+    public_rows: IntArray | None = field(default=None, repr=False)  # of a release: kept in its ledger
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What a user should know before it starts; of an experiment also what its private records show."""
-        said = self.dataset.remarks
+        """Warnings before the start; of an experiment also those computed from its private records."""
+        found = self.dataset.remarks
         if not self.config.release:
-            said += datasets.warnings_of(self.dataset, self.n_teachers)
-        return said + self.expectations
+            found += datasets.warnings_of(self.dataset, self.n_teachers)
+        return found + self.expectations
 
     @property
     def expectations(self) -> tuple[str, ...]:
-        """What is known beforehand of its queries, from public numbers alone."""
+        """Warnings computed from public numbers alone."""
         unanswered = self.plan.unanswered()
         return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
 
     @property
     def protects(self) -> str:
-        """What neighbouring data sets differ in."""
+        """Difference between neighbouring data sets, in words."""
         unit = self.dataset.unit
         if unit is not None:
             return f"one {unit}, all of its records; replaced by any others"
@@ -87,29 +81,26 @@ class Prepared:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Trained:
-    """What the teachers of one repeat leave: PRIVATE, shared by mechanisms within a process.
-
-    `teacher_accuracy` and `ceilings`, by student if known, are diagnostics: not differentially private.
-    """
+    """Split and votes of one repeat. PRIVATE, shared by mechanisms within a process."""
 
     split: Split
     votes: Votes
-    teacher_accuracy: float
-    ceilings: dict[str, float] = field(default_factory=dict)
+    teacher_accuracy: float  # not differentially private, as `ceilings`
+    ceilings: dict[str, float] = field(default_factory=dict)  # accuracy on the exact votes, by student
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Part:
-    """What some of the teachers of one repeat say. PRIVATE."""
+class PartVotes:
+    """Votes of some of the teachers of one repeat. PRIVATE."""
 
-    counts: IntArray  # of their votes on the public points, shape (m, C)
-    right: int  # of their votes on the test split; not differentially private
+    counts: IntArray  # on the public points, shape (m, C)
+    right: int  # correct votes on the test split; not differentially private
     failures: teachers.Failures
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one repeat gives: numbers, the answers released, and the student."""
+    """Result of one repeat: numbers, released answers, and the student."""
 
     result: RepeatResult
     answers: Answers
@@ -119,42 +110,21 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Publication:
-    """What one release gives. PUBLIC.
-
-    Attributes
-    ----------
-    public : PublicPoints
-    answers : Answers
-    student : fitted scikit-learn classifier or None
-    encoder : fitted scikit-learn transformer or None
-    ex_post : PrivacyLoss
-        From the answers: data-dependent.
-    problem : str or None
-        Why there is no student.
-    """
+    """Result of a release. PUBLIC."""
 
     public: PublicPoints
     answers: Answers
-    student: Any
-    encoder: Any
-    ex_post: PrivacyLoss
-    problem: str | None
+    student: Any  # fitted classifier, or None
+    encoder: Any  # fitted transformer, or None
+    ex_post: PrivacyLoss  # computed from the answers: data-dependent
+    problem: str | None  # why there is no student
 
 
 def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepared:
     """Check a run against its data and calibrate the mechanism, before any training.
 
-    Parameters
-    ----------
-    config : RunConfig
-    dataset : Dataset
-    exact : bool
-        Whether a release is calibrated for exact noise, as one has to be; not where it is only tried out.
-
-    Raises
-    ------
-    InputError
-        In one line, whatever cannot work: sizes, learners, an infeasible mechanism.
+    A release is calibrated for exact noise, unless `exact` is False because noise comes from a seed. Raises
+    `InputError`, in one line, for sizes or learners that cannot work and for an infeasible mechanism.
     """
     t, s = config.teacher, config.student
     sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
@@ -202,7 +172,7 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
 
 
 def _count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int | None:
-    """Teachers asked for: a number, by records a teacher (None), or from public numbers."""
+    """Number of teachers: configured, by records a teacher (None), or from public numbers."""
     if not config.teacher.auto_count:
         return config.teacher.count
     asked = sizes.budget if mechanisms.picks_queries(config.mechanism.name) else sizes.n_public
@@ -212,29 +182,19 @@ def _count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delt
 
 
 def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Outcome:
-    """Do one repeat: split, teachers, mechanism, student, measure.
-
-    Parameters
-    ----------
-    run : Prepared
-    repeat : int
-        0-based; the result depends on it and on the configuration only.
-    trained : Trained, optional
-        Of a run with the same `teaching_key` and the same repeat; made here if left out.
-    """
+    """Do one repeat, 0-based; `trained` may come from a run with an equal `teaching_key` and repeat."""
     started = time.perf_counter()
     streams = Streams.of(run.config.seed, repeat)
     if run.plan.asks_votes:
         trained = trained or train(run, repeat)
         split, votes = trained.split, trained.votes
-        private = Private(split.private, lambda: votes)
     else:
-        split, trained = split_of(run, streams), None
-        private = Private(split.private)
-    released = _release(run, split, private, Door.seeded(streams.noise), streams)
-    student, fit = _student(run, split, released, streams)
-    answers = released.answers
-    accuracy, metrics = measure(student, split.test.X, split.test.y, run.dataset.classes)
+        split, trained, votes = split_of(run, streams), None, None
+    released = _release(run, split, votes, Door.seeded(streams.noise), streams)
+    fit = _student_fit(run, split, streams)
+    answers, student = released.answers, released.model
+    student = fit(answers) if student is None else student
+    accuracy, metrics = students.measure(student, split.test.X, split.test.y, run.dataset.classes)
     result = RepeatResult(
         repeat=repeat,
         n_teachers=run.n_teachers,
@@ -259,7 +219,7 @@ def release(
     """Do what `run_repeat` does, for a release: nothing is measured, and the loss is charged first.
 
     Whether a release is made does not depend on the private records: a teacher that cannot be fitted, or
-    cannot predict, is a constant one, be it all of them.
+    cannot predict, is constant, even if all of them are.
 
     Parameters
     ----------
@@ -270,42 +230,44 @@ def release(
     noise : callable
         Makes the source of integer noise, once the loss is charged.
     charge : callable
-        Puts the loss on record, or raises. Called once, before any private record is looked at.
+        Records the loss, or raises. Called once, before any private record is looked at.
 
     Raises
     ------
     RuntimeError
-        If there are no votes, as for want of memory; it does not say more, as why may be private.
+        If training failed, as for want of memory; the cause is withheld, as it may reveal private data.
     """
     charge(run.plan.guarantee)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # made from private records
-            split = split_of(run, streams)
-            private = Private(split.private)
+            split, votes = split_of(run, streams), None
             if run.plan.asks_votes:
                 groups = _teachers(run, streams, split)
-                said = [group.votes_and_failures(split.public.X)[0].counts for group in groups]
-                votes = Votes(np.sum(said, axis=0), run.n_teachers)
-                private = Private(split.private, lambda: votes)
-    except Exception:  # whatever it is, its message may quote a record
+                counts = [group.votes_and_failures(split.public.X)[0].counts for group in groups]
+                votes = Votes(np.sum(counts, axis=0), run.n_teachers)
+    except Exception:  # its message may quote a record
         raise RuntimeError("no votes (why may be private)") from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        released = _release(run, split, private, Door(noise()), streams)
-    try:
-        student, problem = _student(run, split, released, streams)[0], None
-    except ConfigError as error:  # the answers are paid for, and public
-        student, problem = None, str(error)
-    spent = replace(released.spent, data_dependent=True)  # a report, be it the budget itself
+        released = _release(run, split, votes, Door(noise()), streams)
+    student, problem = released.model, None
+    if student is None:
+        try:
+            student = _student_fit(run, split, streams)(released.answers)
+        except ConfigError as error:  # the answers are paid for, and public
+            problem = str(error)
+    spent = replace(released.spent, data_dependent=True)
     return Publication(split.public, released.answers, student, split.encoder, spent, problem)
 
 
-def _release(run: Prepared, split: Split, private: Private, door: Door, streams: Streams) -> Released:
-    """Let the mechanism do its one run; a plan with teachers of its own deals them as the shared ones are."""
+def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:
+    """Run the mechanism once, and check that its cost is within its guarantee."""
+    # a mechanism with teachers of its own deals them out as the shared ones are
     rng = streams.queries if run.plan.asks_votes else streams.teachers
-    if private.records.units is not None and run.plan.persons == "one record":
-        private = Private(private.records.one_each(rng), private.votes)
+    one_each = run.plan.persons == "one record"  # where a person has several
+    records = split.private.one_each(rng) if one_each else split.private
+    private = Private(records, None if votes is None else lambda: votes)
     released = run.plan.release(private, split.public, door, rng)
     cost, promised = run.plan.loss(door.spent), run.plan.guarantee
     if cost.eps > promised.eps * (1 + 1e-9) or cost.delta > promised.delta * (1 + 1e-9):
@@ -316,24 +278,22 @@ def _release(run: Prepared, split: Split, private: Private, door: Door, streams:
 
 
 def teaching_key(config: RunConfig) -> Hashable:
-    """What the votes depend on: runs with equal keys may share `train` of the same repeat."""
+    """Key of all that votes depend on: runs with equal keys may share `train` of the same repeat."""
     t = config.teacher
     chosen_from = (config.eps, config.delta, config.mechanism) if t.auto_count else ()
     return repr((config.dataset, config.split, t, config.seed, chosen_from))
 
 
-def train(run: Prepared, repeat: int, kept: KeptVotes | None = None) -> Trained:
-    """Split, train the teachers and let them vote; only split, with the votes kept from before."""
-    streams = Streams.of(run.config.seed, repeat)
-    if kept is not None:  # private features are not even put together
-        votes = Votes(kept.counts, run.n_teachers)
-        return Trained(split_of(run, streams), votes, kept.teacher_accuracy, kept.ceilings)
-    split = split_of(run, streams)
+def train(run: Prepared, repeat: int, votes: teachers.VoteRecord | None = None) -> Trained:
+    """Split, train the teachers and count their votes; with the votes of an earlier run, only split."""
+    split = split_of(run, Streams.of(run.config.seed, repeat))
+    if votes is not None:
+        return Trained(split, Votes(votes.counts, run.n_teachers), votes.teacher_accuracy, votes.ceilings)
     return join(run, split, [train_part(run, repeat, range(run.n_teachers), split)])
 
 
-def train_part(run: Prepared, repeat: int, only: range, split: Split | None = None) -> Part:
-    """Train some of the teachers of a repeat, who are what they would be among all; `join` joins parts."""
+def train_part(run: Prepared, repeat: int, only: range, split: Split | None = None) -> PartVotes:
+    """Train some of the teachers of a repeat, each as it would be among all; see `join`."""
     streams = Streams.of(run.config.seed, repeat)
     split = split_of(run, streams) if split is None else split
     rows, y = np.arange(len(split.test.y)), split.test.y
@@ -343,17 +303,11 @@ def train_part(run: Prepared, repeat: int, only: range, split: Split | None = No
         counts.append(votes.counts)
         right += int(group.votes_and_failures(split.test.X)[0].counts[rows, y].sum())
         failures += failed
-    return Part(np.sum(counts, axis=0), right, failures)
+    return PartVotes(np.sum(counts, axis=0), right, failures)
 
 
-def join(run: Prepared, split: Split, parts: Sequence[Part]) -> Trained:
-    """Give what `train` would, from parts that make up all teachers of a repeat.
-
-    Raises
-    ------
-    ConfigError
-        If the learner failed on every part.
-    """
+def join(run: Prepared, split: Split, parts: Sequence[PartVotes]) -> Trained:
+    """Add up the votes of all teachers of a repeat; ConfigError if the learner failed on every part."""
     reduce(add, (part.failures for part in parts)).check()
     counts: IntArray = np.sum([part.counts for part in parts], axis=0)
     right = sum(part.right for part in parts)
@@ -363,7 +317,7 @@ def join(run: Prepared, split: Split, parts: Sequence[Part]) -> Trained:
 def _teachers(
     run: Prepared, streams: Streams, split: Split, only: range | None = None
 ) -> Iterator[teachers.Ensemble]:
-    """Train teachers, so many at a time as memory does not grow with them; all if not told which."""
+    """Train teachers (default: all), a few at a time, so that memory does not grow with them."""
     asked, n_classes = run.config.teacher, run.dataset.n_classes
     learner = learners.make_learner(asked.estimator, asked.params, seed=None, n_classes=n_classes)
     for group in teachers.batches(learner, range(run.n_teachers) if only is None else only):
@@ -379,34 +333,25 @@ def _teachers(
 
 
 def split_of(run: Prepared, streams: Streams) -> Split:
-    """Split the data of a run, by the stream for it; a release's split is not kept for others."""
+    """Split the data of a run; a release's split is not cached."""
     given = {**run.config.split.shares, "release": run.config.release, "public_rows": run.public_rows}
-    make = datasets.split if run.config.release else cached_split
+    make = datasets.split if run.config.release else datasets.cached_split
     return make(run.dataset, rng=streams.split, **given)
 
 
-def _student(run: Prepared, split: Split, released: Released, streams: Streams) -> tuple[Any, Any]:
-    """Give the student, and the function that fits one like it on other answers."""
-    s, rng = run.config.student, streams.student
-    seed = int(rng.integers(2**31))
-
-    def fit(labelled: Answers) -> Any:
-        return students.fit_student(
-            split.public,
-            labelled,
-            estimator=s.estimator,
-            params=s.params,
-            unanswered=s.unanswered,
-            rng=rng,
-            n_classes=run.dataset.n_classes,
-            seed=seed,
-        )
-
-    return fit(released.answers) if released.model is None else released.model, fit
-
-
-def _accuracy(student: Any, split: Split) -> float:
-    return float(np.mean(student.predict(split.test.X) == split.test.y))
+def _student_fit(run: Prepared, split: Split, streams: Streams) -> Callable[[Answers], Any]:
+    """Function that fits the configured student on answers."""
+    s, seed = run.config.student, int(streams.student.integers(2**31))
+    return lambda answers: students.fit_student(
+        split.public,
+        answers,
+        estimator=s.estimator,
+        params=s.params,
+        unanswered=s.unanswered,
+        rng=streams.student,
+        n_classes=run.dataset.n_classes,
+        seed=seed,
+    )
 
 
 def _diagnostics(
@@ -426,7 +371,8 @@ def _diagnostics(
     student = repr((run.config.student.estimator, run.config.student.params))
     if student not in trained.ceilings:
         everything = Answers(np.arange(len(vote)), vote)
-        trained.ceilings[student] = _accuracy(fit(everything), split)
+        right = fit(everything).predict(split.test.X) == split.test.y
+        trained.ceilings[student] = float(np.mean(right))
     stopped = {}
     if mechanisms.picks_queries(
         run.config.mechanism.name

@@ -15,14 +15,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.checks import read_options
-from pate_cli.datasets.splitting import SplitSizes, sizes, sizes_of, split
+from pate_cli.datasets.splitting import SplitSizes, cached_split, sizes, sizes_of, split
 from pate_cli.errors import ConfigError
 
 if TYPE_CHECKING:
     from pate_cli.types import Dataset
 
-__all__ = ["FILES", "GROUP", "NAMES", "SplitSizes", "becomes_sparse", "find", "load", "names", "sizes"]
-__all__ += ["sizes_of", "split", "warnings_of"]
+__all__ = ["FILES", "GROUP", "NAMES", "SplitSizes", "becomes_sparse", "cached_split", "find", "load", "names"]
+__all__ += ["sizes", "sizes_of", "split", "warnings_of"]
 
 GROUP = "pate.datasets"
 """Entry points of datasets of other packages: a name, and the module that has it."""

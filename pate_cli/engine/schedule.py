@@ -31,7 +31,7 @@ from pate_cli.engine.progress import Advance
 from pate_cli.engine.store import RepeatRecord, RepeatStore
 from pate_cli.engine.task import Done, Failure, Row, Shared, Task, do_some, do_task, do_whole, split_of_task
 from pate_cli.engine.vote_store import VoteStore, vote_directory
-from pate_cli.pipeline import Part, Trained
+from pate_cli.pipeline import PartVotes, Trained
 from pate_cli.teachers import watched
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class _Work:
         self._found, self._total = found, total
         self._done = found
         self._told = 0.0
-        self._begun: dict[Task, tuple[int, list[Part]]] = {}  # how many teachers are trained, and say what
+        self._begun: dict[Task, tuple[int, list[PartVotes]]] = {}  # by task: trained teachers
 
     def do(self, tasks: Sequence[Task]) -> Generator[Done, None, None]:
         """Do all tasks where `compute` says."""
@@ -264,7 +264,7 @@ class _Work:
         asking = self._shared.asking(task)
         if task.votes is not None or not asking:
             return None
-        run, parts, done, spent = asking[0], list[Part](), 0, 0.0
+        run, parts, done, spent = asking[0], list[PartVotes](), 0, 0.0
         with contextlib.suppress(Exception):  # `do_task` meets it again, and says it
             split = split_of_task(run, task)
             n = run.n_teachers
@@ -312,7 +312,7 @@ class _Work:
     ) -> Generator[Done, None, None]:
         """Spread the teachers of each task; its rows are done here once all have voted."""
         started = time.perf_counter()
-        gathered: dict[Task, list[Part]] = {}
+        gathered: dict[Task, list[PartVotes]] = {}
         wanted, items = {}, []
         for task in tasks:
             first, gathered[task] = self._begun.pop(task, (0, []))

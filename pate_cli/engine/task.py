@@ -10,9 +10,9 @@ from pate_cli import pipeline
 from pate_cli.engine.loaded import LoadedCode, loaded_code
 from pate_cli.engine.store import CacheKey, RepeatRecord, RepeatStore
 from pate_cli.engine.vote_store import votes_of
-from pate_cli.pipeline import Outcome, Part, Prepared, Streams, Trained
+from pate_cli.pipeline import Outcome, PartVotes, Prepared, Streams, Trained
 from pate_cli.students import dump_student
-from pate_cli.teachers.kept import KeptVotes
+from pate_cli.teachers.vote_record import VoteRecord
 from pate_cli.types import Split
 
 __all__ = ["Done", "Failure", "Row", "Shared", "Task", "do_some", "do_task", "do_whole", "reason"]
@@ -77,7 +77,7 @@ class Done:
     unit : RepeatRecord or None
     failure : Failure or None
         Why there is no unit.
-    votes : KeptVotes or None
+    votes : VoteRecord or None
         With the last row of a task: what teachers left, if new. PRIVATE; for the scheduler alone.
     student : bytes or None
         The content of its file, where it is wanted.
@@ -88,7 +88,7 @@ class Done:
     row: str
     unit: RepeatRecord | None = None
     failure: Failure | None = None
-    votes: KeptVotes | None = None
+    votes: VoteRecord | None = None
     student: bytes | None = None
     loaded: LoadedCode | None = None
 
@@ -117,7 +117,7 @@ class Task:
 
     repeat: int
     rows: tuple[str, ...]
-    votes: KeptVotes | None = None
+    votes: VoteRecord | None = None
 
 
 def do_whole(shared: Shared, task: Task) -> list[Done]:
@@ -125,7 +125,7 @@ def do_whole(shared: Shared, task: Task) -> list[Done]:
     return list(do_task(shared, task))
 
 
-def do_some(shared: Shared, item: tuple[Task, int, int]) -> Part:
+def do_some(shared: Shared, item: tuple[Task, int, int]) -> PartVotes:
     """Train the teachers first .. last - 1 of a task."""
     task, first, last = item
     return pipeline.train_part(shared.asking(task)[0], task.repeat, range(first, last))

@@ -26,7 +26,7 @@ from pate_cli.engine.loaded import edited, has_source, loaded_code
 from pate_cli.engine.store import CacheKey, Damaged, pack, remove_old_temporaries, unpack
 from pate_cli.errors import ConfigError
 from pate_cli.pipeline import Prepared, Trained
-from pate_cli.teachers.kept import KeptVotes
+from pate_cli.teachers.vote_record import VoteRecord
 from pate_cli.terminal import write_file
 
 __all__ = ["VoteDirectory", "VoteStore", "vote_directory", "vote_key", "votes_of"]
@@ -76,7 +76,7 @@ class VoteDirectory:
         if not (stat.S_ISDIR(status.st_mode) and _is_own(status)):
             raise ConfigError("PATE_CACHE", str(self.path), _OWN)
 
-    def recall(self, key: CacheKey, repeat: int) -> KeptVotes | None:
+    def recall(self, key: CacheKey, repeat: int) -> VoteRecord | None:
         """Votes of a repeat; None if there are none that can be relied on, or other code made them."""
         path = self.path / key.file(repeat, ".votes")
         with self._tolerated():
@@ -85,14 +85,14 @@ class VoteDirectory:
                 record = unpack(_read_own(path), key, repeat)
                 if record is not None:
                     counts = np.array(record["counts"], dtype=np.int64)
-                    return KeptVotes(counts, record["teacher_accuracy"], record["ceilings"])
+                    return VoteRecord(counts, record["teacher_accuracy"], record["ceilings"])
             except FileNotFoundError:
                 pass
             except Damaged as error:
                 self._say(f"{path}: {error}; made again")
         return None
 
-    def keep(self, key: CacheKey, repeat: int, votes: KeptVotes) -> None:
+    def keep(self, key: CacheKey, repeat: int, votes: VoteRecord) -> None:
         """Write votes in place of earlier ones."""
         if self._broken:
             return
@@ -182,10 +182,10 @@ def _read_own(path: Path) -> bytes:
         os.close(file)
 
 
-def votes_of(trained: Trained) -> KeptVotes:
+def votes_of(trained: Trained) -> VoteRecord:
     """Votes of a repeat, for `VoteStore.keep`. PRIVATE."""
     counts = np.array(trained.votes.counts)  # joblib may have lent us a file
-    return KeptVotes(counts, trained.teacher_accuracy, trained.ceilings)
+    return VoteRecord(counts, trained.teacher_accuracy, trained.ceilings)
 
 
 class VoteStore:
@@ -196,7 +196,7 @@ class VoteStore:
     """
 
     def __init__(self) -> None:
-        self._memory: OrderedDict[tuple[CacheKey, int], KeptVotes] = OrderedDict()
+        self._memory: OrderedDict[tuple[CacheKey, int], VoteRecord] = OrderedDict()
         self._size = 0
         self._lock = threading.Lock()
         self._said: set[str] = set()
@@ -205,7 +205,7 @@ class VoteStore:
     def _directory(self) -> VoteDirectory:
         return vote_directory()
 
-    def recall(self, run: Prepared, repeat: int) -> KeptVotes | None:
+    def recall(self, run: Prepared, repeat: int) -> VoteRecord | None:
         """Votes of a repeat, if they are there."""
         key = vote_key(run)
         with self._lock:
@@ -220,14 +220,14 @@ class VoteStore:
             return None
         return votes
 
-    def keep(self, runs: Sequence[Prepared], repeat: int, votes: KeptVotes) -> None:
+    def keep(self, runs: Sequence[Prepared], repeat: int, votes: VoteRecord) -> None:
         """Keep the votes of a repeat that these runs share, all of them with one key."""
         key = vote_key(runs[0])
         self._remember(key, repeat, votes)
         if self._on_disk(runs[0]):
             self._directory.keep(key, repeat, votes)
 
-    def _remember(self, key: CacheKey, repeat: int, votes: KeptVotes) -> None:
+    def _remember(self, key: CacheKey, repeat: int, votes: VoteRecord) -> None:
         """Keep votes in memory; the least recently used go first."""
         with self._lock:
             earlier = self._memory.pop((key, repeat), None)

@@ -1,7 +1,8 @@
 """Learn from the answers alone: everything here is public, or post-processing of what is."""
 
 from pate_cli.students.fit import STUDENTS, check_student, fit_student
+from pate_cli.students.metrics import by_class, measure
 from pate_cli.students.store import SavedStudent, dump_student, load_student, save_student
 
-__all__ = ["STUDENTS", "SavedStudent", "check_student", "dump_student", "fit_student", "load_student"]
-__all__ += ["save_student"]
+__all__ = ["STUDENTS", "SavedStudent", "by_class", "check_student", "dump_student", "fit_student"]
+__all__ += ["load_student", "measure", "save_student"]

@@ -19,17 +19,17 @@ from pate_cli import terminal as writing
 from pate_cli.engine.store import CacheKey
 from pate_cli.engine.vote_store import VoteDirectory, vote_directory
 from pate_cli.errors import ConfigError
-from pate_cli.teachers.kept import KeptVotes
+from pate_cli.teachers.vote_record import VoteRecord
 
 KEYS = [CacheKey(f"key {n}", "data") for n in range(5)]
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
 
 
-def votes(n: int, size: int = 50) -> KeptVotes:
-    return KeptVotes(np.full((size, 2), n), n / 7, {"tree": n / 3})
+def votes(n: int, size: int = 50) -> VoteRecord:
+    return VoteRecord(np.full((size, 2), n), n / 7, {"tree": n / 3})
 
 
-def is_kept(found: KeptVotes | None, n: int) -> bool:
+def is_kept(found: VoteRecord | None, n: int) -> bool:
     return found is not None and bool((found.counts == n).all()) and found.teacher_accuracy == n / 7
 
 
@@ -205,7 +205,7 @@ import numpy as np
 from pate_cli.engine.loaded import loaded_code
 from pate_cli.engine.store import CacheKey
 from pate_cli.engine.vote_store import VoteDirectory
-from pate_cli.teachers.kept import KeptVotes
+from pate_cli.teachers.vote_record import VoteRecord
 from pathlib import Path
 
 path, limit, rounds, start = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -214,7 +214,7 @@ print("ready", flush=True)
 store = VoteDirectory(path, limit)
 for n in range(start, start + rounds):
     n %= 5
-    store.keep(CacheKey(f"key {n}", "data"), 0, KeptVotes(np.full((20000, 2), n), n / 7))
+    store.keep(CacheKey(f"key {n}", "data"), 0, VoteRecord(np.full((20000, 2), n), n / 7))
     found = store.recall(CacheKey(f"key {(n + 1) % 5}", "data"), 0)
     if found is not None and not ((found.counts == (n + 1) % 5).all() and found.counts.shape == (20000, 2)):
         sys.exit("something else was read")

@@ -17,7 +17,7 @@ from pate_cli.datasets.content import fingerprint
 from pate_cli.engine import vote_store as module
 from pate_cli.engine.vote_store import VoteStore, vote_key, votes_of
 from pate_cli.pipeline import Prepared, prepare
-from pate_cli.teachers.kept import KeptVotes
+from pate_cli.teachers.vote_record import VoteRecord
 from pate_cli.types import Dataset
 
 SMALL = ("dataset.n_records=1000", "split.public=40", "teacher.size=20")
@@ -95,8 +95,8 @@ def test_a_fingerprint_sees_every_value():
 
 
 def run_repeat(
-    run: Prepared, repeat: int, kept: KeptVotes | None = None
-) -> tuple[pipeline.Outcome, KeptVotes]:
+    run: Prepared, repeat: int, kept: VoteRecord | None = None
+) -> tuple[pipeline.Outcome, VoteRecord]:
     """A repeat, with the votes kept from before; and what is to be kept of it."""
     trained = pipeline.train(run, repeat, kept)
     return pipeline.run_repeat(run, repeat, trained), votes_of(trained)
@@ -178,7 +178,7 @@ def test_votes_in_memory_are_bounded_and_the_least_recently_used_go_first(run, m
     [((3, 2, 3), True), ((3, 2, 4), False), ((2, 2, 3), False), ((3, 3, 3), False), ((2, 3, 3), False)],
 )
 def test_votes_of_other_sizes_do_not_fit_and_none_are_shown(sizes, fits):
-    votes = KeptVotes(np.array([[3, 0], [1, 2], [0, 3]]), 0.3)
+    votes = VoteRecord(np.array([[3, 0], [1, 2], [0, 3]]), 0.3)
     assert votes.fits(*sizes) is fits
-    assert not KeptVotes(np.array([[4, -1]]), 0.5).fits(1, 2, 3)
-    assert repr(votes) == "KeptVotes(n_queries=3, n_classes=2)"
+    assert not VoteRecord(np.array([[4, -1]]), 0.5).fits(1, 2, 3)
+    assert "counts" not in repr(votes)
