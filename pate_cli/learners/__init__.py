@@ -1,4 +1,4 @@
-"""What a teacher or a student may be: built-in learners, or any scikit-learn classifier by import path.
+"""Learners for teachers and students: built in, or any scikit-learn classifier by import path.
 
 Importing this package is cheap; scikit-learn comes in when a learner is made.
 """

@@ -1,4 +1,4 @@
-"""What the classifiers of this package share: sparse records, checked parameters, shortened rows."""
+"""Base of the classifiers of this package: sparse records, checked parameters, shortened rows."""
 
 from __future__ import annotations
 

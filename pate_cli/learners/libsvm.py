@@ -45,17 +45,6 @@ class LibsvmClassifier(Classifier):
     coef0 : float
         Of `poly` and `sigmoid`.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (C,)
-    support_vectors_ : csr_matrix of shape (l, d)
-    dual_coef_ : ndarray of shape (C - 1, l)
-    rho_ : ndarray of shape (C (C - 1) / 2,)
-    order_ : ndarray of int32, shape (C,)
-        LIBSVM's order of the classes.
-    n_support_ : ndarray of int32, shape (C,)
-        Support vectors a class, in that order.
-
     References
     ----------
     Chang and Lin, LIBSVM: a library for support vector machines, ACM TIST 2(3), 2011.

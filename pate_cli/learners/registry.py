@@ -33,7 +33,7 @@ BUILT_IN = tuple(_PATHS)
 TWO_CLASSES = tuple(name for name, path in _PATHS.items() if ".hypotheses." in path)
 """Those of them that learn two classes only: the classes of `pate_cli.learners.hypotheses`."""
 
-_TRIED: set[str] = set()  # what passed `try_out` in this process: the rows of a sweep ask for the same
+_TRIED: set[str] = set()  # passed `try_out` in this process: the rows of a sweep have the same learners
 
 
 def make_learner(
@@ -60,13 +60,9 @@ def make_learner(
     n_classes : int
         Number of classes, C >= 2.
     name_key, params_key : str
-        Where the config holds the two, for messages.
+        Keys of the two in the config, for messages.
     names : sequence of str
         Names that a message lists.
-
-    Returns
-    -------
-    scikit-learn classifier
 
     Raises
     ------
@@ -123,23 +119,11 @@ def try_out(
     name_key: str = "teacher.estimator",
     params_key: str = "teacher.params",
 ) -> None:
-    """Fit a learner on a few generated records.
+    """Fit a learner on a few generated records; parameters as in `make_learner`.
 
-    Parameters
-    ----------
-    learner : unfitted scikit-learn classifier
-    estimator, params, n_classes, name_key, params_key
-        As in `make_learner`.
-    sparse : bool
-        Whether it has to take sparse features.
-    shape : tuple of int, optional
-        Number of records, and of features, of the smallest part that it must learn from; left out, 20
-        records a class of 32 features.
-
-    Raises
-    ------
-    ConfigError
-        If the fit fails, or `predict` does not give class codes.
+    They are `sparse` or dense, and as many, with as many features, as `shape` says: of the smallest part
+    that it must learn from; by default, 20 records a class of 32 features. ConfigError if the fit fails, or
+    `predict` does not return class codes.
     """
     import scipy.sparse as sp
     from sklearn.utils import check_random_state

@@ -35,11 +35,6 @@ class SgdLogistic(Classifier):
     random_state : int or None
         Of the orders.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (C,)
-    n_features_in_ : int
-
     References
     ----------
     M. Hardt, B. Recht, Y. Singer. Train faster, generalize better. ICML 2016.

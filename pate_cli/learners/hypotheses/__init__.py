@@ -10,21 +10,8 @@ from pate_cli.learners.hypotheses.points import PointClassifier, Points
 from pate_cli.learners.hypotheses.stumps import StumpClassifier, Stumps
 from pate_cli.learners.hypotheses.thresholds import ThresholdClassifier, Thresholds
 
-__all__ = [
-    "CLASSES",
-    "Dichotomies",
-    "HypothesisClass",
-    "PointClassifier",
-    "Points",
-    "StumpClassifier",
-    "Stumps",
-    "ThresholdClassifier",
-    "Thresholds",
-]
+__all__ = ["CLASSES", "Dichotomies", "HypothesisClass", "PointClassifier", "Points", "StumpClassifier"]
+__all__ += ["Stumps", "ThresholdClassifier", "Thresholds"]
 
-CLASSES: dict[str, HypothesisClass] = {
-    "thresholds": Thresholds(),
-    "stumps": Stumps(),
-    "points": Points(),
-}
+CLASSES: dict[str, HypothesisClass] = {"thresholds": Thresholds(), "stumps": Stumps(), "points": Points()}
 """Hypothesis classes by the name a config gives them."""

@@ -1,4 +1,4 @@
-"""What every hypothesis class offers, and a few functions they share."""
+"""Interface of hypothesis classes, and functions they share."""
 
 from __future__ import annotations
 

@@ -84,12 +84,9 @@ class _PointDichotomies(Dichotomies):
 
 
 class PointClassifier(BinaryClassifier):
-    """1 at a single record of the domain, 0 everywhere else; VC dimension 1.
+    """1 at a single record `point_` of the domain, 0 everywhere else; VC dimension 1.
 
-    Attributes
-    ----------
-    point_ : ndarray of shape (d,), or of shape (0,)
-        The record; empty for the constant 0 (a record that no sample has).
+    `point_` is empty for the constant 0 (a record that no sample has).
     """
 
     def _best(self, X: Any, y: IntArray, sample_weight: FloatArray | None) -> BinaryClassifier:

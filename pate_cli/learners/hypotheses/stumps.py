@@ -21,10 +21,10 @@ from pate_cli.types import FloatArray, IntArray, dense
 __all__ = ["MOST_CUTS", "MOST_POINTS", "StumpClassifier", "Stumps"]
 
 MOST_CUTS = 300_000
-"""Most cuts (columns times sample points) whose distances `nearest` should compare pair by pair."""
+"""Most cuts (columns times sample points) for `nearest`, which compares them pair by pair."""
 MOST_POINTS = 2_000
 """Most sample points for `nearest`: a pair of columns takes time and memory of the order of their square."""
-_CELLS = 10_000_000  # labels compared at once
+_CELLS = 10_000_000  # labels unpacked at once
 
 
 class Stumps(HypothesisClass):
@@ -62,15 +62,7 @@ class Stumps(HypothesisClass):
 
 
 class _Gaps:
-    """The gaps between the distinct values of each column, in order: column 0's k + 1, then column 1's.
-
-    Attributes
-    ----------
-    start : ndarray of int64, shape (d + 1,)
-        Number of each column's first gap, and of all gaps.
-    values : ndarray of float64, shape (number of gaps,)
-        The value that ends each gap from above; inf for a column's last.
-    """
+    """The gaps between the distinct values of each column, in order: column 0's k + 1, then column 1's."""
 
     def __init__(self, X: Any) -> None:
         n, d = X.shape
@@ -89,9 +81,10 @@ class _Gaps:
         group_col = col[self._group]
         self._column = np.flatnonzero(np.append(True, col[1:] != col[:-1]))  # first entry of each column
         self._implied_col = col[self._implied]
-        # each column's values, and one gap more
+        # number of each column's first gap (a column has one more than values), and of all gaps
         self.start: IntArray = np.append(0, np.cumsum(np.bincount(group_col, minlength=d) + 1))
         self._place = np.arange(len(self._group)) + group_col  # where a value's gap stands
+        # the value that ends each gap from above; inf for a column's last
         self.values: FloatArray = np.full(self.start[-1], np.inf)
         self.values[self._place] = val[self._group]
 
@@ -161,21 +154,17 @@ class _StumpDichotomies(Dichotomies):
         self._above: IntArray = (self._first < len(gaps)).astype(np.int64)
 
     def _first_alike(self) -> IntArray:
-        """The first labeling equal to each, shape (2 G,)."""
-        # equal labelings have equal sums of random keys, one a record; those with equal sums are compared
-        keys = np.random.default_rng().integers(2**64, size=self._X.shape[0], dtype=np.uint64)
-        up = self._gaps.above(keys)
-        sums = np.concatenate([up, keys.sum() - up])
-        first, left = np.arange(len(sums)), np.arange(len(sums))
-        while len(left):
-            _, start, number = np.unique(sums[left], return_index=True, return_inverse=True)
-            leader = left[start[number]]
-            same = left == leader
-            copies = np.flatnonzero(~same)
-            for some in np.array_split(copies, 1 + len(copies) * self._X.shape[0] // _CELLS):
-                same[some] = (self._ones(left[some]) == self._ones(leader[some])).all(axis=1)
-            first[left[same]] = leader[same]
-            left = left[~same]
+        """The first labeling equal to each, shape (2 G,); only those with as many ones are compared."""
+        n = self._X.shape[0]
+        up = self._gaps.above(np.ones(n, dtype=np.int64))
+        ones = np.concatenate([up, n - up])
+        order = np.argsort(ones, kind="stable")
+        first = np.arange(len(ones))
+        for alike in np.split(order, np.flatnonzero(np.diff(ones[order])) + 1):
+            blocks = np.array_split(alike, 1 + len(alike) * n // _CELLS)
+            bits = np.concatenate([np.packbits(self._ones(block), axis=1) for block in blocks])
+            _, start, number = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+            first[alike] = alike[start[number.ravel()]]
         return first
 
     def _ones(self, labelings: IntArray) -> Any:
@@ -254,15 +243,9 @@ def _differences(own: IntArray, other: IntArray, n_own: int, n_other: int) -> Fl
 
 
 class StumpClassifier(BinaryClassifier):
-    """A threshold on one column in either direction, column, threshold and direction by exact ERM.
+    """A threshold on one column in either direction, by exact empirical risk minimisation.
 
-    Attributes
-    ----------
-    feature_ : int
-        The column.
-    threshold_ : float
-    above_ : int
-        The label where ``x >= threshold_``; ``1 - above_`` elsewhere.
+    The label is `above_` where column `feature_` is at least `threshold_`, and ``1 - above_`` elsewhere.
     """
 
     def _best(self, X: Any, y: IntArray, sample_weight: FloatArray | None) -> BinaryClassifier:

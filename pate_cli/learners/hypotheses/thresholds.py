@@ -126,17 +126,9 @@ def gain_above(x: FloatArray, gain: FloatArray, thresholds: FloatArray) -> Float
 
 
 class ThresholdClassifier(BinaryClassifier):
-    """``1(x >= t)`` of one column, t the exact empirical risk minimiser; VC dimension 1.
+    """``1(x >= t)`` of column `feature`, t the exact empirical risk minimiser; VC dimension 1.
 
-    Parameters
-    ----------
-    feature : int
-        The column.
-
-    Attributes
-    ----------
-    threshold_ : float
-        t, -inf for the constant 1 and inf for the constant 0.
+    `threshold_` is -inf for the constant 1 and inf for the constant 0.
     """
 
     def __init__(self, feature: int = 0) -> None:

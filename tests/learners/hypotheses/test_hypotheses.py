@@ -94,21 +94,6 @@ def test_erm_has_the_fewest_mistakes(name):
         assert float((found.predict(X) != y) @ w) == best
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_labelings_with_equal_sums_of_keys_are_told_apart(kind, monkeypatch):
-    class Unlucky:
-        def integers(self, high, size, dtype):
-            return np.zeros(size, dtype)
-
-    X = np.random.default_rng(1).integers(0, 4, size=(40, 3)).astype(float)
-    expected = len(CLASSES["stumps"].dichotomies(kind(X)))
-    monkeypatch.setattr(np.random, "default_rng", Unlucky)
-    found = CLASSES["stumps"].dichotomies(kind(X))
-    assert (
-        len({found.labels(i).tobytes() for i in range(len(found))}) == len(found) == expected == 2 * 3 * 4 - 4
-    )
-
-
 def test_counts_are_the_known_formulas():
     x = np.random.default_rng(4).permutation(50).astype(float)
     assert len(CLASSES["thresholds"].dichotomies(x[:, None])) == 51
