@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import scipy.sparse as sp
 
-__all__ = ["UNANSWERED", "Answer", "Answers", "Ask", "Dataset", "Features", "FloatArray", "Holdout"]
+__all__ = ["UNANSWERED", "Answer", "Answers", "Dataset", "Features", "FloatArray", "Holdout"]
 __all__ += ["IntArray", "Part", "PrivacyLoss", "Private", "PrivateRecords", "PublicPoints", "Released"]
 __all__ += ["ReleasedLabels", "RepeatResult", "Setting", "Split", "Unanswered", "Votes", "_Private"]
 __all__ += ["dense", "without_tiny"]
@@ -265,10 +265,6 @@ class Answers:
     def n_answered(self) -> int:
         """Queries with a label."""
         return int(np.count_nonzero(self.labels != UNANSWERED))
-
-
-Ask: TypeAlias = Callable[[int], Answer]
-"""Query the label of one public point by index: an active learner's only access to the private side."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Which public points are asked: all of them, or an active learner's choice; nothing here sees a vote."""
+"""Query strategies: all public points, or an active learner's choice; nothing here sees a vote."""
 
 from pate_cli.queries.base import Oracle, Passive, Strategy, ask_actively, collect, passive_order
 

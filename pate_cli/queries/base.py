@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from pate_cli.types import Answer, Answers, Ask, IntArray, PublicPoints
+from pate_cli.types import Answer, Answers, IntArray, PublicPoints
 
 __all__ = ["Learner", "Oracle", "Passive", "Strategy", "ask_actively", "collect", "passive_order"]
 
@@ -28,7 +28,7 @@ class Oracle(Protocol):
 
 
 class Strategy(Protocol):
-    """Which public points are asked, and in which order."""
+    """Choice and order of the public points that are queried."""
 
     def ask(
         self,
@@ -40,20 +40,10 @@ class Strategy(Protocol):
         n_classes: int,
         budget: int,
     ) -> tuple[Answers, Any]:
-        """Ask until done; with a model, where the strategy learns one of its own and not the student.
+        """Query points of `order`, the random stream of all m; `rng` is for any further draws.
 
-        Parameters
-        ----------
-        points : PublicPoints
-            m points.
-        order : ndarray of int64, shape (m,)
-            Random: the stream of the points.
-        oracle : Oracle
-        rng : Generator
-            Whatever else is drawn.
-        n_classes : int
-        budget : int
-            Most questions of a strategy that picks (`split.budget`).
+        `budget` limits the queries of a strategy that picks points (`split.budget`). The second value is a
+        model, where the strategy itself learns one in place of the student.
         """
 
 
@@ -99,41 +89,31 @@ class Passive:
 
 
 def ask_actively(
-    learner: Learner,
-    order: IntArray,
-    ask: Ask,
-    budget: int,
-    spent: Callable[[], bool],
-    fill: np.random.Generator | None = None,
+    learner: Learner, order: IntArray, oracle: Oracle, budget: int, fill: np.random.Generator | None = None
 ) -> Answers:
     """Run the stream until the budget, the points or the mechanism are spent (LZCW21 Algorithm 5).
 
-    `budget` is what the mechanism was calibrated for, and `spent` says whether it takes no more. What the
-    learner leaves of the budget is asked of random points that `fill` draws, if given: it costs nothing of
-    the guarantee, which holds for `budget` adaptive queries. `n_chosen` of the answers says where the learner
-    stopped, if it did.
+    `budget` is the number of queries the mechanism was calibrated for. Those that the learner does not use
+    are spent on random points, drawn by `fill` if given: the guarantee holds for `budget` adaptive queries
+    anyway. `n_chosen` of the answers is where the learner stopped, if it did.
     """
     asked, answers = list[int](), list[Answer]()
     stream, n_chosen = order, None
-
-    def put(index: int) -> Answer:
-        asked.append(index)
-        answers.append(ask(index))
-        return answers[-1]
-
-    while len(asked) < budget and not spent():
+    while len(asked) < budget and not oracle.exhausted:
         place = learner.next_wanted(stream)
         if place is None:
             n_chosen = len(asked)
             break
-        index, stream = int(stream[place]), stream[place + 1 :]
-        answer = put(index)
-        if answer.answered:
-            learner.learn(index, answer.label)
+        asked.append(int(stream[place]))
+        answers.append(oracle.answer(asked[-1]))
+        stream = stream[place + 1 :]
+        if answers[-1].answered:
+            learner.learn(asked[-1], answers[-1].label)
     if fill is not None and n_chosen is not None:
         passed_over = order[~np.isin(order, asked)]
         for index in fill.permutation(passed_over)[: budget - len(asked)].tolist():
-            if spent():
+            if oracle.exhausted:
                 break
-            put(index)
+            asked.append(index)
+            answers.append(oracle.answer(index))
     return replace(collect(asked, answers), n_chosen=n_chosen)

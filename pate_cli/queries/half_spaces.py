@@ -50,25 +50,15 @@ _TINY = np.finfo(float).tiny
 
 
 class ActiveLearner:
-    """Active learner of half-spaces; all it knows is public (points, and labels already released).
+    """Active learner of half-spaces; it sees public points and released labels only.
 
-    **Guarantee.** Nothing is spent here: which point is asked, and when the learner stops, is post-processing
-    of released answers. The (eps, delta) is that of the mechanism that answers, for the same neighbours, and
-    holds for as many adaptively chosen queries as it was calibrated for (`ell`, the budget).
+    **Guarantee.** Post-processing of released answers: the (eps, delta) is that of the mechanism that
+    answers, for the same neighbours, and holds for as many adaptively chosen queries as it was calibrated
+    for (`ell`, the budget).
 
-    Parameters
-    ----------
-    points : PublicPoints
-        m points.
-    n_classes : int
-        C. For C > 2 there is one half-space a class against the rest, and their losses add up.
-    mellowness : float
-        c0 >= 0; larger asks more.
-
-    Notes
-    -----
-    Every minimiser is a sum of asked points, so Newton's method runs in Q numbers whatever the dimension:
-    O(Q^3) a step, and O(m Q) numbers are kept.
+    For more than two classes there is one half-space a class against the rest, and their losses add up. Every
+    minimiser is a sum of asked points, so Newton's method runs in Q numbers in any dimension: O(Q^3) a step,
+    and O(m Q) numbers are kept. A larger `mellowness`, c0 >= 0, asks more.
     """
 
     def __init__(self, points: PublicPoints, n_classes: int, mellowness: float) -> None:
@@ -189,8 +179,8 @@ class _HalfSpace:
 class _Centred:
     """Inner products of points about their mean, plus 1 for the constant feature; `squares` with themselves.
 
-    Columns that spread by more than 1 are divided by their standard deviation, so that the regulariser has a
-    say in whatever unit a feature comes. Sparse points stay sparse where a dense copy would be large.
+    Columns that spread by more than 1 are divided by their standard deviation, so that regularisation does
+    not depend on their unit. Sparse points stay sparse where a dense copy would be large.
     """
 
     def __init__(self, X: Any) -> None:
@@ -221,22 +211,11 @@ class _Centred:
 
 @dataclass(frozen=True)
 class Active:
-    """Ask where plausible hypotheses disagree, at most `budget` times (LZCW21 Algorithm 5).
+    """Ask where plausible hypotheses disagree, at most `budget` times (LZCW21 Algorithm 5)."""
 
-    Attributes
-    ----------
-    mellowness : float
-        c0; larger asks about more points.
-    fill : bool
-        Whether what the learner leaves of the budget is asked of random points; only eps_ex_post, a report,
-        grows by it.
-    step : float or None
-        Of `OnlineLearner`, which is then the learner; None for `ActiveLearner`.
-    """
-
-    mellowness: float
-    fill: bool
-    step: float | None = None
+    mellowness: float  # c0; larger asks about more points
+    fill: bool  # whether the unused budget is spent on random points; only eps_ex_post, a report, grows by it
+    step: float | None = None  # of `OnlineLearner`; None for `ActiveLearner`
 
     def ask(
         self,
@@ -254,5 +233,4 @@ class Active:
             learner = ActiveLearner(points, n_classes, self.mellowness)
         else:
             learner = OnlineLearner(points, self.mellowness, self.step)
-        fill = rng if self.fill else None
-        return ask_actively(learner, order, oracle.answer, budget, lambda: oracle.exhausted, fill), None
+        return ask_actively(learner, order, oracle, budget, rng if self.fill else None), None

@@ -27,19 +27,12 @@ __all__ = ["OnlineLearner"]
 
 
 class OnlineLearner:
-    """Active learner of one half-space, for two classes.
+    """Active learner of one half-space and a constant feature, for two classes.
 
     **Guarantee.** As `ActiveLearner`: post-processing of released answers.
 
-    Parameters
-    ----------
-    points : PublicPoints
-        m points. A constant feature is added.
-    mellowness : float
-        c0 >= 0; larger asks more.
-    step : float
-        eta > 0. `student.estimator=sgd` with this step, one pass, and a `clip` above every row's length
-        learns the same w from the answers.
+    A larger `mellowness`, c0 >= 0, asks more. `student.estimator=sgd` with this `step`, eta > 0, one pass,
+    and a `clip` above every row's length learns the same w from the answers.
     """
 
     def __init__(self, points: PublicPoints, mellowness: float, step: float) -> None:

@@ -71,24 +71,12 @@ class VersionSpace:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Ask where plausible thresholds disagree, at most `budget` times (LZCW21 Algorithms 4 and 5).
+    """Ask where plausible thresholds disagree, at most `budget` times (LZCW21 Algorithms 4 and 5)."""
 
-    Attributes
-    ----------
-    constant : float
-        c', positive.
-    theta : float
-        Disagreement coefficient, at least 1.
-    failure : float
-        gamma, in (0, 1).
-    best_error : float
-        Err*, in [0, 1).
-    """
-
-    constant: float
-    theta: float
-    failure: float
-    best_error: float
+    constant: float  # c', positive
+    theta: float  # disagreement coefficient, at least 1
+    failure: float  # gamma, in (0, 1)
+    best_error: float  # Err*, in [0, 1)
 
     def ask(
         self,
@@ -113,8 +101,8 @@ class Disagreement:
     ) -> tuple[Answers, ThresholdClassifier]:
         """Run the stream until the budget, the points or the mechanism are spent.
 
-        An answer that says "unstable" is not learnt from. The paper asks for any of V; the classifier is one
-        with the fewest mistakes on all that was asked.
+        Unanswered queries are not learnt from. The paper outputs any of V; this classifier has the fewest
+        mistakes on all labels.
         """
         x = line(points.X)
         cuts = ThresholdDichotomies(points.X)

@@ -25,18 +25,24 @@ def halfspace():
     return X, (X @ [2.0, -1.0, 0.5] > 0).astype(int)
 
 
+class _Oracle:
+    def __init__(self, y, stop):
+        self.y, self.stop, self.asked = y, stop, []
+
+    @property
+    def exhausted(self):
+        return len(self.asked) >= self.stop
+
+    def answer(self, index):
+        self.asked.append(index)
+        return Answer(int(self.y[index]))
+
+
 def _run(X, y, *, budget=M, mellowness=1.0, n_classes=2, stop=M, fill=None, learner=None):
-    asked = []
-
-    def ask(index):
-        asked.append(index)
-        return Answer(int(y[index]))
-
-    learner = learner or ActiveLearner(PublicPoints(X), n_classes, mellowness)
-    order = np.arange(X.shape[0])
-    answers = ask_actively(learner, order, ask, budget, lambda: len(asked) >= stop, fill)
-    assert answers.asked.tolist() == asked
-    assert len(set(asked)) == len(asked)
+    learner, oracle = learner or ActiveLearner(PublicPoints(X), n_classes, mellowness), _Oracle(y, stop)
+    answers = ask_actively(learner, np.arange(X.shape[0]), oracle, budget, fill)
+    assert answers.asked.tolist() == oracle.asked
+    assert len(set(oracle.asked)) == len(oracle.asked)
     return answers
 
 

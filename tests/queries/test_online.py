@@ -1,5 +1,7 @@
 """The online learner asks where a small weight would turn it, and is what `student.estimator=sgd` learns."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -22,7 +24,8 @@ def halfspace():
 
 def _run(X, y, mellowness, step=1.0, budget=M):
     learner = OnlineLearner(PublicPoints(X), mellowness, step)
-    answers = ask_actively(learner, np.arange(M), lambda i: Answer(int(y[i])), budget, lambda: False)
+    oracle = SimpleNamespace(answer=lambda i: Answer(int(y[i])), exhausted=False)
+    answers = ask_actively(learner, np.arange(M), oracle, budget)
     return learner, answers
 
 
