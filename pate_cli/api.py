@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,12 +33,11 @@ from pate_cli.engine import execution
 from pate_cli.engine.schedule import check_places
 from pate_cli.engine.store import PLACE, RepeatStore
 from pate_cli.errors import InputError
-from pate_cli.privacy.noise import Noise, SeededNoise
+from pate_cli.pipeline import Streams
 from pate_cli.release import ExactNoise
 from pate_cli.report import RunRecord, find_records, read_record, run_table
-from pate_cli.streams import Streams
-from pate_cli.students.metrics import by_class
-from pate_cli.types import Dataset, IntArray, Part, PrivacyLoss, without_tiny
+from pate_cli.students import by_class
+from pate_cli.types import Dataset, IntArray, Part, without_tiny
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +47,7 @@ __all__ = ["PateClassifier", "Privacy", "results", "run"]
 
 @dataclass(frozen=True)
 class Privacy:
-    """What the training of a classifier cost.
+    """Privacy loss of the training of a classifier.
 
     Attributes
     ----------
@@ -57,10 +56,10 @@ class Privacy:
     how : str
         How it is proved.
     neighbours : str
-        What neighbouring data sets differ in.
+        Difference between neighbouring data sets.
     exact : bool
-        Whether noise came from exact samplers and the system's entropy. If not, it is floating-point noise
-        from a seed: for experiments, not for publication.
+        Whether noise came from exact samplers and the system's entropy, and not from a seed, which is for
+        experiments, not for publication.
     """
 
     eps: float
@@ -70,16 +69,12 @@ class Privacy:
     exact: bool
 
 
-def _has_probabilities(model: PateClassifier) -> bool:
-    return hasattr(model.student_, "predict_proba")
-
-
 class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learn from private records, with the help of public points without labels.
 
-    What is learnt is differentially private: neighbours are two sets of private records of one size in which
-    one record (or all records of one group) is replaced by any other. Taken as public: `X_public`, the
-    parameters, the numbers of records and columns, and the labels there are.
+    The model is differentially private: neighbours are two sets of private records of one size in which one
+    record (or all records of one group) is replaced by any other. Taken as public: `X_public`, the
+    parameters, the numbers of records and columns, and the set of labels.
 
     Parameters
     ----------
@@ -93,14 +88,14 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         As in ``teacher=NAME``, an import path, or a classifier whose class and parameters are taken.
         Not used by mechanisms that learn from the records themselves, as `best`.
     n_teachers : int, optional
-        Default: one teacher for each 100 records, or what the mechanism chooses.
+        Default: one teacher for each 100 records, or the mechanism's choice.
     settings : mapping of str to value, optional
         Further keys of a run, as ``{"mechanism.cutoff": 5}``.
     public_share : float, optional
         Share in (0, 1) of the records that `fit` may make public where it is given no `X_public`: their
         features are open then.
     classes : sequence, optional
-        Labels there are, where private records must not tell; default: those in y.
+        All labels; default: those in y, which then are public.
     random_state : int, RandomState or None
         None: exact noise and fresh entropy of the system, as in a release; needs the extra `release`. Else
         seeded floating-point noise, for experiments.
@@ -163,11 +158,6 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Whose each record is; all records of one are protected together. Needs `best` or a mechanism
             on votes.
 
-        Returns
-        -------
-        PateClassifier
-            Itself.
-
         Raises
         ------
         ValueError
@@ -186,7 +176,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             X, codes, X_public, units = self._shared(X, codes, units, streams.split)
         else:
             X_public = validate_data(self, X_public, accept_sparse="csr", dtype=np.float64, reset=False)
-        if hasattr(X_public, "tocsr") != hasattr(X, "tocsr"):  # as the private ones are
+        if hasattr(X_public, "tocsr") != hasattr(X, "tocsr"):  # both sparse, or both dense
             X_public = X_public.toarray() if hasattr(X_public, "tocsr") else type(X)(X_public)
         dataset = Dataset(
             name="python",
@@ -202,48 +192,28 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         try:
             config = self._config()
             ready = pipeline.prepare(config, dataset, exact=exact)
-            noise: Callable[[], Noise] = ExactNoise if exact else lambda: SeededNoise(streams.noise)
             if exact:
-                noise()  # says what to install, before anything is looked at
-            spent: list[PrivacyLoss] = []
-            published = pipeline.release(ready, streams, noise, spent.append)
+                ExactNoise()  # says what to install, before any record is looked at
+            noise = ExactNoise if exact else None
+            published = pipeline.release(ready, streams, noise, lambda loss: None)  # no ledger
         except InputError as error:
             raise ValueError(str(error)) from None
         if published.student is None:
             raise ValueError(f"nothing was learnt, and the budget is spent: {published.problem}")
-        (loss,) = spent
+        loss = ready.plan.guarantee
         self.student_ = published.student
         self.privacy_ = Privacy(loss.eps, loss.delta, loss.how, ready.protects, exact)
         self.eps_ex_post_ = published.ex_post.eps
         return self
 
     def predict(self, X: Any) -> Any:
-        """Give the label of each record.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
+        """Predict the label of each record: X of shape (n, d), labels of shape (n,)."""
         points = self._points(X)
         return self.classes_[np.asarray(self.student_.predict(points)).astype(np.int64)]
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(lambda model: hasattr(model.student_, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Give the probability of each label.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        ndarray of float64, shape (n, C)
-            Rows add up to 1.
-        """
+        """Predict the probability of each label, shape (n, C); rows add up to 1."""
         return by_class(self.student_, "predict_proba", self._points(X), len(self.classes_))
 
     def __sklearn_tags__(self) -> Any:
@@ -262,8 +232,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not (known[codes] == y).all():
                 raise ValueError("y: a label that is not among `classes`")
         if len(known) < 2:
-            raise ValueError(
-                f"y: needs samples of at least 2 classes in the data; got one class: {known[0]!r}"
+            raise ValueError(f"y: needs samples of at least 2 classes in the data, has one class: {known[0]!r}")
+                f"y: needs samples of at least 2 classes in the data, not one class: {known[0]!r}"
             )
         return known, codes.astype(np.int64)
 
@@ -289,27 +259,25 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _config(self) -> Any:
         names = {"teacher": self.teacher, "student": self.student}
-        groups = [
-            f"{key}={value}" for key, value in names.items() if isinstance(value, str) and "." not in value
-        ]
-        raw = composition.compose(
-            ["dataset=npz", "dataset.path=none", f"mechanism={self.mechanism}", *groups]
-        )
+        overrides = ["dataset=npz", "dataset.path=none", f"mechanism={self.mechanism}"]
+        overrides += [f"{k}={v}" for k, v in names.items() if isinstance(v, str) and "." not in v]
+        raw = composition.compose(overrides)
         for key, value in names.items():
             if not isinstance(value, str):
-                raw[key] |= {"estimator": _path(value), "params": _changed(value)}
+                name = f"{type(value).__module__}.{type(value).__qualname__}"
+                raw[key] |= {"estimator": name, "params": _changed(value)}
             elif "." in value:
                 raw[key] |= {"estimator": value, "params": {}}
         raw |= {"eps": self.eps, "delta": self.delta}
         raw["teacher"]["count"] = self.n_teachers
         for key, value in (self.settings or {}).items():
-            node, *path = key.split(".")
-            place = raw
-            for part in path:
-                if not isinstance(place.get(node), dict):
-                    raise InputError(f"settings: {key}: no such key")
-                place, node = place[node], part
-            place[node] = value
+            *above, last = key.split(".")
+            place: Any = raw
+            for part in above:
+                place = place.get(part) if isinstance(place, dict) else None
+            if not isinstance(place, dict):
+                raise InputError(f"settings: {key}: no such key")
+            place[last] = value
         config = parse(raw)
         return replace(config, dataset=DatasetConfig("python", {}), release=True)
 
@@ -319,21 +287,16 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def run(*overrides: str, directory: str | Path | None = None, force: bool = False) -> RunRecord:
-    """Do a run, as ``pate run`` does.
+    """Do a run, as ``pate run`` does, and return the content of its ``result.json``.
 
     Parameters
     ----------
     *overrides : str
         As typed: ``run("dataset=mushroom", "mechanism=svt", "eps=1.0")``. Not a release.
     directory : path-like, optional
-        Where its files go; default: a temporary directory.
+        Of its files; default: a temporary directory.
     force : bool
-        Whether repeats that were done before, and kept in `directory`, are done anew.
-
-    Returns
-    -------
-    RunRecord
-        What ``result.json`` holds.
+        Whether to repeat what was done before and is stored in `directory`.
 
     Raises
     ------
@@ -362,17 +325,12 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
 
 
 def results(*paths: str | Path) -> pd.DataFrame:
-    """Collect runs, as ``pate table`` does.
+    """Collect runs, as ``pate table`` does: a row a run, every number in full.
 
     Parameters
     ----------
     *paths : path-like
         Directories that are searched, or files; default: ``outputs``.
-
-    Returns
-    -------
-    DataFrame
-        A row a run, every number in full.
 
     Raises
     ------
@@ -388,16 +346,9 @@ def results(*paths: str | Path) -> pd.DataFrame:
     return pd.DataFrame(run_table(found.records, metrics=True).records)
 
 
-def _path(learner: Any) -> str:
-    return f"{type(learner).__module__}.{type(learner).__qualname__}"
-
-
 def _changed(learner: Any) -> dict[str, Any]:
-    """Parameters of a classifier that are not those it has by itself; the seed is the run's."""
-    default = type(learner)().get_params(deep=False)
-    given = clone(learner).get_params(deep=False)
-    return {
-        name: value
-        for name, value in given.items()
-        if name != "random_state" and repr(value) != repr(default[name])
-    }
+    """Parameters of a classifier other than its defaults; the seed is the run's."""
+    default, given = (one.get_params(deep=False) for one in (type(learner)(), clone(learner)))
+    changed = {name: value for name, value in given.items() if repr(value) != repr(default[name])}
+    changed.pop("random_state", None)
+    return changed

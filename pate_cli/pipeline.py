@@ -214,7 +214,10 @@ def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Ou
 
 
 def release(
-    run: Prepared, streams: Streams, noise: Callable[[], Noise], charge: Callable[[PrivacyLoss], None]
+    run: Prepared,
+    streams: Streams,
+    noise: Callable[[], Noise] | None,
+    charge: Callable[[PrivacyLoss], None],
 ) -> Publication:
     """Do what `run_repeat` does, for a release: nothing is measured, and the loss is charged first.
 
@@ -226,9 +229,10 @@ def release(
     run : Prepared
         Of a configuration with `release=true`.
     streams : Streams
-        Of everything but noise; see `Streams.fresh`.
-    noise : callable
-        Makes the source of integer noise, once the loss is charged.
+        See `Streams.fresh`.
+    noise : callable or None
+        Makes the source of integer noise, once the loss is charged. None: seeded noise from `streams`, which
+        is no release to publish.
     charge : callable
         Records the loss, or raises. Called once, before any private record is looked at.
 
@@ -250,7 +254,8 @@ def release(
         raise RuntimeError("no votes (why may be private)") from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        released = _release(run, split, votes, Door(noise()), streams)
+        door = Door.seeded(streams.noise) if noise is None else Door(noise())
+        released = _release(run, split, votes, door, streams)
     student, problem = released.model, None
     if student is None:
         try:
