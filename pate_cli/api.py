@@ -232,9 +232,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not (known[codes] == y).all():
                 raise ValueError("y: a label that is not among `classes`")
         if len(known) < 2:
-            raise ValueError(f"y: needs samples of at least 2 classes in the data, has one class: {known[0]!r}")
-                f"y: needs samples of at least 2 classes in the data, not one class: {known[0]!r}"
-            )
+            raise ValueError(f"y: one class, {known[0]!r}; accepted: labels of at least 2 classes")
         return known, codes.astype(np.int64)
 
     def _shared(
