@@ -19,10 +19,10 @@ STUDY = "study.py"
 MARGIN = 0.02
 """Accuracies closer than this count as the same, where a recipe states no `margin` of its own."""
 
-KINDS = ("runs", "study", "sizes")
+KINDS = ("runs", "study")
 _KEYS = {
-    "title", "source", "shows", "kind", "rows", "quick", "repeats", "figure", "pairs", "claims", "overlap",
-    "params", "printed", "notes", "margin", "data", "settings",
+    "title", "source", "shows", "kind", "rows", "quick", "repeats", "figure", "pairs", "claims",
+    "params", "printed", "notes", "margin", "data",
 }  # fmt: skip
 _ROW_KEYS = {"name", "method", "panel", "overrides", "printed", "note", "for"}
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -63,10 +63,10 @@ class Recipe:
     ----------
     name, title, source, shows : str
         `source`: paper, table or figure, page. `shows`: one sentence.
-    kind : {"runs", "study", "sizes"}
+    kind : {"runs", "study"}
     rows : tuple of RowSpec
-        Of runs and sizes.
-    quick : list of str (runs, sizes) or dict (study)
+        Of runs.
+    quick : list of str (runs) or dict (study)
         Overrides, or parameters, that make the small version.
     repeats : int
     figures : tuple of dict
@@ -77,19 +77,15 @@ class Recipe:
         See `pate_cli.reproduce.verdicts.claim_verdicts`.
     margin : float
         By how much an accuracy may be off the printed one and count as the same.
-    settings : dict
-        See `pate_cli.reproduce.settings`; empty for none.
-    overlap : dict of str to str
-        See `pate_cli.reproduce.overlap`; empty for none.
     params : dict
-        Of the study.
+        Of the study, or of the `study.py` beside a recipe of runs.
     data : tuple of str
         Datasets that the study reads.
     printed : dict
         What the paper prints that is not of a row: shown in the report as it stands.
     notes : tuple of str
     directory : Path
-        With `recipe.yaml`, and `study.py` where it is a study.
+        With `recipe.yaml`; `study.py` too where it is a study, or runs have views of their own.
     """
 
     name: str
@@ -104,8 +100,6 @@ class Recipe:
     pairs: tuple[tuple[str, str], ...] = ()
     claims: tuple[dict[str, Any], ...] = ()
     margin: float = MARGIN
-    settings: dict[str, Any] = field(default_factory=dict)
-    overlap: dict[str, str] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     printed: dict[str, Any] = field(default_factory=dict)
@@ -181,8 +175,6 @@ def read_recipe(directory: Path) -> Recipe:
         pairs=tuple((str(of), str(minus)) for of, minus in content.get("pairs") or []),
         claims=tuple(content.get("claims") or []),
         margin=float(margin),
-        settings=dict(content.get("settings") or {}),
-        overlap=dict(content.get("overlap") or {}),
         params=dict(content.get("params") or {}),
         data=tuple(map(str, content.get("data") or ())),
         printed=dict(content.get("printed") or {}),

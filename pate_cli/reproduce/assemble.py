@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from pate_cli import __version__
 from pate_cli.config.rows import without_place
@@ -16,10 +16,8 @@ from pate_cli.report.frame import flat
 from pate_cli.report.interval import T_NOTE, Interval
 from pate_cli.report.table import Column, Table, number
 from pate_cli.report.verdict import CLAIMS_RULE, Verdict, rule, unjudged
-from pate_cli.reproduce import overlap
-from pate_cli.reproduce.figures import overlap_figure, run_figures
+from pate_cli.reproduce.figures import run_figures
 from pate_cli.reproduce.rows import DoneRow, Pair, done_rows, pairs
-from pate_cli.reproduce.settings import interval_verdict, settings_table, settings_verdict
 from pate_cli.reproduce.verdicts import (
     claim_verdicts,
     digits_of,
@@ -27,9 +25,6 @@ from pate_cli.reproduce.verdicts import (
     row_verdicts,
     signed,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 __all__ = ["assemble", "sources"]
 
@@ -42,7 +37,7 @@ _PAIRED = ("accuracy", "answered", "eps_ex_post")
 _DIAGNOSTICS = ("label_agreement", "label_accuracy", "vote_accuracy", "teacher_accuracy", "ceiling")
 
 
-def assemble(plan: Plan, results: Results) -> Findings:
+def assemble(plan: Plan, results: Results, finish: Callable[..., Findings] | None = None) -> Findings:
     """Put the numbers of a recipe of runs side by side with the printed ones.
 
     Parameters
@@ -50,42 +45,22 @@ def assemble(plan: Plan, results: Results) -> Findings:
     plan : Plan
     results : Results
         Of `schedule.run`.
+    finish : callable, optional
+        Adds the views that the recipe has of its own; see `pate_cli.reproduce.study`.
     """
     recipe = plan.recipe
     rows = done_rows(plan, results)
     instead = without_place(recipe.quick) if plan.quick else []
-    more: dict[str, Table] = {}
     verdicts = row_verdicts(rows, recipe.margin, instead=instead, typed=plan.typed)
-    claims = claim_verdicts(recipe.claims, rows)
-    if recipe.settings:
-        more["settings"] = settings_table(rows, verdicts, recipe.claims, recipe.settings)
-        # of single settings, and there are many: the table has them
-        claims = [settings_verdict(rows, verdicts, recipe.settings, recipe.margin)]
-        claims += filter(None, [interval_verdict(rows, recipe.settings["splits"])])
-    if plan.quick:
-        claims = [unjudged(claim, "quick run") for claim in claims]
-    elif (ex_post := eps_ex_post_verdict(rows)) is not None:
-        claims.insert(0, ex_post)
-    main = _table(rows, verdicts, recipe.margin)
-    drawn: dict[str, Callable[[], Figure]] = run_figures(recipe.figures, rows)
-    if recipe.overlap:
-        asked, paid = recipe.overlap["asked"], recipe.overlap["paid"]
-        compared = overlap.overlaps(rows, asked, paid)
-        more["rows"], main = main, overlap.overlap_grid(compared, rows, paid)
-        claims += overlap.overlap_verdicts(compared)
-        if compared:
-            drawn = {"figure": functools.partial(overlap_figure, compared)} | drawn
-    compared_pairs = [pair for of, minus in recipe.pairs for pair in pairs(rows, of, minus)]
-    if compared_pairs:
-        more["paired"] = _paired(compared_pairs)
-    return Findings(
+    compared = [pair for of, minus in recipe.pairs for pair in pairs(rows, of, minus)]
+    findings = Findings(
         recipe=recipe,
         command=plan.command,
-        table=main,
-        more=more,
-        figures=drawn,
+        table=_table(rows, verdicts, recipe.margin),
+        more={"paired": _paired(compared)} if compared else {},
+        figures=run_figures(recipe.figures, rows),
         rows=list(verdicts.values()),
-        claims=claims,
+        claims=claim_verdicts(recipe.claims, rows),
         absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
         notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_remarks(rows)],
         quick=plan.quick,
@@ -93,6 +68,11 @@ def assemble(plan: Plan, results: Results) -> Findings:
         commands={row.planned.spec.name: plan.command_of(row.planned) for row in rows},
         failures=[f"{row.planned.spec.name}: {row.message}" for row in rows if row.status == "failed"],
     )
+    findings = finish(rows, findings) if finish else findings
+    if plan.quick:
+        return replace(findings, claims=[unjudged(claim, "quick run") for claim in findings.claims])
+    ex_post = eps_ex_post_verdict(rows)
+    return replace(findings, claims=[*([ex_post] if ex_post else []), *findings.claims])
 
 
 def sources() -> dict[str, str]:

@@ -23,10 +23,9 @@ from matplotlib.figure import Figure
 
 from pate_cli.errors import InputError
 from pate_cli.report.figures import look, new_figure
-from pate_cli.reproduce.overlap import Compared
 from pate_cli.reproduce.rows import DoneRow
 
-__all__ = ["check_figure", "overlap_figure", "run_figures"]
+__all__ = ["check_figure", "run_figures"]
 
 _KEYS = ("name", "title", "panels", "measures", "series", "printed", "reference")
 _AXES = {
@@ -84,28 +83,6 @@ def run_figures(
         for spec in figures
         if any(row.chosen(panel.get("where") or {}) for panel in spec["panels"] for row in rows)
     }
-
-
-def overlap_figure(compared: Sequence[Compared]) -> Figure:
-    """Jaccard index against eps, measured and by chance, a panel for each dataset."""
-    names = list(dict.fromkeys(one.pair.of.planned.dataset for one in compared))
-    figure, axes = _panels(max(1, len(names)), 1)
-    for ax, name in zip(axes, names, strict=False):
-        lines = [_Line("measured", 0), _Line("by chance, same sizes", 1, hollow=True)]
-        for one in compared:
-            for line, measure in zip(lines, ("jaccard", "jaccard_chance"), strict=True):
-                found = one.over(measure)
-                if one.pair.of.planned.dataset == name and found is not None:
-                    line.points.append((one.pair.of.eps, found.mean, found.half_width))
-        _panel(ax, lines)
-        if not any(line.points for line in lines):
-            ax.text(0.5, 0.5, "one of the sets\nis always empty", ha="center", transform=ax.transAxes)
-        ax.set_title(name)
-        ax.set_xlabel("budget eps")
-        ax.set_ylim(bottom=0)
-    axes[0].set_ylabel("Jaccard index of\nunstable and asked points")
-    _legend(figure)
-    return figure
 
 
 def _draw(spec: dict[str, Any], rows: list[DoneRow]) -> Figure:

@@ -15,7 +15,9 @@ from typing import Any
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.config.rows import without_place
+from pate_cli.datasets.files import ENTRIES
 from pate_cli.engine.loaded import code_version, library_versions
+from pate_cli.engine.plan import missing_data
 from pate_cli.report.findings import Findings
 from pate_cli.report.interval import Interval
 from pate_cli.report.provenance import plain
@@ -70,8 +72,8 @@ def outcome_of(findings: Findings) -> Outcome:
 def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
     """Hash what the numbers of a recipe depend on: itself, what was typed, all source, the libraries.
 
-    The data is not in it: a study reads none but Adult, whose digest is published and checked; recipes of
-    runs have their own key for each finished repeat.
+    Of the data, only which files are on this machine: their digests are published and checked, and recipes
+    of runs have their own key for each finished repeat.
 
     Raises
     ------
@@ -83,6 +85,7 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
         typed = parameters(recipe, given, quick=quick)
     content = {"recipe": asdict(recipe) | {"directory": None}, "typed": typed, "quick": quick}
     content |= {"code": code_version(), "study": study_code(recipe)}
+    content |= {"data": [name for name in ENTRIES if not missing_data(name)]}
     content |= {"libraries": library_versions(), "schema": _SCHEMA}
     return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()
 

@@ -14,9 +14,7 @@ from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
 from pate_cli.reproduce.assemble import assemble
 from pate_cli.reproduce.figures import check_figure
-from pate_cli.reproduce.settings import check_settings
-from pate_cli.reproduce.sizes import find_sizes
-from pate_cli.reproduce.study import parameters, run_study
+from pate_cli.reproduce.study import finisher, parameters, run_study
 from pate_cli.reproduce.verdicts import check_claim
 
 __all__ = ["reproduce"]
@@ -54,8 +52,6 @@ def reproduce(
     """
     if config_dir and recipe.kind != "runs":
         raise InputError(f"--config-dir: {recipe.name} composes no runs")
-    if recipe.kind == "sizes":
-        return find_sizes(recipe, given, quick=quick)
     if recipe.kind == "study":
         parameters(recipe, given, quick=quick)
         with reporting(recipe.name, "steps") as advance:
@@ -64,9 +60,8 @@ def reproduce(
         check_figure(figure, recipe.name)
     for claim in recipe.claims:
         check_claim(claim, recipe.name)
-    if recipe.settings:
-        check_settings(recipe.settings, recipe.name)
+    finish = finisher(recipe)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:
         results = schedule.run(plan, directory / PLACE, force=force, advance=advance)
-    return assemble(plan, results)
+    return assemble(plan, results, finish)

@@ -1,11 +1,15 @@
-"""Recipes of kind `study`: the `study.py` beside the recipe computes its table.
+"""The `study.py` beside a recipe: computes the table of a study, or adds views to a recipe of runs.
 
 It defines ``CHECKS``, what each of its parameters may be (see `pate_cli.checks`), and
-``run(p, progress) -> StudyResult`` of the checked parameters p, on which alone tables and figures depend.
+
+- for a study, ``run(p, progress) -> StudyResult`` of the checked parameters p, on which alone its tables and
+  figures depend;
+- for runs, ``finish(p, rows, findings) -> Findings``, which adds tables, figures and verdicts.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +24,7 @@ from pate_cli.config.recipes import STUDY, Recipe
 from pate_cli.engine.progress import Advance
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.report.findings import Findings
-from pate_cli.report.table import from_frame
+from pate_cli.report.table import Table, from_frame
 from pate_cli.report.verdict import Verdict, unjudged
 from pate_cli.reproduce.assemble import sources
 
@@ -28,7 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Progress", "StudyResult", "load_study", "parameters", "run_study", "study_code"]
+__all__ = ["Progress", "StudyResult"]
+__all__ += ["finisher", "has_study", "load_study", "parameters", "run_study", "study_code"]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (steps done, steps in all)."""
@@ -40,7 +45,7 @@ class StudyResult:
 
     Attributes
     ----------
-    table : DataFrame
+    table : DataFrame or Table
     figures : mapping of str to function
         Each draws a new `matplotlib.figure.Figure`, without pyplot's global state.
     verdicts : list of Verdict
@@ -48,10 +53,15 @@ class StudyResult:
         What a reader must know to read the table: one sentence or two each.
     """
 
-    table: pd.DataFrame
+    table: pd.DataFrame | Table
     figures: Mapping[str, Callable[[], Figure]]
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def has_study(recipe: Recipe) -> bool:
+    """Whether there is a `study.py` beside the recipe."""
+    return (recipe.directory / STUDY).is_file()
 
 
 def load_study(recipe: Recipe) -> ModuleType:
@@ -75,8 +85,8 @@ def load_study(recipe: Recipe) -> ModuleType:
 
 
 def study_code(recipe: Recipe) -> str:
-    """Hash a recipe's `study.py` and what studies share; empty for a recipe of runs."""
-    if recipe.kind != "study":
+    """Hash a recipe's `study.py` and what studies share; empty without one."""
+    if not has_study(recipe):
         return ""
     shared = (
         path for room in ("common", "statements") for path in packaged(f"experiments/{room}").glob("*.py")
@@ -113,6 +123,20 @@ def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str
     return params
 
 
+def finisher(recipe: Recipe) -> Callable[..., Findings] | None:
+    """Get the views that a recipe of runs has of its own, their parameters checked; None without any.
+
+    Raises
+    ------
+    InputError
+        If a parameter of the recipe is not accepted.
+    """
+    if not has_study(recipe):
+        return None
+    module = load_study(recipe)
+    return functools.partial(module.finish, read(recipe.params, module.CHECKS))
+
+
 def run_study(recipe: Recipe, given: Sequence[str], *, quick: bool, advance: Advance) -> Findings:
     """Compute a study.
 
@@ -124,6 +148,7 @@ def run_study(recipe: Recipe, given: Sequence[str], *, quick: bool, advance: Adv
     params = parameters(recipe, given, quick=quick)
     module = load_study(recipe)
     checked = read(params, module.CHECKS)
+    smaller = quick and bool(recipe.quick)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):  # the same sums in the same order on every machine
@@ -131,10 +156,10 @@ def run_study(recipe: Recipe, given: Sequence[str], *, quick: bool, advance: Adv
     return Findings(
         recipe=recipe,
         command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],
-        table=from_frame(result.table),
+        table=result.table if isinstance(result.table, Table) else from_frame(result.table),
         figures=dict(result.figures),
-        claims=[unjudged(one, "quick run") if quick else one for one in result.verdicts],
+        claims=[unjudged(one, "quick run") if smaller else one for one in result.verdicts],
         notes=[*recipe.notes, *result.notes],
-        quick=quick,
+        quick=smaller,
         sources=sources() | {"parameters": ", ".join(f"{key}={value}" for key, value in params.items())},
     )

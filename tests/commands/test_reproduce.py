@@ -74,7 +74,10 @@ def test_list_names_every_recipe(capsys):
         (["repeats=3"], "repeats=3: the recipe comes first"),
         (["table4", "repeats=x"], "repeats"),
         (["table4", "dataset=[iris]"], "dataset: got 'iris'"),
-        (["table3", "dataset=[iris]"], "dataset: got 'iris'"),
+        (
+            ["table3", "dataset=[iris]"],
+            "dataset: got ['iris']; accepted: a list of 1 or more, each mushroom, a9a",
+        ),
         (["table1", "repaets=3"], "repaets: no such parameter of table1"),
         (["table4", "--list"], "--list: takes no recipe"),
         (["table4", "--output", "file"], "--output file: is a file"),

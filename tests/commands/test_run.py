@@ -462,7 +462,7 @@ def test_where_nothing_can_work_nothing_is_written(pate, argv):
         (["frontier", "hydra.run.dir=x"], "hydra.run.dir=x: not here; the directory is --output DIR"),
         (["reproduce", "table4", "release=true"], "release=true: not here"),
         (["reproduce", "table4", "hydra.run.dir=x"], "hydra.run.dir=x: not here; the directory is"),
-        (["reproduce", "table3", "teacher=tree"], "teacher=tree: not with table3, which counts"),
+        (["reproduce", "table3", "teacher=tree"], "teacher: no such parameter of table3; there are: dataset"),
         (["audit", "seed=1"], "seed=1: here it is --seed N"),
         (["audit", "dataset=mushroom"], "dataset=mushroom: pate audit loads no data"),
         (["audit", "teacher.size=10"], "teacher.size=10: here it is --teachers N"),

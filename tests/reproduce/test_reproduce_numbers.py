@@ -6,13 +6,14 @@ import math
 import numpy as np
 import pytest
 
+from pate_cli.config.recipes import find_recipe
 from pate_cli.engine.store import RepeatRecord
 from pate_cli.errors import InputError
 from pate_cli.privacy import gaussian
 from pate_cli.report import Interval
 from pate_cli.report.frame import paired_difference
-from pate_cli.reproduce import overlap
 from pate_cli.reproduce.rows import DoneRow, pairs
+from pate_cli.reproduce.study import load_study
 from pate_cli.reproduce.verdicts import check_claim, claim_verdicts, eps_ex_post_verdict, row_verdicts
 
 
@@ -193,7 +194,12 @@ def test_claims_of_growth_and_of_budget(rows):
     assert claim_verdicts([most], done)[0].verdict == "differs (below)"  # one of two is not most
 
 
-def test_overlap_on_the_points_both_reached():
+@pytest.fixture(scope="module")
+def overlap():
+    return load_study(find_recipe("selection-overlap"))
+
+
+def test_overlap_on_the_points_both_reached(overlap):
     stream = [7, 3, 9, 1, 4, 8, 2, 6]
     svt = unit(0, asked=stream, unanswered=[3, 1, 8], answered=8)
     active = unit(0, asked=[7, 3, 1, 4], answered=4)
@@ -208,7 +214,7 @@ def test_overlap_on_the_points_both_reached():
     assert overlap.compare(active, unit(0, asked=stream, answered=8), budget=10) is None
 
 
-def test_overlap_by_chance_is_that_of_random_sets():
+def test_overlap_by_chance_is_that_of_random_sets(overlap):
     rng = np.random.default_rng(0)
     svt = unit(0, asked=list(range(30)), unanswered=list(range(0, 30, 4)), answered=30)
     found = [

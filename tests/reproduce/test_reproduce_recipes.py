@@ -15,7 +15,7 @@ def test_shipped_recipes_are_complete(name):
     assert any(paper in recipe.source for paper in ("LZCW21", "BTT18", "NB20", "LWY25"))
     assert recipe.shows.endswith(".")
     assert recipe.kind == "study" or recipe.rows
-    assert recipe.quick or recipe.kind == "sizes" or "quick" not in text
+    assert recipe.quick or "quick" not in text
     for figure in recipe.figures:
         check_figure(figure, name)
     for claim in recipe.claims:
@@ -46,7 +46,7 @@ def test_rows_are_repeated_for_each_value(recipe_dir):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("kind: runs", "kind: walks"), "kind: got 'walks'; accepted: runs, study, sizes"),
+        (("kind: runs", "kind: walks"), "kind: got 'walks'; accepted: runs, study"),
         (("title:", "titel:"), "titel: no such key"),
         (("title: A small recipe", "title: ''"), "title: got ''"),
         (("name: nowhere", "name: active 4"), "two are named 'active 4'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 
 import pytest
 
@@ -14,7 +15,7 @@ from pate_cli.report.output import write
 from pate_cli.reproduce.assemble import assemble
 from pate_cli.reproduce.recipe_run import reproduce
 from pate_cli.reproduce.rows import done_rows
-from pate_cli.reproduce.settings import interval_verdict
+from pate_cli.reproduce.study import finisher
 
 SETTINGS = """\
 title: Settings
@@ -23,7 +24,7 @@ shows: That it works.
 kind: runs
 repeats: 10
 margin: 0.1
-settings: {rows: 2, of: synthetic, queries: 0.05, eps_ex_post: 0.05, splits: 30}
+params: {rows: 2, of: synthetic, queries: 0.05, eps_ex_post: 0.05, splits: 30}
 claims:
   - {name: "Observation 1: better", claim: greater, measure: accuracy, of: ASQ, than: PSQ}
 rows:
@@ -49,6 +50,7 @@ rows:
 def settings_dir(tmp_path):
     (tmp_path / "settings").mkdir()
     (tmp_path / "settings" / "recipe.yaml").write_text(SETTINGS)
+    shutil.copy(find_recipe("table4-settings").directory / "study.py", tmp_path / "settings")
     return tmp_path / "settings"
 
 
@@ -58,7 +60,7 @@ def test_which_setting_gives_which_rows(settings_dir, tmp_path):
     assert recipe.rows[0].overrides[-1] == "teacher.size=20"
     plan = make_plan(recipe, [], quick=False)
     results = schedule.run(plan, tmp_path / "finished", force=False, advance=lambda *_: None)
-    findings = assemble(plan, results)
+    findings = assemble(plan, results, finisher(recipe))
     near, far = findings.more["settings"].records
     assert (near["setting"], near["accuracies_within"], near["accuracies"]) == ("near", 2, 2)
     assert (far["setting"], far["accuracies_within"]) == ("far", 0)
@@ -74,6 +76,8 @@ def test_which_setting_gives_which_rows(settings_dir, tmp_path):
     least = math.sqrt(0.9 * 0.1 / 540 * (1 - 540 / 3000)) * 1.96 / math.sqrt(30)
     rows = done_rows(plan, results)
     rows[0].printed["ci"] = rows[1].printed["ci"] = least
+    from pate_cli.experiments.common.settings import interval_verdict
+
     assert interval_verdict(rows, 30).verdict == "undecided"  # what is no narrower than noise says nothing
     write(tmp_path / "out", findings)
     assert "Which setting gives which" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -82,10 +86,10 @@ def test_which_setting_gives_which_rows(settings_dir, tmp_path):
 def test_settings_that_cannot_be(settings_dir, tmp_path):
     path = settings_dir / "recipe.yaml"
     path.write_text(SETTINGS.replace("queries: 0.05", "queries: -1"))
-    with pytest.raises(InputError, match=r"settings: settings: queries: got -1; accepted: a number > 0"):
+    with pytest.raises(InputError, match=r"params\.queries: got -1; accepted: a number > 0"):
         reproduce(read_recipe(settings_dir), [], quick=True, directory=tmp_path)
     path.write_text(SETTINGS.replace(", splits: 30", ""))
-    with pytest.raises(InputError, match="settings: got rows, of, queries, eps_ex_post; accepted: "):
+    with pytest.raises(InputError, match=r"params\.splits: got None; accepted: a whole number >= 2"):
         reproduce(read_recipe(settings_dir), [], quick=True, directory=tmp_path)
     path.write_text(SETTINGS.replace("near: [teacher.size=20]", "near: 3"))
     with pytest.raises(InputError, match=r"rows\[0\]: for: got .*accepted: a list of values"):

@@ -13,17 +13,23 @@ References
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from matplotlib.figure import Figure
+
+from pate_cli.checks import Check, Text
 from pate_cli.engine.store import RepeatRecord
+from pate_cli.report.figures import look, new_figure
+from pate_cli.report.findings import Findings
 from pate_cli.report.frame import flat
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import Column, Table, number
 from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.rows import DoneRow, Pair, pairs
 
-__all__ = ["MEASURES", "Compared", "Overlap", "compare", "overlap_grid", "overlap_verdicts", "overlaps"]
+CHECKS: dict[str, Check] = {"asked": Text("a method"), "paid": Text("a method")}
 
 MEASURES = ("jaccard", "jaccard_chance", "coefficient", "coefficient_chance", "excess")
 
@@ -114,19 +120,26 @@ def compare(active: RepeatRecord, svt: RepeatRecord, budget: int) -> Overlap | N
     )
 
 
-def overlaps(rows: Sequence[DoneRow], asked: str, paid: str) -> list[Compared]:
-    """Compare the rows of two methods, dataset by dataset and budget by budget."""
-    compared = []
-    for pair in pairs(rows, asked, paid):
-        others = {unit.repeat: unit for unit in pair.minus.units}
-        found = [
-            overlap
-            for unit in pair.of.units
-            if unit.repeat in others
-            and (overlap := compare(unit, others[unit.repeat], _budget(pair.of))) is not None
-        ]
-        compared.append(Compared(pair, found))
-    return compared
+def finish(p: dict[str, str], rows: Sequence[DoneRow], findings: Findings) -> Findings:
+    """Put the overlaps in the place of the table of runs, with a figure, and a verdict for each dataset."""
+    compared = [_compared(pair) for pair in pairs(rows, p["asked"], p["paid"])]
+    figure = {"figure": functools.partial(overlap_figure, compared)} if compared else {}
+    return replace(
+        findings,
+        table=overlap_grid(compared, rows, p["paid"]),
+        more={"rows": findings.table, **findings.more},
+        figures=figure | findings.figures,
+        claims=[*findings.claims, *overlap_verdicts(compared)],
+    )
+
+
+def _compared(pair: Pair) -> Compared:
+    prepared = pair.of.planned.prepared
+    budget = prepared.sizes.budget if prepared else 0
+    others = {unit.repeat: unit for unit in pair.minus.units}
+    both = [(unit, others[unit.repeat]) for unit in pair.of.units if unit.repeat in others]
+    found = [compare(active, svt, budget) for active, svt in both]
+    return Compared(pair, [overlap for overlap in found if overlap is not None])
 
 
 def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: str) -> Table:
@@ -193,7 +206,35 @@ def _shown(found: Interval | None, form: str, *, ci: bool = False) -> str:
     return number(found if ci else found and found.mean, form)
 
 
-def _budget(row: DoneRow) -> int:
-    if row.planned.prepared is None:
-        raise RuntimeError("a row with numbers was prepared")
-    return row.planned.prepared.sizes.budget
+def overlap_figure(compared: Sequence[Compared]) -> Figure:
+    """Jaccard index against eps, measured and by chance, a panel for each dataset."""
+    names = list(dict.fromkeys(one.pair.of.planned.dataset for one in compared))
+    figure, axes = new_figure(len(names), 1, panel=(2.7, 2.3), margin=(0.6, 0.9))
+    for ax, name in zip(axes, names, strict=True):
+        those = [one for one in compared if one.pair.of.planned.dataset == name]
+        those.sort(key=lambda one: one.pair.of.eps)
+        budgets = [one.pair.of.eps for one in those]
+        for style, (measure, label) in enumerate(_LINES.items()):
+            found = [(i, mean) for i, one in enumerate(those) if (mean := one.over(measure)) is not None]
+            ax.errorbar(
+                [i + 0.07 * (style - 0.5) for i, _ in found],
+                [mean.mean for _, mean in found],
+                [mean.half_width or 0.0 for _, mean in found],
+                capsize=2.5,
+                label=label,
+                **look(style) | ({"markerfacecolor": "white", "linestyle": ":"} if style else {}),
+            )
+        if not any(one.found for one in those):
+            ax.text(0.5, 0.5, "one of the sets\nis always empty", ha="center", transform=ax.transAxes)
+        ax.set_xticks(range(len(budgets)), [f"{eps:g}" for eps in budgets])
+        ax.set_xlim(-0.5, max(len(budgets) - 0.5, 0.5))
+        ax.grid(visible=False, axis="x")
+        ax.set_title(name)
+        ax.set_xlabel("budget eps")
+        ax.set_ylim(bottom=0)
+    axes[0].set_ylabel("Jaccard index of\nunstable and asked points")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+_LINES = {"jaccard": "measured", "jaccard_chance": "by chance, same sizes"}

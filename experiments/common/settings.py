@@ -1,47 +1,50 @@
 """One printed table under several settings that the paper does not state: which of them gives which rows.
 
-A recipe of runs with `settings` has a panel for each setting, with the same printed rows in each:
-
-    settings: {rows: 6, of: mushroom, queries: 0.05, eps_ex_post: 0.05, splits: 30}
-
-`rows` is how many printed accuracies of the dataset `of` are hoped for within the recipe's margin; `queries`
-is a margin as a share of the budget of queries, `eps_ex_post` one as a share of eps. `splits` is the number
-of random splits that the paper's means and intervals are of.
+The panels of the recipe are the settings, with the same printed rows in each.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from pate_cli.errors import InputError
+from pate_cli.checks import Check, Real, Text, Whole
+from pate_cli.report.findings import Findings
 from pate_cli.report.table import Column, Table
 from pate_cli.report.verdict import Verdict, VerdictWord, compare
 from pate_cli.reproduce.rows import DoneRow
 from pate_cli.reproduce.verdicts import claim_verdicts
 
-__all__ = ["check_settings", "interval_verdict", "settings_table", "settings_verdict"]
+CHECKS: dict[str, Check] = {
+    "rows": Whole(),  # printed accuracies hoped for within the recipe's margin
+    "of": Text("a dataset"),  # on which they are counted
+    "queries": Real(),  # margin, as a share of the budget of queries
+    "eps_ex_post": Real(),  # margin, as a share of eps
+    "splits": Whole(2),  # random splits that the paper's means and intervals are of
+}
 
-_KEYS = ("rows", "of", "queries", "eps_ex_post", "splits")
 _Z = 1.96
 _SHORT: dict[VerdictWord, str] = {"reproduces": "holds", "differs (below)": "fails", "differs": "fails"}
 
 
-def check_settings(settings: Mapping[str, Any], recipe: str) -> None:
-    """Check the key of a recipe before any work.
+def finish(p: dict[str, Any], rows: Sequence[DoneRow], findings: Findings) -> Findings:
+    """Add the table of settings; it judges the claims in each, and two verdicts on all take their place.
 
-    Raises
-    ------
-    InputError
-        Names what is missing, unknown or no positive number.
+    Parameters
+    ----------
+    p : dict of str to object
+        See `CHECKS`.
+    rows : sequence of DoneRow
+    findings : Findings
+        Its claims are those of the recipe.
     """
-    if set(settings) != set(_KEYS):
-        raise InputError(f"{recipe}: settings: got {', '.join(settings)}; accepted: {', '.join(_KEYS)}")
-    for key in ("rows", "queries", "eps_ex_post", "splits"):
-        value = settings[key]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise InputError(f"{recipe}: settings: {key}: got {value!r}; accepted: a number > 0")
+    verdicts, recipe = {one.name: one for one in findings.rows}, findings.recipe
+    claims = [settings_verdict(rows, verdicts, p, recipe.margin)]
+    claims += filter(None, [interval_verdict(rows, p["splits"])])
+    table = settings_table(rows, verdicts, recipe.claims, p)
+    return replace(findings, more={"settings": table, **findings.more}, claims=claims)
 
 
 def settings_table(

@@ -1,0 +1,101 @@
+"""Sizes of the datasets and of their splits, counted from the files (LZCW21 Table 3).
+
+A dataset that is not on this machine is counted by its published sizes, and its row says so.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from pate_cli import datasets
+from pate_cli.checks import Check, Listed, OneOf
+from pate_cli.config import parse
+from pate_cli.config.composition import compose
+from pate_cli.datasets.files import ENTRIES
+from pate_cli.engine.plan import missing_data
+from pate_cli.report.figures import new_figure
+from pate_cli.report.table import Column, Table
+from pate_cli.report.verdict import Verdict
+from pate_cli.reproduce.study import Progress, StudyResult
+
+HEADS = {
+    "n_records": "all",
+    "n_private": "private",
+    "n_public": "unlabelled",
+    "budget": "budget",
+    "n_test": "test",
+    "n_features": "dimension",
+}
+PRINTED = {
+    "mushroom": (8124, 6499, 163, 49, 1462, 112),
+    "a9a": (48842, 39073, 977, 293, 8792, 123),
+    "real-sim": (72309, 57847, 1447, 434, 13015, 20958),
+}
+"""The paper's sizes, in the order of `HEADS`."""
+
+CHECKS: dict[str, Check] = {"dataset": Listed(OneOf(tuple(PRINTED)))}
+
+
+def run(p: dict[str, Any], progress: Progress) -> StudyResult:
+    """Count every dataset asked for and split its records."""
+    records, verdicts, notes = [], [], []
+    for name in p["dataset"]:
+        printed, missing = dict(zip(HEADS, PRINTED[name], strict=True)), missing_data(name)
+        counts = count(name, on_disk=not missing)
+        wrong = [
+            f"{HEADS[key]} {counts[key]:,}, printed {printed[key]:,}"
+            for key in HEADS
+            if counts[key] != printed[key]
+        ]
+        reason = "; ".join(wrong) or "every size is the printed one"
+        status = f"known sizes, not counted: {missing}" if missing else "counted"
+        if missing:
+            notes.append(f"{name}: {status}")
+            reason += " (by its published sizes: the file is not here)"
+        verdicts.append(Verdict(name, "differs" if wrong else "reproduces", reason))
+        record: dict[str, Any] = {"dataset": name}
+        for key in HEADS:
+            record |= {key: counts[key], f"printed_{key}": printed[key]}
+        records.append(record | {"status": status, "verdict": verdicts[-1].verdict, "reason": reason})
+        progress(len(records), len(p["dataset"]))
+    return StudyResult(table(records), {"figure": functools.partial(draw, records)}, verdicts, notes)
+
+
+def table(records: list[dict[str, Any]]) -> Table:
+    """Ours beside the paper's, size by size; on a terminal, ours alone."""
+    columns = [Column("dataset", numeric=False)]
+    columns += [Column(whose, head) for head in HEADS.values() for whose in ("ours", "paper")]
+    columns += [Column("how", numeric=False), Column("verdict", numeric=False, tags=True)]
+    cells = []
+    for record in records:
+        sizes = [f"{record[name]:,}" for key in HEADS for name in (key, f"printed_{key}")]
+        cells.append([record["dataset"], *sizes, record["status"].partition(":")[0], record["verdict"]])
+    return Table(columns, cells, records, brief=[0, *range(1, 13, 2), 14])
+
+
+def count(name: str, *, on_disk: bool) -> dict[str, int]:
+    """Sizes of a dataset and of its default split: of its file, or as published."""
+    config = parse(compose([f"dataset={name}"]))
+    of: Any = datasets.load(name, **config.dataset.options) if on_disk else ENTRIES[name]
+    parts = datasets.sizes(of.n_records, **config.split.shares)
+    return {"n_records": of.n_records, **vars(parts), "n_features": of.n_features}
+
+
+def draw(records: list[dict[str, Any]]) -> Figure:
+    """Sizes on a log scale, ours within the paper's."""
+    figure, (ax,) = new_figure(panel=(4.6, 3.4))
+    for index, (marker, row) in enumerate(zip("os^", records, strict=False)):
+        places = [place + 0.16 * (index - (len(records) - 1) / 2) for place in range(len(HEADS))]
+        look: dict[str, Any] = {"linestyle": "none", "marker": marker, "color": "black"}
+        theirs, ours = [row[f"printed_{key}"] for key in HEADS], [row[key] for key in HEADS]
+        name = row["dataset"]
+        ax.plot(places, theirs, markersize=10, markerfacecolor="white", label=f"{name}, the paper", **look)
+        ax.plot(places, ours, markersize=4, label=f"{name}, ours", **look)
+    ax.set_yscale("log")
+    ax.set_xticks(range(len(HEADS)), list(HEADS.values()))
+    ax.set_ylabel("records (dimension: features)")
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    return figure
