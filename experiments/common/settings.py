@@ -71,7 +71,7 @@ def settings_table(
     columns += [Column(str(claim["name"]).partition(":")[0], numeric=False) for claim in claims]
     cells, records = [], []
     for panel, dataset, part in _parts(rows):
-        words = [verdicts[row.planned.spec.name].verdict for row in part if row.planned.spec.name in verdicts]
+        words = [verdicts[row.name].verdict for row in part if row.name in verdicts]
         gaps = [abs(row.difference.mean) for row in part if row.difference is not None]
         active = [row for row in part if _fewer(row)]
         found = {
@@ -112,9 +112,7 @@ def settings_verdict(
     tallies = {}
     for panel, dataset, part in _parts(rows):
         if dataset == of:
-            words = [
-                verdicts[row.planned.spec.name].verdict for row in part if row.planned.spec.name in verdicts
-            ]
+            words = [verdicts[row.name].verdict for row in part if row.name in verdicts]
             near = sum(row.difference is not None and abs(row.difference.mean) <= margin for row in part)
             tallies[panel] = (words.count("reproduces"), near, words)
     if not any(words for *_, words in tallies.values()):
@@ -143,9 +141,7 @@ def interval_verdict(rows: Sequence[DoneRow], repeats: int) -> Verdict | None:
     from scipy.special import chdtri
 
     narrow, ratios, seen = [], [], set()
-    n_rows = len(
-        {(row.planned.dataset, row.planned.method, row.eps) for row in rows if row.printed.get("ci")}
-    )
+    n_rows = len({(row.dataset, row.method, row.eps) for row in rows if row.printed.get("ci")})
     chance = math.sqrt(chdtri(repeats - 1, 1 - 0.05 / max(1, n_rows)) / (repeats - 1))
     for row in rows:
         ci, p, prepared = row.printed.get("ci"), row.printed.get("accuracy"), row.planned.prepared
@@ -153,7 +149,7 @@ def interval_verdict(rows: Sequence[DoneRow], repeats: int) -> Verdict | None:
             continue
         n_test, n = prepared.sizes.n_test, prepared.dataset.n_records
         least = chance * _Z * math.sqrt(p * (1 - p) / n_test * (1 - n_test / n) / repeats)
-        case = f"{row.planned.dataset} {row.planned.method} eps={row.eps:g}"
+        case = f"{row.dataset} {row.method} eps={row.eps:g}"
         ours = row.over("accuracy")
         if ours is not None and ours.n > 1:
             ratios.append(math.log(_Z * ours.standard_error * math.sqrt(ours.n / repeats) / ci))
@@ -175,7 +171,7 @@ def interval_verdict(rows: Sequence[DoneRow], repeats: int) -> Verdict | None:
 def _parts(rows: Sequence[DoneRow]) -> list[tuple[str, str, list[DoneRow]]]:
     found: dict[tuple[str, str], list[DoneRow]] = {}
     for row in rows:
-        found.setdefault((row.planned.spec.panel, row.planned.dataset), []).append(row)
+        found.setdefault((row.planned.spec.panel, row.dataset), []).append(row)
     return [(panel, dataset, part) for (panel, dataset), part in found.items()]
 
 

@@ -156,7 +156,7 @@ def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: st
         status = "ok" if one.found else "one of the sets is always empty"
         cells.append(
             [
-                row.planned.dataset,
+                row.dataset,
                 number(row.eps, "g"),
                 str(row.cutoff),
                 str(len(one.found)),
@@ -169,14 +169,14 @@ def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: st
                 status,
             ]
         )
-        record = {"dataset": row.planned.dataset, "eps": row.eps, "cutoff": row.cutoff, "n": len(one.found)}
+        record = {"dataset": row.dataset, "eps": row.eps, "cutoff": row.cutoff, "n": len(one.found)}
         records.append(record | flat(mean) | {"status": status})
     for row in rows:
-        if row.planned.method == paid and row.status != "ok":
-            start = [row.planned.dataset, number(row.eps, "g")]
+        if row.method == paid and row.status != "ok":
+            start = [row.dataset, number(row.eps, "g")]
             blank = [number(None)] * (len(columns) - 3)
             cells.append([*start, *blank, row.status])
-            absent = {"dataset": row.planned.dataset, "eps": row.eps, "status": row.status}
+            absent = {"dataset": row.dataset, "eps": row.eps, "status": row.status}
             names = list(records[0]) if records else list(absent)
             records.append({name: absent.get(name) for name in names})
     return Table(columns, cells, records)
@@ -185,8 +185,8 @@ def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: st
 def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
     """Answer the question of Remark 25 for each dataset."""
     verdicts = []
-    for dataset in dict.fromkeys(one.pair.of.planned.dataset for one in compared):
-        found = [one for one in compared if one.pair.of.planned.dataset == dataset]
+    for dataset in dict.fromkeys(one.pair.of.dataset for one in compared):
+        found = [one for one in compared if one.pair.of.dataset == dataset]
         gaps = [gap for one in found if (gap := one.over("excess")) is not None]
         above, below = (sum(gap.sign == sign for gap in gaps) for sign in (1, -1))
         largest = max((mean.mean for one in found if (mean := one.over("jaccard"))), default=0.0)
@@ -208,10 +208,10 @@ def _shown(found: Interval | None, form: str, *, ci: bool = False) -> str:
 
 def overlap_figure(compared: Sequence[Compared]) -> Figure:
     """Jaccard index against eps, measured and by chance, a panel for each dataset."""
-    names = list(dict.fromkeys(one.pair.of.planned.dataset for one in compared))
+    names = list(dict.fromkeys(one.pair.of.dataset for one in compared))
     figure, axes = new_figure(len(names), 1, panel=(2.7, 2.3), margin=(0.6, 0.9))
     for ax, name in zip(axes, names, strict=True):
-        those = [one for one in compared if one.pair.of.planned.dataset == name]
+        those = [one for one in compared if one.pair.of.dataset == name]
         those.sort(key=lambda one: one.pair.of.eps)
         budgets = [one.pair.of.eps for one in those]
         for style, (measure, label) in enumerate(_LINES.items()):

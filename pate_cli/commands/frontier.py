@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli import terminal
-from pate_cli.compare.baselines import LIMIT, measure, yardsticks
+from pate_cli.compare.baselines import LIMIT
 from pate_cli.compare.methods import DEFAULT_METHODS, Method, budgets, methods, plan_frontier
 from pate_cli.compare.report import report
 from pate_cli.config.composition import own_configs
@@ -55,6 +55,7 @@ def main(argv: list[str]) -> int:
         chosen_methods(options, own),
         budgets(options.eps),
         repeats=options.repeats,
+        limit=options.limit,
         config_dir=own,
     )
     of = plan.rows[0].config.dataset
@@ -64,13 +65,10 @@ def main(argv: list[str]) -> int:
     directory = options.output or Path("outputs", "frontier", default)
     check(directory, default=options.output is None)
 
-    work, force = place(options.output), options.force
-    with reporting("yardsticks", "repeats") as advance:
-        failures = measure(plan, work, limit=options.limit, force=force, advance=advance)
+    work = place(options.output)
     with reporting("frontier", f"repeats of {len(plan.ready)} rows") as advance:
-        results = schedule.run(plan, work, force=force, advance=advance)
-    held = yardsticks(plan, results, work, limit=options.limit)
-    findings = report(plan, results, held, failures, ["pate", "frontier", *argv])
+        results = schedule.run(plan, work, force=options.force, advance=advance)
+    findings = report(plan, results, ["pate", "frontier", *argv])
     write(directory, findings)
     return told(findings, directory)
 

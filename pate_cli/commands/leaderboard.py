@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 
 from pate_cli.commands.frontier import add_method_options, chosen_methods, directory_name, place, told
-from pate_cli.compare.baselines import measure, yardsticks
 from pate_cli.compare.boards import METRICS, Board
 from pate_cli.compare.leaderboard import leaderboard
 from pate_cli.compare.methods import budgets, plan_frontier
@@ -66,6 +65,7 @@ def main(argv: list[str]) -> int:
                     methods,
                     eps,
                     repeats=options.repeats,
+                    limit=True,
                     config_dir=own,
                 )
             except InputError as error:
@@ -82,11 +82,9 @@ def main(argv: list[str]) -> int:
     work = place(options.output)
     boards = []
     for spec, plan in plans:
-        with reporting(f"{spec.name}, yardsticks", "repeats") as advance:
-            failures = measure(plan, work, limit=True, force=options.force, advance=advance)
         with reporting(spec.name, f"repeats of {len(plan.ready)} rows") as advance:
             results = schedule.run(plan, work, force=options.force, advance=advance)
-        boards.append(Board(spec, plan, results, yardsticks(plan, results, work, limit=True), failures))
+        boards.append(Board(spec, plan, results))
     findings = leaderboard(boards, missing, METRICS[options.metric], ["pate", "leaderboard", *argv])
     write(directory, findings)
     return told(findings, directory, [f"{spec.name}: missing: {spec.missing}" for spec in missing])

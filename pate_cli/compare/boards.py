@@ -8,18 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pate_cli.compare.baselines import LIMIT, Yardstick
-from pate_cli.compare.methods import EXACT
+from pate_cli.compare.baselines import BASELINES, LIMIT
 from pate_cli.compare.tables import TableSpec
 from pate_cli.engine.plan import Plan
-from pate_cli.engine.schedule import Failure, Results
+from pate_cli.engine.schedule import Results
 from pate_cli.engine.store import RepeatRecord
 from pate_cli.report.frame import paired_difference
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import ABSENT
 from pate_cli.reproduce.rows import DoneRow, done_rows
 
-__all__ = ["METRICS", "Board", "Metric", "Place"]
+__all__ = ["METRICS", "Board", "Metric", "Place", "methods_and_baselines"]
 
 
 class Metric(NamedTuple):
@@ -68,6 +67,14 @@ METRICS = {
 """Every one is in each finished repeat, so that another one costs no run."""
 
 
+def methods_and_baselines(plan: Plan, results: Results) -> tuple[list[DoneRow], dict[str, DoneRow]]:
+    """Split rows into methods and, by name in the order of `BASELINES`, baselines."""
+    rows = done_rows(plan, results)
+    found = {row.name: row for row in rows if row.name in BASELINES}
+    methods = [row for row in rows if row.name not in BASELINES]
+    return methods, {name: found[name] for name in BASELINES if name in found}
+
+
 @dataclass(frozen=True, eq=False)
 class Board:
     """One table after the work.
@@ -78,29 +85,29 @@ class Board:
     plan : Plan
         Of `plan_frontier`.
     results : Results
-    held : list of Yardstick
-    failures : list of Failure
-        Of the yardsticks.
     """
 
     spec: TableSpec
     plan: Plan
     results: Results
-    held: list[Yardstick]
-    failures: list[Failure]
 
     @functools.cached_property
+    def _rows(self) -> tuple[list[DoneRow], dict[str, DoneRow]]:
+        return methods_and_baselines(self.plan, self.results)
+
+    @property
     def rows(self) -> list[DoneRow]:
         """Rows of methods."""
-        return [row for row in done_rows(self.plan, self.results) if row.planned.spec.name != EXACT]
+        return self._rows[0]
+
+    @property
+    def baselines(self) -> dict[str, DoneRow]:
+        """Rows of baselines, by name."""
+        return self._rows[1]
 
     def row(self, method: str, eps: float) -> DoneRow:
         """The row of a method at a budget."""
-        return next(row for row in self.rows if (row.planned.method, row.eps) == (method, eps))
-
-    def yardstick(self, name: str) -> Yardstick:
-        """One of `YARDSTICKS`."""
-        return next(one for one in self.held if one.name == name)
+        return next(row for row in self.rows if (row.method, row.eps) == (method, eps))
 
 
 class Place(NamedTuple):
@@ -121,7 +128,7 @@ class Place(NamedTuple):
     def values(self) -> dict[str, Interval]:
         """Mean of the metric of each method that has one, in the order they were named."""
         rows = [row for row in self.board.rows if row.eps == self.eps]
-        found = {row.planned.method: row.over(self.metric.name) for row in rows}
+        found = {row.method: row.over(self.metric.name) for row in rows}
         return {name: one for name, one in found.items() if one is not None and math.isfinite(one.mean)}
 
     @property
@@ -134,7 +141,7 @@ class Place(NamedTuple):
         """By how much one method is better than another, in the metric's unit."""
         return self.metric.gap(self.board.row(of, self.eps).units, self.board.row(minus, self.eps).units)
 
-    def below(self, method: str, yardstick: str = LIMIT) -> Interval | None:
-        """How far a method is below a yardstick, in the metric's unit."""
+    def below(self, method: str) -> Interval | None:
+        """How far a method is below the best model without privacy, in the metric's unit."""
         units = self.board.row(method, self.eps).units
-        return self.metric.gap(self.board.yardstick(yardstick).units, units)
+        return self.metric.gap(self.board.baselines[LIMIT].units, units)

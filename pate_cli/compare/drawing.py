@@ -1,4 +1,4 @@
-"""The figure: accuracy against eps on a log axis, methods with their bands, yardsticks as lines across."""
+"""The figure: accuracy against eps on a log axis, methods with their bands, baselines as lines across."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pate_cli.compare.baselines import Yardstick
 from pate_cli.compare.ranking import Ranking
 from pate_cli.report.figures import band, look, new_figure
 from pate_cli.reproduce.rows import DoneRow
@@ -18,12 +17,12 @@ from pate_cli.reproduce.rows import DoneRow
 __all__ = ["draw", "draw_leaderboard"]
 
 _ACROSS = ("-", (0, (6, 2)), (0, (3, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2, 1, 2)))
-"""Line style of each yardstick, in their order; methods have markers, these have none."""
+"""Line style of each baseline, in their order; methods have markers, these have none."""
 
 _INFEASIBLE = ": infeasible"
 
 
-def draw(title: str, rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -> Figure:
+def draw(title: str, rows: Sequence[DoneRow], baselines: Mapping[str, DoneRow]) -> Figure:
     """Draw a frontier.
 
     Parameters
@@ -31,16 +30,16 @@ def draw(title: str, rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -
     title : str
     rows : sequence of DoneRow
         Of methods.
-    yardsticks : sequence of Yardstick
+    baselines : mapping of str to DoneRow
+        By name.
     """
     figure, (ax,) = new_figure(panel=(5.7, 4.4))
     budgets = sorted({row.eps for row in rows})
-    for index, name in enumerate(dict.fromkeys(row.planned.method for row in rows)):
-        _method(ax, index, name, sorted((r for r in rows if r.planned.method == name), key=lambda r: r.eps))
-    for one, style in zip(yardsticks, _ACROSS[-len(yardsticks) :], strict=True):
-        if one.accuracy is not None:
-            label = f"{one.name} (not DP)"
-            ax.axhline(one.accuracy.mean, color="0.35", linewidth=1.0, linestyle=style, label=label)
+    for index, name in enumerate(dict.fromkeys(row.method for row in rows)):
+        _method(ax, index, name, sorted((r for r in rows if r.method == name), key=lambda r: r.eps))
+    for (name, row), style in zip(baselines.items(), _ACROSS[-len(baselines) :], strict=True):
+        if (accuracy := row.over("accuracy")) is not None:
+            ax.axhline(accuracy.mean, color="0.35", linewidth=1.0, linestyle=style, label=f"{name} (not DP)")
     _budget_axis(ax, budgets)
     ax.set_ylabel("accuracy on the test split")
     ax.set_title(title, loc="left")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from pate_cli.compare.baselines import LIMIT, YARDSTICKS, kinds
+from pate_cli.compare.baselines import BASELINES, LIMIT, NOT_PRIVATE, families
 from pate_cli.compare.boards import Board, Metric, Place
 from pate_cli.compare.drawing import draw_leaderboard
 from pate_cli.compare.leaderboard_tables import paired, ranks_table, rows_table, winners
 from pate_cli.compare.ranking import Ranking, fewest_tables, friedman, ranking
-from pate_cli.compare.report import NOT_PRIVATE
 from pate_cli.compare.tables import TableSpec
 from pate_cli.config.recipes import Recipe
 from pate_cli.report.findings import Findings
@@ -38,7 +37,7 @@ def leaderboard(
     command : sequence of str
         What makes it again.
     """
-    methods = list(dict.fromkeys(row.planned.method for row in boards[0].rows))
+    methods = list(dict.fromkeys(row.method for row in boards[0].rows))
     budgets = sorted({row.eps for row in boards[0].rows})
     places = {eps: [Place(board, eps, metric) for board in boards] for eps in budgets}
     scores = {
@@ -61,23 +60,13 @@ def leaderboard(
         kind="runs",
         repeats=config.repeats,
     )
-    rows = [(board, row) for board in boards for row in board.rows]
-    absent = [(one.name, "missing", one.missing) for one in missing]
-    absent += [
-        (f"{board.spec.name}, {row.planned.spec.name}", row.status, row.message)
-        for board, row in rows
-        if row.status != "ok"
-    ]
-    failed = [
-        f"{board.spec.name}, {row.planned.spec.name}: {row.message}"
-        for board, row in rows
-        if row.status == "failed"
-    ]
-    failed += [
-        f"{board.spec.name}, {one.row}, repeat {one.repeat}: {one.message}"
+    rows = {
+        f"{board.spec.name}, {row.name}": (board, row)
         for board in boards
-        for one in board.failures
-    ]
+        for row in (*board.rows, *board.baselines.values())
+    }
+    absent = [(one.name, "missing", one.missing) for one in missing]
+    absent += [(name, row.status, row.message) for name, (_, row) in rows.items() if row.status != "ok"]
     every = [place for eps in budgets for place in places[eps]]
     return Findings(
         recipe=recipe,
@@ -100,7 +89,7 @@ def leaderboard(
         },
         absent=absent,
         notes=[
-            *(f"{name}: {what}. {NOT_PRIVATE.capitalize()}." for name, what in YARDSTICKS.items()),
+            *(f"{name}: {what}. {NOT_PRIVATE.capitalize()}." for name, what in BASELINES.items()),
             *_chosen(boards),
         ],
         statements=[
@@ -110,10 +99,11 @@ def leaderboard(
         sources=sources()
         | {key: value for board in boards for key, value in board.plan.data(board.spec.name).items()},
         commands={
-            f"{board.spec.name}, {row.planned.spec.name}": board.plan.command_of(row.planned)
-            for board, row in rows
+            name: board.plan.command_of(row.planned)
+            for name, (board, row) in rows.items()
+            if row.name not in BASELINES
         },
-        failures=failed,
+        failures=[f"{name}: {row.message}" for name, (_, row) in rows.items() if row.status == "failed"],
     )
 
 
@@ -178,7 +168,7 @@ def _chosen(boards: Sequence[Board]) -> list[str]:
     """Which model is the limit, table by table."""
     said = []
     for board in boards:
-        found = kinds(board.yardstick(LIMIT))
+        found = families(board.baselines[LIMIT].units)
         if found:
             those = ", ".join(f"{name} at {count}" for name, count in found.items())
             said.append(f"{LIMIT} on {board.spec.name}: {those} of {sum(found.values())} splits.")

@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pate_cli.compare.baselines import LIMIT, TRUE_LABELS
+from pate_cli.compare.baselines import LIMIT, NOT_PRIVATE, TRUE_LABELS
 from pate_cli.compare.boards import METRICS, Board, Metric, Place
 from pate_cli.compare.ranking import Ranking
-from pate_cli.compare.report import NOT_PRIVATE
 from pate_cli.report.frame import flat, pivoted
 from pate_cli.report.interval import T_NOTE, Interval
 from pate_cli.report.table import ABSENT, Column, Table, number
@@ -42,7 +41,7 @@ def winners(places: Sequence[Place], first: str) -> Table:
         best = order[0] if order else None
         other = next((name for name in order if name != first), None)
         value = place.values[best] if best else None
-        limit, true = (place.board.yardstick(name).over(metric.name) for name in (LIMIT, TRUE_LABELS))
+        limit, true = (place.board.baselines[name].over(metric.name) for name in (LIMIT, TRUE_LABELS))
         gap = place.below(best) if best else None
         ours = place.below(first) if first in order else None
         lead = place.lead(first, other) if first in order and other else None
@@ -135,7 +134,7 @@ def paired(
 
 
 def rows_table(boards: Sequence[Board], metric: Metric) -> Table:
-    """Give every row, and every yardstick, with every metric."""
+    """Every row and every baseline with every metric."""
     columns = [Column("table", numeric=False), Column("method", numeric=False), Column("eps")]
     columns += [Column(name) for name in METRICS]
     columns += [Column(f"below {LIMIT}, {metric.unit}"), Column("n"), Column("status", numeric=False)]
@@ -143,7 +142,7 @@ def rows_table(boards: Sequence[Board], metric: Metric) -> Table:
     for board in boards:
         table = board.spec.name
         for row in board.rows:
-            method, run = row.planned.method, row.planned.prepared
+            method, run = row.method, row.planned.prepared
             means = {name: row.over(name) for name in METRICS}
             below = Place(board, row.eps, metric).below(method)
             cells.append([table, method, f"{row.eps:g}", *map(number, means.values()), metric.text(below)])
@@ -152,12 +151,13 @@ def rows_table(boards: Sequence[Board], metric: Metric) -> Table:
             record |= {"delta": run and run.plan.guarantee.delta, "guarantee": "differentially private"}
             record |= {"n": len(row.units), "status": row.status, "reason": row.message or None}
             records.append(record | flat(means))
-        for one in board.held:
-            means, status = {name: one.over(name) for name in METRICS}, "ok" if one.units else "failed"
+        for one in board.baselines.values():
+            means, status = {name: one.over(name) for name in METRICS}, one.status
             cells.append([table, f"{one.name} ({NOT_PRIVATE})", "∞", *map(number, means.values()), ABSENT])
             cells[-1] += [str(len(one.units)), status]
             record = {"table": table, "kind": "yardstick", "method": one.name, "eps": math.inf, "delta": None}
-            record |= {"guarantee": NOT_PRIVATE, "n": len(one.units), "status": status, "reason": None}
+            record |= {"guarantee": NOT_PRIVATE, "n": len(one.units), "status": status}
+            record["reason"] = one.message or None
             records.append(record | flat(means))
     note = f"{ABSENT} where a student gives no scores, or no probabilities. {T_NOTE}."
     return Table(columns, cells, records, note)

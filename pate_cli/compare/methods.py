@@ -7,16 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pate_cli.compare.baselines import EXACT, with_baselines
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.composition import options
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.plan import Plan, make_plan
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["DEFAULT_METHODS", "EXACT", "Method", "budgets", "methods", "named_overrides", "plan_frontier"]
-
-EXACT = "student on exact votes"
-"""Name of the row without privacy: the same student, every label the exact vote of the teachers."""
+__all__ = ["DEFAULT_METHODS", "Method", "budgets", "methods", "named_overrides", "plan_frontier"]
 
 _PRESETS: dict[str, tuple[str, ...]] = {
     "active-svt": ("mechanism=active", "mechanism.oracle=svt"),
@@ -87,7 +85,7 @@ def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> 
         raise ConfigError("--methods", names, f"names separated by commas, of {', '.join(known)}")
     seen: set[str] = set()
     for method in chosen:
-        if method.name in seen or method.name == EXACT:
+        if method.name in seen:
             raise InputError(f"--method {method.name}: there are two of that name; names must differ")
         seen.add(method.name)
     return chosen
@@ -160,6 +158,7 @@ def plan_frontier(
     eps: Sequence[float],
     *,
     repeats: int,
+    limit: bool = False,
     config_dir: str | None = None,
 ) -> Plan:
     """Compose and check every row, before anything is written.
@@ -171,14 +170,16 @@ def plan_frontier(
     chosen : sequence of Method
     eps : sequence of float
     repeats : int
+    limit : bool
+        Whether the best model without privacy is among the baselines; it takes seconds a split.
     config_dir : str, optional
         Directory with options of the user's own.
 
     Returns
     -------
     Plan
-        A row for each method and eps, and the row `EXACT`. A mechanism that cannot work at these sizes
-        makes a row that says so.
+        The baselines, and a row for each method and eps. A mechanism that cannot work at these sizes makes
+        a row that says so.
 
     Raises
     ------
@@ -201,7 +202,7 @@ def plan_frontier(
     for row in plan.rows:
         if row.status == "missing":
             raise InputError(row.message)
-    return plan
+    return with_baselines(plan, limit=limit)
 
 
 _ELSEWHERE = {

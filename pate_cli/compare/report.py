@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pate_cli.compare.baselines import YARDSTICKS, Yardstick
+from pate_cli.compare.baselines import BASELINES, EXACT, NOT_PRIVATE
+from pate_cli.compare.boards import methods_and_baselines
 from pate_cli.compare.drawing import draw
-from pate_cli.compare.methods import EXACT
 from pate_cli.compare.statements import statements
 from pate_cli.config.recipes import Recipe
 from pate_cli.engine.plan import Plan
-from pate_cli.engine.schedule import Failure, Results
+from pate_cli.engine.schedule import Results
 from pate_cli.report.findings import Findings
 from pate_cli.report.frame import flat, paired_difference, pivoted
 from pate_cli.report.interval import T_NOTE
 from pate_cli.report.runs_table import METRICS
 from pate_cli.report.table import Column, Table, number
 from pate_cli.reproduce.assemble import sources
-from pate_cli.reproduce.rows import DoneRow, done_rows
+from pate_cli.reproduce.rows import DoneRow
 from pate_cli.reproduce.verdicts import signed
 
-__all__ = ["NOT_PRIVATE", "report"]
+__all__ = ["report"]
 
-NOT_PRIVATE = "not differentially private"
 _NOTE = (
     f"Mean accuracy on held-out records; {T_NOTE}; the measuring itself is not differentially private. "
     "eps is the guarantee of one repeat, for one record replaced by another."
@@ -35,8 +34,6 @@ _NOTE = (
 def report(
     plan: Plan,
     results: Results,
-    held: Sequence[Yardstick],
-    failures: Sequence[Failure],
     command: Sequence[str],
 ) -> Findings:
     """Put a frontier together.
@@ -47,13 +44,11 @@ def report(
         Of `plan_frontier`.
     results : Results
         Of `schedule.run`.
-    held : sequence of Yardstick
-    failures : sequence of Failure
-        Of the yardsticks.
     command : sequence of str
         What makes it again.
     """
-    rows = [row for row in done_rows(plan, results) if row.planned.spec.name != EXACT]
+    rows, baselines = methods_and_baselines(plan, results)
+    every = [*rows, *baselines.values()]
     first = next(row.planned for row in rows)
     exact = next(row for row in plan.rows if row.spec.name == EXACT)
     repeats = first.config.repeats
@@ -71,53 +66,51 @@ def report(
         kind="runs",
         repeats=repeats,
     )
-    failed = [f"{row.planned.spec.name}: {row.message}" for row in rows if row.status == "failed"]
-    failed += [f"{one.row}, repeat {one.repeat}: {one.message}" for one in failures]
     return Findings(
         recipe=recipe,
         command=list(command),
-        table=_table(rows, held, delta),
-        more={"rows": _runs(rows), "metrics": _metrics(rows, held), **_against_best(rows, held)},
-        figures={"figure": functools.partial(draw, f"{title}, {repeats} splits", rows, held)},
-        absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
+        table=_table(rows, baselines, delta),
+        more={"rows": _runs(rows), "metrics": _metrics(rows, baselines), **_against_best(rows, baselines)},
+        figures={"figure": functools.partial(draw, f"{title}, {repeats} splits", rows, baselines)},
+        absent=[(row.name, row.status, row.message) for row in every if row.status != "ok"],
         notes=[
-            *(f"{one.name}: {YARDSTICKS[one.name]}. {NOT_PRIVATE.capitalize()}." for one in held),
+            *(f"{name}: {BASELINES[name]}. {NOT_PRIVATE.capitalize()}." for name in baselines),
             *_REMARKS,
         ],
-        statements=statements(rows, held),
+        statements=statements(rows, baselines),
         sources=sources() | plan.data(),
-        commands={row.planned.spec.name: plan.command_of(row.planned) for row in rows},
-        failures=failed,
+        commands={row.name: plan.command_of(row.planned) for row in rows},
+        failures=[f"{row.name}: {row.message}" for row in every if row.status == "failed"],
     )
 
 
 _REMARKS = (
-    "The yardsticks are of the common configuration; a method that brings its own teachers or student is not "
+    "The baselines are of the common configuration; a method that brings its own teachers or student is not "
     "bounded by them.",
     "noisy_gd and output_perturbation train one linear model on the private records themselves; the other "
     "methods treat teachers and student as black boxes, whatever they are.",
 )
 
 
-def _table(rows: Sequence[DoneRow], held: Sequence[Yardstick], delta: float | None) -> Table:
+def _table(rows: Sequence[DoneRow], baselines: Mapping[str, DoneRow], delta: float | None) -> Table:
     """A line a method and a column a budget; as CSV a line for each of both."""
     budgets = sorted({row.eps for row in rows})
     shown: dict[tuple[str, ...], dict[str, str]] = {}
     guarantees, records = [], []
-    for name in dict.fromkeys(row.planned.method for row in rows):
-        those = {row.eps: row for row in rows if row.planned.method == name}
+    for name in dict.fromkeys(row.method for row in rows):
+        those = {row.eps: row for row in rows if row.method == name}
         pure = any(_delta(row) == 0 for row in those.values())
         guarantees.append("(eps, 0)-DP" if pure else "(eps, delta)-DP")
         shown[(name,)] = {f"eps {eps:g}": _accuracy(those[eps]) for eps in budgets}
         records += [_record(those[eps]) for eps in budgets]
-    for one in held:
+    for one in baselines.values():
         guarantees.append(NOT_PRIVATE)
-        shown[(one.name,)] = {f"eps {eps:g}": number(one.accuracy) for eps in budgets}
+        shown[(one.name,)] = {f"eps {eps:g}": number(one.over("accuracy")) for eps in budgets}
         blank = dict.fromkeys(records[0])
         records.append(
             blank
             | {"kind": "yardstick", "method": one.name, "guarantee": NOT_PRIVATE, "eps": float("inf")}
-            | {"n": len(one.units), "status": "ok" if one.units else "failed"}
+            | {"n": len(one.units), "status": one.status}
             | flat({name: one.over(name) for name in ("accuracy", *METRICS)})
         )
     columns, cells = pivoted([Column("method", numeric=False)], [f"eps {eps:g}" for eps in budgets], shown)
@@ -144,8 +137,8 @@ def _mean(row: DoneRow, name: str, digits: int) -> str:
 def _record(row: DoneRow) -> dict[str, Any]:
     record: dict[str, Any] = {
         "kind": "method",
-        "method": row.planned.method,
-        "dataset": row.planned.dataset,
+        "method": row.method,
+        "dataset": row.dataset,
         "eps": row.eps,
         "delta": _delta(row),
         "guarantee": "differentially private",
@@ -158,13 +151,13 @@ def _record(row: DoneRow) -> dict[str, Any]:
     return record | flat({name: row.over(name) for name in names}) | {"reason": row.message or None}
 
 
-def _metrics(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> Table:
-    """The other figures of each row and yardstick: they are in each finished repeat, and cost no run."""
+def _metrics(rows: Sequence[DoneRow], baselines: Mapping[str, DoneRow]) -> Table:
+    """The other figures of each row and baseline: they are in each finished repeat, and cost no run."""
     columns = [Column("method", numeric=False), Column("eps"), Column("accuracy")]
     columns += [Column(name.replace("_", " ")) for name in METRICS]
-    several: list[tuple[str, float, DoneRow | Yardstick]] = [
-        *((row.planned.method, row.eps, row) for row in rows),
-        *((one.name, math.inf, one) for one in held),
+    several = [
+        *((row.method, row.eps, row) for row in rows),
+        *((one.name, math.inf, one) for one in baselines.values()),
     ]
     cells, records = [], []
     for name, eps, one in several:
@@ -183,7 +176,7 @@ def _runs(rows: Sequence[DoneRow]) -> Table:
     cells = []
     for row in rows:
         line = [
-            row.planned.method,
+            row.method,
             f"{row.eps:g}",
             number(row.n_teachers or None, ",d"),
             number(row.cutoff, "d"),
@@ -195,15 +188,15 @@ def _runs(rows: Sequence[DoneRow]) -> Table:
     return Table(columns, cells, [_record(row) for row in rows], note)
 
 
-def _against_best(rows: Sequence[DoneRow], held: Sequence[Yardstick]) -> dict[str, Table]:
+def _against_best(rows: Sequence[DoneRow], baselines: Mapping[str, DoneRow]) -> dict[str, Table]:
     """Differences to the first method named, repeat by repeat."""
-    names = list(dict.fromkeys(row.planned.method for row in rows))
+    names = list(dict.fromkeys(row.method for row in rows))
     budgets = sorted({row.eps for row in rows})
     if len(names) < 2:
         return {}
-    at = {(row.planned.method, row.eps): row.units for row in rows}
+    at = {(row.method, row.eps): row.units for row in rows}
     others = {name: {eps: at[name, eps] for eps in budgets} for name in names[1:]}
-    others |= {f"{one.name} ({NOT_PRIVATE})": dict.fromkeys(budgets, one.units) for one in held}
+    others |= {f"{one.name} ({NOT_PRIVATE})": dict.fromkeys(budgets, one.units) for one in baselines.values()}
     shown: dict[tuple[str, ...], dict[str, str]] = {}
     records = []
     for name, units in others.items():

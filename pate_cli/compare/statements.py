@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from pate_cli.compare.baselines import ALL_PRIVATE, LIMIT, MAJORITY, Yardstick
+from pate_cli.compare.baselines import ALL_PRIVATE, LIMIT, MAJORITY
 from pate_cli.config import MechanismConfig
 from pate_cli.report.frame import paired_difference
 from pate_cli.report.table import number
@@ -17,33 +17,33 @@ _TIMES = 3.0
 """By how much `tight` is to answer more queries than `liu2021`."""
 
 
-def statements(rows: Sequence[DoneRow], yardsticks: Sequence[Yardstick]) -> list[str]:
+def statements(rows: Sequence[DoneRow], baselines: Mapping[str, DoneRow]) -> list[str]:
     """Say what is best at each eps, where sparse vector beats the Gaussian mechanism, and what is no use.
 
     Parameters
     ----------
     rows : sequence of DoneRow
         Of methods.
-    yardsticks : sequence of Yardstick
+    baselines : mapping of str to DoneRow
+        By name.
     """
-    held = {one.name: one for one in yardsticks}
     said = [
-        *_best(rows, held[ALL_PRIVATE], held.get(LIMIT)),
+        *_best(rows, baselines[ALL_PRIVATE], baselines.get(LIMIT)),
         *_sparse_vector(rows),
         *_calibrations(rows),
-        *_no_better_than_majority(rows, held[MAJORITY]),
+        *_no_better_than_majority(rows, baselines[MAJORITY]),
     ]
     lines: dict[str, list[DoneRow]] = {}
     for row in rows:
         if row.status == "infeasible":
-            lines.setdefault(row.planned.method, []).append(row)
+            lines.setdefault(row.method, []).append(row)
     for name, those in lines.items():
         most = max(those, key=lambda row: row.eps)
         said.append(f"{name} is infeasible at eps {_listed(row.eps for row in those)}: {most.message}")
     return said
 
 
-def _best(rows: Sequence[DoneRow], ceiling: Yardstick, limit: Yardstick | None) -> list[str]:
+def _best(rows: Sequence[DoneRow], all_private: DoneRow, limit: DoneRow | None) -> list[str]:
     """The best method of each budget, who cannot be told from it, and how far all private records are."""
     said = []
     for eps in sorted({row.eps for row in rows}):
@@ -52,9 +52,9 @@ def _best(rows: Sequence[DoneRow], ceiling: Yardstick, limit: Yardstick | None) 
             continue
         _, best = max(there, key=lambda pair: pair[0])
         accuracy = best.over("accuracy")
-        text = f"At eps {eps:g} the best mean accuracy is that of {best.planned.method}, {number(accuracy)}"
+        text = f"At eps {eps:g} the best mean accuracy is that of {best.method}, {number(accuracy)}"
         close = [
-            row.planned.method
+            row.method
             for _, row in there
             if row is not best
             and (gap := paired_difference(best.units, row.units, "accuracy"))
@@ -62,9 +62,9 @@ def _best(rows: Sequence[DoneRow], ceiling: Yardstick, limit: Yardstick | None) 
         ]
         if close:
             text += f"; the difference to {', '.join(close)} is within its interval"
-        gap = paired_difference(ceiling.units, best.units, "accuracy")
+        gap = paired_difference(all_private.units, best.units, "accuracy")
         if gap is not None:
-            text += f". {ceiling.name[0].upper()}{ceiling.name[1:]}, without privacy, give {signed(gap)} more"
+            text += f". {ALL_PRIVATE.capitalize()}, without privacy, give {signed(gap)} more"
         if limit and (gap := paired_difference(limit.units, best.units, "accuracy")) is not None:
             text += f"; the {limit.name} gives {signed(gap)} more"
         said.append(f"{text}.")
@@ -78,23 +78,21 @@ def _strategy(mechanism: MechanismConfig) -> str:
 
 def _sparse_vector(rows: Sequence[DoneRow]) -> list[str]:
     """Hold each method over sparse vector against those over the Gaussian mechanism that ask as it does."""
-    queries = {row.planned.method: _strategy(row.planned.config.mechanism) for row in rows}
+    queries = {row.method: _strategy(row.planned.config.mechanism) for row in rows}
     said = []
     for name in _names(rows, "svt"):
-        of = [row for row in rows if row.planned.method == name]
+        of = [row for row in rows if row.method == name]
         others = _names(rows, "gaussian")
         alike = [other for other in others if queries[other] == queries[name]]
         for other in alike or others:  # no other asks like this: against all of them
-            than = {row.eps: row for row in rows if row.planned.method == other}
+            than = {row.eps: row for row in rows if row.method == other}
             said.append(_compared(name, of, other, than))
     return said
 
 
 def _names(rows: Sequence[DoneRow], labeller: str) -> list[str]:
     """Methods in which the mechanism is asked with that labeller."""
-    return list(
-        dict.fromkeys(row.planned.method for row in rows if row.planned.config.mechanism.oracle == labeller)
-    )
+    return list(dict.fromkeys(row.method for row in rows if row.planned.config.mechanism.oracle == labeller))
 
 
 def _compared(name: str, of: Sequence[DoneRow], other: str, than: dict[float, DoneRow]) -> str:
@@ -141,7 +139,7 @@ def _calibrations(rows: Sequence[DoneRow]) -> list[str]:
 
 def _answered(tight: DoneRow, liu: DoneRow) -> str:
     ours, theirs = tight.over("answered"), liu.over("answered")
-    name = tight.planned.method
+    name = tight.method
     if ours is None or not tight.budget:
         return f"At eps {tight.eps:g}, {name} (tight) is {tight.status}; liu2021 is {liu.status}."
     text = f"At eps {tight.eps:g}, {name} (tight, T = {tight.cutoff}) answers {number(ours, '.1f')}"
@@ -157,12 +155,12 @@ def _answered(tight: DoneRow, liu: DoneRow) -> str:
     return text + (", and there are no more to answer." if ours.mean == tight.budget else ".")
 
 
-def _no_better_than_majority(rows: Sequence[DoneRow], majority: Yardstick) -> list[str]:
+def _no_better_than_majority(rows: Sequence[DoneRow], majority: DoneRow) -> list[str]:
     cases: dict[str, list[float]] = {}
     for row in rows:
         gap = paired_difference(row.units, majority.units, "accuracy")
         if gap is not None and gap.sign <= 0:
-            cases.setdefault(row.planned.method, []).append(row.eps)
+            cases.setdefault(row.method, []).append(row.eps)
     return [
         f"{name} is not better than a constant answer, as far as can be told, at eps {_listed(those)}."
         for name, those in cases.items()

@@ -52,6 +52,10 @@ class Row:
         """Whether the student of a repeat is wanted."""
         return self.with_student and repeat == 0
 
+    def run(self, repeat: int, trained: Trained | None = None) -> Outcome:
+        """Do one repeat."""
+        return pipeline.run_repeat(self.prepared, repeat, trained)
+
     def found(self, store: RepeatStore, repeat: int) -> Done | None:
         """Find what an earlier run has finished; None if there is less than is wanted."""
         found = store.find(self.key, repeat, self.loss, student=self.wants_student(repeat))
@@ -162,7 +166,7 @@ def do_task(
     for name in task.rows:
         row, unit, student, failure, loaded = shared.rows[name], None, None, None, None
         try:
-            outcome = pipeline.run_repeat(row.prepared, task.repeat, trained)
+            outcome = row.run(task.repeat, trained)
             student = _student(row.prepared, outcome) if row.wants_student(task.repeat) else None
             unit = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
             shared.loaded.check()  # what is imported within a fit, too

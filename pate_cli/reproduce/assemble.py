@@ -61,12 +61,12 @@ def assemble(plan: Plan, results: Results, finish: Callable[..., Findings] | Non
         figures=run_figures(recipe.figures, rows),
         rows=list(verdicts.values()),
         claims=claim_verdicts(recipe.claims, rows),
-        absent=[(row.planned.spec.name, row.status, row.message) for row in rows if row.status != "ok"],
+        absent=[(row.name, row.status, row.message) for row in rows if row.status != "ok"],
         notes=[*recipe.notes, *([CLAIMS_RULE] if recipe.claims else []), *_remarks(rows)],
         quick=plan.quick,
         sources=sources() | plan.data(),
-        commands={row.planned.spec.name: plan.command_of(row.planned) for row in rows},
-        failures=[f"{row.planned.spec.name}: {row.message}" for row in rows if row.status == "failed"],
+        commands={row.name: plan.command_of(row.planned) for row in rows},
+        failures=[f"{row.name}: {row.message}" for row in rows if row.status == "failed"],
     )
     findings = finish(rows, findings) if finish else findings
     if plan.quick:
@@ -107,7 +107,7 @@ def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict], margin: float)
     for row in rows:
         spec, p = row.planned.spec, row.printed
         line = [spec.panel] if several["panel"] else []
-        line += [row.planned.dataset, row.planned.method, _count(row.n_teachers)]
+        line += [row.dataset, row.method, _count(row.n_teachers)]
         line += [_count(row.cutoff)] if several["cutoff"] else []
         line.append(number(row.eps, "g"))
         accuracy, gap = row.over("accuracy"), row.difference
@@ -127,17 +127,17 @@ def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict], margin: float)
     narrow = ("teachers", "n", "paper (queries answered)", "at the paper's queries (eps_ex_post)")
     brief = [index for index, column in enumerate(columns) if column.full not in narrow]
     note = f"{NOTE} {rule(len(verdicts), margin)}" if printed else NOTE
-    records = [_record(row, verdicts.get(row.planned.spec.name)) for row in rows]
+    records = [_record(row, verdicts.get(row.name)) for row in rows]
     return Table(columns, cells, records, note, brief=brief)
 
 
 def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:
     """Make a row of `table.csv`: everything, nothing rounded."""
     record: dict[str, Any] = {
-        "name": row.planned.spec.name,
+        "name": row.name,
         "panel": row.planned.spec.panel,
-        "dataset": row.planned.dataset,
-        "method": row.planned.method,
+        "dataset": row.dataset,
+        "method": row.method,
         "status": row.status,
         "n_teachers": row.n_teachers,
         "cutoff": row.cutoff,
@@ -165,15 +165,15 @@ def _paired(compared: Sequence[Pair]) -> Table:
     columns += [Column(name.replace("answered", "queries answered")) for name in _PAIRED]
     cells, records = [], []
     for pair in compared:
-        names = f"{pair.of.planned.method} - {pair.minus.planned.method}"
+        names = f"{pair.of.method} - {pair.minus.method}"
         gaps = {name: pair.over(name) for name in _PAIRED}
         n = gaps["accuracy"].n if gaps["accuracy"] else 0
         shown = ["–" if gap is None else signed(gap, digits_of(name)) for name, gap in gaps.items()]
         cells.append([pair.case, names, str(n), *shown])
         record: dict[str, Any] = {
-            "of": pair.of.planned.spec.name,
-            "minus": pair.minus.planned.spec.name,
-            "dataset": pair.of.planned.dataset,
+            "of": pair.of.name,
+            "minus": pair.minus.name,
+            "dataset": pair.of.dataset,
             "eps": pair.of.eps,
             "n": n,
         }
@@ -191,9 +191,7 @@ def _remarks(rows: Sequence[DoneRow]) -> list[str]:
         if those:
             why = reasons[0] if len(reasons) == 1 else "the report and table.csv say why, row by row"
             remarks.append(f"{len(those)} of {len(rows)} rows {status}: {why}")
-    return remarks + [
-        f"{row.planned.spec.name}: {row.planned.spec.note}" for row in rows if row.planned.spec.note
-    ]
+    return remarks + [f"{row.name}: {row.planned.spec.note}" for row in rows if row.planned.spec.note]
 
 
 def _mean(found: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:

@@ -115,11 +115,11 @@ def _draw(spec: dict[str, Any], rows: list[DoneRow]) -> Figure:
 def _lines(
     spec: dict[str, Any], rows: Sequence[DoneRow], x: str, measure: str, styles: dict[str, int]
 ) -> list[_Line]:
-    methods = dict.fromkeys(row.planned.method for row in rows)
+    methods = dict.fromkeys(row.method for row in rows)
     series: dict[str, list[str]] = spec.get("series") or {method: [method] for method in methods}
     lines = []
     for label, members in series.items():
-        those = [row for row in rows if row.planned.method in members]
+        those = [row for row in rows if row.method in members]
         if not those:
             continue
         style = styles.setdefault(label, len(styles))

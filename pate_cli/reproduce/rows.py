@@ -35,6 +35,21 @@ class DoneRow:
     failures: Sequence[Failure]
 
     @property
+    def name(self) -> str:
+        """Unique among the rows."""
+        return self.planned.spec.name
+
+    @property
+    def method(self) -> str:
+        """As the paper calls it, or the mechanism's own name."""
+        return self.planned.method
+
+    @property
+    def dataset(self) -> str:
+        """Name of the dataset."""
+        return self.planned.dataset
+
+    @property
     def status(self) -> str:
         """One of ok, missing, infeasible and failed."""
         if self.planned.status != "ready":
@@ -147,7 +162,7 @@ class Pair:
     @property
     def case(self) -> str:
         """Where they are compared, in a few words."""
-        return " ".join(filter(None, [self.of.planned.spec.panel or self.of.planned.dataset, self.at]))
+        return " ".join(filter(None, [self.of.planned.spec.panel or self.of.dataset, self.at]))
 
     @property
     def at(self) -> str:
@@ -189,7 +204,7 @@ def matches(rows: Sequence[DoneRow], of: str, minus: str) -> list[Pair]:
         Pair(row, other)
         for other in rows
         for row in rows
-        if (row.planned.method, other.planned.method) == (of, minus)
+        if (row.method, other.method) == (of, minus)
         and (row.planned.spec.panel, row.eps) == (other.planned.spec.panel, other.eps)
         and row.planned.teaching == other.planned.teaching
     ]

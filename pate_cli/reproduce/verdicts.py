@@ -49,7 +49,7 @@ def row_verdicts(
     verdicts = {}
     for row in printed:
         word, reason = _row(row, margin, len(printed), instead)
-        name, gap = row.planned.spec.name, row.difference
+        name, gap = row.name, row.difference
         wide = gap and gap.at(simultaneous(len(printed)))
         verdicts[name] = Verdict(name, word, reason + but * bool(row.units), wide, margin)
     return verdicts
@@ -84,7 +84,7 @@ def eps_ex_post_verdict(rows: Sequence[DoneRow]) -> Verdict | None:
     for row in rows:
         ours, printed = row.eps_ex_post_at_printed, row.printed.get("eps_ex_post")
         if ours is not None and printed is not None and math.isfinite(ours):
-            gaps[row.planned.spec.name] = abs(ours - printed)
+            gaps[row.name] = abs(ours - printed)
     if not gaps:
         return None
     worst = max(gaps, key=lambda name: gaps[name])
@@ -183,14 +183,14 @@ def _greater(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
 def _increases(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
     series: dict[Any, list[DoneRow]] = {}
     for row in rows:
-        if row.planned.method in _list(claim["methods"]):
-            key = (row.planned.method, row.planned.teaching, row.planned.spec.panel)
+        if row.method in _list(claim["methods"]):
+            key = (row.method, row.planned.teaching, row.planned.spec.panel)
             series.setdefault(key, []).append(row)
     for line in series.values():
         for less, more in pairwise(sorted(line, key=lambda row: row.eps)):
             pair = Pair(more, less)
             gap = pair.over(claim["measure"])
-            text = f"{more.planned.dataset} {more.planned.method} eps {less.eps:g} to {more.eps:g} "
+            text = f"{more.dataset} {more.method} eps {less.eps:g} to {more.eps:g} "
             yield _Case(
                 gap, text + (pair.missing if gap is None else signed(gap, digits_of(claim["measure"])))
             )
@@ -198,10 +198,10 @@ def _increases(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case
 
 def _unspent(claim: dict[str, Any], rows: Sequence[DoneRow], wanted: bool = True) -> Iterator[_Case]:
     for row in rows:
-        if row.planned.method not in _list(claim["methods"]):
+        if row.method not in _list(claim["methods"]):
             continue
         eps = "inf" if math.isinf(row.eps) else f"{row.eps:g}"
-        answered, budget, where = row.over("answered"), row.budget, f"{row.planned.dataset} eps={eps}"
+        answered, budget, where = row.over("answered"), row.budget, f"{row.dataset} eps={eps}"
         if answered is None or budget is None:
             yield _Case(None, f"{where} {row.status}")
             continue

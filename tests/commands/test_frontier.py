@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from pate_cli import cli
-from pate_cli.compare import baselines as yardsticks
+from pate_cli.compare import baselines
 from pate_cli.compare.methods import methods, plan_frontier
-from pate_cli.engine.schedule import Results
+from pate_cli.engine import schedule
 
 SMALL = ["dataset.n_records=3000", "split.public=60", "teacher.size=20", "compute.workers=1"]
 
@@ -72,8 +72,8 @@ def test_tables_figure_and_report(outside, capsys):
         assert "svt against gaussian, accuracy at the same splits:" in shown
         assert "infeasible" in shown
     assert "pate frontier dataset.n_records=3000" in page
-    # four methods at two budgets, less svt at 0.05, and the exact votes
-    assert "frontier: 16/16 repeats of 8 rows done" in err
+    # four methods at two budgets, less svt at 0.05, and five baselines
+    assert "frontier: 24/24 repeats of 12 rows done" in err
 
     # again: nothing is done twice, and the same bytes come out
     before = {path.name: path.read_bytes() for path in there.iterdir() if path.is_file()}
@@ -83,61 +83,53 @@ def test_tables_figure_and_report(outside, capsys):
     assert all(path.stat().st_mtime_ns < started for path in (outside / "outputs" / ".finished").iterdir())
 
 
-def test_yardsticks_are_what_they_say(outside):
+def accuracies(*given, work):
+    """Accuracy of each repeat of each row of a small frontier, done in a directory."""
+    plan = plan_frontier([*SMALL[:-1], *given], methods("gaussian", []), [1.0], repeats=2, limit=True)
+    results = schedule.run(plan, work, force=False, advance=lambda *_: None)
+    assert results.failures == []
+    return plan, {name: [unit.accuracy for unit in units] for name, units in results.units.items()}
+
+
+def test_baselines_are_what_they_say(outside):
     """By hand, at the split of the second repeat."""
     from sklearn.linear_model import LogisticRegression
 
     from pate_cli import datasets
     from pate_cli.pipeline import Streams, run_repeat
 
-    plan = plan_frontier(SMALL, methods("gaussian", []), [1.0], repeats=2)
-    assert yardsticks.measure(plan, outside / "work", limit=True, force=False, advance=lambda *_: None) == []
-    held = yardsticks.yardsticks(plan, Results({}), outside / "work", limit=True)
-    found = {one.name: one for one in held}
-
+    plan, found = accuracies("compute.workers=1", work=outside / "work")
     run = plan.rows[0].prepared
     rng = Streams.of(0, 1).split
     split = datasets.split(run.dataset, private=0.8, public=60, budget=0.3, rng=rng)
     on_true = LogisticRegression(solver="liblinear").fit(split.public.X, split.public_labels.y)
     on_all = LogisticRegression(solver="liblinear").fit(split.private.X, split.private.y)
     truth = split.test.y
-    assert found["student on true labels"].units[1].accuracy == on_true.score(split.test.X, truth)
-    assert found["all private records"].units[1].accuracy == on_all.score(split.test.X, truth)
-    often = np.mean(truth == np.bincount(split.private.y).argmax())
-    assert found["majority class"].units[1].accuracy == often
+    assert found["student on true labels"][1] == on_true.score(split.test.X, truth)
+    assert found["all private records"][1] == on_all.score(split.test.X, truth)
+    assert found["majority class"][1] == np.mean(truth == np.bincount(split.private.y).argmax())
     # the exact votes are those of a run without privacy, whose own diagnostics say the same
     exact = run_repeat(run, 1).result
     assert exact.accuracy == exact.diagnostics["ceiling"]
 
 
-def test_yardsticks_are_measured_on_the_cluster(outside, monkeypatch):
+def test_baselines_are_measured_on_the_cluster(outside, monkeypatch):
     pytest.importorskip("distributed")
-    here = plan_frontier([*SMALL[:-1], "compute.workers=1"], methods("gaussian", []), [1.0], repeats=2)
-    there = plan_frontier(
-        [*SMALL[:-1], "compute=dask", "compute.workers=1"], methods("gaussian", []), [1.0], repeats=2
-    )
-
-    def accuracies(plan, work):
-        failed = yardsticks.measure(plan, work, limit=False, force=False, advance=lambda *_: None)
-        held = yardsticks.yardsticks(plan, Results({}), work, limit=False)
-        return failed, {one.name: [unit.accuracy for unit in one.units] for one in held}
-
-    expected = accuracies(here, outside / "here")
-    assert expected[0] == []
-    assert len(expected[1]["all private records"]) == 2
-    monkeypatch.setattr(yardsticks, "_repeat", None)  # in this process
-    assert accuracies(there, outside / "there") == expected
+    _, expected = accuracies("compute.workers=1", work=outside / "here")
+    assert len(expected["all private records"]) == 2
+    monkeypatch.setattr(baselines, "_measured", None)  # in this process
+    assert accuracies("compute=dask", "compute.workers=1", work=outside / "there")[1] == expected
 
 
-def test_a_yardstick_that_goes_wrong_ends_nothing_else(outside, monkeypatch, capsys):
+def test_a_baseline_that_goes_wrong_ends_nothing_else(outside, monkeypatch, capsys):
     def wrong(*_):
         raise ZeroDivisionError("of a library")
 
-    monkeypatch.setattr(yardsticks, "best_model", wrong)
+    monkeypatch.setattr(baselines, "best_model", wrong)
     made = "made=dataset=synthetic,dataset.n_records=900"
     argv = ["leaderboard", "--tables", "", "--table", made, *SMALL[1:], "--repeats", "1", "--eps", "4"]
     assert cli.main([*argv, "--methods", "noisy_gd"]) == 1
-    assert "pate: made, yardsticks, repeat 0: ZeroDivisionError: of a library\n" in capsys.readouterr().err
+    assert "best model without privacy: 1 of 1 repeats failed: ZeroDivisionError" in capsys.readouterr().err
     (there,) = (outside / "outputs" / "leaderboard").iterdir()
     (row,) = (row for row in records(there / "rows.csv") if row["method"] == "noisy_gd")
     assert float(row["accuracy"]) > 0.7
@@ -175,7 +167,7 @@ def test_a_student_that_cannot_learn_is_a_failure_of_its_rows(outside, capsys):
     assert cli.main([*argv, *knn, "split.public=20"]) == 1
     err = capsys.readouterr().err
     assert "pate: gaussian eps=4: 1 of 1 repeats failed: student.estimator" in err
-    assert "pate: yardsticks, repeat 0: student.estimator" in err
+    assert "pate: student on true labels: 1 of 1 repeats failed: student.estimator" in err
     rows = {row["method"]: row for row in records(only(outside, "synthetic") / "table.csv")}
     assert (rows["gaussian"]["status"], rows["noisy_gd"]["status"]) == ("failed", "ok")
 

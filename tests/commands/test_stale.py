@@ -142,7 +142,7 @@ def test_an_edited_mechanism_gives_new_numbers(command, outside, monkeypatch):
     assert accuracies[0] == accuracies[2] > accuracies[1] + 0.05
 
 
-def test_an_edited_student_gives_new_yardsticks(learner):
+def test_an_edited_student_gives_new_baselines(learner):
     student = "student.estimator=ownlearner.Mine"
     names = ("all private records", "student on true labels", "gaussian")
     before = frontier(*SMALL, student)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from pate_cli.compare.baselines import YARDSTICKS, Yardstick
+from pate_cli.compare.baselines import BASELINES
+from pate_cli.compare.boards import methods_and_baselines
 from pate_cli.compare.methods import methods, plan_frontier
 from pate_cli.engine.schedule import Results
 from pate_cli.engine.store import RepeatRecord
-from pate_cli.reproduce.rows import done_rows
 
 COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
 
@@ -21,19 +21,18 @@ def unit(repeat, accuracy, answered=60):
 
 @pytest.fixture
 def made_up():
-    """Rows and yardsticks with given accuracies: {(method, eps): ([accuracy a repeat], answered)}."""
+    """Rows and baselines with given accuracies: {(method, eps): ([accuracy a repeat], answered)}."""
 
     def make(numbers, held=None, repeats=2):
         names = ",".join(dict.fromkeys(name for name, _ in numbers))
         budgets = sorted({eps for _, eps in numbers})
-        plan = plan_frontier(COMMON, methods(names, []), budgets, repeats=repeats)
+        plan = plan_frontier(COMMON, methods(names, []), budgets, repeats=repeats, limit=True)
         units = {
             f"{name} eps={eps:g}": [unit(repeat, one, answered) for repeat, one in enumerate(accuracies)]
             for (name, eps), (accuracies, answered) in numbers.items()
         }
-        rows = [row for row in done_rows(plan, Results(units)) if row.eps < 100]
-        given = {name: [0.5] * repeats for name in YARDSTICKS} | (held or {})
-        made = [Yardstick(name, [unit(r, one) for r, one in enumerate(given[name])]) for name in YARDSTICKS]
-        return rows, made
+        given = {name: [0.5] * repeats for name in BASELINES} | (held or {})
+        units |= {name: [unit(r, one) for r, one in enumerate(given[name])] for name in BASELINES}
+        return methods_and_baselines(plan, Results(units))
 
     return make

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pate_cli.compare.methods import DEFAULT_METHODS, EXACT, Method, budgets, methods, plan_frontier
+from pate_cli.compare.baselines import BASELINES, EXACT, LIMIT
+from pate_cli.compare.methods import DEFAULT_METHODS, Method, budgets, methods, plan_frontier
 from pate_cli.errors import InputError
 
 COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
@@ -92,6 +93,7 @@ def test_every_method_at_every_budget_and_the_same_teachers():
     plan = plan_frontier(COMMON, chosen, [0.01, 1.0], repeats=3)
     assert [row.spec.name for row in plan.rows] == [
         EXACT,
+        *(name for name in BASELINES if name not in (EXACT, LIMIT)),
         *(f"{name} eps={eps}" for name in ("gaussian", "svt", "noisy_gd", "few") for eps in ("0.01", "1")),
     ]
     assert {row.config.repeats for row in plan.rows} == {3}

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from pate_cli import cli, datasets, pipeline
-from pate_cli.compare.baselines import measure, yardsticks
 from pate_cli.compare.methods import methods, plan_frontier
 from pate_cli.engine import schedule
 from pate_cli.engine.loaded import LoadedCode
-from pate_cli.engine.schedule import Results
 from pate_cli.errors import InputError
 from pate_cli.pipeline import Streams
 
@@ -40,13 +38,13 @@ def votes(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.mark.parametrize("mode", ["records", "label_private"])
-def test_yardsticks_are_at_the_splits_of_the_methods(mode, tmp_path):
+def test_baselines_are_at_the_splits_of_the_methods(mode, tmp_path):
     from sklearn.linear_model import LogisticRegression
 
     plan = plan_of(f"split.mode={mode}", "split.public=0.15", names="gaussian", repeats=1)
-    assert measure(plan, tmp_path, limit=False, force=False, advance=lambda *_: None) == []
-    held = yardsticks(plan, Results({}), tmp_path, limit=False)
-    found = {one.name: one.units[0].accuracy for one in held if one.units}
+    results = schedule.run(plan, tmp_path, force=False, advance=lambda *_: None)
+    assert results.failures == []
+    found = {name: units[0].accuracy for name, units in results.units.items()}
     run = plan.rows[0].prepared
     rng = Streams.of(0, 0).split
     split = datasets.split(run.dataset, private=0.8, public=0.15, budget=0.3, mode=mode, rng=rng)
