@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Any
 from pate_cli import report
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.errors import ConfigError
+from pate_cli.release.model_card import model_card
+from pate_cli.students import dump_student
 
 if TYPE_CHECKING:
     from pate_cli.pipeline import Prepared, Publication
     from pate_cli.release.ledger import Ledger
 
 __all__ = ["ANSWERS", "CARD", "CERTIFICATE", "CERTIFICATE_VERSION", "FILES", "RESULT", "STUDENT"]
-__all__ += ["answers_table", "certificate", "certified", "claim", "model_card", "record"]
+__all__ += ["certificate", "claim", "contents", "record"]
 __all__ += ["sha256", "to_json", "without_addresses"]
 
 CERTIFICATE = "certificate.json"
@@ -111,13 +113,40 @@ def claim(directory: Path, result: Mapping[str, Any]) -> None:
         raise ConfigError("hydra.run.dir", str(directory), f"{accepted} ({why})") from None
 
 
-def certified(
+def contents(
+    run: Prepared, result: dict[str, Any], released: Publication, charged: Ledger
+) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Content of each file in the order to be written, and the completed `result.json` as a mapping."""
+    data = {ANSWERS: _answers_table(released, run.dataset.classes)}
+    facts = _certified(run, result, released, data[ANSWERS], charged)
+    problem = released.problem
+    if released.student is not None:
+        try:
+            student = dump_student(
+                released.student,
+                classes=run.dataset.classes,
+                n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
+                encoder=released.encoder,
+                meta={name: result[name] for name in ("dataset", "eps", "delta")} | {"certificate": facts},
+            )
+            data[STUDENT] = without_addresses(student)
+        except Exception as error:  # the answers are paid for
+            problem = f"it cannot be written ({type(error).__name__})"
+    result = result | {
+        "status": "ok" if STUDENT in data else "error",
+        **{name: facts[name] for name in ("n_asked", "n_answered", "eps_ex_post")},
+        "message": problem and f"the answers are released, a student is not: {problem}",
+    }
+    data[CARD] = model_card(facts)
+    final = to_json(result)
+    data[CERTIFICATE] = certificate(facts, {**data, RESULT: final})
+    return data | {RESULT: final}, result
+
+
+def _certified(
     run: Prepared, result: Mapping[str, Any], released: Publication, answers: bytes, charged: Ledger
 ) -> dict[str, Any]:
-    """Everything that a release certifies but the hashes of its files, in JSON's own types.
-
-    `result` is its `record`, `answers` the content of `answers.csv`; the last entry of `charged` paid for it.
-    """
+    """Everything that a release certifies but the hashes of its files."""
     entry, sizes = charged.entries[-1], result["sizes"]
     unit = run.protects.rpartition("; ")[0]
     columns = getattr(run.dataset.X, "columns", None)
@@ -193,7 +222,7 @@ def to_json(content: Mapping[str, Any]) -> bytes:
     return (json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def answers_table(released: Publication, classes: Sequence[str]) -> bytes:
+def _answers_table(released: Publication, classes: Sequence[str]) -> bytes:
     """Content of `answers.csv`: one line a query in the order asked; no label where none was released."""
     answers, rows = released.answers, released.public.rows
     if rows is None:
@@ -211,91 +240,6 @@ def answers_table(released: Publication, classes: Sequence[str]) -> bytes:
         noisy = [] if counts is None else [int(count) for count in counts[query]]
         writer.writerow([int(rows[point]), classes[code] if code >= 0 else "", *noisy])
     return buffer.getvalue().encode()
-
-
-def model_card(facts: Mapping[str, Any]) -> bytes:
-    """Content of `model_card.md`: what is certified, in words; a function of `facts` alone."""
-    guarantee, data, sizes, ledger = (facts[name] for name in ("guarantee", "data", "sizes", "ledger"))
-    columns = f"{data['n_features']} columns"
-    if data["columns"] is not None:
-        columns += ": " + ", ".join(map(_code, data["columns"]))
-    records = "records" if guarantee["unit"] == "one record" else f"units ({_text(guarantee['unit'])})"
-    versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items() if version)
-    lines = [
-        f"# Student of {_code(data['dataset'])}, release {facts['release']}",
-        "",
-        f"Purpose: {_text(facts['purpose']) or 'not stated'}. Charged {facts['time']}.",
-        "",
-        "## Guarantee",
-        "",
-        f"({guarantee['eps']:.6g}, {guarantee['delta']:.6g})-differential privacy, neighbours: "
-        f"{_text(guarantee['neighbours'])}. Protected unit: {_text(guarantee['unit'])}."
-        f" By: {_text(guarantee['how'])}.",
-        "",
-        f"After the fact, from the answers: eps_ex_post {_number(facts['eps_ex_post'])}"
-        " (data-dependent: a report, not a guarantee).",
-        "",
-        "## How it was made",
-        "",
-        f"Mechanism {_code(facts['mechanism'])}, {facts['n_teachers']} teachers, "
-        f"{sizes['n_private']} private {records}; {facts['n_answered']} of {facts['n_asked']} "
-        f"queries on {sizes['n_public']} public points answered. Configuration {facts['config_hash']}, in"
-        " full in result.json.",
-        "",
-        f"Data: {columns}. Classes: {', '.join(map(_code, data['classes']))}.",
-        "",
-        *_columns(data["schema"]),
-        "## What is public",
-        "",
-        *_list(facts["public"]),
-        "",
-        "## What is not covered",
-        "",
-        *_list(facts["not_covered"]),
-        "",
-        "## Where it is on record",
-        "",
-        f"Ledger {ledger['fingerprint'][:12]}, entry {ledger['entry']}. `pate verify DIR` checks this folder"
-        " against it.",
-        "",
-        f"Versions: {versions}.",
-    ]
-    return ("\n".join(lines) + "\n").encode()
-
-
-def _columns(schema: Mapping[str, Mapping[str, Any]] | None) -> list[str]:
-    """One line for each column of a schema."""
-    lines = []
-    for name, column in (schema or {}).items():
-        if column["kind"] == "numeric":
-            low, high = column["low"], column["high"]
-            held = "numbers" if low is None else f"numbers from {_number(low)} to {_number(high)}, clipped"
-        elif column["values"] is None:
-            held = "categories, those of the public points"
-        else:
-            held = "categories: " + ", ".join(map(_code, column["values"]))
-        lines.append(f"- {_code(name)}: {held}" + ("; may be missing" if column["missing"] else "") + ".")
-    return [*lines, ""] if lines else []
-
-
-def _list(items: Sequence[str]) -> list[str]:
-    return [f"- {_text(item)}." for item in items]
-
-
-def _text(text: str) -> str:
-    """Keep text to one line, and from being read as Markdown or HTML."""
-    flat = " ".join(text.split())
-    for char in "\\`*_<>[]#|":
-        flat = flat.replace(char, "\\" + char)
-    return flat
-
-
-def _code(name: str) -> str:
-    return "`" + " ".join(json.dumps(name, ensure_ascii=False)[1:-1].replace("`", "'").split()) + "`"
-
-
-def _number(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float | int) else str(value)
 
 
 def without_addresses(student: bytes) -> bytes:

@@ -28,7 +28,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -66,9 +66,9 @@ class Entry:
     kind: str
     eps: float
     delta: float
-    note: str  # for people; of a certificate its SHA-256, hex
-    time: str  # UTC, ISO 8601
-    id: str  # 16 random hex digits; a certificate has those of its release
+    note: str = ""  # for people; of a certificate its SHA-256, hex
+    time: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    id: str = field(default_factory=lambda: secrets.token_hex(8))  # a certificate has that of its release
     purpose: str = ""
     public: PublicRows | None = None  # of the first release with public points from the private file
 
@@ -175,7 +175,7 @@ class LedgerDirectory:
             raise ConfigError(self._key, str(self.path), accepted) from None
         with self._locked():
             ledger = self._of(checksum)
-            entry = _entry("raise" if higher else "open", total_eps, total_delta)
+            entry = Entry("raise" if higher else "open", total_eps, total_delta)
             if ledger is None:
                 if higher:
                     raise InputError(f"--raise: {name} has no ledger in {self.path}; {_HOW_TO_START}")
@@ -199,7 +199,7 @@ class LedgerDirectory:
         public: PublicRows | None = None,
         purpose: str = "",
     ) -> Ledger:
-        """Charge a loss, and give the ledger, whose last entry is the charge. It is on disk: draw noise now.
+        """Charge a loss before its noise is drawn; the last entry of the ledger returned is the charge.
 
         Raises
         ------
@@ -219,7 +219,15 @@ class LedgerDirectory:
                         " nothing is charged, the same command again uses those"
                     )
                 public = None
-            entry = _entry("release", loss.eps, loss.delta, note, id, purpose, public)
+            entry = Entry(
+                "release",
+                float(loss.eps),
+                float(loss.delta),
+                note,
+                id=id or secrets.token_hex(8),
+                purpose=purpose,
+                public=public,
+            )
             try:
                 return self._append(ledger, entry)
             except OSError as error:
@@ -229,7 +237,7 @@ class LedgerDirectory:
     def record(self, fingerprint: str, id: str, certificate: str) -> None:
         """Record the SHA-256 (hex) of a release's certificate; raises as `charge` does."""
         with self._locked():
-            self._append(self.read(fingerprint), _entry("certificate", 0, 0, certificate, id))
+            self._append(self.read(fingerprint), Entry("certificate", 0.0, 0.0, certificate, id=id))
 
     def find(self, checksum: str) -> Ledger:
         """Ledger of a dataset, given the checksum of its content; InputError if there is none."""
@@ -326,19 +334,6 @@ def _fingerprint(checksum: str, salt: str) -> str:
 
 def _sha256(content: Any) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
-
-
-def _entry(
-    kind: str,
-    eps: float,
-    delta: float,
-    note: str = "",
-    id: str | None = None,
-    purpose: str = "",
-    public: PublicRows | None = None,
-) -> Entry:
-    time = datetime.now(UTC).isoformat(timespec="seconds")
-    return Entry(kind, float(eps), float(delta), note, time, id or secrets.token_hex(8), purpose, public)
 
 
 def _encode(ledger: Ledger) -> str:

@@ -1,7 +1,7 @@
 """A release: charged to the ledger, then done with exact noise, then written as public files only.
 
 Beside `pate_cli.engine.execution`, which does experiments. There is no seed and no measurement; an
-unexpected error is told by its kind and place only, since a message may quote a record.
+unexpected error is reported by its type and place only, since a message may quote a record.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import files
 from pate_cli.release.ledger import Ledger, LedgerDirectory, PublicRows, open_ledgers
 from pate_cli.release.noise import ExactNoise
-from pate_cli.students import dump_student
 from pate_cli.terminal import write_file
 
 if TYPE_CHECKING:
-    from pate_cli.pipeline import Prepared, Publication
+    from pate_cli.pipeline import Prepared
     from pate_cli.types import PrivacyLoss
 
 __all__ = ["release"]
@@ -74,7 +73,7 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     try:
         with threadpool_limits(limits=1):
             released = pipeline.release(run, streams, ExactNoise, charge)
-        content, result = _content(run, result, released, charged[0])
+        content, result = files.contents(run, result, released, charged[0])
     except BaseException as error:
         if not charged:
             (directory / files.RESULT).unlink(missing_ok=True)
@@ -147,39 +146,6 @@ def _draw_public(run: Prepared, rng: np.random.Generator) -> PublicRows:
     return PublicRows(n_records, tuple(np.sort(drawn).tolist()))
 
 
-def _content(
-    run: Prepared, result: dict[str, Any], released: Publication, charged: Ledger
-) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Content of each file, in the order to be written, and that of `result.json` as a mapping."""
-    data = {files.ANSWERS: files.answers_table(released, run.dataset.classes)}
-    facts = files.certified(run, result, released, data[files.ANSWERS], charged)
-    problem = released.problem
-    if released.student is not None:
-        try:
-            student = dump_student(
-                released.student,
-                classes=run.dataset.classes,
-                n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
-                encoder=released.encoder,
-                meta={name: result[name] for name in ("dataset", "eps", "delta")} | {"certificate": facts},
-            )
-            data[files.STUDENT] = files.without_addresses(student)
-        except Exception as error:  # the answers are paid for
-            problem = f"it cannot be written ({type(error).__name__})"
-    result = result | {
-        "status": "ok" if files.STUDENT in data else "error",
-        **{name: facts[name] for name in ("n_asked", "n_answered", "eps_ex_post")},
-        "message": problem and f"the answers are released, a student is not: {problem}",
-    }
-    data[files.CARD] = files.model_card(facts)
-    signed = {**data, files.RESULT: files.to_json(result)}
-    return {
-        **data,
-        files.CERTIFICATE: files.certificate(facts, signed),
-        files.RESULT: signed[files.RESULT],
-    }, result
-
-
 def _record(ledgers: LedgerDirectory, charged: Ledger, content: dict[str, bytes]) -> str | None:
     """Record the certificate before the files are written; why it could not be, if so."""
     try:
@@ -203,7 +169,7 @@ def _write(directory: Path, content: dict[str, bytes], result: dict[str, Any]) -
 
 
 def _leave(directory: Path, result: dict[str, Any], message: str) -> None:
-    """Say in `result.json` what became of a release that is charged."""
+    """Record the failure of a charged release in `result.json`."""
     with contextlib.suppress(OSError):
-        said = files.to_json(result | {"status": "error", "message": message})
-        write_file(directory / files.RESULT, said, permissions=0o644)
+        content = files.to_json(result | {"status": "error", "message": message})
+        write_file(directory / files.RESULT, content, permissions=0o644)

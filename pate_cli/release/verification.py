@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pate_cli.errors import DataError, shortened
 from pate_cli.release import files
 from pate_cli.release.ledger import LedgerDirectory
+from pate_cli.release.model_card import model_card
 from pate_cli.students import load_student
 
 __all__ = ["Check", "charged_elsewhere", "verify"]
@@ -20,7 +21,7 @@ _Files = Mapping[str, bytes]
 
 
 class Check(NamedTuple):
-    """One check: what was looked at, whether it passed (None: not checked), and what was found if not."""
+    """One check: its subject, whether it passed (None: not checked), and the problem found if not."""
 
     what: str
     passed: bool | None
@@ -46,7 +47,7 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[Check]:
             "" if files.sha256(data[files.ANSWERS]) == facts["answers"] else "it has others"
         ),
         f"{files.CARD} says what is certified": lambda: (
-            "" if data[files.CARD] == files.model_card(facts) else "its text is another"
+            "" if data[files.CARD] == model_card(facts) else "its text is another"
         ),
         f"{files.STUDENT} carries the certificate": lambda: _student(directory, data, facts),
     }
@@ -119,10 +120,10 @@ def _files(data: _Files, wanted: Mapping[str, str]) -> str:
 def _result(data: _Files, facts: Mapping[str, Any]) -> str:
     result = json.loads(data[files.RESULT])
     names = ("mechanism", "config_hash", "eps_ex_post", "sizes", "n_teachers", "n_asked", "n_answered")
-    told = {name: facts[name] for name in names}
-    told |= {name: facts["guarantee"][name] for name in ("eps", "delta", "how")}
-    told |= {"dataset": facts["data"]["dataset"], "release_id": facts["release"]}
-    other = [name for name, value in told.items() if result.get(name) != value]
+    stated = {name: facts[name] for name in names}
+    stated |= {name: facts["guarantee"][name] for name in ("eps", "delta", "how")}
+    stated |= {"dataset": facts["data"]["dataset"], "release_id": facts["release"]}
+    other = [name for name, value in stated.items() if result.get(name) != value]
     return f"it has another {', '.join(other)}" if other else ""
 
 
@@ -134,7 +135,7 @@ def _student(directory: Path, data: _Files, facts: Mapping[str, Any]) -> str:
 
 
 def _charge(ledgers: LedgerDirectory, facts: Mapping[str, Any]) -> str:
-    paid, said = facts["ledger"], facts["guarantee"]
+    paid, guarantee = facts["ledger"], facts["guarantee"]
     ledger = ledgers.read(paid["fingerprint"])
     entries = dict(zip(ledger.hashes, enumerate(ledger.entries), strict=True))
     if paid["hash"] not in entries:
@@ -143,11 +144,11 @@ def _charge(ledgers: LedgerDirectory, facts: Mapping[str, Any]) -> str:
             " shortened, rewritten or begun anew"
         )
     number, entry = entries[paid["hash"]]
-    if (entry.kind, entry.eps, entry.delta) != ("release", said["eps"], said["delta"]):
+    if (entry.kind, entry.eps, entry.delta) != ("release", guarantee["eps"], guarantee["delta"]):
         return f"the ledger was charged eps={entry.eps:g}, delta={entry.delta:g}"
     charged = {"entry": number, "release": entry.id, "time": entry.time, "purpose": entry.purpose}
-    told = {"entry": paid["entry"], **{name: facts[name] for name in ("release", "time", "purpose")}}
-    other = [name for name in charged if charged[name] != told[name]]
+    stated = {"entry": paid["entry"], **{name: facts[name] for name in ("release", "time", "purpose")}}
+    other = [name for name in charged if charged[name] != stated[name]]
     return f"it was charged with another {', '.join(other)}" if other else ""
 
 

@@ -69,46 +69,14 @@ def _file(place):
 
 
 def _rewritten(change):
-    """Rewrite the ledger with a chain that fits, as who can write its directory may."""
+    """Rewrite the entries with a chain that fits, as who can write the directory may."""
     (there,) = open_ledgers().ledgers()
-    open_ledgers()._write(change(there))
+    open_ledgers()._write(replace(there, entries=tuple(change(list(there.entries)))))
 
 
-def _untouched(place):
-    pass
-
-
-def _file_deleted(place):
-    _file(place).unlink()
-
-
-def _directory_deleted(place):
+def _rolled_back(place, name):
     shutil.rmtree(place / "ledger")
-
-
-def _shortened(place):
-    _rewritten(lambda there: replace(there, entries=there.entries[:3]))
-
-
-def _emptied(place):
-    _rewritten(lambda there: replace(there, entries=there.entries[:1]))
-
-
-def _total_raised(place):
-    _rewritten(lambda there: replace(there, entries=(replace(there.entries[0], eps=9.0), *there.entries[1:])))
-
-
-def _charge_lowered(place):
-    lower = lambda there: (*there.entries[:3], replace(there.entries[3], eps=0.5), there.entries[4])  # noqa: E731
-    _rewritten(lambda there: replace(there, entries=lower(there)))
-
-
-def _rolled_back(name):
-    def attack(place):
-        shutil.rmtree(place / "ledger")
-        shutil.copytree(place / name, place / "ledger")
-
-    return attack
+    shutil.copytree(place / name, place / "ledger")
 
 
 def _downgraded(place):
@@ -136,15 +104,23 @@ def _anothers(place):
 
 BOTH = {"one", "two"}
 ATTACKS = {  # what it is, whether the next release is refused, and which releases are then not found
-    "none": (_untouched, True, set()),
-    "file deleted": (_file_deleted, True, BOTH),
-    "directory deleted": (_directory_deleted, True, BOTH),
-    "shortened": (_shortened, False, {"two"}),
-    "emptied": (_emptied, False, BOTH),
-    "total raised": (_total_raised, False, BOTH),
-    "charge lowered": (_charge_lowered, True, {"two"}),
-    "rolled back to between": (_rolled_back("between"), False, {"two"}),
-    "rolled back to before": (_rolled_back("before"), False, BOTH),
+    "none": (lambda place: None, True, set()),
+    "file deleted": (lambda place: _file(place).unlink(), True, BOTH),
+    "directory deleted": (lambda place: shutil.rmtree(place / "ledger"), True, BOTH),
+    "shortened": (lambda place: _rewritten(lambda old: old[:3]), False, {"two"}),
+    "emptied": (lambda place: _rewritten(lambda old: old[:1]), False, BOTH),
+    "total raised": (
+        lambda place: _rewritten(lambda old: [replace(old[0], eps=9.0), *old[1:]]),
+        False,
+        BOTH,
+    ),
+    "charge lowered": (
+        lambda place: _rewritten(lambda old: [*old[:3], replace(old[3], eps=0.5), old[4]]),
+        True,
+        {"two"},
+    ),
+    "rolled back to between": (lambda place: _rolled_back(place, "between"), False, {"two"}),
+    "rolled back to before": (lambda place: _rolled_back(place, "before"), False, BOTH),
     "downgraded": (_downgraded, True, BOTH),
     "begun anew": (_begun_anew, False, BOTH),
     "another ledger's file": (_anothers, True, BOTH),

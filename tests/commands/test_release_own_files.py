@@ -75,24 +75,15 @@ def secrets(table):
 def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refused(private, capsys):
     assert main(["ledger", "init", *GIVEN, "--eps", "5", "--delta", "1e-4"]) == 0
     assert released("out") == 0
-    capsys.readouterr()
     files = written("out") | written("ledger")
-    assert {Path(name).name for name in files} >= {
-        "answers.csv",
-        "student.skops",
-        "result.json",
-        "schema.json",
-    }
+    names = {"answers.csv", "student.skops", "result.json", "schema.json"}
+    assert {Path(name).name for name in files} >= names
     assert b"2021" not in files["out/answers.csv"]  # public points go by their numbers
-    assert not [
-        (name, secret) for secret in secrets(private) for name, data in files.items() if secret in data
-    ]
+    kept = secrets(private)
+    assert not [(name, secret) for secret in kept for name, data in files.items() if secret in data]
     record = json.loads(files["out/result.json"])
-    assert (record["mechanism"], record["sizes"]["n_private"], record["sizes"]["n_records"]) == (
-        "best",
-        PERSONS,
-        None,
-    )
+    assert (record["mechanism"], record["sizes"]["n_private"]) == ("best", PERSONS)
+    assert record["sizes"]["n_records"] is None
     card = files["out/model_card.md"].decode()
     assert "one patient\\_id, all of its records; replaced by any others" in card
     assert f"{PERSONS} private units (one patient\\_id, all of its records); 0 of 0 queries" in card
@@ -105,20 +96,16 @@ def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refuse
     assert main(["ledger", "show"]) == 0
     said = "features open: none: the public points of all releases came from files of their own"
     assert said in capsys.readouterr().out
-    before, ledger = written("."), written("ledger")
-    capsys.readouterr()
+    before = written(".")
     assert released("second") == 2
     said = capsys.readouterr().err
-    assert said.startswith("pate: ")
+    assert said.startswith("pate: ledger of csv: this release costs eps=4")
     assert said.count("\n") == 1
-    assert "eps" in said
     assert written(".") == before
-    assert written("ledger") == ledger
     # the student labels new records, and tells those that are unlike the public points
     private.to_csv("new.csv", index=False)
-    assert (
-        main(["predict", "out/student.skops", "new.csv", "--id", "patient_id", "--output", "labels.csv"]) == 0
-    )
+    argv = ["predict", "out/student.skops", "new.csv", "--id", "patient_id", "--output", "labels.csv"]
+    assert main(argv) == 0
     said = capsys.readouterr().err
     unseen = int((private["ward"] == "burns-unit").sum())
     assert f"new.csv: unseen categories: 'ward' {unseen} of 900 (first 'burns-unit', line " in said
@@ -177,20 +164,10 @@ def test_what_a_release_refuses(private, capsys, given, said):
 
 
 def test_a_certificate_names_a_unit_with_a_semicolon_whole(private):
-    for name in ("priv", "pub"):
-        pd.read_csv(f"{name}.csv").rename(columns={"patient_id": "who; when"}).to_csv(
-            f"{name}.csv", index=False
-        )
+    for name in ("priv.csv", "pub.csv"):
+        pd.read_csv(name).rename(columns={"patient_id": "who; when"}).to_csv(name, index=False)
     given = [*GIVEN[:4], "dataset.unit='who; when'", GIVEN[-1]]
     assert main(["ledger", "init", *given, "--eps", "9", "--delta", "1e-3"]) == 0
-    wanted = [
-        "release=true",
-        "mechanism=gaussian",
-        "teacher.size=10",
-        "eps=4",
-        "delta=1e-5",
-        "hydra.run.dir=out",
-    ]
-    assert main(["run", *given, *wanted]) == 0
+    assert main(["run", *given, *VOTES[-5:], "hydra.run.dir=out"]) == 0
     certified = json.loads(Path("out", "certificate.json").read_text())
     assert certified["guarantee"]["unit"] == "one who; when, all of its records"

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from pate_cli import cli
-from pate_cli.release.files import certificate, model_card
+from pate_cli.release.files import certificate
+from pate_cli.release.model_card import model_card
 from pate_cli.students import load_student, save_student
 
 pytest.importorskip("opendp")
@@ -16,17 +17,9 @@ pytest.importorskip("opendp")
 N = 900
 
 
-def _release(place, target, *overrides):
-    data = ["dataset=csv", f"dataset.path={place / 'people.csv'}", "dataset.target=class"]
-    sizes = [
-        "split.public=20",
-        "teacher.size=30",
-        "delta=1e-5",
-        "eps=1",
-        "release=true",
-        "split.public_from_private=true",
-    ]
-    return cli.main(["run", *data, *sizes, f"hydra.run.dir={place / target}", *overrides])
+RELEASES = ("first", "out", "later")
+RELEASE = ["release=true", "split.public=20", "split.public_from_private=true", "teacher.size=30"]
+RELEASE += ["delta=1e-5", "eps=1"]
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +36,16 @@ def made(tmp_path_factory):
         patch.chdir(place)
         data = ["dataset=csv", f"dataset.path={place / 'people.csv'}", "dataset.target=class"]
         assert cli.main(["ledger", "init", *data, "--eps", "9", "--delta", "1e-3"]) == 0
-        for target in ("first", "out", "later"):
-            assert _release(place, target, f"purpose='to see whether it is {target}'") == 0
+        for name in RELEASES:
+            purpose = f"purpose='to see whether it is {name}'"
+            assert cli.main(["run", *data, *RELEASE, purpose, f"hydra.run.dir={place / name}"]) == 0
     return place
 
 
 @pytest.fixture
 def place(made, tmp_path, monkeypatch):
     """A copy that may be tampered with."""
-    for name in ("first", "out", "later", "ledger"):
+    for name in (*RELEASES, "ledger"):
         shutil.copytree(made / name, tmp_path / name)
     (tmp_path / "ledger").chmod(0o700)
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
@@ -82,7 +76,7 @@ def _ledger_file(place):
 
 
 def test_releases_as_they_were_made_pass(place, capsys):
-    for target in ("first", "out", "later"):
+    for target in RELEASES:
         assert _verify(capsys, target) == []
     card = (place / "out" / "model_card.md").read_text()
     assert "(1, 1e-05)-differential privacy" in card
@@ -119,6 +113,11 @@ def _one_more(place):
     (place / "out" / "votes.csv").write_text("1,2\n")
 
 
+def _facts(place):
+    told = json.loads((place / "out" / "certificate.json").read_text())
+    return {name: value for name, value in told.items() if name != "files"}
+
+
 def _student_forged(place):
     """Make the claim smaller in every file but the student's, with fitting hashes."""
     _certificate(place)
@@ -130,26 +129,16 @@ def _all_files(place):
     """Make the claim smaller in every file, with fitting hashes."""
     _certificate(place)
     _result(place)
-    out = place / "out"
-    there = load_student(out / "student.skops")
-    told = json.loads((out / "certificate.json").read_text())
-    facts = {name: value for name, value in told.items() if name != "files"}
-    save_student(
-        out / "student.skops",
-        there.student,
-        classes=there.classes,
-        n_features=there.n_features,
-        encoder=there.encoder,
-        meta=there.meta | {"certificate": facts},
-    )
+    file = place / "out" / "student.skops"
+    there = dict(vars(load_student(file)))
+    there["meta"] = there["meta"] | {"certificate": _facts(place)}
+    save_student(file, there.pop("student"), **there)
     _hashes_mended(place)
 
 
 def _hashes_mended(place):
     """Write model card and certificate anew for what the other files say."""
-    out = place / "out"
-    told = json.loads((out / "certificate.json").read_text())
-    facts = {name: value for name, value in told.items() if name != "files"}
+    out, facts = place / "out", _facts(place)
     (out / "model_card.md").write_bytes(model_card(facts))
     content = {file.name: file.read_bytes() for file in out.iterdir() if file.name != "certificate.json"}
     (out / "certificate.json").write_bytes(certificate(facts, content))
@@ -185,12 +174,10 @@ TAMPERINGS = {
 @pytest.mark.parametrize("tamper", TAMPERINGS, ids=lambda tamper: tamper.__name__)
 def test_a_change_is_noticed_and_named(place, capsys, tamper):
     tamper(place)
-    assert any(TAMPERINGS[tamper] in line for line in _verify(capsys))
-
-
-def test_a_forged_claim_does_not_fit_the_charge(place, capsys):
-    _all_files(place)
-    assert any("the ledger was charged eps=1, delta=1e-05" in line for line in _verify(capsys))
+    failed = "\n".join(_verify(capsys))
+    assert TAMPERINGS[tamper] in failed
+    if tamper is _all_files:
+        assert "the ledger was charged eps=1, delta=1e-05" in failed
 
 
 @pytest.mark.parametrize(
@@ -236,12 +223,6 @@ def test_a_file_that_holds_anything_is_told_in_one_line(place, capsys, name, con
     assert said.err.startswith("pate: ")
 
 
-def test_a_certificate_of_an_earlier_version_is_refused(place, capsys):
-    _edit(place / "out" / "certificate.json", '"schema_version": 2', '"schema_version": 1')
-    assert cli.main(["verify", "out"]) == 2
-    assert "a certificate of version 1; accepted: 2" in capsys.readouterr().err
-
-
 def test_who_has_no_ledger_sees_what_was_not_checked(place, capsys, monkeypatch):
     monkeypatch.delenv("PATE_LEDGER")
     monkeypatch.setenv("XDG_DATA_HOME", str(place / "none"))
@@ -253,10 +234,19 @@ def test_who_has_no_ledger_sees_what_was_not_checked(place, capsys, monkeypatch)
     assert any("answers.csv was changed" in line for line in _verify(capsys))
 
 
-@pytest.mark.parametrize("what", ["none", "ledger", "out/answers.csv"])
-def test_what_is_no_release_is_refused(place, capsys, what):
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("none", "accepted: the folder of a release"),
+        ("ledger", "accepted: the folder of a release"),
+        ("out/answers.csv", "accepted: the folder of a release"),
+        ("out", "a certificate of version 1; accepted: 2"),
+    ],
+)
+def test_what_is_no_release_is_refused(place, capsys, what, said):
+    _edit(place / "out" / "certificate.json", '"schema_version": 2', '"schema_version": 1')
     assert cli.main(["verify", what]) == 2
-    assert "accepted: the folder of a release" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 def test_the_ledger_for_a_program(place, capsys):
@@ -269,11 +259,4 @@ def test_the_ledger_for_a_program(place, capsys):
     certified = json.loads((place / "out" / "certificate.json").read_text())["ledger"]
     assert certified["hash"] == ledger["hashes"][certified["entry"]]
     ids = {entry["id"] for entry in ledger["entries"] if entry["kind"] == "release"}
-    assert ids == {
-        json.loads((place / t / "result.json").read_text())["release_id"] for t in ("first", "out", "later")
-    }
-
-
-def test_a_purpose_is_for_releases(place, capsys):
-    assert cli.main(["run", "purpose=fun"]) == 2
-    assert "purpose: got 'fun'; accepted: null without release=true" in capsys.readouterr().err
+    assert ids == {json.loads((place / name / "result.json").read_text())["release_id"] for name in RELEASES}

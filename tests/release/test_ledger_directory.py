@@ -1,6 +1,5 @@
 """Ledgers: exact sums, charges that survive a kill, files that are refused once changed."""
 
-import errno
 import json
 import multiprocessing
 import os
@@ -10,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -60,26 +58,16 @@ def test_ten_tenths_fit_into_one_and_an_eleventh_does_not():
 def test_delta_is_not_forgotten():
     """A bug of other implementations: delta forgotten in a composition."""
     ledger = _ledger(10.0, 2e-5, (1.0, 1.5e-5))
-    with pytest.raises(InputError, match=r"left: eps=9, delta=5e-06 \(of eps=10, delta=2e-05\)"):
+    said = r"mushroom: this release costs eps=1, .*left: eps=9, delta=5e-06 \(of eps=10, delta=2e-05\)"
+    with pytest.raises(InputError, match=said):
         ledger.check_room(PrivacyLoss(1.0, 1e-5, ""))
 
 
-def test_only_guarantees_are_charged():
+@pytest.mark.parametrize("eps", [0.5, float("inf"), float("nan"), -1.0])
+def test_only_guarantees_are_charged(eps):
     """A bug of other implementations: a data-dependent epsilon used as if it were public."""
-    for loss in (
-        PrivacyLoss(0.5, 0.0, "", data_dependent=True),
-        PrivacyLoss(float("inf"), 0.0, ""),
-        PrivacyLoss(float("nan"), 0.0, ""),
-        PrivacyLoss(-1.0, 0.0, ""),
-    ):
-        with pytest.raises(ValueError, match="not a guarantee"):
-            _ledger(100.0, 0.5).check_room(loss)
-
-
-def test_the_last_total_counts():
-    ledger = _ledger(1.0, 0.0, (1.0, 0.0))
-    higher = replace(ledger, entries=(*ledger.entries, Entry("raise", 1.5, 0.0, "", "t", "0")))
-    assert (higher.total[0], higher.spent[0], higher.left[0]) == (Fraction(3, 2), 1, Fraction(1, 2))
+    with pytest.raises(ValueError, match="not a guarantee"):
+        _ledger(100.0, 0.5).check_room(PrivacyLoss(eps, 0.0, "", data_dependent=eps == 0.5))
 
 
 def test_what_is_left_is_shown_rounded_down():
@@ -88,17 +76,6 @@ def test_what_is_left_is_shown_rounded_down():
 
 
 # -- one directory
-
-
-def test_room_for_one(ledgers, fingerprint):
-    ledgers.charge(fingerprint, PrivacyLoss(0.75, 1e-6, ""), "first")
-    with pytest.raises(InputError, match=r"mushroom.*costs eps=0.75.*left: eps=0.25, delta=9e-06"):
-        ledgers.charge(fingerprint, PrivacyLoss(0.75, 1e-6, ""))
-    entries = ledgers.find(CHECKSUM).entries
-    assert [(entry.kind, entry.eps, entry.note) for entry in entries] == [
-        ("open", 1.0, ""),
-        ("release", 0.75, "first"),
-    ]
 
 
 def test_only_the_owner_can_read_it_and_no_digest_of_the_data_is_kept(ledgers, fingerprint, tmp_path):
@@ -179,6 +156,7 @@ DAMAGES = {
     "other name": lambda text: text.replace("mushroom", "adult"),
     "other salt": _edited(salt="0" * 64),
     "other fingerprint": _edited(fingerprint="e" * 64),
+    "version 3": _edited(version=3),
     "version 5": _edited(version=5),
 }
 
@@ -190,6 +168,9 @@ def test_a_damaged_ledger_is_refused_never_started_anew(ledgers, fingerprint, da
     file = ledgers.path / f"{fingerprint}.json"
     file.write_text(DAMAGES[damage](file.read_text()))
     before = file.read_bytes()
+    said = f"{re.escape(str(file))}: damaged"
+    if damage == "version 3":
+        said = "of version 3, this pate reads 4; move it away, and start anew with pate ledger init"
     for call in (
         lambda: ledgers.charge(fingerprint, ONE),
         lambda: ledgers.find(CHECKSUM),
@@ -197,34 +178,10 @@ def test_a_damaged_ledger_is_refused_never_started_anew(ledgers, fingerprint, da
         lambda: ledgers.init(CHECKSUM, "mushroom", 9.0, 1e-5),
         lambda: ledgers.init(CHECKSUM, "mushroom", 9.0, 1e-5, higher=True),
     ):
-        with pytest.raises(DataError, match=f"{re.escape(str(file))}: damaged") as caught:
+        with pytest.raises(DataError, match=said) as caught:
             call()
         assert "\n" not in str(caught.value)
     assert file.read_bytes() == before
-
-
-def test_the_file_of_another_ledger_is_refused(ledgers, fingerprint):
-    """A fresh ledger of other data, under the name of one that is spent."""
-    ledgers.charge(fingerprint, PrivacyLoss(1.0, 1e-5, ""))
-    other = ledgers.init("cd" * 32, "other", 9.0, 1e-5)
-    (ledgers.path / f"{other.fingerprint}.json").replace(ledgers.path / f"{fingerprint}.json")
-    with pytest.raises(DataError, match="another dataset's"):
-        ledgers.charge(fingerprint, ONE)
-    with pytest.raises(DataError, match="another dataset's"):
-        ledgers.init(CHECKSUM, "mushroom", 9.0, 1e-5)
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_ledgers_of_earlier_versions_are_refused_with_what_to_do(ledgers, fingerprint, version):
-    (ledgers.path / f"{fingerprint}.json").write_text(json.dumps({"version": version, "sha256": "x"}))
-    said = f"of version {version}, this pate reads 4; move it away, and start anew with pate ledger init"
-    for call in (
-        lambda: ledgers.find(CHECKSUM),
-        lambda: ledgers.charge(fingerprint, ONE),
-        lambda: ledgers.init(CHECKSUM, "mushroom", 9.0, 1e-5),
-    ):
-        with pytest.raises(DataError, match=said):
-            call()
 
 
 def test_where_ledgers_are(tmp_path, monkeypatch):
@@ -311,12 +268,12 @@ while True:
 
 
 def test_killed_at_any_moment_it_is_readable_and_counts_every_release(tmp_path):
-    """kill -9 at ten random moments of a loop of charges; a charge is acknowledged only once it is made."""
+    """kill -9 at five random moments of a loop of charges; a charge is acknowledged only once it is made."""
     ledgers = LedgerDirectory(tmp_path / "ledger", "ledger")
     ledgers.init(CHECKSUM, "mushroom", 1e6, 0.9)
     fingerprint = ledgers.find(CHECKSUM).fingerprint
     before = acknowledged = 0
-    for _ in range(10):
+    for _ in range(5):
         process = subprocess.Popen(
             [sys.executable, "-c", _LOOP, str(ledgers.path), CHECKSUM], stdout=subprocess.PIPE
         )
@@ -327,24 +284,10 @@ def test_killed_at_any_moment_it_is_readable_and_counts_every_release(tmp_path):
         process.stdout.close()
         assert process.wait() == -signal.SIGKILL
         counted = sum(entry.kind == "release" for entry in ledgers.read(fingerprint).entries)
-        assert acknowledged <= counted <= acknowledged + 10  # one a kill may be charged and not used
+        assert acknowledged <= counted <= acknowledged + 5  # one a kill may be charged and not used
         assert counted > before
         before = counted
         # the next one works on, whatever was left lying there
         ledgers.charge(fingerprint, ONE)
         acknowledged += 1
     assert not list(ledgers.path.glob(".*.tmp"))
-
-
-def test_a_full_disk_names_the_ledger_and_leaves_it_as_it_was(ledgers, fingerprint, monkeypatch):
-    before = {path.name: path.read_bytes() for path in ledgers.path.iterdir()}
-
-    def full(_handle):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space left on device; no noise was drawn") as caught:
-            ledgers.charge(fingerprint, ONE)
-    assert caught.value.filename == str(ledgers.path / f"{fingerprint}.json")
-    assert {path.name: path.read_bytes() for path in ledgers.path.iterdir()} == before
