@@ -46,21 +46,16 @@ options:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Without the program's name; taken from `sys.argv` if left out.
+    """Run the command line, that of the process by default.
 
     Returns
     -------
     int
-        0 done, 1 our fault, 2 the user's input is wrong, 130 interrupted, 143 terminated.
+        0 done, 1 internal error, 2 bad input, 130 interrupted, 143 terminated.
     """
     try:
         code = _main(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()  # what cannot be written shows here, not when the interpreter ends
+        sys.stdout.flush()  # a failed write shows here, not when the interpreter ends
         return code
     except InputError as error:
         return _fail(2, str(error))
@@ -105,7 +100,7 @@ def _say(text: str) -> int:
 
 
 def _let_go(code: int) -> int:
-    """Keep the interpreter from trying once more, at its end, to write what cannot be written."""
+    """Keep the interpreter from retrying the failed write at its end."""
     try:
         sys.stdout.flush()
     except OSError:

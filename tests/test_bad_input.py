@@ -270,12 +270,15 @@ FILES: dict[str, tuple[list[str], list[str]]] = {
 }
 
 WRITING: dict[str, tuple[list[str], list[str]]] = {
-    "run under a file": (["hydra.run.dir=good.csv/run"], ["hydra.run.dir: got", "good.csv: not a directory"]),
-    "run is a file": (["hydra.run.dir=good.csv"], ["hydra.run.dir: got", "not a directory"]),
-    "name too long": (["hydra.run.dir=" + "x" * 300], ["hydra.run.dir: got", "name too long"]),
+    "run under a file": (
+        ["hydra.run.dir=good.csv/run"],
+        ["hydra.run.dir ", "good.csv/run: cannot be written: Not a directory"],
+    ),
+    "run is a file": (["hydra.run.dir=good.csv"], ["hydra.run.dir ", "is a file; give a directory"]),
+    "name too long": (["hydra.run.dir=" + "x" * 300], ["hydra.run.dir ", "File name too long"]),
     "sweep under a file": (
         ["-m", "hydra.sweep.dir=good.csv/x", "eps=1,2"],
-        ["hydra.sweep.dir: got", "good.csv"],
+        ["hydra.sweep.dir ", "good.csv"],
     ),
 }
 

@@ -1,12 +1,11 @@
-"""`pate audit`: attack a mechanism, and hold what was measured against the claim."""
+"""`pate audit`: attack a mechanism, and compare the measured lower bound on eps with its claim."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import dataclasses
+import json
 import math
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _TEACHERS = 1000
-_FEW_TEACHERS = 16  # to a check, all that 16 can say is near its threshold: what an attack wants
+_FEW_TEACHERS = 16  # of a mechanism with a check: all counts are near its threshold, as attacks need
 _MOST_TEACHERS = 2**21
 _RECORDS = 100_000
 _FEATURES = 2
@@ -46,35 +45,21 @@ _UNUSED = dict.fromkeys(_OTHERS, "not used by pate audit") | {
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate audit`.
-
-    Parameters
-    ----------
-    argv : list of str
-        Arguments after `pate audit`.
-
-    Returns
-    -------
-    int
-        1 if a measured lower bound on eps exceeds the claim, else 0.
-
-    Raises
-    ------
-    InputError
-    """
+    """Run `pate audit`; 1 if a measured lower bound on eps exceeds the claim."""
     options = _parser().parse_intermixed_args(argv)
     _check(options)
     config = _config(options)
+    from rich.progress import Progress
 
     plan, pairs, setting = _prepare(config, options)
     on_votes = "records" not in setting
     differing = differing_paths(plan, pairs) if on_votes else []
     moved = setting.get("votes_moved", 0)
     runs = setting["runs"] if on_votes else options.runs  # each attack on a learner has its own
-    with _progress(len(pairs)) as advance:
-        findings = audit(
-            plan, pairs, runs=runs, confidence=options.confidence, seed=options.seed, advance=advance
-        )
+    how = {"runs": runs, "confidence": options.confidence, "seed": options.seed}
+    with Progress(console=err(), transient=True, disable=not err().is_terminal) as bar:
+        task = bar.add_task("attacks", total=len(pairs))
+        findings = audit(plan, pairs, **how, advance=lambda: bar.advance(task))
     worst = max(findings, key=lambda finding: finding.bound)
     claim = plan.guarantee
     violation = worst.bound > claim.eps or bool(differing) or moved > 1
@@ -95,7 +80,7 @@ def main(argv: list[str]) -> int:
             "violation": violation,
             "findings": [vars(finding) for finding in findings],
         }
-        _write(options.output, record)
+        write_output(options.output, json.dumps(record, indent=2, allow_nan=False) + "\n")
     return int(violation)
 
 
@@ -165,7 +150,7 @@ def _config(options: argparse.Namespace) -> RunConfig:
 
 
 def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Sequence[Any], dict[str, Any]]:
-    """What to attack, with what, and the numbers it was calibrated for."""
+    """Mechanism, attacks, and the numbers it was calibrated for."""
     if math.isinf(config.eps):
         raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
     setting: dict[str, Any] = {"queries": options.queries, "classes": options.classes}
@@ -224,33 +209,18 @@ def _plan(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tu
     return mechanisms.find(m.name).calibrate(m.options, setting), records
 
 
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal, nothing otherwise; call what it gives after each attack."""
-    if not err().is_terminal:
-        yield lambda: None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=err(), transient=True) as bar:
-        task = bar.add_task("attacks", total=total)
-        yield lambda: bar.advance(task)
-
-
 def _title(config: RunConfig, setting: dict[str, Any]) -> str:
     m = config.mechanism
+    name = m.label if "records" in setting or m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
     if "records" in setting:
         counted = "private persons" if setting["persons"] else "private records"
-        name, given = m.label, [("records", counted), ("queries", "public points")]
+        parts = [f"{setting['records']:,} {counted}", f"{setting['queries']:,} public points"]
     else:
-        given = [("queries", "queries")]
-        name = m.label if m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
-    parts = [f"{setting[key]:,} {what}" for key, what in given]
+        parts = [f"{setting['queries']:,} queries"]
     parts.append(f"{setting['classes']} classes")
     if setting["n_teachers"]:
         parts.append(f"{setting['n_teachers']:,} teachers")
-    parts.append(f"{setting['runs']:,} runs on each database")
-    return f"{name}: {', '.join(parts)}"
+    return f"{name}: {', '.join(parts)}, {setting['runs']:,} runs on each database"
 
 
 def _verdict(
@@ -293,7 +263,11 @@ def _print(
         table.add_column(column, overflow="fold")
     for column in ("on D", "on D'", "eps at least", "of claim"):
         table.add_column(column, justify="right", no_wrap=True)
-    for finding in _better(findings):
+    best: dict[str, Finding] = {}  # of each attack the direction that shows more
+    for finding in findings:
+        if finding.attack not in best or finding.bound > best[finding.attack].bound:
+            best[finding.attack] = finding
+    for finding in best.values():
         hits = (f"{side:,}" for side in (finding.hits, finding.neighbour_hits))
         share = f"{100 * finding.bound / claim.eps:.0f}%"
         table.add_row(finding.attack, finding.event, *hits, f"{finding.bound:.3f}", share)
@@ -313,18 +287,3 @@ def _print(
     out().print(table)
     out().print()
     out().print(verdict, style="bold red" if violation else "bold", markup=False, soft_wrap=True)
-
-
-def _better(findings: list[Finding]) -> list[Finding]:
-    """Of each pair the direction that shows more, in the order of the attacks."""
-    best: dict[str, Finding] = {}
-    for finding in findings:
-        if finding.attack not in best or finding.bound > best[finding.attack].bound:
-            best[finding.attack] = finding
-    return list(best.values())
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
-    import json
-
-    write_output(path, json.dumps(record, indent=2, allow_nan=False) + "\n")

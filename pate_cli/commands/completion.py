@@ -18,20 +18,7 @@ _WITH_CONFIG = ("run", "plan")
 
 
 def main(argv: Sequence[str], commands: Sequence[str]) -> int:
-    """Print a script, or the completions of the line in `COMP_LINE`.
-
-    Parameters
-    ----------
-    argv : list of str
-        `install=SHELL`, `uninstall=SHELL` or `query=SHELL`.
-    commands : list of str
-        Names of the sub-commands.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
+    """Print a script, or the completions of the line in `COMP_LINE`; `commands` are the sub-commands."""
     what = " ".join(argv)
     action, _, shell = what.partition("=")
     if action not in ("install", "uninstall", "query") or shell not in _SHELLS:
@@ -69,7 +56,7 @@ def _query(what: str, line: str) -> None:
     os.environ["COMP_LINE"] = f"pate {'-m ' if sweep else ''}{rest}"
     found = io.StringIO()
     try:
-        # whatever is wrong with the line so far, this is not the place to say it
+        # completion is not the place for errors of an unfinished line
         with (
             contextlib.suppress(Exception, SystemExit),
             contextlib.redirect_stdout(found),

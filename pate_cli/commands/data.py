@@ -1,4 +1,4 @@
-"""`pate data`: what datasets there are, fetch them, check them."""
+"""`pate data`: list, fetch and check datasets, and propose a schema for a table."""
 
 from __future__ import annotations
 
@@ -27,23 +27,7 @@ __all__ = ["main"]
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate data`.
-
-    Parameters
-    ----------
-    argv : list of str
-        Arguments after `pate data`.
-
-    Returns
-    -------
-    int
-        Exit code.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, a file is not the official one, or it cannot be fetched.
-    """
+    """Run `pate data`."""
     parser = argparse.ArgumentParser(
         prog="pate data", description="List, fetch and check datasets; describe your own."
     )

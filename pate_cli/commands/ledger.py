@@ -20,23 +20,7 @@ _ROWS = 10
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate ledger`.
-
-    Parameters
-    ----------
-    argv : list of str
-        Arguments after `pate ledger`.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    InputError
-        If a value is not accepted, a ledger is there already, or one is damaged.
-    """
+    """Run `pate ledger`."""
     options = _parser().parse_args(argv)
     if options.command == "init":
         return _init(options)
@@ -115,10 +99,10 @@ def _show_json(path: str | None) -> int:
     directory, content = open_ledgers(path), []
     for ledger in directory.ledgers():
         sums = {"total": ledger.total, "spent": ledger.spent, "left": ledger.left}
-        told = {name: {"eps": shown(eps), "delta": shown(delta)} for name, (eps, delta) in sums.items()}
+        shares = {name: {"eps": shown(eps), "delta": shown(delta)} for name, (eps, delta) in sums.items()}
         about = {name: value for name, value in asdict(ledger).items() if name != "salt"}
         public = ledger.public and asdict(ledger.public)
-        content.append({**about, **told, "public": public, "hashes": ledger.hashes})
+        content.append({**about, **shares, "public": public, "hashes": ledger.hashes})
     text = json.dumps({"directory": str(directory.path), "ledgers": content}, indent=2)
     out().out(text, highlight=False)
     return 0

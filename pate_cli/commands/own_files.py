@@ -28,21 +28,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def read_table(path: Path, options: argparse.Namespace, text: Collection[str] = ()) -> Table:
-    """Read a CSV or Parquet file as data sets do.
-
-    Parameters
-    ----------
-    path : Path
-    options : Namespace
-        With those of `add_format_options`.
-    text
-        As of `read_csv` and `read_parquet`.
-
-    Raises
-    ------
-    InputError
-        If an option is not accepted, or the file cannot be used.
-    """
+    """Read a CSV or Parquet file as data sets do; `text` as of `read_csv`."""
     if is_parquet(path):
         return read_parquet(path, text)
     sep = None if options.sep is None else take("--sep", options.sep, SEPARATOR)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import mechanisms, terminal
-from pate_cli.config import RunConfig, command_line, parse
+from pate_cli.config import command_line, parse
 from pate_cli.config.rows import compose_all
 from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
@@ -44,24 +43,7 @@ as infeasible. Exit code 2 where the run would be refused.
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate plan`.
-
-    Parameters
-    ----------
-    argv : list of str
-        Arguments after `pate plan`: those of `pate run`.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    InputError
-        If `pate run` would refuse the same arguments: an infeasible point of a sweep is shown as such, unless
-        all are.
-    """
+    """Run `pate plan`; refuses what `pate run` refuses, but infeasible points of a sweep are shown."""
     if "--theory" in argv:
         from pate_cli.commands import plan_theory
 
@@ -81,9 +63,12 @@ def main(argv: list[str]) -> int:
             run = execution.checked(raw)
         except InfeasibleError as error:  # a point of a sweep like the others
             refusals.append(error)
-            tables.append(_infeasible(parse(raw), error))
+            config = parse(raw)
+            table = _table(f"{config.dataset.name}-{config.mechanism.label}, eps {config.eps:g}", "", "why")
+            table.add_row("infeasible", str(error))
+            tables.append(table)
             continue
-        tables += list(_tables(run))  # all of them before the first is shown
+        tables += _tables(run)  # all of them before the first is shown
         said += [f"eps {run.config.eps:g}, {text}" for text in run.prepared.expectations]
     if len(refusals) == len(jobs):
         raise refusals[0]
@@ -95,14 +80,9 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _infeasible(config: RunConfig, error: InfeasibleError) -> Table:
-    table = _table(f"{config.dataset.name}-{config.mechanism.label}, eps {config.eps:g}", "", "why")
-    table.add_row("infeasible", str(error))
-    return table
-
-
-def _tables(run: CheckedRun) -> Iterator[Table]:
-    yield _run(run)
+def _tables(run: CheckedRun) -> list[Table]:
+    """Sizes and budget of a run, and the numbers of its mechanism."""
+    tables = [_sizes(run)]
     if not math.isinf(run.config.eps):
         numbers = run.prepared.plan.table()
         table = _table(numbers.title, *numbers.columns)
@@ -111,11 +91,11 @@ def _tables(run: CheckedRun) -> Iterator[Table]:
         for row in numbers.rows:
             table.add_row(*map(_show, row))
         table.caption = numbers.caption or None
-        yield table
+        tables.append(table)
+    return tables
 
 
-def _run(run: CheckedRun) -> Table:
-    """Sizes and budget, which every run has."""
+def _sizes(run: CheckedRun) -> Table:
     p, config = run.prepared, run.config
     sizes = p.sizes
     what, _, assumed = p.protects.rpartition("; ")  # a unit's name may have one of its own

@@ -1,4 +1,4 @@
-"""`pate plan --theory`: what the papers' theorems say of a run."""
+"""`pate plan --theory`: the papers' sample-complexity theorems at the sizes of a run."""
 
 from __future__ import annotations
 
@@ -23,23 +23,7 @@ _SAME = "not used by pate plan --theory, whose numbers are the same whatever it 
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate plan --theory`.
-
-    Parameters
-    ----------
-    argv : list of str
-        Arguments after `pate plan`.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    InputError
-        If `pate run` would refuse the overrides, or a number is not accepted.
-    """
+    """Run `pate plan --theory`."""
     options = _parser().parse_intermixed_args(argv)
     line = command_line.parse_argv(options.overrides)
     command_line.refuse_unused(line.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))

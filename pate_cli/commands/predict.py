@@ -17,23 +17,16 @@ from pate_cli.datasets.reading import texts
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.students import load_student
 from pate_cli.terminal import check_file, err, out, write_output
-from pate_cli.types import without_tiny
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pate_cli.students import SavedStudent
-    from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["main"]
-
-_ROWS = 4096
-"""Rows made dense at once, for a student that takes no sparse rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """New records: features, their labels (None if there are none), names, and what is to be said of them."""
+    """New records: features, labels and names (None if there are none), and remarks on them."""
 
     X: Any
     labels: list[str] | None
@@ -42,44 +35,24 @@ class _Records:
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate predict`.
-
-    Parameters
-    ----------
-    argv : list of str
-        Arguments after `pate predict`.
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    InputError
-        If the model or the data cannot be used, or the output not be written.
-    """
+    """Run `pate predict`."""
     args = _parser().parse_args(argv)
     if args.output is not None:
         check_file(args.output)
     model = load_student(args.model, trust=args.trust)
     records = _numbered(args, model) if model.encoder is None else _table(args, model)
-    codes = _codes(model, records.X, args.model, args.data)
-    labels = [model.classes[code] for code in codes.tolist()]
-    shares = _shares(model, records.X, args.model) if args.proba else None
-    lines = labels
-    if shares is not None or records.names is not None:
-        lines = _rows(model, labels, args.id, records.names, shares)
-    if args.output is None:
-        # a label comes from the file, and may hold what a terminal obeys
-        shown = map(one_line, lines) if out().is_terminal else lines
-        out().out("\n".join(shown), highlight=False)
+    labels, shares = _predicted(args, model, records)
+    text = _text(model, labels, args.id, records.names, shares)
+    if args.output is not None:
+        write_output(args.output, text)
+    elif out().is_terminal:  # labels come from the file, and may hold control characters
+        out().out("\n".join(map(one_line, text.rstrip("\n").split("\n"))), highlight=False)
     else:
-        write_output(args.output, "".join(f"{line}\n" for line in lines))
+        out().out(text, end="", highlight=False)
     for remark in records.remarks:
         err().print(f"pate: {one_line(remark)}", soft_wrap=True, markup=False)
     known = set(map(_plain, model.classes))
-    # Where no label is one the model knows, they are placeholders: there is nothing to compare.
+    # where no label is one that the model knows, they are placeholders: there is nothing to compare
     if records.labels is not None and not known.isdisjoint(records.labels):
         right = sum(_plain(ours) == theirs for ours, theirs in zip(labels, records.labels, strict=True))
         most = max(Counter(records.labels).values())
@@ -132,7 +105,7 @@ def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
 
 
 def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
-    """Records of a CSV or Parquet file, checked against what the model was made of."""
+    """Records of a CSV or Parquet file, checked against the training table."""
     trained = training_table(model.encoder, str(args.model))
     schema = trained.schema
     named = {option: getattr(args, option) for option in ("target", "id")}
@@ -149,79 +122,39 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     return _Records(model.encoder.transform(frame), labels, names, remarks)
 
 
-def _rows(
-    model: SavedStudent,
-    labels: Sequence[str],
-    column: str,
-    names: Sequence[str] | None,
-    shares: FloatArray | None,
-) -> list[str]:
-    """Lines of a CSV table: name, label, probability of each class."""
-    columns = [] if names is None else [[column, *names]]
-    columns.append(["label", *labels])
-    if shares is not None:
-        for label, share in zip(model.classes, shares.T.tolist(), strict=True):
-            columns.append([f"probability.{label}", *(f"{p:.6g}" for p in share)])
-    return [_csv_line(cells) for cells in zip(*columns, strict=True)]
-
-
-def _csv_line(cells: Sequence[str]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="").writerow(cells)
-    return buffer.getvalue()
-
-
-def _codes(model: SavedStudent, X: Any, file: Path, data: Path) -> IntArray:
-    """Class codes, shape (m,); a file may be whole and its classifier of no use."""
-    import numpy as np
+def _predicted(
+    args: argparse.Namespace, model: SavedStudent, records: _Records
+) -> tuple[list[str], list[list[float]] | None]:
+    """Label of each record, and with `--proba` the probability of each class."""
+    from pate_cli.students.labelling import codes_of, probabilities_of
 
     try:
-        codes = _predict(model.student, X)
-    except Exception as error:
-        raise DataError(f"{file}: cannot label the records of {data} ({error})") from error
-    if codes.shape != (X.shape[0],) or (codes < 0).any() or (codes >= len(model.classes)).any():
-        raise DataError(f"{file}: gives a code that is not one of its {len(model.classes)} classes")
-    return np.asarray(codes)
-
-
-def _shares(model: SavedStudent, X: Any, file: Path) -> FloatArray:
-    """Probability of each class, shape (m, C)."""
-    import numpy as np
-
-    from pate_cli.students.metrics import by_class
-
-    parts = [
-        by_class(model.student, "predict_proba", part, len(model.classes))
-        for part in _parts(model.student, X)
-    ]
-    found = [part for part in parts if part is not None]
-    if len(found) < len(parts):
+        codes = codes_of(model, records.X)
+        shares = probabilities_of(model, records.X) if args.proba else None
+    except Exception as error:  # the file is whole, and its classifier of no use
+        raise DataError(f"{args.model}: cannot label the records of {args.data} ({error})") from error
+    if args.proba and shares is None:
         raise InputError(
-            f"--proba: the student of {file} ({type(model.student).__name__}) gives no probabilities;"
+            f"--proba: the student of {args.model} ({type(model.student).__name__}) gives no probabilities;"
             " accepted: one that does, as student=logistic"
         )
-    shares: FloatArray = np.concatenate(found)
-    if not ((shares >= 0) & (shares <= 1)).all():
-        raise DataError(f"{file}: gives a probability that is not in [0, 1]")
-    return shares
+    return [model.classes[code] for code in codes.tolist()], None if shares is None else shares.tolist()
 
 
-def _parts(student: Any, X: Any) -> list[Any]:
-    """Rows as the student takes them: sparse ones, or made dense a few at once."""
-    import scipy.sparse as sp
-    from sklearn.utils import get_tags
-
-    X = without_tiny(X)  # as in training
-    if sp.issparse(X) and not get_tags(student).input_tags.sparse:
-        return [X[top : top + _ROWS].toarray() for top in range(0, X.shape[0], _ROWS)]
-    return [X]
-
-
-def _predict(student: Any, X: Any) -> IntArray:
-    """Class codes, shape (m,)."""
-    import numpy as np
-
-    return np.concatenate([np.asarray(student.predict(part)) for part in _parts(student, X)]).astype(np.int64)
+def _text(
+    model: SavedStudent, labels: list[str], id: str, names: list[str] | None, shares: list[list[float]] | None
+) -> str:
+    """A label a line, or a CSV table of name, label and the probability of each class."""
+    if names is None and shares is None:
+        return "".join(f"{label}\n" for label in labels)
+    columns = [] if names is None else [[id, *names]]
+    columns.append(["label", *labels])
+    if shares is not None:
+        for code, label in enumerate(model.classes):
+            columns.append([f"probability.{label}", *(f"{row[code]:.6g}" for row in shares)])
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(zip(*columns, strict=True))
+    return buffer.getvalue()
 
 
 def _plain(label: Any) -> str:

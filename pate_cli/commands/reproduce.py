@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from pathlib import Path
 
+from pate_cli.commands.findings import checked_directory, publish
 from pate_cli.config import recipes
 from pate_cli.config.composition import own_configs
 from pate_cli.errors import InputError
-from pate_cli.report.findings import Findings
-from pate_cli.report.output import check, write
 from pate_cli.reproduce import all_recipes
 from pate_cli.reproduce.outcome import keep, key_of, outcome_of
 from pate_cli.reproduce.recipe_run import reproduce
@@ -22,25 +20,7 @@ _OUTPUT = Path("outputs") / "reproduce"
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate reproduce`.
-
-    Parameters
-    ----------
-    argv : list of str
-        Arguments after `pate reproduce`.
-
-    Returns
-    -------
-    int
-        0, or 1 if a row failed that should have given numbers.
-
-    Raises
-    ------
-    InputError
-        Before anything is written.
-    OSError
-        If a file cannot be written.
-    """
+    """Run `pate reproduce`; 1 if a row failed that should have given numbers."""
     options = _parser().parse_intermixed_args(argv)
     if options.list:
         if options.name:
@@ -53,25 +33,23 @@ def main(argv: list[str]) -> int:
     if options.name == all_recipes.NAME:
         return _all(options)
     recipe = recipes.find_recipe(options.name)
-    directory = options.output or _OUTPUT / (recipe.name + "-quick" * options.quick)
-    check(directory, default=options.output is None)
+    directory = checked_directory(options.output, _OUTPUT / (recipe.name + "-quick" * options.quick))
     quick, force = options.quick, options.force
     own = own_configs(options.config_dir)
     findings = reproduce(
         recipe, options.overrides, quick=quick, force=force, directory=directory, config_dir=own
     )
-    write(directory, findings)
-    if own is None:  # what options of one's own gave is nothing for the page of all recipes
+    code = publish(findings, directory, [f"- {note}" for note in findings.notes])
+    if own is None:  # results with the user's own options are not for the page of all recipes
         keep(directory, outcome_of(findings), key_of(recipe, options.overrides, quick=quick))
-    return _told(findings, directory)
+    return code
 
 
 def _all(options: argparse.Namespace) -> int:
     if options.config_dir:
         raise InputError("--config-dir: not with all recipes")
     task = all_recipes.read_typed(options.overrides)
-    directory = options.output or _OUTPUT
-    check(directory, default=options.output is None)
+    directory = checked_directory(options.output, _OUTPUT)
     findings = all_recipes.run_all(
         task,
         directory,
@@ -79,16 +57,8 @@ def _all(options: argparse.Namespace) -> int:
         force=options.force,
         say=lambda line: err().print(line, markup=False, soft_wrap=True),
     )
-    write(directory, findings)
-    return _told(findings, directory)
-
-
-def _told(findings: Findings, directory: Path) -> int:
-    _report(findings)
-    err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
-    for failure in findings.failures:
-        err().print(f"pate: {failure}", markup=False, soft_wrap=True)
-    return 1 if findings.failures else 0
+    absent = [f"{status}: {name}: {why}" for name, status, why in findings.absent]
+    return publish(findings, directory, [*absent, *(f"- {note}" for note in findings.notes)])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -126,17 +96,3 @@ def _list() -> int:
         out().print(f"{name}: {recipe.title}", markup=False, soft_wrap=True)
         out().print(f"    {recipe.source}", style="dim", markup=False, soft_wrap=True)
     return 0
-
-
-def _report(findings: Findings) -> None:
-    """Print the table, and what the paper's observations came to; the reasons are in the report."""
-    findings.table.show()
-    counts = Counter(verdict.verdict for verdict in findings.rows)
-    if counts:
-        out().print("rows: " + ", ".join(f"{count} {word}" for word, count in counts.items()), soft_wrap=True)
-    for name, status, why in findings.absent if findings.recipe.name == all_recipes.NAME else []:
-        out().print(f"{status}: {name}: {why}", markup=False, soft_wrap=True)
-    for verdict in findings.claims:
-        out().print(f"{verdict.verdict}: {verdict.name}", markup=False, soft_wrap=True)
-    for note in findings.notes:
-        out().print(f"- {note}", markup=False, soft_wrap=True)

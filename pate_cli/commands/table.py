@@ -21,13 +21,7 @@ _WIDTH = 120  # of a terminal's table in a file
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate table` and return its exit code.
-
-    Raises
-    ------
-    InputError
-        If a path is missing, no run is found, or an output cannot be written.
-    """
+    """Run `pate table`."""
     options = _parser().parse_args(argv)
 
     from pate_cli.report import run_table
@@ -50,7 +44,7 @@ def main(argv: list[str]) -> int:
     for path, form in outputs:
         write_output(path, _render(table, form))
     if table.remarks and "left out" in table.remarks[0] and (outputs or options.format == "csv"):
-        # CSV has no place for it, and a file does not show it to who is at the terminal.
+        # CSV has no place for it, and a file does not show it at the terminal
         err().print(table.remarks[0], markup=False)
     return 0
 
@@ -97,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _outputs(paths: list[Path], form: str | None) -> list[tuple[Path, str]]:
-    """Pair each file with its format, refusing what could not be written before anything is."""
+    """Pair each file with its format; all are checked before any is written."""
     outputs = []
     for path in paths:
         named = _BY_EXTENSION.get(path.suffix.lower())

@@ -15,23 +15,7 @@ __all__ = ["main"]
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate verify`.
-
-    Parameters
-    ----------
-    argv : list of str
-        Arguments after `pate verify`.
-
-    Returns
-    -------
-    int
-        0, or 1 if something does not fit.
-
-    Raises
-    ------
-    InputError
-        If the directory is not that of a release, or there is none of the name given for the ledgers.
-    """
+    """Run `pate verify`; 1 if something does not fit."""
     options = _parser().parse_args(argv)
     from rich.table import Table
     from rich.text import Text
@@ -49,8 +33,8 @@ def main(argv: list[str]) -> int:
     table.add_column(overflow="fold")
     for check in checks:
         word, style = words[check.passed]
-        said = one_line(f"{check.what}: {check.found}" if check.found else check.what)
-        table.add_row(Text(word, style), Text(said))
+        text = one_line(f"{check.what}: {check.found}" if check.found else check.what)
+        table.add_row(Text(word, style), Text(text))
     out().print(table)
     failed = sum(check.passed is False for check in checks)
     if failed:

@@ -5,7 +5,6 @@ import pytest
 
 from pate_cli import audit, teachers
 from pate_cli.commands import audit as command
-from pate_cli.errors import InputError
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivateRecords
@@ -18,14 +17,6 @@ def run(capsys, *argv):
     shown = capsys.readouterr()
     assert shown.err == ""
     return code, shown.out
-
-
-def refused(capsys, *argv):
-    with pytest.raises(InputError) as caught:
-        command.main([*QUICK, *argv])
-    assert capsys.readouterr().out == ""
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_a_table_and_one_line_for_the_verdict(capsys):
@@ -97,16 +88,7 @@ def test_every_mechanism_can_be_attacked(override, capsys):
 def test_the_rule_of_the_bound_is_told(mechanism, gdp, capsys, tmp_path):
     """GDP only where mu-GDP is proved: a bound on mu would refute more than (eps, delta) elsewhere."""
     path = tmp_path / "audit.json"
-    argv = [
-        *f"mechanism={mechanism}".split(),
-        "eps=2",
-        "--runs",
-        "200",
-        "--queries",
-        "4",
-        "--output",
-        str(path),
-    ]
+    argv = [*f"mechanism={mechanism} eps=2 --runs 200 --queries 4".split(), "--output", str(path)]
     code, shown = run(capsys, *argv)
     record = json.loads(path.read_text())
     assert code == 0
@@ -150,66 +132,21 @@ def test_fewer_runs_of_what_is_slow_unless_they_are_given(capsys, monkeypatch):
     assert asked == [(None, {20_000}), (3000, {20_000})]
 
 
-def test_delta_and_teachers_come_from_the_configuration_where_it_has_them(capsys):
-    _, shown = run(capsys, "mechanism=svt")
-    assert "1,000 teachers" in shown
-    assert "delta 1e-05" in shown
-    _, shown = run(capsys, "mechanism=svt", "delta=0.001", "teacher.count=600")
-    assert "600 teachers" in shown
-    assert "delta 0.001" in shown
-    _, shown = run(capsys, "mechanism=svt", "teacher.count=600", "--teachers", "700")
-    assert "700 teachers" in shown
-
-
-def test_teachers_are_raised_to_what_is_feasible_unless_they_were_given(capsys):
-    liu = ["mechanism=svt", "mechanism.calibration=liu2021", "mechanism.cutoff=5"]
-    code, _ = run(capsys, *liu)
-    assert code == 0
-    assert "cannot answer with 1000 teachers" in refused(capsys, *liu, "--teachers", "1000")
-
-
 @pytest.mark.parametrize(
-    ("argv", "named"),
+    ("argv", "teachers", "delta"),
     [
-        (["eps=inf", "mechanism=sspp"], "eps: got inf; accepted: a finite number"),
-        (["mechanism=sspp", "--classes", "3"], "mechanism=sspp"),
-        (["mechanism=soft", "mechanism.width=2"], "mechanism.width: got 2"),
-        (["mechanism=soft", "--teachers", "6"], "with 6 teachers"),
-        (["mechanism=agprivcl", "--records", "20"], "mechanism=agprivcl cannot answer"),
-        (["--records", "9"], "--records: got 9; accepted: a whole number >= 10"),
-        (["eps=inf"], "eps: got inf; accepted: a finite number"),
-        (["eps=0"], "eps: got 0; accepted: a number from 1e-06 to 500"),
-        (["eps=1,2"], "eps=1,2"),
-        (["mechanism=nonsense"], "mechanism: got 'nonsense'"),
-        (["mechanism=svt", "mechanism.cutoff=11"], "mechanism.cutoff: got 11"),
-        (["foo"], "foo: cannot be read"),
-        (["--runs", "99"], "--runs: got 99; accepted: a whole number >= 100"),
-        (["--queries", "0"], "--queries: got 0"),
-        (["--teachers", "3"], "--teachers: got 3"),
-        (["--classes", "1"], "--classes: got 1"),
-        (["--seed", "-1"], "--seed: got -1"),
-        (["--confidence", "1"], "--confidence: got 1.0; accepted: a number in (0, 1)"),
-        (["--confidence", "nan"], "--confidence: got nan"),
-        (["--config-dir", "/nowhere"], "--config-dir: got '/nowhere'"),
+        ("", "1,000", "1e-05"),
+        ("delta=0.001 teacher.count=600", "600", "0.001"),
+        ("teacher.count=600 --teachers 700", "700", "1e-05"),
+        # raised to what is feasible, unless they were given
+        ("mechanism.calibration=liu2021 mechanism.cutoff=5", "4,000", "1e-05"),
     ],
 )
-def test_bad_input_is_named_in_one_line(capsys, argv, named):
-    assert named in refused(capsys, *argv)
-
-
-def test_an_output_that_cannot_be_written_is_refused_before_the_work(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("pate_cli.audit.audit", lambda *_, **__: pytest.fail("work was done"))
-    for path in (tmp_path, tmp_path / "absent" / "a.json"):
-        with pytest.raises(InputError, match="--output"):
-            command.main([*QUICK, "--output", str(path)])
-    assert capsys.readouterr().out == ""
-
-
-def test_unknown_options_are_argparse_errors(capsys):
-    with pytest.raises(SystemExit) as stop:
-        command.main(["--nonsense"])
-    assert stop.value.code == 2
-    assert "pate audit: error" in capsys.readouterr().err
+def test_delta_and_teachers_come_from_the_configuration_where_it_has_them(capsys, argv, teachers, delta):
+    code, shown = run(capsys, "mechanism=svt", *argv.split())
+    assert code == 0
+    assert f" {teachers} teachers" in shown
+    assert f"delta {delta}" in shown
 
 
 def test_the_same_seed_gives_the_same_report(capsys):
@@ -255,4 +192,3 @@ def test_persons_are_attacked_where_one_record_of_each_is_taken(capsys):
     code, shown = run(capsys, "mechanism=sspp", "--persons", "--runs", "20000")
     assert code == 0
     assert "private persons" in shown
-    assert "here it is --persons" in refused(capsys, "dataset.unit=patient_id")

@@ -9,7 +9,7 @@ import pytest
 from pate_cli.commands.data import main
 from pate_cli.datasets import NAMES, files
 from pate_cli.datasets.files import ENTRIES, Entry, SourceFile
-from pate_cli.errors import ConfigError, DataError
+from pate_cli.errors import DataError
 
 BODY = b"1 1:1\n2 1:2\n"
 
@@ -70,17 +70,3 @@ def test_verify_refuses_a_wrong_file_and_one_asked_for_in_vain(toys, capsys):
         DataError, match=r"^mushroom: mushroom\.txt is missing; run `pate data fetch mushroom`$"
     ):
         main(["verify", "mushroom"])
-
-
-@pytest.mark.parametrize("command", ["fetch", "verify"])
-def test_unknown_names_list_what_exists(command):
-    with pytest.raises(ConfigError, match=r"^pate data \w+: got 'synthetic'; accepted: mushroom, a9a"):
-        main([command, "synthetic"])
-
-
-@pytest.mark.parametrize("argv", [[], ["fetch"], ["burn"]])
-def test_a_wrong_command_line_is_exit_2(argv, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(argv)
-    assert caught.value.code == 2
-    assert "usage: pate data" in capsys.readouterr().err

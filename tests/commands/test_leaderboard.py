@@ -81,37 +81,6 @@ def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monk
     assert all(row.ready().found(store, repeat) for row in plan.rows for repeat in range(2))
 
 
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (["--tables", "mushrom"], "pate: --tables: got 'mushrom'; accepted: a9a, adult, digits,"),
-        (
-            ["--tables", "own.csv:label"],
-            "pate: --tables: got 'own.csv:label'; accepted: KEY=VALUE after each",
-        ),
-        (
-            ["--tables", "own.csv"],
-            "pate: table own: row 'student on exact votes': dataset.target: got 'target'",
-        ),
-        (["--tables", "synthetic,synthetic"], "pate: --table synthetic: there are two of that name"),
-        (["--tables", "absent.csv,other.csv"], "pate: absent.csv: no such file"),
-        (["--table", "a=dataset=synthetic,seed=3"], "pate: --table a: seed=3: is the same for all tables"),
-        (["--tables", "synthetic", "dataset=digits"], "pate: dataset=digits: here it is --tables"),
-        (
-            ["--tables", "synthetic", "--metric", "f1"],
-            "pate: --metric: got 'f1'; accepted: accuracy, balanced_",
-        ),
-        (["--tables", "synthetic", "--output", "own.csv"], "pate: --output own.csv: is a file"),
-    ],
-)
-def test_wrong_input_is_one_line_and_writes_nothing(outside, argv, said, capsys):
-    assert cli.main(["leaderboard", *argv, "--eps", "4", "--methods", "gaussian"]) == 2
-    out, err = capsys.readouterr()
-    assert err.startswith(said)
-    assert (out, err.count("\n")) == ("", 1)
-    assert [path.name for path in outside.iterdir()] == ["own.csv"]
-
-
 def test_ranks_by_hand():
     found = ranking({"a": [3.0, 2.0], "b": [1.0, 2.0], "c": [2.0, None]})
     assert [found[name].rank.mean for name in "abc"] == [1.25, 2.25, 2.5]

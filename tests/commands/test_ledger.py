@@ -3,7 +3,7 @@
 import pytest
 
 from pate_cli.commands import ledger
-from pate_cli.errors import ConfigError, DataError, InputError
+from pate_cli.errors import DataError, InputError
 from pate_cli.release import open_ledgers
 from pate_cli.types import PrivacyLoss
 
@@ -72,33 +72,3 @@ def test_show_refuses_a_damaged_ledger(directory):
     file.write_text(file.read_text().replace("2.0", "200.0"))
     with pytest.raises(DataError, match="damaged"):
         ledger.main(["show"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--eps", "inf", "--delta", "1e-4"], "--eps: got inf; accepted"),
-        (["--eps", "1", "--delta", "1"], "--delta: got 1.0; accepted"),
-        (["dataset.n_recods=5", "--eps", "1", "--delta", "0"], "dataset.n_recods"),
-        (["dataset=nosuch", "--eps", "1", "--delta", "0"], "nosuch"),
-    ],
-)
-def test_bad_input_is_refused_and_nothing_written(directory, arguments, message):
-    with pytest.raises((ConfigError, InputError), match=message):
-        _init(*arguments)
-    assert not directory.exists()
-
-
-@pytest.mark.parametrize(
-    "arguments", [[], ["init"], ["init", "dataset=synthetic"], ["init", "--eps", "1", "--delta", "0"]]
-)
-def test_usage(arguments):
-    with pytest.raises(SystemExit) as stop:
-        ledger.main(arguments)
-    assert stop.value.code == 2
-
-
-def test_options_of_ones_own_have_to_be_there(directory):
-    with pytest.raises(ConfigError, match="--config-dir: got 'nowhere'"):
-        _init("--eps", "2", "--delta", "1e-4", "--config-dir", "nowhere")
-    assert not directory.exists()

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from pate_cli import pipeline
 from pate_cli.cli import main
-from pate_cli.errors import InfeasibleError
-from pate_cli.mechanisms.sparse_vector import fewest_teachers, stable_labels
-from pate_cli.mechanisms.votes import max_distance
-from pate_cli.privacy.svt import CALIBRATIONS, calibrate
+from pate_cli.privacy.svt import calibrate
 
 # the sizes of LZCW21 Table 3 on generated records: mushroom, a9a
 MUSHROOM = ["dataset.n_records=8124", "split.public=0.02", "teacher.size=100"]
@@ -81,11 +76,12 @@ def test_gaussian_noise_is_that_of_the_paper(rows, argv, eps, sigma, zcdp):
         assert shown["sigma by the looser zCDP rule"] == [zcdp, "votes (not used)"]
     teachers = int(shown["teachers"][0])
     assert float(shown["sigma / teachers"][0]) == pytest.approx(float(sigma) / teachers, rel=1e-3)
-    assert shown["eps_ex_post of all of the queries"][0] == f"{eps:g}"
-    quarter, half = (
-        float(shown[f"eps_ex_post of {part} of the queries"][0]) for part in ("a quarter", "half")
-    )
-    assert quarter < half < eps
+    parts = [shown[f"eps_ex_post of {part} of the queries"] for part in ("a quarter", "half", "all")]
+    assert float(parts[0][0]) < float(parts[1][0]) < eps
+    assert parts[2][0] == f"{eps:g}"
+    if (sigma, eps) == ("39.66", 0.5):  # LZCW21 Table 4: 41 of 49 queries would cost about 0.45
+        assert parts[1][1] == "nats, 25 queries"
+        assert float(parts[1][0]) == pytest.approx(0.3405, abs=0.003)
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "active"])
@@ -104,24 +100,6 @@ def test_published_noise_is_used_and_shown_as_such(rows, mechanism):
     assert float(composed[0]) > 2 * x
 
 
-def test_published_noise_is_refused_where_it_is_none(capsys):
-    for argv, said in (
-        (["eps=80", "mechanism.calibration=bassily2018"], "accepted: tight or liu2021 at eps=80"),
-        (["mechanism.calibration=liu2021", "release=true"], "accepted: tight with release=true"),
-    ):
-        assert main(["plan", *MUSHROOM, "mechanism=gaussian", *argv]) == 2
-        err = capsys.readouterr().err
-        assert "mechanism.calibration: got" in err
-        assert said in err
-
-
-def test_ex_post_of_fewer_queries(rows):
-    """LZCW21 Table 4: 41 of 49 queries would cost about 0.45; half of them less."""
-    shown = rows(*MUSHROOM, "mechanism=active", "eps=0.5")
-    assert shown["eps_ex_post of half of the queries"][1] == "nats, 25 queries"
-    assert float(shown["eps_ex_post of half of the queries"][0]) == pytest.approx(0.3405, abs=0.003)
-
-
 @pytest.mark.parametrize(
     ("eps", "cutoff", "liu", "bassily"),
     [
@@ -134,15 +112,8 @@ def test_ex_post_of_fewer_queries(rows):
 def test_published_calibrations_are_those_of_the_papers(rows, eps, cutoff, liu, bassily):
     """Of LZCW21 and BTT18, worked out by hand, beside the calibration in use."""
     # delta is given, so that any number of teachers may be asked for
-    shown = rows(
-        "dataset.n_records=40000",
-        "split.public=977",
-        f"delta={1 / 39073}",
-        "teacher.size=10",
-        "mechanism=svt",
-        f"eps={eps}",
-        f"mechanism.cutoff={cutoff}",
-    )
+    sizes = ["dataset.n_records=40000", "split.public=977", f"delta={1 / 39073}", "teacher.size=10"]
+    shown = rows(*sizes, "mechanism=svt", f"eps={eps}", f"mechanism.cutoff={cutoff}")
     assert shown["cut-off T"] == [str(cutoff)] * 3 + ["unstable answers"]
     assert [shown["threshold noise scale"][1], shown["threshold w"][1]] == liu
     assert [shown["threshold noise scale"][2], shown["threshold w"][2]] == bassily
@@ -155,17 +126,15 @@ def test_published_calibrations_are_those_of_the_papers(rows, eps, cutoff, liu, 
 
 def test_the_rule_in_use_comes_first(rows, capsys):
     argv = ["mechanism=svt", "mechanism.calibration=liu2021", "mechanism.cutoff=2"]
-    shown = rows(*argv)
-    tight = rows(*argv[::2])
-    assert shown["threshold w"][1:3] == [tight["threshold w"][0], shown["threshold w"][2]]
-    assert shown["threshold w"][0] == tight["threshold w"][1]
+    shown, tight = rows(*argv), rows(*argv[::2])
+    assert shown["threshold w"][:3] == [tight["threshold w"][place] for place in (1, 0, 2)]
     main(["plan", *argv])
     assert "liu2021 (used)" in capsys.readouterr().out
-
-
-def test_each_rule_has_its_own_cutoff_where_it_is_left_open(rows):
-    shown = rows("mechanism=svt", "eps=1")
-    assert len(set(shown["cut-off T"][:3])) > 1
+    # each rule has its own cutoff where it is left open
+    assert len(set(rows("mechanism=svt", "eps=1")["cut-off T"][:3])) > 1
+    # and a rule that does not hold is left out
+    holds = [cell != "-" for cell in rows(*argv[::2], "eps=200")["threshold w"][:3]]
+    assert holds == [True, True, False]
 
 
 def test_what_is_known_of_unanswered_queries_is_said(rows):
@@ -197,35 +166,13 @@ def test_margins(rows):
         assert ahead - (3000 - ahead) == pytest.approx(2 * math.ceil(distance) + 1, abs=0.5)
 
 
-@pytest.mark.parametrize("rule", CALIBRATIONS)
-@pytest.mark.parametrize("cutoff", [1, 4, 30])
-def test_fewest_teachers_is_where_a_run_stops_being_refused(rule, cutoff):
-    fewest = fewest_teachers(calibrate(rule, 1.0, 1e-5, 200, cutoff))
-    stable_labels(1.0, 1e-5, 200, fewest, rule=rule, cutoff=cutoff)
-    with pytest.raises(InfeasibleError):
-        stable_labels(1.0, 1e-5, 200, fewest - 1, rule=rule, cutoff=cutoff)
-
-
-def test_fewest_teachers_where_the_threshold_alone_decides():
-    c = replace(calibrate("tight", 1.0, 1e-5, 200, 4), threshold=30.0, threshold_scale=50.0, query_scale=1.0)
-    assert c.margin(0.5) < c.threshold
-    fewest = fewest_teachers(c)
-    assert max_distance(fewest - 1) <= c.threshold < max_distance(fewest)
-
-
-def test_a_rule_that_does_not_hold_is_left_out(rows):
-    shown = rows("mechanism=svt", "eps=200", "mechanism.cutoff=2")
-    assert shown["threshold w"][2] == "-"
-    assert shown["threshold w"][1] != "-"
-
-
 @pytest.mark.parametrize(
     ("mechanism", "expected"),
     [
         # 0.1 of the private records are held back to estimate T
         (["svt", "mechanism.cutoff=private", "eps=2"], {"records for teachers": "54,000", "a teacher": "18"}),
         (["gaussian"], {"a teacher": "20", "ell": ("400", "queries: all public points")}),
-        (["active"], {"ell": ("120", "queries: split.budget, chosen actively")}),
+        (["active"], {"ell": ("120", "queries: of 400 public points")}),
         (
             ["gnmax", "mechanism.confidence=0.75"],
             {"ell": ("400", "queries: all public points"), "answers": "120"},
@@ -253,12 +200,11 @@ def test_agnostic_learners_take_a_sample_of_the_records_and_some_points(rows):
     assert shown["records a teacher"][0] == f"{sampled // teachers} to {sampled // teachers + 1}"
 
 
-def test_without_privacy(rows):
-    for mechanism in ("gaussian", "svt", "active"):
-        shown = rows("eps=inf", f"mechanism={mechanism}")
-        assert shown["noise"] == ["0", "votes: no privacy at eps=inf"]
-        assert "sigma, exact" not in shown
-        assert "threshold w" not in shown
+@pytest.mark.parametrize("mechanism", ["gaussian", "svt", "active"])
+def test_without_privacy(rows, mechanism):
+    shown = rows("eps=inf", f"mechanism={mechanism}")
+    assert shown["noise"] == ["0", "votes: no privacy at eps=inf"]
+    assert not {"sigma, exact", "threshold w"} & set(shown)
 
 
 def test_three_classes(rows, tmp_path):
@@ -281,46 +227,14 @@ def test_a_file_that_has_changed_is_read_again(rows, tmp_path):
         assert rows("dataset=libsvm", f"dataset.path={data}", "split.public=20")["data set"][0] == str(n)
 
 
-def test_a_sweep_shows_each_job(capsys):
-    assert main(["plan", "-m", *MUSHROOM, "mechanism=gaussian,active", "eps=1,2"]) == 0
-    out = capsys.readouterr().out
-    assert [line.rstrip() for line in out.splitlines() if line.startswith("synthetic-")] == [
-        f"synthetic-{mechanism}, eps {eps}" for mechanism in ("gaussian", "active") for eps in (1, 2)
-    ]
-
-
-def test_an_infeasible_point_of_a_sweep_is_a_row_like_others(capsys):
-    assert main(["plan", "-m", "mechanism=svt", "eps=0.0001,1"]) == 0
+def test_a_sweep_shows_each_job_and_infeasible_ones_as_such(capsys):
+    assert main(["plan", "-m", "mechanism=svt,gaussian", "eps=0.0001,1"]) == 0
     out, err = capsys.readouterr()
-    titles = [line.rstrip() for line in out.splitlines() if line.startswith("synthetic-")]
-    assert titles == ["synthetic-svt, eps 0.0001", "synthetic-svt, eps 1"]
+    assert [line.rstrip() for line in out.splitlines() if line.startswith("synthetic-")] == [
+        f"synthetic-{mechanism}, eps {eps}" for mechanism in ("svt", "gaussian") for eps in ("0.0001", "1")
+    ]
     assert re.search(r"infeasible +.*cannot answer with 3000 teachers", out)
     assert "infeasible" not in err
-
-
-def test_a_sweep_without_a_point_that_works_is_refused(capsys):
-    assert main(["plan", "-m", "mechanism=svt", "eps=0.0001,0.0002"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert "cannot answer with 3000 teachers" in err
-
-
-def test_a_sweep_with_one_bad_job_shows_none(capsys):
-    assert main(["plan", "-m", "mechanism=svt", "eps=1,-1"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("pate: eps: got -1")
-
-
-def test_only_overrides(capsys):
-    assert main(["plan", "--cfg", "job"]) == 2
-    assert "pate plan takes overrides and -m only" in capsys.readouterr().err
-
-
-def test_help(capsys):
-    assert main(["plan", "mechanism=svt", "--help"]) == 0
-    assert "before any training" in capsys.readouterr().out
 
 
 def test_every_row_ends_in_a_unit(rows):
@@ -328,11 +242,6 @@ def test_every_row_ends_in_a_unit(rows):
         for name, cells in rows(*argv).items():
             assert name in ("value", "tight (used)") or len(cells) > 1, name
             assert cells[-1][0].isalpha(), name
-
-
-def test_nothing_is_written(rows):
-    rows("mechanism=svt")
-    assert not Path("outputs").exists()
 
 
 @pytest.mark.parametrize(

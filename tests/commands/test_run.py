@@ -23,7 +23,7 @@ from pate_cli.cli import main
 from pate_cli.commands import run as run_command
 from pate_cli.config.composition import conf_dir
 from pate_cli.errors import InputError
-from pate_cli.report import read_record, store
+from pate_cli.report import read_record
 from pate_cli.students import load_student
 
 SMALL = ["dataset.n_records=1200", "split.public=40", "compute.workers=1"]
@@ -68,35 +68,18 @@ def test_files_and_schema(pate):
     expected, written = err.splitlines()
     assert (code, written) == (0, "written to out")
     assert re.fullmatch(r"pate: svt: at most 20 of 40 queries stay unanswered before the .*", expected)
-    assert [name for name in files("out") if not name.startswith((".hydra", ".finished"))] == [
-        "repeats.csv",
-        "result.json",
-        "student.skops",
-    ]
+    shown = [name for name in files("out") if not name.startswith((".hydra", ".finished"))]
+    assert shown == ["repeats.csv", "result.json", "student.skops"]
     record = result("out")
     assert list(record)[:2] == ["schema_version", "status"]
     assert (record["status"], record["message"]) == ("ok", None)
     assert (record["dataset"], record["mechanism"]) == ("synthetic", "svt")
-    assert record["config"]["mechanism"] == {
-        "name": "svt",
-        "calibration": "tight",
-        "cutoff": "auto",
-        "holdout": 0.1,
-        "share": 0.1,
-        "alpha": 0.05,
-        "gamma": 0.0,
-        "beta": 0.05,
-    }
+    options = {"calibration": "tight", "cutoff": "auto", "holdout": 0.1, "share": 0.1}
+    options |= {"alpha": 0.05, "gamma": 0.0, "beta": 0.05}
+    assert record["config"]["mechanism"] == {"name": "svt", **options}
     assert re.fullmatch("[0-9a-f]{12}", record["config_hash"])
-    assert record["sizes"] == {
-        "n_records": 1200,
-        "n_private": 960,
-        "n_public": 40,
-        "n_test": 200,
-        "n_features": 5,
-        "n_classes": 2,
-        "budget": 12,
-    }
+    sizes = {"n_records": 1200, "n_private": 960, "n_public": 40, "n_test": 200}
+    assert record["sizes"] == {**sizes, "n_features": 5, "n_classes": 2, "budget": 12}
     assert (record["n_teachers"], record["eps"], record["delta"]) == (48, 5, 1 / 960)
     assert record["eps_ex_post"] <= record["eps"]
     assert record["n_answered"] <= record["n_asked"] <= 40
@@ -109,6 +92,10 @@ def test_files_and_schema(pate):
     assert {"python", "numpy", "sklearn", "pate"} <= set(provenance["versions"])
     assert provenance["command"].startswith("pate run ")
     assert provenance["command"].endswith("mechanism=svt eps=5 repeats=3 hydra.run.dir=out")
+    # no file holds a vote count, a split or a record: of numbers a repeat, only those of the contract
+    contract = "repeat n_teachers n_asked n_answered eps delta eps_ex_post accuracy seconds"
+    assert [name for name in rows("out")[0] if not name.startswith("diagnostics.")] == contract.split()
+    assert not {"votes", "counts", "answers"} & set(record)
     accuracies = [float(row["accuracy"]) for row in rows("out")]
     assert len(accuracies) == 3
     assert record["accuracy"]["mean"] == pytest.approx(sum(accuracies) / 3)
@@ -116,24 +103,6 @@ def test_files_and_schema(pate):
     assert (student.classes, student.n_features) == (("-1", "1"), 5)
     assert student.meta == {"dataset": "synthetic", "eps": 5, "delta": 1 / 960}
     assert f"{record['accuracy']['mean']:.4f}" in out
-
-
-def test_nothing_private_is_written(pate):
-    """No file holds a vote count, a split or a record: of numbers a repeat, only those of the contract."""
-    pate("mechanism=svt", "eps=5", "hydra.run.dir=out")
-    plain = [name for name in rows("out")[0] if not name.startswith("diagnostics.")]
-    assert plain == [
-        "repeat",
-        "n_teachers",
-        "n_asked",
-        "n_answered",
-        "eps",
-        "delta",
-        "eps_ex_post",
-        "accuracy",
-        "seconds",
-    ]
-    assert not {"votes", "counts", "answers"} & set(result("out"))
 
 
 def test_the_same_configuration_and_seed_give_the_same_numbers(pate):
@@ -148,21 +117,6 @@ def test_the_same_configuration_and_seed_give_the_same_numbers(pate):
     assert len({row["diagnostics.teacher_accuracy"] for row in ours}) == 3  # repeats differ
 
 
-def test_mechanisms_see_the_same_split_and_teachers_but_not_the_same_noise(pate):
-    for name in ("gaussian", "svt", "active"):
-        pate(f"mechanism={name}", "eps=3", "repeats=2", f"hydra.run.dir={name}")
-    pate("mechanism=gaussian", "eps=inf", "repeats=2", "hydra.run.dir=exact")
-    paired = ["vote_accuracy", "teacher_accuracy", "vote_agreement", "ceiling", "majority_class"]
-    seen = {name: rows(name) for name in ("gaussian", "svt", "active", "exact")}
-    for diagnostic in paired:
-        column = {name: [row[f"diagnostics.{diagnostic}"] for row in seen[name]] for name in seen}
-        assert column["gaussian"] == column["svt"] == column["active"] == column["exact"]
-    agreement = {name: [row["diagnostics.label_agreement"] for row in seen[name]] for name in seen}
-    assert agreement["exact"] == ["1.0", "1.0"]
-    assert agreement["gaussian"] != agreement["exact"]  # there is noise
-    assert agreement["gaussian"] != agreement["active"]
-
-
 def test_without_privacy(pate):
     code, out, _ = pate("eps=inf", "hydra.run.dir=out")
     assert code == 0
@@ -172,26 +126,12 @@ def test_without_privacy(pate):
 
 
 def test_own_data_and_own_learner(pate):
-    Path("mine.csv").write_text(
-        "height,colour,kind\n"
-        + "".join(f"{i % 50},{'red' if i % 3 else 'blue'},{'ab'[i % 50 > 25]}\n" for i in range(1000))
-    )
-    code = main(
-        [
-            "run",
-            "dataset=csv",
-            "dataset.path=mine.csv",
-            "dataset.target=kind",
-            "split.public=50",
-            "teacher.estimator=sklearn.ensemble.RandomForestClassifier",
-            "teacher.params.max_depth=3",
-            "teacher.params.n_estimators=5",
-            "student=tree",
-            "eps=inf",
-            "hydra.run.dir=out",
-        ]
-    )
-    assert code == 0
+    text = "".join(f"{i % 50},{'red' if i % 3 else 'blue'},{'ab'[i % 50 > 25]}\n" for i in range(1000))
+    Path("mine.csv").write_text("height,colour,kind\n" + text)
+    argv = ["dataset=csv", "dataset.path=mine.csv", "dataset.target=kind", "split.public=50", "student=tree"]
+    argv += ["teacher.estimator=sklearn.ensemble.RandomForestClassifier", "teacher.params.max_depth=3"]
+    argv += ["teacher.params.n_estimators=5", "eps=inf", "hydra.run.dir=out"]
+    assert main(["run", *argv]) == 0
     assert result("out")["accuracy"]["mean"] > 0.9
     student = load_student("out/student.skops")
     assert (student.classes, student.meta["dataset"]) == (("a", "b"), "csv")
@@ -207,23 +147,23 @@ def test_two_runs_at_the_same_moment_do_not_collide(pate, monkeypatch):
             return cls(2026, 1, 2, 3, 4, 5)
 
     monkeypatch.setattr(run_command, "datetime", Stopped)
-    for argv in (["eps=1"], ["eps=1"], ["eps=2"], ["-m", "eps=1"], ["-m", "eps=3"]):
+    for argv in (["eps=1"], ["eps=1"], ["-m", "eps=1"], ["-m", "eps=1"]):
         assert pate(*argv)[0] == 0
     made = sorted(path.name for path in Path("outputs/2026-01-02").iterdir())
-    assert len(made) == 5
-    assert all(name.startswith("03-04-05-000000-") for name in made)
-    assert sum("-synthetic-gaussian-" in name for name in made) == 3
-    assert sum("-sweep-1-" in name for name in made) == 2
-    assert sum(name.endswith("result.json") for name in files("outputs")) == 5
+    assert [re.sub("-[0-9a-f]{12}", "", name) for name in made] == [
+        *("03-04-05-000000-sweep-1", "03-04-05-000000-sweep-1-again"),
+        *("03-04-05-000000-synthetic-gaussian", "03-04-05-000000-synthetic-gaussian-again"),
+    ]
+    assert sum(name.endswith("result.json") for name in files("outputs")) == 4
 
 
 @pytest.mark.parametrize(
     ("argument", "made"),
     [
-        ("hydra.run.dir=mine", "mine"),
         ("hydra.run.dir='a b, c=d'", "a b, c=d"),
         ("hydra.run.dir=deep/${mechanism.name}/eps-${eps}", "deep/gaussian/eps-1.0"),
         ('hydra.run.dir="it\'s"', "it's"),
+        ("hydra.run.dir=../elsewhere", "../elsewhere"),
     ],
 )
 def test_the_directory_of_a_run_is_the_user_s_to_choose(pate, argument, made):
@@ -231,22 +171,6 @@ def test_the_directory_of_a_run_is_the_user_s_to_choose(pate, argument, made):
     assert (code, err) == (0, f"written to {made}\n")
     assert result(made)["status"] == "ok"
     assert not Path("outputs").exists()
-
-
-def test_a_directory_elsewhere(pate, tmp_path):
-    where = tmp_path.parent / f"{tmp_path.name}-elsewhere"
-    _, _, err = pate(f"hydra.run.dir={where}")
-    assert err == f"written to {where}\n"
-    assert result(where)["status"] == "ok"
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_that_has_changed_is_read_again(pate):
-    for n in (500, 600):
-        Path("x.libsvm").write_text("".join(f"{i % 2} 1:{i % 2} 2:{i}\n" for i in range(n)))
-        argv = ["dataset=libsvm", "dataset.path=x.libsvm", "split.public=20", "eps=inf", "hydra.run.dir=out"]
-        assert main(["run", *argv]) == 0
-        assert result("out")["sizes"]["n_records"] == n
 
 
 # shows, and runs nothing
@@ -290,27 +214,22 @@ def test_the_environment_is_left_as_it_was(pate, monkeypatch):
 
 
 def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
-    code, out, err = pate("-m", "mechanism=gaussian,active", "eps=1,2,4", "hydra.sweep.dir=all")
-    assert (code, err) == (0, "written to all\n")
-    found = {(result(f"all/{i}")["mechanism"], result(f"all/{i}")["eps"]) for i in range(6)}
-    assert found == {(mechanism, eps) for mechanism in ("gaussian", "active") for eps in (1, 2, 4)}
-    table = [line for line in out.splitlines() if line.startswith("synthetic")]
-    assert len(table) == 6
-    assert main(["table", "all", "--format", "csv", "--output", "t.csv"]) == 0
-    assert len(Path("t.csv").read_text().splitlines()) == 7  # a header and six rows
-
-
-def test_the_directory_of_a_sweep_is_the_user_s_to_choose(pate):
-    pate("-m", "eps=1,2", "hydra.sweep.dir='all of them'", "hydra.sweep.subdir=eps-${eps}")
-    made = sorted(path.name for path in Path("all of them").iterdir() if path.is_dir())
-    assert made == [".finished", "eps-1", "eps-2"]
-    assert result("all of them/eps-2")["eps"] == 2
-
-
-def test_a_job_of_a_sweep_is_the_run_it_would_be_alone(pate):
-    pate("-m", "eps=1,2", "repeats=2", "hydra.sweep.dir=all")
-    pate("eps=2", "repeats=2", "hydra.run.dir=alone")
-    assert numbers("all/1") == numbers("alone")
+    sweep = ["mechanism=gaussian,active", "eps=1,2", "repeats=2"]
+    named = ["hydra.sweep.dir='all of them'", "hydra.sweep.subdir=${mechanism.name}-${eps}"]
+    code, out, err = pate("-m", *sweep, *named)
+    assert (code, err) == (0, "written to all of them\n")
+    found = {path.name for path in Path("all of them").iterdir()} - {".finished", "multirun.yaml"}
+    assert found == {f"{mechanism}-{eps}" for mechanism in ("gaussian", "active") for eps in (1, 2)}
+    for name in found:
+        record = result(f"all of them/{name}")
+        assert name == f"{record['mechanism']}-{record['eps']:g}"
+    assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 4
+    assert main(["table", "all of them", "--format", "csv", "--output", "t.csv"]) == 0
+    assert len(Path("t.csv").read_text().splitlines()) == 5  # a header and four rows
+    # a job is the run that it would be alone
+    pate("-m", *sweep, "hydra.sweep.dir=all")
+    pate("mechanism=active", "eps=2", "repeats=2", "hydra.run.dir=alone")
+    assert numbers("all of them/active-2") == numbers("all/3") == numbers("alone")
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, eps: float, error: BaseException, repeat: int = 0) -> None:
@@ -335,23 +254,15 @@ def failing(monkeypatch: pytest.MonkeyPatch, eps: float, error: BaseException, r
 )
 def test_a_failed_job_does_not_lose_the_others(pate, monkeypatch, error, message):
     failing(monkeypatch, 2, error)
-    code, out, err = pate("-m", "eps=1,2,4", "hydra.sweep.dir=all")
+    code, out, err = pate("-m", "eps=1,2", "seed=1,2", "hydra.sweep.dir=all")
     assert code == 1
-    assert [result(f"all/{i}")["status"] for i in range(3)] == ["ok", "error", "ok"]
-    assert result("all/1")["message"] == message
+    assert [result(f"all/{i}")["status"] for i in range(4)] == ["ok", "ok", "error", "error"]
+    assert result("all/2")["message"] == message
     assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 2
     assert message in " ".join(out.split())  # listed below the table
-    assert "1 of 3 jobs did not finish" in err
+    assert "2 of 4 jobs did not finish" in err
     assert ("Traceback" in err) is isinstance(error, RuntimeError)
-    assert "Hydra" not in err
-    assert "HYDRA" not in err
-
-
-def test_a_sweep_in_which_every_job_fails(pate, monkeypatch):
-    failing(monkeypatch, 1, RuntimeError("no"))
-    code, _, err = pate("-m", "eps=1", "seed=1,2", "hydra.sweep.dir=all")
-    assert code == 1
-    assert "2 of 2 jobs did not finish" in err
+    assert "hydra" not in err.lower()
 
 
 def test_an_interrupted_sweep_keeps_what_is_done(pate, monkeypatch):
@@ -407,17 +318,6 @@ def test_a_learner_s_1_and_its_1_0_are_two_runs(pate):
     assert numbers("all/1")[1] == numbers("one")[1] != numbers("all/0")[1]
 
 
-def test_what_is_spoilt_is_done_again(pate):
-    assert pate("repeats=3", "hydra.run.dir=out")[0] == 0
-    before = numbers("out")
-    one, two, three = sorted(Path("out/.finished").glob("*.json"))
-    one.write_bytes(one.read_bytes()[:-40])
-    two.write_bytes(re.sub(rb'"accuracy": 0\.\d', b'"accuracy": 0.1', two.read_bytes()))
-    three.write_bytes(Path("out/result.json").read_bytes())
-    assert pate("repeats=3", "hydra.run.dir=out")[2] == "written to out\n"
-    assert numbers("out") == before
-
-
 # points of a sweep that cannot work
 
 
@@ -435,100 +335,38 @@ def test_an_infeasible_point_of_a_sweep_is_a_finding(pate):
     assert "infeasible: synthetic, svt, eps 0.01" in Path("t.md").read_text()
 
 
-@pytest.mark.parametrize("argv", [["eps=0.01"], ["-m", "eps=0.01,0.02"], ["-m", "eps=0.01,5", "seed=-1"]])
-def test_where_nothing_can_work_nothing_is_written(pate, argv):
-    code, out, err = pate("mechanism=svt", *argv)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert err.startswith("pate: seed" if "seed=-1" in argv else "pate: mechanism=svt cannot answer")
-    assert list(Path().iterdir()) == []
-
-
-# settings that are not used
-
-
-@pytest.mark.parametrize(
-    ("argv", "said"),
-    [
-        (["run", "hydra.sweep.dir=x"], "hydra.sweep.dir=x: is of a sweep (-m); of a run it is hydra.run.dir"),
-        (["run", "-m", "eps=1,2", "hydra.run.dir=x"], "hydra.run.dir=x: is of a single run; with -m it is"),
-        (["run", "ledger=x"], "ledger: got 'x'; accepted: null without release=true"),
-        (["run", "release=true", "--force"], "release: got True; accepted: false with --force"),
-        *((["plan", key], f"{key}: not used by pate plan") for key in ("cache=true", "compute.workers=2")),
-        *((["plan", key], f"{key}: not used by pate plan") for key in ("compute=dask", "++seed=1")),
-        (["plan", "hydra.run.dir=x"], "hydra.run.dir=x: not used by pate plan"),
-        (["plan", "--force"], "pate plan takes overrides and -m only"),
-        (["plan", "--theory", "repeats=2"], "repeats=2: not used by pate plan --theory"),
-        (["frontier", "release=true"], "release=true: not here"),
-        (["frontier", "hydra.run.dir=x"], "hydra.run.dir=x: not here; the directory is --output DIR"),
-        (["reproduce", "table4", "release=true"], "release=true: not here"),
-        (["reproduce", "table4", "hydra.run.dir=x"], "hydra.run.dir=x: not here; the directory is"),
-        (["reproduce", "table3", "teacher=tree"], "teacher: no such parameter of table3; there are: dataset"),
-        (["audit", "seed=1"], "seed=1: here it is --seed N"),
-        (["audit", "dataset=mushroom"], "dataset=mushroom: pate audit loads no data"),
-        (["audit", "teacher.size=10"], "teacher.size=10: here it is --teachers N"),
-    ],
-)
-def test_settings_that_a_command_does_not_use_are_refused(argv, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(argv) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    assert err.startswith(f"pate: {said}")
-    assert list(tmp_path.iterdir()) == []
-
-
 # failures
 
 
-def test_our_fault(pate, monkeypatch):
-    failing(monkeypatch, 1, RuntimeError("lost a sock"), repeat=1)
+@pytest.mark.parametrize("error", [RuntimeError("lost a sock"), InputError("no such sock")])
+def test_repeats_done_before_a_failure_are_kept(pate, monkeypatch, error):
+    failing(monkeypatch, 1, error, repeat=1)
     code, out, err = pate("repeats=3", "hydra.run.dir=out")
-    assert code == 1
-    assert err.startswith("Traceback")
-    assert "RuntimeError: lost a sock" in err
-    assert (result("out")["status"], result("out")["message"]) == ("error", "RuntimeError: lost a sock")
-    assert len(rows("out")) == 1
-    assert "lost a sock" in out
+    assert (len(rows("out")), result("out")["status"]) == (1, "error")
+    if isinstance(error, InputError):
+        assert (code, err) == (2, "pate: no such sock\n")
+    else:
+        assert (code, result("out")["message"]) == (1, "RuntimeError: lost a sock")
+        assert err.startswith("Traceback")
+        assert "lost a sock" in out
 
 
-def test_a_full_disk(pate, monkeypatch):
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(store.os, "fsync", full)
-    code, out, err = pate("hydra.run.dir=out")
-    assert (code, out) == (1, "")
-    assert err == f"pate: {Path('out/result.json').absolute()}: No space left on device\n"
-
-
-def test_a_disk_that_is_full_before_the_job(pate, monkeypatch):
+@pytest.mark.parametrize("moment", ["before the job", "in the job"])
+def test_a_full_disk(pate, monkeypatch, moment):
     def full(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device", "config.yaml")
+        raise OSError(28, "No space left on device", *(["config.yaml"] if moment == "before the job" else []))
 
-    monkeypatch.setattr("omegaconf.OmegaConf.save", full)
-    assert pate() == (1, "", "pate: config.yaml: No space left on device\n")
-
-
-def test_repeats_done_before_a_late_refusal_are_kept(pate, monkeypatch):
-    failing(monkeypatch, 1, InputError("no such sock"), repeat=2)
-    code, _, err = pate("repeats=3", "hydra.run.dir=out")
-    assert (code, err) == (2, "pate: no such sock\n")
-    assert len(rows("out")) == 2
-    assert result("out")["status"] == "error"
+    where = "omegaconf.OmegaConf.save" if moment == "before the job" else "os.fsync"
+    monkeypatch.setattr(where, full)
+    file = "config.yaml" if moment == "before the job" else Path("out/result.json").absolute()
+    assert pate("hydra.run.dir=out") == (1, "", f"pate: {file}: No space left on device\n")
 
 
 # as a process
 
 
-def test_in_a_pipe_there_is_no_bar_and_no_warning(tmp_path):
-    _, out, err = finish(start(tmp_path, "run", *SMALL, "repeats=2", "hydra.run.dir=out"))
-    assert err == "written to out\n"
-    assert "\x1b" not in out
-    assert "\r" not in out
-
-
 def test_ctrl_c(tmp_path):
-    """A real one: sent to the whole process group, as a terminal does."""
+    """A real one: sent to the whole process group, as a terminal does. In a pipe there is no bar."""
     process = start(tmp_path, "run", "repeats=50", "compute.workers=1", "hydra.run.dir=out")
     # repeats come as they are done, the student with the first of them
     until(
@@ -540,35 +378,27 @@ def test_ctrl_c(tmp_path):
     # Python reports a Ctrl-C that hit it within exec() by the signal itself: 130 to a shell, too
     assert code in (130, -signal.SIGINT)
     assert err == "written to out\npate: interrupted\n"
-    record = result(tmp_path / "out")
-    done = len(rows(tmp_path / "out"))
+    assert not {"\x1b", "\r"} & set(out)
+    record, done = result(tmp_path / "out"), len(rows(tmp_path / "out"))
     assert 1 <= done < 50
-    assert record["status"] == "interrupted"
+    assert (record["status"], record["accuracy"]["n"]) == ("interrupted", done)
     assert record["message"] == f"interrupted after {done} of 50 repeats"
-    assert record["accuracy"]["n"] == done
     assert load_student(tmp_path / "out/student.skops").n_features == 5
-    assert f"interrupted after {done} of 50 repeats" in " ".join(out.split())
+    assert record["message"] in " ".join(out.split())
     assert not [name for name in files(tmp_path) if name.endswith(".tmp")]
 
 
 def test_a_sweep_may_set_what_only_the_swept_options_have(pate):
-    swept = ["-m", "mechanism=svt,soft", "mechanism.cutoff=2", "eps=8", "hydra.sweep.dir=out"]
-    code, _, _ = pate(*swept)
-    assert code == 0
+    assert pate("-m", "mechanism=svt,soft", "mechanism.cutoff=2", "eps=8", "hydra.sweep.dir=out")[0] == 0
     assert {result(f"out/{job}")["plan"]["cutoff"] for job in (0, 1)} == {2}
-    code, _, err = pate("-m", "mechanism=svt,gaussian", "mechanism.cutoff=2", "hydra.sweep.dir=other")
-    assert code == 2
-    assert "mechanism.cutoff: no such key" in err
-    assert not Path("other").exists()
 
 
-@pytest.mark.parametrize("swept", [["eps=0.5,inf"], ["mechanism=gaussian,svt", "seed=1,2"]])
-def test_jobs_run_by_hydra_are_the_same(pate, swept):
+def test_jobs_run_by_hydra_are_the_same(pate):
     """Configurations, overrides and numbers of a sweep that Hydra's runtime runs, as with a launcher."""
 
     def found(*asked: str) -> tuple[dict[str, Any], list[Any]]:
-        argv = ["-m", "teacher.params.C=2", *swept, "hydra.sweep.dir=out", "--force", *asked]
-        code, _, err = pate(*argv)
+        argv = ["-m", "teacher.params.C=2", "mechanism=gaussian,svt", "eps=0.5,inf", "hydra.sweep.dir=out"]
+        code, _, err = pate(*argv, "--force", *asked)
         assert code == 0, err
         files = {
             str(path): path.read_text()
@@ -610,15 +440,6 @@ def test_what_only_hydra_does_it_is_asked_to_do(pate, tmp_path, monkeypatch):
     assert Path("seen.txt").read_text().splitlines() == [
         f"{eps} {accuracy} here" for eps, accuracy in zip((1, 2, 3), accuracies, strict=True)
     ]
-
-
-def test_a_file_that_says_whether_it_is_a_sweep_is_refused(pate):
-    Path("own").mkdir()
-    Path("own/mine.yaml").write_text("defaults: [config, _self_]\nhydra: {mode: MULTIRUN}\n")
-    code, out, err = pate("--config-dir", "own", "--config-name", "mine")
-    assert (code, out) == (2, "")
-    assert err == "pate: hydra.mode: got MULTIRUN in a file; accepted: pate run -m for a sweep\n"
-    assert not Path("outputs").exists()
 
 
 def test_a_finished_repeat_that_states_another_guarantee_is_done_again(pate):

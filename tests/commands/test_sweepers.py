@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from processes import PATE, REPO
 
-from pate_cli.cli import main
-
 SMALL = ["dataset.n_records=1200", "split.public=40", "compute.workers=1", "hydra.sweep.dir=all"]
 PLUGIN = """
 import json
@@ -80,10 +78,3 @@ def test_optuna(tmp_path):
     assert "Traceback" not in err
     best = max(result(tmp_path / "all" / str(number))["accuracy"]["mean"] for number in range(4))
     assert f"best_value: {best}" in (tmp_path / "all" / "optimization_results.yaml").read_text().splitlines()
-
-
-def test_force_is_refused_where_points_are_not_known(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["run", "-m", "hydra/sweeper=ours", "eps=1,2", "--force"]) == 2
-    assert capsys.readouterr().err.startswith("pate: --force: not with hydra/sweeper=ours,")
-    assert list(tmp_path.iterdir()) == []

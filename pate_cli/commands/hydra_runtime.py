@@ -1,0 +1,62 @@
+"""Runs through Hydra's runtime: launchers, sweepers, callbacks, and `--help`, `--cfg`, `--info`."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pate_cli.config import composition
+from pate_cli.config.command_line import CommandLine
+from pate_cli.engine.parallel import die_with
+from pate_cli.errors import InputError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+__all__ = ["Execute", "run_by_hydra"]
+
+Execute = Callable[[dict[str, Any], Path], float | None]
+"""Runs one composed configuration in a directory, and returns its accuracy."""
+
+
+def run_by_hydra(line: CommandLine, argv: Sequence[str], execute: Execute) -> None:
+    """Hand over to Hydra, which reads `sys.argv`; the first error of a job is raised at the end."""
+    import hydra
+
+    raised: list[Exception] = []
+    main, more = composition.sources(line.config_dir, line.config_name)
+    if main == composition.conf_dir():
+        more = []  # --config-dir says it
+
+    @hydra.main(version_base="1.3", config_path=str(main), config_name=composition.CONFIG)
+    def run_one(cfg: DictConfig) -> float:
+        """Run one job; its accuracy for a sweeper that looks for the best, 0 where there is none."""
+        from hydra.core.hydra_config import HydraConfig
+        from omegaconf import OmegaConf
+
+        raw: Any = OmegaConf.to_container(cfg, resolve=True)
+        if multiprocessing.parent_process() is not None:  # of hydra/launcher=joblib
+            die_with(os.getppid())
+        try:
+            return execute(raw, Path(HydraConfig.get().runtime.output_dir)) or 0.0
+        except (InputError, OSError) as error:  # round Hydra, which would say more than one line
+            raised.append(error)
+            return 0.0
+
+    before = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+    sys.argv = ["pate", *argv, *more]
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
+    try:
+        run_one()
+    finally:
+        sys.argv = before[0]
+        if before[1] is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = before[1]
+    if raised:
+        raise raised[0]
