@@ -16,6 +16,7 @@ COMMANDS = {
     "run": "train teachers, label privately, train a student; -m for sweeps",
     "table": "collect runs into one table: console, CSV, Markdown or LaTeX",
     "plan": "noise, threshold and teachers needed, before any training",
+    "tune": "choose between settings on held-out private records, and pay for it",
     "reproduce": "a paper's table or figure, ours beside the printed numbers",
     "frontier": "accuracy against eps for chosen methods on one dataset",
     "leaderboard": "methods on many tables: ranks, win rates, distance to the limit",

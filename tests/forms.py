@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import pickle
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -27,8 +28,8 @@ N, M, K, DELTA = 480, 12, 48, 1e-2
 """Records (or persons), public points, teachers."""
 
 TWO = ("agprivcl", "private_prediction", "realizable_to_agnostic", "soft", "sspp", "universal")
-RELEASED = ("gaussian", "active", "svt", "best", "score_boosting")
-PERSONS = ("gaussian", "svt", "gnmax", "active", "soft", "best", "noisy_gd")
+RELEASED = ("gaussian", "active", "svt", "best", "score_boosting", "tune")
+PERSONS = ("gaussian", "svt", "gnmax", "active", "soft", "best", "noisy_gd", "tune")
 RELABELLING = ("agprivcl", "private_prediction", "realizable_to_agnostic", "universal")
 """Those of two classes only; with a form for releases; given all records of persons; that relabel records."""
 
@@ -46,7 +47,7 @@ class Form:
     n_features: int = 2
 
     def __str__(self) -> str:
-        kinds = [f"{key}={value}" for key, value in self.options]
+        kinds = [f"{key}={value}"[:40] for key, value in self.options]
         kinds += [f"{self.n_classes} classes"] * (self.n_classes > 2)
         kinds += [kind for kind in ("exact", "sparse", "persons") if getattr(self, kind)]
         return ", ".join([self.name, *kinds])
@@ -54,7 +55,7 @@ class Form:
     @property
     def may_spend_less(self) -> bool:
         """Whether a run may ask less than it pays for, or the calibration has more noise than it needs."""
-        return bool({"confidence", "calibration", "black_box"} & dict(self.options).keys())
+        return bool({"confidence", "calibration", "black_box", "candidates"} & dict(self.options).keys())
 
     @property
     def asks_once(self) -> bool:
@@ -134,13 +135,24 @@ OURS = (
         "output_perturbation",
         "private_prediction",
     ),
-    *("realizable_to_agnostic", "score_boosting", "soft", "sspp", "svt", "universal"),
+    *("realizable_to_agnostic", "score_boosting", "soft", "sspp", "svt", "tune", "universal"),
 )
 QUICK: dict[str, dict[str, Any]] = {
     "best": {"steps": 10},
     "noisy_gd": {"steps": 5},
     "score_boosting": {"rounds": 2},
 }
+UNLIKE = (
+    {"label": "logistic"},
+    {"label": "svt", "mechanism": {"name": "svt"}},
+    {"label": "tree", "student": {"estimator": "tree"}},
+    {"label": "best", "mechanism": {"name": "best", "steps": 10}},
+)
+"""Candidates of three labellings, one of which has no mu."""
+
+MANY = tuple({"label": f"{K}", "teacher": {"estimator": "logistic", "count": K}} for K in (20, 30))
+"""Candidates of two labellings: at so large an eps, a random number of trials leaves each more."""
+
 OPTIONS: list[tuple[str, dict[str, Any]]] = [
     *((name, QUICK.get(name, {})) for name in OURS),
     ("svt", {"cutoff": 2, "calibration": "liu2021"}),
@@ -154,6 +166,8 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("realizable_to_agnostic", {"inner": "grid", "hypotheses": "thresholds"}),
     ("private_prediction", {"queries": 3}),
     ("output_perturbation", {"noise": "laplace"}),
+    ("tune", {"candidates": UNLIKE}),
+    ("tune", {"candidates": MANY}),
 ]
 """What each mechanism is put to, with which options."""
 
@@ -260,7 +274,10 @@ def moved(run: Run) -> None:
                 counts[rows, leaves[rows]] -= 1
                 counts[rows, joins[rows]] += 1
                 pairs.append((run.records, Votes(counts, K)))
-        worst = max(by for near, votes in pairs for _, by in run.again(near, votes)[1].moved)
+        sizes = [[by for _, by in run.again(near, votes)[1].moved] for near, votes in pairs]
+    if run.form.name == "tune" and not run.form.options:  # the choice is the last release
+        assert not any(max(labels) and choice for *labels, choice in sizes), "a record on both sides"
+    worst = max(by for each in sizes for by in each)
     assert worst > 0 or run.torn or run.form.asks_once, "nothing was moved"
     assert worst <= 1 + 1e-9, f"a release is moved by {worst:.3g} of its sensitivity"
 
@@ -294,8 +311,9 @@ def paid(run: Run) -> None:
             pure += one.releases * one.sensitivity / one.scale
         elif one.kind == "exponential":
             pure += one.releases * one.scale
-    assert spent.mu_squared == pytest.approx(mu_squared, rel=1e-12), "releases that are not counted"
-    assert spent.pure_eps == pytest.approx(pure, rel=1e-12), "releases that are not counted"
+    accounts = [spent, *spent.apart]
+    counted = math.fsum(one.mu_squared for one in accounts), math.fsum(one.pure_eps for one in accounts)
+    assert counted == pytest.approx((mu_squared, pure), rel=1e-12), "releases that are not counted"
     loss, promised, asked = run.plan.loss(spent), run.plan.guarantee, run.form.setting
     assert promised.eps <= asked.eps * (1 + 1e-9), "more promised than asked"
     assert promised.delta <= asked.delta * (1 + 1e-9), "more promised than asked"
@@ -318,6 +336,8 @@ def drawn(run: Run) -> None:
     """Each number released had noise of its own, of the scale stated."""
     wanted: Counter[tuple[str, float]] = Counter()
     used = []
+    accounts = [run.door.spent, *run.door.spent.apart]
+    sparse = [svt for account in accounts for svt in account.sparse]
     for one, out in run.door.released:
         step, size = one.unit or 1.0, one.value.size
         if one.kind in ("gaussian", "laplace"):
@@ -328,14 +348,16 @@ def drawn(run: Run) -> None:
         elif one.kind == "exponential":
             wanted["exponential", 1.0] += size
         elif one.kind == "above threshold" and out.reached.any():
-            (of_run,) = (svt.calibration for svt in run.door.spent.sparse)
+            (of_run,) = (svt.calibration for svt in sparse)
             wanted[of_run.noise, of_run.query_scale] += size
         if one.kind in ("gaussian", "laplace", "gamma") and one.unit is None:
             used += ((out - one.value) / one.scale).ravel().tolist()
-    for svt in run.door.spent.sparse:
+    for svt in sparse:
         draws = 1 + int(svt.below[0]) * svt.calibration.redraw
         wanted[svt.calibration.noise, svt.calibration.threshold_scale] += draws
-    wanted["gaussian", 1.0] += 2 * run.door.spent.other.total()  # of the sanitiser
+    wanted["gaussian", 1.0] += 2 * sum(account.other.total() for account in accounts)  # of the sanitiser
+    if trials := run.plan.describe().get("expected_trials"):
+        wanted["exponential", -1 / math.log1p(-1 / trials)] += 1  # their number
     found, clocks = Counter(run.noise.drawn), ("exponential", 1.0)  # samples and inner choices draw these too
     assert found.pop(clocks, 0) >= wanted.pop(clocks, 0), "noise of another scale, or less of it, than stated"
     assert found == +wanted, "noise of another scale, or less of it, than stated"

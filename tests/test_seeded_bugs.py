@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forms import Form, Run, drawn, moved, paid, replayed
+from forms import MANY, UNLIKE, Form, Run, drawn, moved, paid, replayed
 
 from pate_cli import audit, datasets, pipeline
 from pate_cli.commands.audit import main
@@ -62,6 +62,7 @@ boosted, calibrated = "mechanisms.scores.score_boosting", "mechanisms.scores.stu
 
 n_steps, ten, rounds, queries = (("steps", 5),), (("steps", 10),), (("rounds", 2),), (("queries", 3),)
 checked, sanitised, private_cutoff = (("confidence", 0.6),), (("sanitise", 0.2),), (("cutoff", "private"),)
+unlike, trials = (("candidates", UNLIKE),), (("candidates", MANY),)
 grid = (("inner", "grid"), ("hypotheses", "thresholds"))
 BUGS = [
     # name, caught by, form, where, what stands there, the bug
@@ -216,6 +217,19 @@ BUGS = [
     ("shares noised for an eighth of their sensitivity", moved, Form("score_boosting", rounds, n_classes=3),
      f"{boosted}:ScoreBoostingPlan.sensitivity", "else _SENSITIVITY_OF_SHARES",
      "else _SENSITIVITY_OF_SHARES / 8"),
+    # tune
+    ("no noise on one candidate", replayed, Form("tune"),
+     "mechanisms.tune:Tune.noisy", "self.sigma(k), releases=runs, unit=unit)",
+     "self.sigma(k), releases=runs, unit=unit) * [[1, 0]] + counts * [[0, 1]]"),
+    ("chosen on records that teachers saw", moved, Form("tune"),
+     "mechanisms.tune:_held_out", "others = ~mine", "others = mine | ~mine"),
+    ("labels and choice added up", paid, Form("tune"),
+     "mechanisms.tune:Tune.loss", "max(labels.eps, chosen)", "labels.eps + chosen"),
+    ("all of mu for each labelling", paid, Form("tune", unlike),
+     "mechanisms.tune:Tune._shares", "together / math.sqrt(gdp)", "together"),
+    ("a single trial's budget for each of many", paid, Form("tune", trials),
+     "mechanisms.tune:Tune._shares", "selection.trials_mu(eps, delta, _TRIES * L)",
+     "gaussian.mu_of(eps, delta)"),
 ]  # fmt: skip
 
 
@@ -293,6 +307,13 @@ def test_seeded_bug_gnmax_without_noise(noise, confidence, monkeypatch, capsys):
     argv = ["mechanism=gnmax", f"mechanism.confidence={confidence}", "eps=1", "--runs", "2000"]
     assert not caught(argv, capsys)
     _without(monkeypatch, noise)
+    assert caught(argv, capsys)
+
+
+def test_seeded_bug_a_choice_without_noise_on_one_candidate(monkeypatch, capsys):
+    argv = ["mechanism=tune", "eps=1", "--runs", "8000"]
+    assert not caught(argv, capsys)
+    edit(monkeypatch, "mechanisms.tune:Tune.sigma", "math.sqrt(k) / mu", "0.1 * math.sqrt(k) / mu")
     assert caught(argv, capsys)
 
 

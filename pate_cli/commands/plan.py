@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import mechanisms, terminal
+from pate_cli.commands import tune
 from pate_cli.config import command_line, parse
 from pate_cli.config.rows import compose_all
 from pate_cli.engine import execution
@@ -31,6 +32,7 @@ noise, thresholds and how many teachers they need. Takes the arguments of
   pate plan mechanism=svt eps=1.0
   pate plan dataset=mushroom mechanism=gaussian eps=0.5 teacher.size=50
   pate plan -m mechanism=svt eps=0.5,1,2 mechanism.cutoff=1,10
+  pate plan tune student=logistic,tree eps=1.0   # of the arguments of pate tune
   pate plan --theory dataset=mushroom eps=1.0   # what the papers' theorems say of such a run
 
 Where and when the work is done makes no difference to them: seed, compute, cache,
@@ -51,6 +53,8 @@ def main(argv: list[str]) -> int:
     if not {"-h", "--help"}.isdisjoint(argv):
         terminal.out().print(_USAGE, end="", soft_wrap=True, markup=False)
         return 0
+    if argv[:1] == ["tune"]:
+        argv = tune.arguments(argv[1:])
     line = command_line.parse_argv(argv)
     if line.only_shows or line.force:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")

@@ -65,6 +65,8 @@ class Spent:
         Runs of the sparse vector technique.
     other : Counter of str
         Releases whose noise is not added to a value, by name; the mechanism's class says what they cost.
+    apart : list of Spent
+        Accounts of the doors that `Door.apart` made, in order; the mechanism's class says how they compose.
     """
 
     mu_squared: float = 0.0
@@ -73,6 +75,7 @@ class Spent:
     inner: Counter[float] = field(default_factory=Counter)
     sparse: list[AboveThreshold] = field(default_factory=list)
     other: Counter[str] = field(default_factory=Counter)
+    apart: list[Spent] = field(default_factory=list)
 
     @property
     def pure_eps(self) -> float:
@@ -121,6 +124,14 @@ class Door:
     def spawn(self, count: int) -> list[Self]:
         """Make doors with noise of their own that add to the same account."""
         return [type(self)(source, self.spent) for source in self.noise.spawn(count)]
+
+    def apart(self, count: int) -> list[Self]:
+        """Make doors with noise and an account of their own, which `spent.apart` keeps."""
+        doors = self.spawn(count)
+        for door in doors:
+            door.spent = Spent()
+            self.spent.apart.append(door.spent)
+        return doors
 
     def gaussian(
         self,

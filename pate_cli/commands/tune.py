@@ -1,0 +1,129 @@
+"""`pate tune`: choose between candidates on held-out private records, under one guarantee."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pate_cli import terminal
+from pate_cli.config import command_line, rows
+from pate_cli.errors import InputError
+
+__all__ = ["arguments", "main"]
+
+_USAGE = """\
+usage: pate tune [GROUP=OPTION,OPTION ...] [KEY=VALUE,VALUE ...] [KEY=VALUE ...]
+
+Try several settings on private data, choose the best, and pay for all of it: labels, students
+and the choice are (eps, delta)-DP together. The choice is made on private records that no
+teacher sees (tune.holdout=0.1 of them), with noise.
+
+  pate tune student=logistic,tree,voting eps=1.0
+  pate tune mechanism=gaussian,best teacher=logistic,tree eps=1.0
+  pate plan tune student=logistic,tree,voting eps=1.0   # what each candidate gets
+
+Keys of mechanism, teacher and student take several values: each combination is a candidate.
+Candidates that differ in the student alone share one labelling, which costs nothing more. All
+else is as for `pate run` (see pate run --help): repeats, release=true, hydra.run.dir, ...
+The list has to be chosen without looking at the private records.
+"""
+_GROUPS = ("mechanism", "teacher", "student")
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate tune`: `pate run mechanism=tune` with the candidates that are typed.
+
+    Parameters
+    ----------
+    argv : list of str
+        Arguments after `pate tune`.
+
+    Returns
+    -------
+    int
+        As of `pate run`.
+
+    Raises
+    ------
+    InputError
+        If the candidates need unlike data, or are none.
+    """
+    if not {"-h", "--help"}.isdisjoint(argv):
+        terminal.out().print(_USAGE, end="", soft_wrap=True, markup=False)
+        return 0
+    from pate_cli.commands import run
+
+    code = run.main(arguments(argv))
+    chosen = [arg.partition("=")[2] for arg in argv if arg.startswith("hydra.run.dir=")]
+    _show_choice(chosen[-1] if chosen else "outputs")
+    return code
+
+
+def _show_choice(directory: str) -> None:
+    """Print how often each candidate of the newest experiment was chosen, and its held-out accuracy."""
+    from pate_cli.report import find_records
+    from pate_cli.report.table import Column, Table
+
+    records = [record for record in find_records([directory]).records if record.mechanism == "tune"]
+    newest = max(records, key=lambda record: str(record.provenance["started"]), default=None)
+    if newest is None or not newest.diagnostics:  # a release measures nothing
+        return
+    cells = []
+    for label in newest.plan["candidates"]:
+        share = newest.diagnostics.get(f"chosen {label}", 0.0)
+        right = newest.diagnostics.get(f"held-out accuracy {label}")
+        cells.append([label, f"{share:.0%}", "–" if right is None else f"{right:.4f}"])
+    columns = [Column("candidate", numeric=False), Column("chosen"), Column("held-out accuracy")]
+    note = "Held-out accuracy is the mean of exact counts: not differentially private."
+    Table(columns, cells, note=note).show()
+
+
+def arguments(argv: list[str]) -> list[str]:
+    """Turn the arguments of `pate tune` into those of `pate run mechanism=tune`.
+
+    Raises
+    ------
+    InputError
+        As of `main`.
+    """
+    holdout = [f"mechanism.{arg.removeprefix('tune.')}" for arg in argv if arg.startswith("tune.")]
+    line = command_line.parse_argv(["-m", *(arg for arg in argv if not arg.startswith("tune."))])
+    if line.sweeper:
+        raise InputError("hydra/sweeper: not with pate tune; list the values, as in student=logistic,tree")
+    jobs = command_line.jobs(line)
+    if len(jobs) < 2:
+        raise InputError("pate tune: one candidate, so no choice; list values, as in student=logistic,tree")
+    swept = [texts for texts in zip(*jobs, strict=True) if len(set(texts)) > 1]
+    for texts in swept:
+        key = texts[0].partition("=")[0].lstrip("+~")
+        if key.partition(".")[0] not in _GROUPS:
+            raise InputError(
+                f"{key}: has several values; candidates share data, public points and eps, and differ in"
+                f" {', '.join(_GROUPS)}"
+            )
+    configs = rows.compose_all(jobs, line)
+    candidates = [
+        {"label": _label(texts), **{group: config[group] for group in _GROUPS}}
+        for texts, config in zip(zip(*swept, strict=True), configs, strict=True)
+    ]
+    options = [arg for arg in line.argv if arg not in line.overrides and arg not in ("-m", "--multirun")]
+    options = [arg for arg in options if not arg.lstrip("+~").startswith(tuple(f"{g}." for g in _GROUPS))]
+    both = [texts[0] for texts in zip(*jobs, strict=True) if len(set(texts)) == 1]
+    shared = [text for text in both if not text.lstrip("+~").startswith("mechanism")]
+    given = [f"mechanism.candidates={_written(candidates)}", *holdout]
+    return [*options, *(["--force"] if line.force else []), *shared, "mechanism=tune", *given]
+
+
+def _label(texts: tuple[str, ...]) -> str:
+    """Values that tell a candidate from the others."""
+    return " ".join(text.partition("=")[2] if "." not in text.partition("=")[0] else text for text in texts)
+
+
+def _written(value: Any) -> str:
+    """Write a value as Hydra reads it on a command line."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}:{_written(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_written, value)) + "]"
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)

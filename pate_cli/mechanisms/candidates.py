@@ -1,0 +1,152 @@
+"""A candidate of `mechanism=tune`: how its points are labelled, and the student that learns from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pate_cli import learners, mechanisms, students, teachers
+from pate_cli.checks import known
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms.base import Mechanism
+from pate_cli.privacy.door import Door
+from pate_cli.types import Private, PrivateRecords, PublicPoints, Released, Setting, Votes
+
+__all__ = ["Labelling", "Student", "fitted", "n_right", "read_candidate"]
+
+
+class Student(NamedTuple):
+    """A candidate's student: its label in tables, its learner, and what becomes of unanswered points."""
+
+    label: str
+    estimator: str
+    params: Mapping[str, Any]
+    unanswered: Any
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """A mechanism, and the students that learn from its one run.
+
+    Attributes
+    ----------
+    mechanism, options
+        As `mechanisms.calibrate` takes them.
+    setting : Setting
+        Its share of the budget, the records not held out, and its teachers.
+    students : tuple of Student
+    plan : Mechanism
+        Calibrated; None before.
+    gdp : bool
+        Whether its proof is by Gaussian noise alone: then mu^2 adds up.
+    """
+
+    mechanism: str
+    options: dict[str, Any]
+    setting: Setting
+    students: tuple[Student, ...] = ()
+    plan: Mechanism | None = None
+    gdp: bool = False
+
+    def at(self, eps: float, delta: float, exact: bool = False) -> Labelling:
+        """Calibrate for a share of the budget; raises InputError."""
+        setting = replace(self.setting, eps=eps, delta=delta)
+        plan = mechanisms.calibrate(self.mechanism, self.options, setting)
+        gdp = plan.guarantee.mu is not None
+        return replace(self, setting=setting, plan=plan.with_exact_noise() if exact else plan, gdp=gdp)
+
+    @property
+    def learns_alone(self) -> bool:
+        """Whether it learns from the records themselves: its model needs neither teacher nor student."""
+        try:
+            return self.at(self.setting.eps, self.setting.delta).calibrated.n_teachers == 0
+        except InfeasibleError:
+            return False
+
+    @property
+    def calibrated(self) -> Mechanism:
+        """Its mechanism; raises RuntimeError if it is not calibrated."""
+        if self.plan is None:
+            raise RuntimeError(f"{self.labels}: not calibrated")
+        return self.plan
+
+    @property
+    def labels(self) -> str:
+        """Its candidates."""
+        return ", ".join(student.label for student in self.students)
+
+
+def read_candidate(one: Mapping[str, Any], setting: Setting) -> tuple[Labelling, Student]:
+    """Read a candidate: how its points are labelled, and its student; raises InputError."""
+    known("mechanism.candidates.", one, ("label", "mechanism", "teacher", "student"))
+    options = {"name": "gaussian", **one.get("mechanism", {})}
+    name = options.pop("name")
+    if name == "tune":
+        raise ConfigError("mechanism.candidates", name, "a mechanism that labels or learns, not tune itself")
+    mechanisms.read(name, options)
+    C, sparse = setting.n_classes, setting.sparse
+    if given := one.get("teacher"):
+        known("teacher.", given, ("estimator", "params", "size", "count"))
+        size, count, K = given.get("size"), given.get("count"), setting.n_teachers
+        if size is not None or count is not None:
+            K = teachers.n_teachers(setting.n_private, size=size, count=count)
+        setting = replace(setting, teacher=(given["estimator"], given.get("params") or {}), n_teachers=K)
+        learners.check_learner(*setting.teacher, n_classes=C, sparse=sparse)
+    learner, unanswered = setting.student, setting.unanswered
+    if given := one.get("student"):
+        known("student.", given, ("estimator", "params", "unanswered"))
+        learner = (given["estimator"], given.get("params") or {})
+        unanswered = given.get("unanswered", unanswered)
+        students.check_student(*learner, n_classes=C, sparse=sparse)
+    return Labelling(name, options, setting), Student(str(one["label"]), *learner, unanswered)
+
+
+def fitted(
+    labelling: Labelling, kept: PrivateRecords, public: PublicPoints, door: Door, rng: np.random.Generator
+) -> Iterator[tuple[str, Any, Released]]:
+    """Run a labelling once, and fit its students: label, student (None if it cannot be fitted), release."""
+    s, plan = labelling.setting, labelling.calibrated
+    records = kept.one_each(rng) if plan.persons == "one record" else kept
+    released = plan.release(Private(records, lambda: _votes(s, kept, public, rng)), public, door, rng)
+    for label, estimator, params, unanswered in labelling.students:
+        student, seed = released.model, int(rng.integers(2**31))
+        if student is None:
+            with suppress(ConfigError):
+                student = students.fit_student(
+                    public,
+                    released.answers,
+                    estimator=estimator,
+                    params=params,
+                    unanswered=unanswered,
+                    rng=rng,
+                    n_classes=s.n_classes,
+                    seed=seed,
+                )
+        yield label, student, released
+
+
+def _votes(s: Setting, kept: PrivateRecords, public: PublicPoints, rng: np.random.Generator) -> Votes:
+    """Train the teachers of a labelling on the records not held out, and let them vote."""
+    learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
+    seed, counts = int(rng.integers(2**63)), []
+    for only in teachers.batches(learner, range(s.n_teachers)):
+        group = teachers.train(
+            kept,
+            n_teachers=s.n_teachers,
+            learner=learner,
+            rng=np.random.default_rng(seed),
+            n_classes=s.n_classes,
+            only=only,
+            strict=False,
+        )
+        counts.append(group.votes(public.X).counts)
+    return Votes(np.sum(counts, axis=0), s.n_teachers)
+
+
+def n_right(student: Any, held: PrivateRecords) -> float:
+    """Held-out records that a student has right; 0 for one that could not be fitted."""
+    return 0.0 if student is None else float(np.count_nonzero(student.predict(held.X) == held.y))

@@ -1,0 +1,385 @@
+r"""Choose between candidates on held-out private records, and pay for the choice.
+
+References
+----------
+.. [1] J. Dong, A. Roth, W. Su. Gaussian differential privacy. JRSS-B 2022.
+.. [2] F. McSherry. Privacy integrated queries. SIGMOD 2009 (parallel composition).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from pate_cli.checks import Real, option
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, NumbersTable, SampledAttack
+from pate_cli.mechanisms.candidates import Labelling, fitted, n_right, read_candidate
+from pate_cli.privacy import gaussian, integer, selection
+from pate_cli.privacy.door import Door, Spent
+from pate_cli.types import (
+    FloatArray,
+    PrivacyLoss,
+    Private,
+    PrivateRecords,
+    PublicPoints,
+    Released,
+    Setting,
+)
+
+__all__ = ["Options", "Tune", "calibrate"]
+
+_TRIES = 4
+"""Mean number of trials for each labelling: so each is tried at least once with probability 4/5 or more."""
+
+_SPARE = 1e-4
+"""Share of eps left for what integer noise costs beyond mu where there are several labellings."""
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Candidates as the configuration lists them."""
+
+    def take(self, value: object) -> tuple[dict[str, Any], ...]:
+        if not isinstance(value, list | tuple) or len(value) < 2:
+            raise ValueError
+        for one in value:
+            if not isinstance(one, Mapping) or "label" not in one:
+                raise ValueError
+        return tuple(dict(one) for one in value)
+
+    def describe(self) -> str:
+        return "a list of two or more, each with a label and a mechanism, teacher or student; see pate tune"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=tune`."""
+
+    holdout: float = option(0.1, Real(0, 1, open_above=True))
+    candidates: tuple[dict[str, Any], ...] = option(
+        tuple({"label": name, "student": {"estimator": name}} for name in ("logistic", "tree")),
+        _Candidates(),
+    )
+
+
+def calibrate(options: Options, setting: Setting) -> Mechanism:
+    """Group the candidates by what labels their points, and divide the budget; see `Tune.divided`."""
+    held = int(options.holdout * setting.n_private)
+    if held < 1:
+        accepted = f"a share of at least one of {setting.n_private} records"
+        raise ConfigError("mechanism.holdout", options.holdout, accepted)
+    K = max(1, setting.n_teachers * (setting.n_private - held) // setting.n_private)
+    inner = replace(setting, n_private=setting.n_private - held, n_teachers=K)
+    found: dict[str, Labelling] = {}
+    left_out = []
+    for one in options.candidates:
+        labelling, student = read_candidate(one, inner)
+        key = repr(labelling)
+        if labelling.learns_alone:
+            key = repr((labelling.mechanism, labelling.options))
+            if key in found:
+                same = f"mechanism={labelling.mechanism} takes neither teacher nor student"
+                left_out.append(f"{student.label}: left out: as {found[key].labels}, for {same}")
+                continue
+        labelling = found.get(key, labelling)
+        found[key] = replace(labelling, students=(*labelling.students, student))
+    tune = Tune(setting.eps, setting.delta, setting.n_private, held, tuple(found.values()))
+    return replace(tune, left_out=tuple(left_out)).divided()
+
+
+@dataclass(frozen=True)
+class Tune(Mechanism):
+    r"""The candidate with the largest noisy number of held-out records right, and its student.
+
+    A random share of the private records (persons whole) is held out, by a permutation that does not look at
+    them; the labellings learn from the others. Candidates that differ in the student alone share a labelling.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one record (or person), replaced.
+
+    1. *The choice.* c_i is the number of held-out records (one a person) that candidate i has right. Given
+       the candidates, replacing one held-out record moves each c_i by at most 1, so the k of them by
+       sqrt(k) in L2; with N(0, s^2) on each they are (sqrt(k)/s)-GDP, and the largest is post-processing.
+    2. *The labellings*, each mu_i-GDP on the other records, are sqrt(sum mu_i^2)-GDP ([1]_, Corollary 2).
+       Where one has no such mu, each of the L has eps/L and delta/L of the whole, those with a mu take their
+       shares together, and all add up (basic composition). Students are post-processing.
+    3. *Both.* A record is held out or not, whatever it contains, so replacing one changes one of the two
+       sides. If a labelling's, the choice is post-processing of what they release and of records that stay;
+       if the choice's, the candidates are equal on both sides. So the whole costs the larger of the two
+       losses ([2]_), not their sum.
+    4. *Integer noise.* The counts are integers; a labelling has its own proof. With several, mu^2 and the
+       numbers that got noise add up (`pate_cli.privacy.integer`), for which `_SPARE` of eps is kept.
+
+    With `trials` the labellings are not each run once: K times, K geometric of mean `trials`, a random one
+    runs on the records not held out and its own students are scored as in 1; the best score of all trials
+    decides. A trial with its score is max(mu_labelling, mu_choice)-GDP as in 3, and the whole is (eps,
+    delta)-DP by `pate_cli.privacy.selection`. K is not released.
+
+    The list of candidates is assumed to be chosen without looking at the private records.
+
+    Attributes
+    ----------
+    eps, delta : float
+    n, n_holdout : int
+        Private records (or persons), and how many of them are held out.
+    labellings : tuple of Labelling
+    trials : float
+        Mean number of trials; 0 where each labelling runs once.
+    left_out : tuple of str
+        Candidates that cannot work, and why.
+    exact : bool
+        Whether all noise is of integers, for a release.
+    """
+
+    eps: float
+    delta: float
+    n: int
+    n_holdout: int
+    labellings: tuple[Labelling, ...]
+    trials: float = 0.0
+    left_out: tuple[str, ...] = field(default=(), kw_only=True)
+    exact: bool = field(default=False, kw_only=True)
+
+    persons = "parts"
+
+    # -- the budget ---------------------------------------------------------------------------
+
+    def divided(self) -> Tune:
+        """Calibrate the labellings for their shares of the budget; those that cannot work are left out.
+
+        Raises
+        ------
+        InfeasibleError
+            If fewer than two candidates can work.
+        """
+        left_out = list(self.left_out)
+        made, problems = self._at(self.labellings, [(self.eps, self.delta)] * len(self.labellings))
+        left_out += problems
+        trials, problems = 0.0, [""]
+        while problems:
+            trials, shares = self._shares(made)
+            made, problems = self._at(made, shares)
+            left_out += problems
+        if sum(len(labelling.students) for labelling in made) < 2:
+            raise InfeasibleError(f"tune: fewer than two candidates can work; {'; '.join(left_out)}")
+        return replace(self, labellings=tuple(made), trials=trials, left_out=tuple(left_out))
+
+    def _at(
+        self, labellings: Sequence[Labelling], shares: list[tuple[float, float]]
+    ) -> tuple[list[Labelling], list[str]]:
+        """Calibrate labellings for (eps, delta) each; and the reasons of those that cannot work."""
+        made, problems = [], []
+        for labelling, (eps, delta) in zip(labellings, shares, strict=True):
+            try:
+                made.append(labelling.at(eps, delta, self.exact))
+            except InfeasibleError as error:
+                problems.append(f"{labelling.labels}: left out: {error}")
+        return made, problems
+
+    def _shares(self, labellings: list[Labelling]) -> tuple[float, list[tuple[float, float]]]:
+        """Mean number of trials (0: each labelling runs once), and (eps, delta) of each labelling.
+
+        By composition or by a random number of trials, whichever leaves a labelling more.
+        """
+        L, gdp, eps, delta = len(labellings), sum(one.gdp for one in labellings), self.eps, self.delta
+        if L <= 1 or math.isinf(eps):
+            return 0.0, [(eps, delta)] * L
+        trials, shared = 0.0, 0.0
+        if gdp:
+            c = _SPARE * min(eps, 1.0) / 2 if self.exact else 0.0
+            together = gaussian.mu_of((eps - 2 * c) * gdp / L, math.exp(-c) * delta * gdp / L)
+            mu = together / math.sqrt(gdp)
+            if gdp == L and (of_trials := selection.trials_mu(eps, delta, _TRIES * L)) > mu:
+                trials, mu = float(_TRIES * L), of_trials
+            shared = gaussian.eps_of_mu(mu, delta)
+        return trials, [(shared, delta) if one.gdp else (eps / L, delta / L) for one in labellings]
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for labellings, students and choice."""
+        how = "labellings on some records, the choice on the others"
+        if math.isinf(self.eps):
+            return PrivacyLoss(math.inf, 0.0, how)
+        gdp = not self.trials and not self.exact and all(one.gdp for one in self.labellings)
+        return PrivacyLoss(
+            self.eps, self.delta, how, mu=gaussian.mu_of(self.eps, self.delta) if gdp else None
+        )
+
+    def sigma(self, k: int) -> float:
+        """Noise on each of k counts, in records."""
+        if math.isinf(self.eps):
+            return 0.0
+        if self.trials:
+            mu = selection.trials_mu(self.eps, self.delta, self.trials)
+        elif self.exact:
+            mu = integer.vector_mu(self.eps, self.delta, k)
+        else:
+            mu = gaussian.mu_of(self.eps, self.delta)
+        return integer.vector_sigma(math.sqrt(k), mu) if self.exact else math.sqrt(k) / mu
+
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Give the larger of the two sides: the labellings together, and the choice; see the class."""
+        if not spent.only("apart") or not spent.apart:
+            return UNPROVED
+        if self.trials:
+            if not all(one.only("mu_squared") for one in spent.apart):
+                return UNPROVED
+            mu = math.sqrt(max(one.mu_squared for one in spent.apart))
+            return PrivacyLoss(selection.trials_eps(mu, self.trials, self.delta), self.delta, "the trials")
+        *sides, choice = spent.apart
+        if len(sides) != len(self.labellings) or not choice.only("mu_squared"):
+            return UNPROVED
+        labels = self._loss_of_labels(sides)
+        chosen = integer.vector_eps(math.sqrt(choice.mu_squared), choice.integers, self.delta)
+        return PrivacyLoss(max(labels.eps, chosen), max(labels.delta, self.delta), "the larger side")
+
+    def _loss_of_labels(self, sides: list[Spent]) -> PrivacyLoss:
+        if len(sides) == 1:
+            return self.labellings[0].calibrated.loss(sides[0])
+        eps = delta = 0.0
+        together = Spent()
+        for labelling, side in zip(self.labellings, sides, strict=True):
+            if not labelling.gdp:
+                one = labelling.calibrated.loss(side)
+                eps, delta = eps + one.eps, delta + one.delta
+            elif not side.only("mu_squared"):
+                return UNPROVED
+            else:
+                together.mu_squared += side.mu_squared
+                together.integers += side.integers
+        if rest := self.delta * sum(one.gdp for one in self.labellings) / len(sides):
+            eps += integer.vector_eps(math.sqrt(together.mu_squared), together.integers, rest)
+        return PrivacyLoss(eps, delta + rest, "all labellings")
+
+    def with_exact_noise(self) -> Mechanism:
+        """Calibrate for integer noise."""
+        return replace(self, exact=True).divided()
+
+    # -- a run --------------------------------------------------------------------------------
+
+    def release(
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
+    ) -> Released:
+        """Label with each labelling (or in each trial), and choose; see the class."""
+        held, kept = _held_out(private.records, self.n_holdout, rng)
+        counts = dict.fromkeys(self.labels, math.nan)
+        best: tuple[float, str, Any, Any] = (-math.inf, "", None, None)
+        for labellings, doors, choice in self._rounds(door, rng):
+            candidates: list[tuple[str, Any, Released]] = []
+            for labelling, way in zip(labellings, doors, strict=True):
+                candidates += fitted(labelling, kept, public, way, rng)
+            right = np.array([[n_right(student, held) for _, student, _ in candidates]])
+            counts |= {label: count for (label, *_), count in zip(candidates, right[0], strict=True)}
+            noisy = self.noisy(right, choice)[0]
+            if (score := float(noisy.max())) > best[0]:
+                best = (score, *candidates[int(noisy.argmax())])
+        _, chosen, student, released = best
+        shown = {f"chosen {label}": float(label == chosen) for label in counts}
+        shown |= {f"held-out accuracy {label}": n / self.n_holdout for label, n in counts.items()}
+        return Released(student, released.answers, self.guarantee, shown)
+
+    def _rounds(
+        self, door: Door, rng: np.random.Generator
+    ) -> Iterator[tuple[Sequence[Labelling], list[Door], Door]]:
+        """Labellings that are scored together, a door for each, and one for their scores."""
+        if not self.trials:
+            *doors, choice = door.apart(len(self.labellings) + 1)
+            yield self.labellings, doors, choice
+            return
+        (secret,) = door.noise.spawn(1)
+        more = int(secret.exponential(-1 / math.log1p(-1 / self.trials), 1)[0])  # geometric, from 0
+        for _ in range(1 + more):
+            labels, choice = door.apart(2)
+            yield [self.labellings[int(rng.integers(len(self.labellings)))]], [labels], choice
+
+    def noisy(self, counts: FloatArray, door: Door) -> FloatArray:
+        """Release counts of shape (runs, k) with noise."""
+        runs, k = counts.shape
+        unit = 1.0 if self.exact else None
+        return door.gaussian(counts, sensitivity=math.sqrt(k), sigma=self.sigma(k), releases=runs, unit=unit)
+
+    # -- for people ---------------------------------------------------------------------------
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Candidates, in order."""
+        return tuple(student.label for labelling in self.labellings for student in labelling.students)
+
+    @property
+    def n_teachers(self) -> int:
+        """Teachers of the first labelling that has any."""
+        return next((one.calibrated.n_teachers for one in self.labellings if one.calibrated.n_teachers), 0)
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers."""
+        return {
+            "eps": self.eps,
+            "delta": self.delta,
+            "n_holdout": self.n_holdout,
+            "candidates": list(self.labels),
+            "left_out": list(self.left_out),
+            "labelling_eps": [labelling.setting.eps for labelling in self.labellings],
+            "expected_trials": self.trials or None,
+            "choice_sigma": self.sigma(len(self.labels)),
+            "integer_noise": self.exact,
+        }
+
+    def table(self) -> NumbersTable:
+        """Show each candidate with the mechanism that labels for it, and that one's budget."""
+        rows: list[tuple[Any, ...]] = [
+            (label, one.calibrated.name, f"{one.setting.eps:.4g}", f"{one.setting.delta:.3g}")
+            for one in self.labellings
+            for label, *_ in one.students
+        ]
+        how = f"{self.trials:g} random labellings on average" if self.trials else "each labelling runs once"
+        caption = f"Candidates with one mechanism and teacher share a labelling; {how}. {self._worth}."
+        return NumbersTable("Candidates", ("candidate", "labelled by", "eps", "delta"), rows, caption)
+
+    @property
+    def _worth(self) -> str:
+        sigma = self.sigma(len(self.labels))
+        return (
+            f"They are chosen on {self.n_holdout} of {self.n} records; the noise is worth {sigma:.3g} records"
+        )
+
+    def unanswered(self) -> str | None:
+        """Say which candidates are left out, and where noise hides a difference of five points."""
+        told = list(self.left_out)
+        if math.sqrt(2) * self.sigma(len(self.labels)) > 0.05 * self.n_holdout:
+            told.append(f"{self._worth}: too many candidates to tell apart those within 5 points")
+        return "; ".join(told) or None
+
+    def attacks(self) -> list[SampledAttack]:
+        """Attack the choice: one candidate has the replaced record right on D', all others on D.
+
+        The labellings are attacked as mechanisms of their own.
+        """
+        k = len(self.labels)
+
+        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+            first = np.arange(k) == 0
+            counts = np.tile(self.n_holdout // 2 + (first if neighbour else ~first), (runs, 1))
+            noisy = self.noisy(counts.astype(np.float64), Door.seeded(int(rng.integers(2**63))))
+            return np.asarray(noisy.argmax(axis=1)[:, None], dtype=np.float64)
+
+        return [SampledAttack("a record that one candidate has right, or all others", sample)]
+
+
+def _held_out(
+    records: PrivateRecords, n_holdout: int, rng: np.random.Generator
+) -> tuple[PrivateRecords, PrivateRecords]:
+    """Hold out random records, or one record each of random persons; the others keep all of theirs."""
+    held = np.zeros(records.n_units, dtype=bool)
+    held[rng.permutation(records.n_units)[:n_holdout]] = True
+    mine = held if records.units is None else held[records.units]
+
+    def of(rows: Any) -> PrivateRecords:
+        units = None if records.units is None else np.unique(records.units[rows], return_inverse=True)[1]
+        return PrivateRecords(records.X[rows], records.y[rows], units)
+
+    others = ~mine
+    return of(mine).one_each(rng), of(others)
