@@ -106,9 +106,9 @@ BUGS = [
     ("more answers than paid for", paid, Form("gnmax", checked),
      "mechanisms.gnmax:GnmaxSession.ask", "passed < plan.answers", "passed < plan.ell"),
     ("sanitiser not paid for", paid, Form("gnmax", sanitised),
-     "mechanisms.gnmax:calibrate", "mu = _mu_beside(sanitiser, options.sanitise, eps, delta)", "pass"),
+     "mechanisms.gnmax:calibrate", "mu = sanitiser.mu_beside(eps, delta)", "pass"),
     ("eps_ex_post from the exact divergence", replayed, Form("gnmax", sanitised),
-     "mechanisms.gnmax:GnmaxSession._sanitised", "total = limit +", "total = divergence +"),
+     "mechanisms.gnmax:GnmaxSession._sanitised", "total = float(limit) +", "total = divergence +"),
     # the sparse vector technique, soft
     ("threshold without noise", drawn, Form("svt"),
      f"{svt_at_work}:AboveThreshold._draw_threshold", "c.threshold_scale,", "0.0,"),

@@ -1,4 +1,4 @@
-"""Mechanisms: from the private side to what is released. One module a mechanism; see `base`."""
+"""Mechanisms: each one a module that turns private data into a release; see `base`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["GROUP", "Mechanism", "SampledAttack", "VoteMechanism"]
 __all__ += ["calibrate", "find", "label", "names", "picks_queries", "read"]
 
 GROUP = "pate.mechanisms"
-"""Entry points of mechanisms of other packages: a name, and the module that has it."""
+"""Entry points of mechanisms of other packages: a name and a module."""
 
 _ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.direct", f"{__name__}.scores")
 
 
 @cache
 def find(name: str) -> Any:
-    """Get the module of a mechanism: one of this room, of an installed package, or an import path.
+    """Find the module of a mechanism: of this package, of an installed one, or by import path.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def _imported(name: str) -> Any:
 
 
 def names() -> list[str]:
-    """List the mechanisms of this room and of installed packages."""
+    """Names of the mechanisms of this and of installed packages."""
     found = []
     for room in _ROOMS:
         for info in pkgutil.iter_modules(importlib.import_module(room).__path__):
@@ -68,12 +68,12 @@ def names() -> list[str]:
 
 
 def read(name: str, given: Mapping[str, Any]) -> Any:
-    """Make the options of a mechanism from what was given; raises InputError."""
+    """Check the given options of a mechanism; raises InputError."""
     return read_options(find(name).Options, given, "mechanism.")
 
 
 def label(name: str, options: Any) -> str:
-    """Name a mechanism in tables, with what of its options is another mechanism to a reader."""
+    """Name of a mechanism in tables, which may depend on its options."""
     module = find(name)
     return str(module.label(options)) if hasattr(module, "label") else name
 
@@ -84,6 +84,6 @@ def picks_queries(name: str) -> bool:
 
 
 def calibrate(name: str, given: Mapping[str, Any], setting: Setting) -> Mechanism:
-    """Calibrate a mechanism by its name; raises InputError where an option is wrong or it cannot work."""
+    """Calibrate a mechanism by name; raises InputError where an option is wrong or it cannot work."""
     made: Mechanism = find(name).calibrate(read(name, given), setting)
     return made

@@ -45,7 +45,7 @@ class Options:
 
 
 def label(options: Options) -> str:
-    """Name it in tables: who answers stands there if it is not the default, and the exact form."""
+    """Name in tables, with the oracle if it is not the default, and the exact form."""
     name = "active-svt" if options.oracle == "svt" else "active"
     return f"{name}-exact" if options.hypotheses == "thresholds" else name
 

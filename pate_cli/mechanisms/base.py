@@ -1,15 +1,15 @@
-"""What every mechanism is: options, a calibration from public numbers, and one release.
+"""The protocol of mechanisms: options, a calibration from public numbers, one release.
 
-A mechanism is one module of this room (or of `agnostic`, `direct` and `baselines` in it). It has
+A mechanism is one module of `pate_cli.mechanisms` (or of `agnostic`, `direct` and `scores` in it). It has
 
 - ``Options``: a frozen dataclass, each field declared with its default and check (`pate_cli.checks.option`);
-  `conf/mechanism/NAME.yaml` says the same defaults to people;
+  `conf/mechanism/NAME.yaml` has the same defaults;
 - ``calibrate(options, setting) -> Mechanism``, which refuses what cannot work before any training;
 - where a table should name it otherwise, ``label(options) -> str``;
 - where it chooses which points are labelled, ``picks_queries = True``.
 
-One from elsewhere comes by an entry point of the group ``pate.mechanisms``, or by the import path of its
-module (``mechanism.name=my_package.my_mechanism``).
+Mechanisms of other packages come by an entry point of the group ``pate.mechanisms``, or by the import path of
+their module (``mechanism.name=my_package.my_mechanism``).
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ __all__ = ["UNPROVED", "Mechanism", "NumbersTable", "Sample", "SampledAttack", "
 __all__ += ["no_answers"]
 
 UNPROVED = PrivacyLoss(math.inf, 1.0, "releases that the proof does not have")
-"""What `Mechanism.loss` gives where something passed the door that the proof does not count."""
+"""`Mechanism.loss` where something passed the door that the proof does not count."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
 """``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""
 
 
 class SampledAttack(NamedTuple):
-    """Two private sets that differ in one record, and what a mechanism releases on them.
+    """Two private sets D and D' that differ in one record, and samples of the releases on them.
 
     Attributes
     ----------
     name : str
     sample : callable
-        ``sample(neighbour: bool, rng, runs)`` gives what `runs` independent runs release on D, or on
-        D' if `neighbour`, coded as numbers: an array of shape (runs, k). k may depend on the mechanism alone.
+        ``sample(neighbour: bool, rng, runs)``: releases of independent runs on D, or on D' if `neighbour`,
+        coded as numbers, shape (runs, k). k may depend on the mechanism alone.
     runs : int
-        As many on each of the two as take some seconds.
+        On each of the two; some seconds' worth.
     """
 
     name: str
@@ -69,7 +69,7 @@ class SampledAttack(NamedTuple):
 
 
 class NumbersTable(NamedTuple):
-    """A table of public numbers for people: each row a name, a value for each further column, and a unit."""
+    """A table of public numbers: each row a name, a value for each further column, and a unit."""
 
     title: str
     columns: tuple[str, ...]
@@ -81,35 +81,35 @@ class Mechanism(ABC):
     """A mechanism calibrated for one run, from public numbers alone. Its class states the guarantee."""
 
     asks_votes: ClassVar[bool] = False
-    """Whether it asks for `Private.votes`, the votes of the teachers that rows of a table share."""
+    """Whether it uses `Private.votes`, of teachers that are shared by the rows of a table."""
 
     persons: ClassVar[str] = "one record"
     """How its guarantee holds for persons with several records (`dataset.unit`): it is given `one record` of
     each, so that its proof for records is one for persons; or all of them, and keeps a person in one
-    teacher's part (`parts`), or clips the sum of a person's gradients (`sums`). Votes it asks for always come
-    from teachers that keep a person in one part."""
+    teacher's part (`parts`), or clips the sum of a person's gradients (`sums`). Teachers that vote always
+    keep a person in one part."""
 
     @property
     def name(self) -> str:
-        """Its `mechanism.name`, for messages: the name of the module, unless the class has another."""
+        """Its `mechanism.name`, for messages: by default the name of the module."""
         return type(self).__module__.rpartition(".")[2]
 
     @property
     @abstractmethod
     def guarantee(self) -> PrivacyLoss:
-        """What the whole run is promised to cost."""
+        """Privacy loss of the whole run, at most."""
 
     @property
     @abstractmethod
     def n_teachers(self) -> int:
-        """Teachers it asks or trains, 0 for none."""
+        """Number of teachers, 0 for none."""
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Give its public numbers, for people and for `result.json`."""
+        """Public numbers, for `result.json`."""
 
     def table(self) -> NumbersTable:
-        """Show its public numbers to people, as `pate plan` does."""
+        """Public numbers for `pate plan`."""
         rows: list[tuple[Any, ...]] = [("guarantee", self.guarantee.how)]
         for name, value in self.describe().items():
             if value is not None:
@@ -120,7 +120,7 @@ class Mechanism(ABC):
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
-        """Do the one run that it is calibrated for.
+        """Run once, as calibrated.
 
         Parameters
         ----------
@@ -133,10 +133,10 @@ class Mechanism(ABC):
         """
 
     def loss(self, spent: Spent) -> PrivacyLoss:
-        """Turn what passed the door into the loss that it proves; at most the guarantee in every run.
+        """Privacy loss of all that passed the door; at most the guarantee in every run.
 
-        The sum of all releases here: what a mechanism's proof does better is said by its class, which gives
-        `UNPROVED` where `Spent.only` tells of kinds of release that the proof does not count.
+        By default the sum of all releases. A class with a better proof overrides it, and returns `UNPROVED`
+        where a kind of release passed that its proof does not count (`Spent.only`).
         """
         eps, delta = spent.sparse_loss()
         eps += spent.pure_eps
@@ -149,49 +149,36 @@ class Mechanism(ABC):
         return PrivacyLoss(eps, delta, "sum of all releases")
 
     def unanswered(self) -> str | None:
-        """Say beforehand which queries will stay unanswered; None where public numbers alone do not tell."""
+        """Which queries will stay unanswered, as far as public numbers tell; None for nothing to say."""
         return None
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
-        """Measure figures of its own for `diagnostics`: NOT differentially private."""
+        """Further figures for `diagnostics`: NOT differentially private."""
         return {}
 
     def attacks(self) -> list[Any]:
-        """Make worst-case neighbours for an audit: of votes, or `SampledAttack`.
-
-        Raises
-        ------
-        ConfigError
-            If it offers none.
-        """
+        """Worst-case neighbours for an audit: `VoteAttack` or `SampledAttack`; ConfigError if it has none."""
         raise ConfigError("mechanism.name", self.name, "a mechanism that offers attacks")
 
     def attacks_on_persons(self) -> list[SampledAttack]:
-        """Make worst-case neighbours that differ in all records of one person, as many or not.
+        """Worst-case neighbours that differ in all records of one person.
 
-        Where it is given one record of each, those that differ in a record. Of a mechanism on votes,
-        `pate_cli.audit` makes them from teachers.
+        By default those that differ in a record. For a mechanism on votes, `pate_cli.audit` makes them from
+        teachers.
         """
         return self.attacks()
 
     def with_exact_noise(self) -> Mechanism:
-        """Calibrate anew for a release, whose noise is exact and drawn from integers.
-
-        Raises
-        ------
-        InputError
-            If there is no such form, or it cannot work.
-        """
+        """Recalibrate for the exact integer noise of a release; InputError if it has none, or cannot work."""
         raise ConfigError("mechanism.name", self.name, "a mechanism with exact noise with release=true")
 
 
 class Session(ABC):
-    """A mechanism on votes at work, in one run or in several that are independent and asked the same.
+    """State of a mechanism on votes, in independent runs side by side that are asked the same.
 
-    A subclass draws noise, checks and decides in `ask` alone, for all runs. A pipeline's session is the case
-    of one run: `answer` and `answer_all` read its answers off `ask`, so an audit, which asks many runs at
-    once, attacks the code that runs. In one run, blocks of queries of any length give the same numbers at
-    equal noise.
+    A subclass draws noise and decides in `ask` alone, for all runs. A pipeline has one run, whose answers
+    `answer` and `answer_all` read off `ask`; an audit has many, and so attacks the code that runs. Blocks of
+    queries of any length have the same answers at equal noise.
     """
 
     runs: int
@@ -216,11 +203,6 @@ class Session(ABC):
     def exhausted(self) -> bool:
         """Whether no run takes a further query."""
 
-    @property
-    @abstractmethod
-    def state(self) -> str:
-        """What was asked and answered so far, in a few words. PUBLIC."""
-
     @abstractmethod
     def spent(self) -> PrivacyLoss:
         """Loss after the fact, of the first run: a report."""
@@ -232,7 +214,7 @@ class Session(ABC):
     def answer(self, votes: Votes) -> Answer:
         """Answer one query, in one run (`votes.n_queries == 1`); raises BudgetSpent if none is taken."""
         if self.exhausted:
-            raise BudgetSpent(self.state)
+            raise BudgetSpent("no further query is taken")
         return self.answer_all(votes)[0]
 
     def answer_all(self, votes: Votes) -> list[Answer]:
@@ -249,7 +231,7 @@ class Session(ABC):
 
 
 class _Oracle:
-    """A session put to the votes on the public points, asked by number. Answers are all it gives."""
+    """A session on the votes of the public points, asked by number."""
 
     def __init__(self, session: Session, votes: Votes) -> None:
         self._session = session
@@ -271,7 +253,7 @@ class VoteMechanism(Mechanism):
     """Labels public points from the teachers' votes (LZCW21 Algorithms 3 and 5); a student learns from them.
 
     **Guarantee.** That of the subclass, for up to `ell` adaptively chosen queries: the strategy sees public
-    points and answers only, so whatever it asks is post-processing of what was answered before.
+    points and answers only, so the choice of a query is post-processing of the answers before it.
 
     Attributes
     ----------
@@ -321,6 +303,6 @@ class VoteMechanism(Mechanism):
 
 
 def no_answers() -> Answers:
-    """Give the answers of a mechanism that asked nothing."""
+    """Answers of a mechanism that labels no points."""
     empty = np.array([], dtype=np.int64)
     return Answers(empty, empty)

@@ -1,4 +1,4 @@
-"""How many teachers, where the user leaves it open: `teacher.count=auto`."""
+"""Number of teachers from public numbers: `teacher.count=auto`."""
 
 from __future__ import annotations
 
@@ -37,22 +37,13 @@ def auto_count(
 
     Notes
     -----
-    With s = n/K records a teacher there are two errors to balance.
-
-    *Weak teachers.* The mean vote of many teachers is off by about ``d C / (2 s)``: that is how far a
-    fit of d coefficients on s records is from its limit, and averaging votes does not mend it.
-
-    *Noise.* The mechanism spends mu of privacy (mu-GDP), so sigma is ``sqrt(m)/mu`` and a share of the
-    votes carries noise ``sigma/K = sqrt(m) s/(mu n)``. A student that smooths over at most
-    ``r = min(d, m)`` directions keeps ``sqrt(r) s/(mu n)`` of it: m cancels, so asking every public point
-    is right for a student that reads the counts, and more points only add directions that it sees.
-
-    Their sum is smallest where ``s^2`` is in proportion to ``sqrt(r) (C/2) mu n``; the factor, 0.45^2, is
-    measured (mushroom at eps 0.5, 1 and 2 has its best s near 50, 70 and 90; the rule says 49, 67, 91),
-    and the curve is flat around its bottom. Doubling the budget allows teachers of about 1.4 times as many
-    records. At least 5 records a class and teacher, at least 10 teachers where there are records for them.
-    The rule is made for noisy counts; the sparse vector technique needs large margins, and says how
-    many teachers if these are too few.
+    With s = n/K records a teacher there are two errors to balance. *Weak teachers*: the mean vote is off by
+    about ``d C/(2 s)``, as a fit of d coefficients on s records is. *Noise*: sigma is ``sqrt(m)/mu`` at
+    mu-GDP, so a share of the votes has noise ``sqrt(m) s/(mu n)``, of which a student that smooths over
+    ``r = min(d, m)`` directions keeps ``sqrt(r) s/(mu n)``. Their sum is smallest where ``s^2`` is in
+    proportion to ``sqrt(r) (C/2) mu n``; the factor, 0.45^2, is measured, and the curve is flat there. At
+    least 5 records a class and teacher, and 10 teachers where there are records for them. The rule is for
+    noisy counts; the sparse vector technique may refuse it, and says how many teachers would do.
 
     Examples
     --------

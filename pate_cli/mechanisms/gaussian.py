@@ -193,11 +193,6 @@ class GaussianSession(Session):
         """Whether `ell` queries have been answered."""
         return self._asked >= self._mechanism.ell
 
-    @property
-    def state(self) -> str:
-        """Number of queries answered."""
-        return f"{self._asked} of {self._mechanism.ell} queries have been answered"
-
     def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `Session`."""
         m, counts = self._mechanism, votes.counts[: self._mechanism.ell - self._asked]

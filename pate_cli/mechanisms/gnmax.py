@@ -22,16 +22,8 @@ from pate_cli.mechanisms.gaussian import l2_sensitivity, noisy_counts
 from pate_cli.mechanisms.votes import lead, majority
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, Spent
-from pate_cli.privacy.gnmax import (
-    Sanitiser,
-    eps_of_rdp,
-    rdp_of_bit,
-    rdp_of_majority,
-    smooth_sensitivity,
-)
-from pate_cli.privacy.noise import Noise
-from pate_cli.privacy.roots import root_on_safe_side
-from pate_cli.types import UNANSWERED, FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
+from pate_cli.privacy.gnmax import Sanitiser, eps_of_rdp, rdp_of_bit, rdp_of_majority, smooth_sensitivity
+from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["Gnmax", "GnmaxSession", "Options", "calibrate", "label"]
 
@@ -46,7 +38,7 @@ class Options:
     """Options of `mechanism=gnmax`."""
 
     confidence: float = option(0.0, _SHARE)
-    """Share of the teachers that the check asks for; 0 for no check."""
+    """Share of the teachers that must agree; 0 for no check."""
     checks: float = option(0.2, Real(0, 1, open_above=True))
     """Share of mu^2 that all checks may spend."""
     sanitise: float = option(0.0, _SHARE)
@@ -54,7 +46,7 @@ class Options:
 
 
 def label(options: Options) -> str:
-    """Name it in tables."""
+    """Name in tables."""
     return "confident_gnmax" if options.confidence else "gnmax"
 
 
@@ -62,17 +54,6 @@ def calibrate(options: Options, setting: Setting) -> Gnmax:
     """Split mu^2, of the Gaussian mechanism that is (eps, delta)-DP, between all checks and all answers.
 
     All public points are asked; with a check, at most `split.budget` of them are answered.
-
-    Parameters
-    ----------
-    options : Options
-    setting : Setting
-        `n_public` is the most queries taken, and `budget` the most that are answered where there is a check.
-
-    Raises
-    ------
-    ConfigError
-        Names the option, and what is accepted.
     """
     eps, delta, ell, K = setting.eps, setting.delta, setting.n_public, setting.n_teachers
     if math.isinf(eps):
@@ -81,7 +62,11 @@ def calibrate(options: Options, setting: Setting) -> Gnmax:
     sanitiser, mu = None, gaussian.mu_of(eps, delta)
     if options.sanitise:
         sanitiser = Sanitiser.costing(options.sanitise * eps / 2, order, _FAILURE * delta)
-        mu = _mu_beside(sanitiser, options.sanitise, eps, delta)
+        try:
+            mu = sanitiser.mu_beside(eps, delta)
+        except ValueError as error:
+            accepted = "a smaller share: this one leaves nothing for labels"
+            raise ConfigError("mechanism.sanitise", options.sanitise, accepted) from error
     checked = options.confidence > 0
     answers, share = (setting.budget, options.checks) if checked else (ell, 0.0)
     return Gnmax(
@@ -97,26 +82,16 @@ def calibrate(options: Options, setting: Setting) -> Gnmax:
     )
 
 
-def _mu_beside(sanitiser: Sanitiser, share: float, eps: float, delta: float) -> float:
-    """Largest mu of the queries for which they and the sanitiser are (eps, delta)-DP together."""
-
-    def over(mu: float) -> float:
-        return _eps_beside(sanitiser, mu * mu, delta) - eps
-
-    if over(1e-6) > 0:
-        raise ConfigError("mechanism.sanitise", share, "a smaller share: this one leaves nothing for labels")
-    return root_on_safe_side(over, 1e-6, 10 * (1 + eps), below=True)
-
-
-def _eps_beside(sanitiser: Sanitiser, mu_squared: float, delta: float) -> float:
-    """Eps of the queries and the sanitiser: the smallest over Renyi orders, each of which is a bound."""
-    orders = [1 + 1.1**k for k in range(-40, 80)]
-    return min(eps_of_rdp(order * mu_squared / 2 + sanitiser.rdp(order), order, delta) for order in orders)
-
-
 @dataclass(frozen=True)
 class Gnmax(VoteMechanism):
-    """GNMax, calibrated; see `GnmaxSession`.
+    """Label by the largest noisy count; where there is a check, only if enough teachers agree.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (replaced, or
+    its part trained without it; n, K and the part sizes are public), for up to `ell` adaptively
+    chosen queries of which up to `answers` are answered: Gaussian mechanisms, of sensitivity 1 for
+    a check and ``l2_sensitivity(C)`` for an answer, compose to mu-GDP with ``mu^2 = ell /
+    sigma_check^2 + answers l2^2 / sigma^2`` (exact profile); with a sanitiser their Renyi divergences
+    and the sanitiser's add up at every order. Assumes that no two teachers share a record.
 
     Attributes
     ----------
@@ -161,19 +136,15 @@ class Gnmax(VoteMechanism):
         how, mu_squared, sanitised = "checks and answers", spent.mu_squared, spent.other.total()
         if self.sanitiser is None or not sanitised:
             return PrivacyLoss(gaussian.eps_of_mu(math.sqrt(mu_squared), self.delta), self.delta, how)
-        eps = _eps_beside(self.sanitiser, mu_squared, self.delta) if sanitised == 1 else math.inf
+        eps = self.sanitiser.eps_beside(mu_squared, self.delta) if sanitised == 1 else math.inf
         return PrivacyLoss(eps, self.delta, f"{how}, and the sanitiser")
 
     def session(self, door: Door, runs: int = 1) -> GnmaxSession:
-        """Put it to work, in one run or in several side by side."""
+        """Start a session; see `VoteMechanism`."""
         return GnmaxSession(self, door, runs)
 
     def unanswered(self) -> str | None:
-        """Say how many answers there are, and what the check lets through at best; nothing without a check.
-
-        No count is larger than K: a query passes with probability ``Phi((K - threshold) / sigma_check)`` at
-        most.
-        """
+        """Bound the answers; a query passes the check with probability ``Phi((K - T) / sigma_1)`` at most."""
         if self.sigma_check is None or self.threshold is None:
             return None
         passes = float(ndtr((self.n_teachers - self.threshold) / self.sigma_check))
@@ -200,7 +171,7 @@ class Gnmax(VoteMechanism):
 
 
 class GnmaxSession(Session):
-    """Algorithm 1, query by query; without a check (GNMax), every query goes to line 2.
+    """Algorithm 1; without a check (GNMax), every query goes to line 2. Guarantee: see `Gnmax`.
 
     ::
 
@@ -208,23 +179,9 @@ class GnmaxSession(Session):
         2:     return argmax_j (n_j + N(0, sigma_2^2))
         3: else return no answer
 
-    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (replaced, or
-    its part trained without it; n, K and the part sizes are public), for up to `ell` adaptively
-    chosen queries of which up to `answers` are answered: Gaussian mechanisms, of sensitivity 1 for
-    a check and ``l2_sensitivity(C)`` for an answer, compose to mu-GDP with ``mu^2 = ell /
-    sigma_check^2 + answers l2^2 / sigma^2`` (exact profile); with a sanitiser their Renyi divergences
-    and the sanitiser's add up at every order. Assumes that no two teachers share a record.
-
-    **Not private.** `not_private` gives the eps of these very votes, a data-dependent report
-    (Papernot et al. 2018, Theorem 6; exact for one bit). It must not be published. What `spent`
-    gives is made from outputs and from the sanitised limit only.
-
-    Parameters
-    ----------
-    mechanism : Gnmax
-    door : Door
-    runs : int
-        Independent runs side by side; see `Session`. What is said after the fact is of the first.
+    **Not private.** `not_private` is the eps of these very votes, a data-dependent report
+    (Papernot et al. 2018, Theorem 6; exact for one bit). It must not be published. `spent` is computed
+    from outputs and from the sanitised limit only. Both are of the first run.
 
     References
     ----------
@@ -246,11 +203,6 @@ class GnmaxSession(Session):
     def exhausted(self) -> bool:
         """Whether in every run all queries were taken, or all answers given."""
         return bool(np.all((self._asked >= self._plan.ell) | (self._answered >= self._plan.answers)))
-
-    @property
-    def state(self) -> str:
-        """How many queries were taken and answered, in the first run."""
-        return f"{self._asked[0]} queries taken, {self._answered[0]} answered"
 
     def ask(self, votes: Votes) -> ReleasedLabels:
         """Put queries to every run; see `Session`."""
@@ -327,11 +279,10 @@ class GnmaxSession(Session):
         plan = self._plan
         sensitivity = smooth_sensitivity(self._terms(), sanitiser.beta)
         divergence = self._divergence()
-
-        def draw(noise: Noise) -> FloatArray:
-            first, second = noise.gaussian(1.0, 2).tolist()
-            return np.array(sanitiser.limit(divergence, sensitivity, (first, second)))
-
-        limit = float(self._sanitise.other("sanitised divergence", np.array(divergence), draw))
-        total = limit + sanitiser.rdp(plan.order)
+        limit = self._sanitise.other(
+            "sanitised divergence",
+            np.array(divergence),
+            lambda noise: sanitiser.limit(divergence, sensitivity, noise),
+        )
+        total = float(limit) + sanitiser.rdp(plan.order)
         return eps_of_rdp(total, plan.order, plan.delta - sanitiser.failure)

@@ -45,9 +45,9 @@ _ERROR = 0.25
 class PrivateCutoffPlan(Mechanism):
     """The sparse vector technique with T from a private estimate of the teachers' error.
 
-    Dealing, by chance alone: `n_holdout` records are held back, the others dealt to K teachers. Let q be
-    the mean over teachers and held-back records of ``1(teacher errs on record)``. Released are
-    ``q + Lap(scale)``, from which T is computed, and then what the sparse vector technique with that T gives.
+    At random, `n_holdout` records are held back and the others dealt to K teachers. Let q be the mean over
+    teachers and held-back records of ``1(teacher errs on record)``. ``q + Lap(scale)`` is released, T is
+    computed from it, and the sparse vector technique with that T labels the public points.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record. The record is in one
     of two places, and chance, not the data, says in which:
@@ -88,7 +88,7 @@ class PrivateCutoffPlan(Mechanism):
 
     @property
     def eps_estimate(self) -> float:
-        """What the estimate costs a teacher's record."""
+        """Cost of the estimate to a teacher's record."""
         return self.setting.eps - self.eps_svt if self.scale else 0.0
 
     @property
@@ -106,7 +106,7 @@ class PrivateCutoffPlan(Mechanism):
         return self.setting.n_teachers
 
     def loss(self, spent: Spent) -> PrivacyLoss:
-        """Larger of what the two places of a record cost."""
+        """Larger of the costs of the two places of a record."""
         if not self.scale:
             return self.guarantee
         if not spent.only("pure", "sparse"):
@@ -149,7 +149,7 @@ class PrivateCutoffPlan(Mechanism):
         raise ConfigError("mechanism.cutoff", "private", "auto, or a whole number >= 1, with release=true")
 
     def attacks(self) -> list[SampledAttack]:
-        """Worst-case errors and votes for an audit, put to what `release` runs."""
+        """Worst-case errors and votes for an audit."""
         return _attacks(self)
 
     def estimate(self, error: float, door: Door, runs: int = 1) -> FloatArray:
@@ -173,21 +173,7 @@ class PrivateCutoffPlan(Mechanism):
 
 
 def calibrate(rule: svt.Calibration, holdout: float, share: float, setting: Setting) -> PrivateCutoffPlan:
-    """Share out eps, and refuse what no T would make work.
-
-    Parameters
-    ----------
-    rule : {"tight", "liu2021", "bassily2018"}
-    holdout : float
-        Fraction of the private records held back, in (0, 1).
-    share : float
-        Of eps, for the estimate, in (0, 1).
-    setting : Setting
-
-    Raises
-    ------
-    ConfigError, InfeasibleError
-    """
+    """Hold back a fraction `holdout` of the records, spend a `share` of eps on the estimate."""
     n_holdout = max(1, round(holdout * setting.n_private))
     K = setting.n_teachers
     if setting.n_private - n_holdout < K:
@@ -205,20 +191,11 @@ def calibrate(rule: svt.Calibration, holdout: float, share: float, setting: Sett
 def choose_cutoff(plan: PrivateCutoffPlan, estimate: float) -> int:
     """T from the released error of a teacher and public numbers: post-processing.
 
-    Published calibrations: BTT18 Theorem 3.2, ``T = 3 (m e + sqrt(m e ln(m/beta)/2))``. `tight`: the T with
-    the most expected answers, as `auto` has it, if the share of wrong votes on a query had the law
-    Beta(1, 1/e - 1), of mean e. In both no more than leaves a unanimous vote above the threshold.
+    Published calibrations: BTT18 Theorem 3.2 (`pate_cli.privacy.svt.printed_cutoff`). `tight`: the T with the
+    most expected answers (`auto_cutoff`) if the share of wrong votes on a query had the law Beta(1, 1/e - 1),
+    of mean e. In both no more than leaves a unanimous vote above the threshold.
 
-    Parameters
-    ----------
-    plan : PrivateCutoffPlan
-    estimate : float
-        e; below 1/1000 it is taken as that, above 1/2 as that.
-
-    Returns
-    -------
-    int
-        In [1, m].
+    The estimate e is clipped to [1/1000, 1/2].
     """
     s, m = plan.setting, plan.setting.n_public
     error = min(max(estimate, 1e-3), 0.5)
@@ -245,14 +222,11 @@ def _feasible(plan: PrivateCutoffPlan, cutoff: int) -> bool:
 
 
 def _attacks(plan: PrivateCutoffPlan) -> list[SampledAttack]:
-    """Worst-case inputs for an audit: what the two kinds of record can do at most.
+    """Worst cases of the two places of a record.
 
-    Returns
-    -------
-    list of SampledAttack
-        Samples of shape (runs, 1 + m): the released estimate, then for each query its label, -1 for unstable,
-        -2 where the run took no more. T is chosen from the estimate in steps of 1/20, which is
-        post-processing: fewer T to calibrate.
+    Samples have shape (runs, 1 + m): the released estimate, then for each query its label, -1 for unstable,
+    -2 where the run took no more. T is chosen from the estimate in steps of 1/20 (post-processing), so that
+    there are fewer T to calibrate.
     """
     K, s = plan.n_teachers, plan.setting
     m, steps = s.n_public, Steps(K)

@@ -29,13 +29,13 @@ CUTOFF = Or("auto", Whole(1))
 
 @dataclass(frozen=True)
 class SparseVector(VoteMechanism):
-    """Answer the majority where it is stable, say "unstable" elsewhere, stop at T of those.
+    """Release the majority where it is stable, "unstable" elsewhere; stop at T of those.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record
     (n, K and the part sizes are public), for up to `ell` adaptively chosen queries;
     the proof stands at the top of `pate_cli.privacy.svt`. Assumes that no two
-    teachers share a record. Only labels leave: an unstable query's majority, its
-    votes and its distance do not.
+    teachers share a record. Only labels are released: not an unstable query's
+    majority, nor votes or distances.
 
     Attributes
     ----------
@@ -96,11 +96,10 @@ class SparseVector(VoteMechanism):
         return numbers | {"integer_noise": True} if numbers.pop("integers") else numbers
 
     def table(self) -> NumbersTable:
-        """Show the calibration of the run, and the other two beside it."""
+        """The calibration, and the other two beside it."""
         used, n_teachers = self.calibration, self.n_teachers
         rules = sorted(svt.CALIBRATIONS, key=lambda rule: rule != used.rule)
         columns = [used, *(self._other(rule) for rule in rules[1:])]
-        best = max_distance(n_teachers)
         rows: list[tuple[Any, ...]] = []
 
         def row(name: str, unit: str, value: Callable[[svt.SvtCalibration], Any]) -> None:
@@ -116,16 +115,12 @@ class SparseVector(VoteMechanism):
         row("delta of stability", "probability", lambda c: c.delta_stab)
         row("half answered at", "votes", lambda c: c.margin(0.5))
         row("95% answered at", "votes", lambda c: c.margin(0.05))
-        row("largest distance", "votes", lambda c: best)
+        row("largest distance", "votes", lambda c: max_distance(n_teachers))
         if self.n_classes == 2:
             row("majority for half", "of the teachers", lambda c: _share(c.margin(0.5), n_teachers))
             row("majority for 95%", "of the teachers", lambda c: _share(c.margin(0.05), n_teachers))
         row("fewest teachers", "teachers, at T", fewest_teachers)
-        row(
-            "feasible",
-            f"at {n_teachers:,} teachers",
-            lambda c: "yes" if fewest_teachers(c) <= n_teachers else "no",
-        )
+        row("feasible", f"at {n_teachers:,} teachers", lambda c: "yes" if can_answer(c, n_teachers) else "no")
         caption = (
             "Votes here are a distance: half the lead of the majority, less one.\n"
             "Answered at: from this distance on, by at least half or 95% of the noise.\n"
@@ -135,7 +130,7 @@ class SparseVector(VoteMechanism):
         return NumbersTable(title, ("", f"{rules[0]} (used)", *rules[1:], "unit"), rows, caption)
 
     def _other(self, rule: svt.Calibration) -> svt.SvtCalibration | None:
-        """Calibrate by another rule, with its own T if that is left open; None where it does not hold."""
+        """Calibration by another rule, with its own T if that is left open; None where it does not hold."""
         c, cutoff = self.calibration, self.chosen
         try:
             if cutoff is None:
@@ -145,7 +140,7 @@ class SparseVector(VoteMechanism):
             return None
 
     def with_exact_noise(self) -> SparseVector:
-        """Calibrate anew for discrete noise and an integer threshold; see `pate_cli.privacy.integer`.
+        """Recalibrate for integer noise and an integer threshold; see `pate_cli.privacy.svt`.
 
         Raises
         ------
@@ -175,11 +170,6 @@ class SparseVectorSession(Session):
         """Whether every run has had T unstable answers, or `ell` queries."""
         return self._tests.exhausted
 
-    @property
-    def state(self) -> str:
-        """Unstable answers and queries of the first run."""
-        return self._tests.state
-
     def spent(self) -> PrivacyLoss:
         """Loss after the fact: a report."""
         return self._tests.spent()
@@ -206,26 +196,15 @@ def stable_labels(
     n_records: int | None = None,
     n_classes: int = 2,
 ) -> VoteMechanism:
-    """Calibrate the sparse vector technique and refuse it where it cannot answer.
+    """Calibrate the sparse vector technique for `ell` queries, and refuse it where it cannot answer.
 
-    Parameters
-    ----------
-    eps, delta : float
-    ell : int
-        Most queries that may be asked.
-    n_teachers : int
-        K; a distance never exceeds ``ceil(K/2) - 1``.
-    rule : {"tight", "liu2021", "bassily2018"}
-    cutoff : int or None
-        T; None chooses it by `auto_cutoff`.
-    n_records : int, optional
-        Private records, the most teachers there can be; for the message only.
+    T is chosen by `auto_cutoff` if it is None. `n_records`, the most teachers there can be, is for the message.
 
     Raises
     ------
     InfeasibleError
-        If even a unanimous vote would go unanswered at least half of the time; says
-        how many teachers, which eps or which T would do.
+        If not even a unanimous vote is answered every other time; the message has the
+        number of teachers, the eps or the T that would do.
     ConfigError
         If T is larger than the number of queries.
     """
@@ -273,11 +252,9 @@ def auto_cutoff(
 ) -> int:
     """Choose T from public numbers alone.
 
-    The T with the most expected answers if the votes' margins ``(n1 - n2)/K`` were
-    uniform on [0, 1], as if nothing were known of the data (so it costs nothing): a
-    query is unstable with probability u(T), and the run expects
-    ``min(ell, T/u(T)) * (1 - u(T))`` answers. Ties go to the smaller T. `margins`, in [0, 1], may be given
-    instead, from what is known publicly.
+    The T with the most expected answers if the votes' margins ``(n1 - n2)/K`` were uniform on [0, 1], or
+    equally likely one of `margins`: a query is unstable with probability u(T), and the run expects
+    ``min(ell, T/u(T)) * (1 - u(T))`` answers. Ties go to the smaller T.
     """
     best = max_distance(n_teachers)
     if margins is None:  # fine, as small margins decide where there are many teachers
@@ -305,7 +282,7 @@ def auto_cutoff(
 
 
 def _what_would_do(c: svt.SvtCalibration, n_teachers: int, n_records: int | None) -> str:
-    """One line: why this cannot work, and what would."""
+    """One line: the reason for a refusal, and remedies."""
     teachers = fewest_teachers(c)
     if n_records is not None and teachers > n_records:
         ways = [f"at least {teachers} teachers (there are {n_records} private records)"]

@@ -97,7 +97,7 @@ class StableSession(Generic[Value]):
             If the value is None or the distance negative.
         """
         if self.exhausted:
-            raise BudgetSpent(self._tests.state)
+            raise BudgetSpent("no further value is taken")
         if value is None or not distance >= 0:
             raise ValueError("a value and a distance of at least 0 are needed")
         return self.release_all([value], np.array([distance], dtype=float))[0]

@@ -80,12 +80,6 @@ class AboveThreshold:
         """Whether no run takes a further number."""
         return not self.taking.any()
 
-    @property
-    def state(self) -> str:
-        """Counts of the first run, in words."""
-        c = self.calibration
-        return f"{self.below[0]} unstable answers of {c.cutoff}, {self.asked[0]} queries of {c.ell}"
-
     def spent(self) -> PrivacyLoss:
         """Loss of the first run after the fact: the smaller of the budget and its pathwise loss."""
         c, unstable = self.calibration, int(self.below[0])

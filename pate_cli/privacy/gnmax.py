@@ -32,8 +32,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from scipy.special import log_ndtr, ndtri
 
+from pate_cli.privacy.noise import Noise
 from pate_cli.privacy.roots import root_on_safe_side
 
 __all__ = ["Sanitiser", "eps_of_rdp", "rdp_of_bit", "rdp_of_majority", "smooth_sensitivity"]
@@ -156,7 +158,11 @@ def smooth_sensitivity(terms: list[tuple[Floats, Ints, int]], beta: float) -> fl
         change by one more record``: at least the smooth sensitivity, since one record moves
         all queries at once, each by `step` at most.
     """
-    windows = [_local(values, step) for values, _, step in terms]
+    windows = []  # largest change by one record, at each state
+    for values, _, step in terms:
+        highest = maximum_filter1d(values, 2 * step + 1, mode="nearest")
+        lowest = minimum_filter1d(values, 2 * step + 1, mode="nearest")
+        windows.append(np.maximum(highest - values, values - lowest))
     most = sum(
         float(window.max()) * len(states) for window, (_, states, _) in zip(windows, terms, strict=True)
     )
@@ -166,29 +172,13 @@ def smooth_sensitivity(terms: list[tuple[Floats, Ints, int]], beta: float) -> fl
         found = max(found, scale * now)
         if now >= most:
             break
-        windows = [_spread(window, step) for window, (_, _, step) in zip(windows, terms, strict=True)]
+        windows = [
+            maximum_filter1d(window, 2 * step + 1, mode="nearest")  # over the states one record further
+            for window, (_, _, step) in zip(windows, terms, strict=True)
+        ]
         distance += 1
         scale = math.exp(-beta * distance)
     return found
-
-
-def _local(values: Floats, step: int) -> Floats:
-    """Largest change of a value by one record, at each state."""
-    change = np.zeros_like(values)
-    for k in range(1, min(step, len(values) - 1) + 1):
-        jump = np.abs(values[k:] - values[:-k])
-        np.maximum(change[k:], jump, out=change[k:])
-        np.maximum(change[:-k], jump, out=change[:-k])
-    return change
-
-
-def _spread(window: Floats, step: int) -> Floats:
-    """Largest over the states that one record more can reach."""
-    wide = window.copy()
-    for k in range(1, step + 1):
-        np.maximum(wide[k:], window[:-k], out=wide[k:])
-        np.maximum(wide[:-k], window[k:], out=wide[:-k])
-    return wide
 
 
 @dataclass(frozen=True)
@@ -237,16 +227,29 @@ class Sanitiser:
         mean = _mean_cost(order, self.beta) / self.sigma**2
         return mean + _variance_cost(order, self.beta) + order / (2 * self.sigma_log**2)
 
-    def limit(self, value: float, sensitivity: float, normals: tuple[float, float]) -> float:
-        """Upper limit of `value`, whose smooth sensitivity is given, from two standard normal draws.
+    def eps_beside(self, mu_squared: float, delta: float) -> float:
+        """Eps of mu-GDP queries and this release: the smallest over Renyi orders, each a bound."""
+        orders = [1 + 1.1**k for k in range(-40, 80)]
+        return min(eps_of_rdp(order * mu_squared / 2 + self.rdp(order), order, delta) for order in orders)
 
-        Public; at least 0.
-        """
+    def mu_beside(self, eps: float, delta: float) -> float:
+        """Largest mu of queries that are (eps, delta)-DP with this release; ValueError if there is none."""
+
+        def over(mu: float) -> float:
+            return self.eps_beside(mu * mu, delta) - eps
+
+        if over(1e-6) > 0:
+            raise ValueError("nothing is left for the queries")
+        return root_on_safe_side(over, 1e-6, 10 * (1 + eps), below=True)
+
+    def limit(self, value: float, sensitivity: float, noise: Noise) -> Floats:
+        """Release an upper limit of `value`, whose smooth sensitivity is given; at least 0, shape ()."""
+        first, second = noise.gaussian(1.0, 2).tolist()
         sensitivity = max(sensitivity, 1e-300)  # as small as floats go, not none
         z = -float(ndtri(self.failure / 2))
-        noisy = value + self.sigma * sensitivity * normals[0]
-        scale = sensitivity * math.exp(self.beta * self.sigma_log * (normals[1] + z))
-        return max(0.0, noisy + z * self.sigma * scale)
+        noisy = value + self.sigma * sensitivity * first
+        scale = sensitivity * math.exp(self.beta * self.sigma_log * (second + z))
+        return np.array(max(0.0, noisy + z * self.sigma * scale))
 
     @classmethod
     def costing(cls, rdp: float, order: float, failure: float) -> Sanitiser:
