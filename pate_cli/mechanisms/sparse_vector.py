@@ -198,7 +198,7 @@ def stable_labels(
 ) -> VoteMechanism:
     """Calibrate the sparse vector technique for `ell` queries, and refuse it where it cannot answer.
 
-    T is chosen by `auto_cutoff` if it is None. `n_records`, the most teachers there can be, is for the message.
+    A `cutoff` of None is chosen by `auto_cutoff`. `n_records` bounds the teachers in the message.
 
     Raises
     ------

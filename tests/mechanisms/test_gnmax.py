@@ -8,10 +8,10 @@ import pytest
 from pate_cli import mechanisms
 from pate_cli.audit import audit
 from pate_cli.cli import main
-from pate_cli.errors import BudgetSpent, ConfigError
+from pate_cli.errors import ConfigError
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import mu_of
-from pate_cli.types import UNANSWERED, Setting, Votes
+from pate_cli.types import Setting, Votes
 
 EPS, DELTA, M, K = 1.0, 1e-5, 60, 500
 
@@ -22,31 +22,8 @@ def _plan(confidence=0.75, n_classes=2, answers=20, **options):
     return mechanisms.calibrate("gnmax", {"confidence": confidence, **options}, setting)
 
 
-def _votes(n_classes=2, seed=3):
-    rng = np.random.default_rng(seed)
-    shares = rng.dirichlet(np.full(n_classes, 0.3), size=M)
-    return Votes(np.array([rng.multinomial(K, share) for share in shares]), K)
-
-
-def _service(plan, seed=0):
+def _session(plan, seed=0):
     return plan.session(Door.seeded(seed))
-
-
-@pytest.mark.parametrize("confidence", [0, 0.75])
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_one_at_a_time_equals_together(confidence, n_classes):
-    plan, votes = _plan(confidence, n_classes), _votes(n_classes)
-    together, single = _service(plan), _service(plan)
-    expected = [a.label for a in together.answer_all(votes)]
-    got = []
-    while not single.exhausted:
-        got.append(single.answer(votes.at(len(got))).label)
-    assert got == expected
-    assert single.spent() == together.spent()
-    with pytest.raises(BudgetSpent):
-        single.answer(votes.at(0))
-    answered = sum(label != UNANSWERED for label in got)
-    assert answered == (20 if confidence else M)
 
 
 def test_noise_is_calibrated_by_hand():
@@ -57,10 +34,7 @@ def test_noise_is_calibrated_by_hand():
     assert M / two.sigma_check**2 == pytest.approx(0.2 * mu**2)
     assert 20 / two.sigma**2 == pytest.approx(0.8 * mu**2)
     assert two.threshold == 0.75 * K
-
-
-def test_a_sanitised_account_leaves_less_for_labels():
-    plain, sanitised = _plan(0), _plan(0, sanitise=0.3)
+    sanitised = _plan(0, n_classes=4, sanitise=0.3)  # leaves less for labels
     assert sanitised.sigma > plain.sigma
     assert sanitised.guarantee.eps == EPS
 
@@ -69,21 +43,21 @@ def test_what_is_published_does_not_depend_on_votes_unless_sanitised():
     unanimous, close = Votes(np.tile([0, K], (M, 1)), K), Votes(np.tile([K // 10, K - K // 10], (M, 1)), K)
     spent, private = [], []
     for votes in (unanimous, close):
-        service = _service(_plan(0))
-        assert {a.label for a in service.answer_all(votes)} == {1}  # the same outputs
-        spent.append(service.spent())
-        private.append(service.not_private()["eps_data_dependent"])
+        session = _session(_plan(0))
+        assert {a.label for a in session.answer_all(votes)} == {1}  # the same outputs
+        spent.append(session.spent())
+        private.append(session.not_private()["eps_data_dependent"])
     assert spent[0] == spent[1]
     assert private[0] < private[1] < EPS
-    assert all(a.noisy_counts is None for a in _service(_plan(0)).answer_all(close))
+    assert all(a.noisy_counts is None for a in _session(_plan(0)).answer_all(close))
 
 
 def test_the_sanitised_limit_is_drawn_once():
-    service = _service(_plan(0, sanitise=0.3))
-    service.answer_all(Votes(np.tile([0, K], (M, 1)), K))
-    first = service.spent()
-    assert first == service.spent()
-    assert service.not_private()["eps_data_dependent"] < first.eps <= EPS
+    session = _session(_plan(0, sanitise=0.3))
+    session.answer_all(Votes(np.tile([0, K], (M, 1)), K))
+    first = session.spent()
+    assert first == session.spent()
+    assert session.not_private()["eps_data_dependent"] < first.eps <= EPS
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import dataclasses
 import math
+import re
 
 import numpy as np
 import pytest
@@ -7,45 +8,46 @@ import pytest
 from pate_cli import mechanisms
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import gnmax
-from pate_cli.mechanisms.gaussian import gaussian_labels
-from pate_cli.mechanisms.sparse_vector import SparseVector, auto_cutoff, fewest_teachers, stable_labels
+from pate_cli.mechanisms.sparse_vector import auto_cutoff, can_answer, fewest_teachers, stable_labels
 from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.svt import calibrate
+from pate_cli.privacy.svt import calibrate, discrete_calibration
 from pate_cli.types import Setting, Votes
 
 
-def test_infeasible_svt_is_refused_with_what_would_do():
-    with pytest.raises(InfeasibleError) as refused:
-        stable_labels(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=20)
-    message = str(refused.value)
-    teachers = int(message.split("teacher.count=")[1].split(",")[0])
-    cutoff = (
-        int(message.split("mechanism.cutoff=")[1].split(";")[0]) if "mechanism.cutoff=" in message else None
+@pytest.mark.parametrize("K", [65, 250])
+def test_a_refusal_says_what_would_do(K):
+    with pytest.raises(InfeasibleError, match=f"cannot answer with {K} teachers") as refused:
+        stable_labels(0.5, 1 / 6499, 163, K, rule="tight", cutoff=20)
+    found = re.findall(
+        r"(teacher.count|mechanism.cutoff|eps)=([\d.]*\d)", str(refused.value).split("would do")[1]
     )
-    eps = float(message.split("eps=")[-1])
-    assert isinstance(stable_labels(0.5, 1 / 6499, 163, teachers, rule="tight", cutoff=20), SparseVector)
-    assert isinstance(stable_labels(eps, 1 / 6499, 163, 65, rule="tight", cutoff=20), SparseVector)
-    if cutoff:
-        assert isinstance(stable_labels(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=cutoff), SparseVector)
+    assert [name for name, _ in found] == ["teacher.count", *["mechanism.cutoff"] * (K == 250), "eps"]
+    would_do = {"teacher.count": K, "mechanism.cutoff": 20, "eps": 0.5}
+    for name, value in found:
+        one = would_do | {name: float(value) if name == "eps" else int(value)}
+        stable_labels(
+            one["eps"], 1 / 6499, 163, one["teacher.count"], rule="tight", cutoff=one["mechanism.cutoff"]
+        )
+    teachers = int(found[0][1])
     with pytest.raises(InfeasibleError):  # the advice is not idle
         stable_labels(0.5, 1 / 6499, 163, teachers - 1, rule="tight", cutoff=20)
+    with pytest.raises(InfeasibleError, match="there are 80 private records"):
+        stable_labels(0.5, 1 / 6499, 163, 65, rule="tight", cutoff=20, n_records=80)
+    with pytest.raises(ConfigError, match="at most the number of queries, 10"):
+        stable_labels(1.0, 1e-4, 10, 1000, rule="tight", cutoff=11)
 
 
 def test_published_calibrations_need_many_more_teachers():
     with pytest.raises(InfeasibleError, match="liu2021"):
         stable_labels(1.0, 1 / 39073, 977, 390, rule="liu2021", cutoff=1)
-    assert isinstance(stable_labels(1.0, 1 / 39073, 977, 390, rule="tight", cutoff=1), SparseVector)
-
-
-def test_cutoff_is_at_most_the_number_of_queries():
-    with pytest.raises(ConfigError, match="at most the number of queries, 10"):
-        stable_labels(1.0, 1e-4, 10, 1000, rule="tight", cutoff=11)
+    stable_labels(1.0, 1 / 39073, 977, 390, rule="tight", cutoff=1)
 
 
 def test_auto_cutoff_grows_with_teachers_and_stays_feasible():
     # the small margins count where there are very many teachers
     assert auto_cutoff(1.0, 1e-6, 400, 10_000, "tight") > 1
+    assert auto_cutoff(500.0, 1e-4, 400, 3000, "tight") >= 1
     chosen = [auto_cutoff(1.0, 1e-5, 400, k, "tight") for k in (100, 300, 1000, 3000)]
     assert chosen == sorted(chosen)
     assert chosen[0] < chosen[-1] <= 400
@@ -53,35 +55,12 @@ def test_auto_cutoff_grows_with_teachers_and_stays_feasible():
         stable_labels(1.0, 1e-5, 400, k, rule="tight", cutoff=cutoff)
 
 
-def test_the_fewest_teachers_are_the_fewest():
-    for eps, cutoff in ((0.5, 1), (1.0, 7), (3.0, 40)):
-        fewest = fewest_teachers(calibrate("tight", eps, 1e-4, 163, cutoff))
-        stable_labels(eps, 1e-4, 163, fewest, rule="tight", cutoff=cutoff)
-        with pytest.raises(InfeasibleError):
-            stable_labels(eps, 1e-4, 163, fewest - 1, rule="tight", cutoff=cutoff)
-
-
-def test_no_more_teachers_are_advised_than_there_are_records():
-    with pytest.raises(InfeasibleError, match="there are 80 private records"):
-        stable_labels(0.5, 1e-4, 163, 65, rule="tight", cutoff=20, n_records=80)
-
-
-def test_a_huge_eps_has_a_cutoff_too():
-    assert auto_cutoff(500.0, 1e-4, 400, 3000, "tight") >= 1
-
-
-def test_distances():
-    assert [max_distance(k) for k in (1, 2, 3, 64, 65)] == [0, 0, 1, 31, 32]
-
-
-def test_eps_inf_means_no_noise():
-    for plan in (
-        gaussian_labels(math.inf, 1e-5, 5, 2),
-        stable_labels(math.inf, 1e-5, 5, 9, rule="tight", cutoff=1),
-    ):
-        assert (plan.sigma, plan.guarantee.eps) == (0, math.inf)
-        answers = plan.session(Door.seeded(0)).answer_all(Votes(np.array([[4, 5], [5, 4]]), 9))
-        assert [(answer.label, answer.noisy_counts) for answer in answers] == [(1, None), (0, None)]
+@pytest.mark.parametrize(("eps", "cutoff"), [(0.5, 1), (1.0, 7), (3.0, 40)])
+def test_the_fewest_teachers_are_the_fewest(eps, cutoff):
+    continuous = calibrate("tight", eps, 1e-4, 163, cutoff)
+    for c in (continuous, discrete_calibration(continuous)):
+        assert can_answer(c, fewest_teachers(c))
+        assert not can_answer(c, fewest_teachers(c) - 1)
 
 
 @pytest.mark.parametrize(("cutoff", "rule", "redraw"), [(1, "tight", False), (12, "liu2021", True)])

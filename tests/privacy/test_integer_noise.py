@@ -85,31 +85,6 @@ def test_svt_threshold_is_the_smallest_safe_integer(rule, eps, ell, cutoff):
         assert critical(c.threshold - 1) > c.delta_stab * (1 - 1e-8)
 
 
-def test_svt_one_sided_kept_threshold_by_enumeration():
-    """The probability that any of T critical queries is answered, summed over all noises at T = 3."""
-    base = svt.calibrate("tight", 3.0, 1e-3, 10, 3)
-    for noise, redraw in (("exponential", False), ("laplace", False), ("laplace", True)):
-        c = svt.discrete_calibration(
-            svt.SvtCalibration(
-                **(
-                    vars(base)
-                    | {"noise": noise, "redraw": redraw, "threshold_scale": 2.0, "query_scale": 4.0}
-                )
-            )
-        )
-        reach = 150
-        rho, nu = _pmf(noise, c.threshold_scale, reach), _pmf(noise, c.query_scale, reach)
-        k = np.arange(-reach, reach + 1)
-        below = np.cumsum(nu)[
-            np.clip((c.threshold + k + reach).astype(int), 0, 2 * reach)
-        ]  # P(nu <= w + rho)
-        answered = 1 - (rho @ below) ** 3 if redraw else 1 - rho @ below**3
-        assert answered <= c.delta_stab
-        if noise == "exponential":  # exact, so one less would not do
-            below = np.cumsum(nu)[np.clip((c.threshold - 1 + k + reach).astype(int), 0, 2 * reach)]
-            assert 1 - rho @ below**3 > c.delta_stab
-
-
 def _integer_profile(shift, sigma, rounds, eps):
     """delta(eps) of N_Z(shift, sigma^2) against N_Z(0, sigma^2) on all coordinates, `rounds` times over."""
     losses, chances = np.zeros(1), np.ones(1)
