@@ -27,7 +27,6 @@ from pate_cli.learners import make_learner
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.score_bins import SoftSession, score_bins
 from pate_cli.mechanisms.soft import SoftPlan, fit_on_scores
-from pate_cli.mechanisms.sparse_vector import stable_labels
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval
@@ -87,10 +86,10 @@ def _plans(eps: float, p: dict[str, Any]) -> tuple[VoteMechanism | None, SoftPla
     """The hard and the soft mechanism at eps; None where it cannot answer."""
     sizes = Sizes(eps, p["delta"], p["n"], p["points"], "thresholds", p["features"])
     setting = replace(sizes.setting(p["teachers"]), student=("logistic", {}))
-    hard: VoteMechanism | None = None
+    hard: Any = None
     soft: Any = None
     with suppress(InfeasibleError):
-        hard = stable_labels(eps, p["delta"], p["points"], p["teachers"], rule="tight", cutoff=None)
+        hard = mechanisms.calibrate("svt", {}, setting)
     with suppress(InfeasibleError):
         soft = mechanisms.calibrate("soft", {"width": p["width"]}, setting)
     return hard, soft

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from pate_cli.checks import Flag, OneOf, Real, option
@@ -10,7 +11,6 @@ from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, stable_labels
 from pate_cli.privacy.gaussian import Calibration
-from pate_cli.queries import Strategy
 from pate_cli.queries.half_spaces import Active
 from pate_cli.queries.thresholds import Disagreement
 from pate_cli.types import Setting
@@ -66,7 +66,7 @@ def calibrate(options: Options, setting: Setting) -> VoteMechanism:
     if weighted and (exact or s.n_classes != 2):
         accepted = "constrained; weighted with half_spaces and two classes"
         raise ConfigError("mechanism.test", o.test, accepted)
-    if o.oracle == "gaussian":
+    if o.oracle == "gaussian" or math.isinf(s.eps):
         oracle: VoteMechanism = gaussian_labels(s.eps, s.delta, s.budget, s.n_classes, o.calibration)
     else:
         oracle = stable_labels(
@@ -76,7 +76,9 @@ def calibrate(options: Options, setting: Setting) -> VoteMechanism:
             n_records=s.n_private,
             n_classes=s.n_classes,
         )
-    strategy: Strategy = Active(o.mellowness, o.fill, o.step if weighted else None)
-    if exact:
-        strategy = Disagreement(o.constant, o.theta, o.failure, o.best_error)
+    strategy = (
+        Disagreement(o.constant, o.theta, o.failure, o.best_error)
+        if exact
+        else Active(o.mellowness, o.fill, o.step if weighted else None)
+    )
     return replace(oracle, n_teachers=s.n_teachers, budget=s.budget, strategy=strategy)

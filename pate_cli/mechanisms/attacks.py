@@ -53,6 +53,7 @@ class Steps:
         self._most = max_distance(n_teachers) - 1
         self.unanimous = (n_teachers, n_teachers - 1)
         self.critical = ((n_teachers + 1) // 2, (n_teachers + 1) // 2 - 1)  # the majority differs
+        self.half_way = self.up(max_distance(n_teachers) / 2)
 
     def up(self, distance: float) -> Step:
         """At `distance` on D', and one vote further from instability on D."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ import numpy as np
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.attacks import Steps
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, Sample, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.sparse_vector import auto_cutoff, stable_labels
 from pate_cli.mechanisms.teaching import fit_student, train_teachers
-from pate_cli.mechanisms.votes import max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
@@ -160,9 +160,10 @@ class PrivateCutoffPlan(Mechanism):
     def labelling(self, estimate: float) -> VoteMechanism:
         """Calibrate the sparse vector technique with T chosen from the released estimate."""
         s = self.setting
-        T = choose_cutoff(self, estimate) if self.scale else None
-        eps = self.eps_svt if self.scale else math.inf
-        return stable_labels(eps, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T)
+        if not self.scale:
+            return replace(gaussian_labels(math.inf, s.delta, s.n_public, 2), n_teachers=s.n_teachers)
+        T = choose_cutoff(self, estimate)
+        return stable_labels(self.eps_svt, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T)
 
     def _spent(self, labels: PrivacyLoss) -> PrivacyLoss:
         if not self.scale:
@@ -231,11 +232,10 @@ def _attacks(plan: PrivateCutoffPlan) -> list[SampledAttack]:
     K, s = plan.n_teachers, plan.setting
     m, steps = s.n_public, Steps(K)
     expected = svt.calibrate(plan.rule, plan.eps_svt, s.delta, m, choose_cutoff(plan, _ERROR))
-    near = steps.up(max_distance(K) / 2)
     kinds: list[tuple[str, float, list[tuple[int, int]]]] = [
-        ("a held-back record", 1 / plan.n_holdout, [(near[0], near[0])] * m),
+        ("a held-back record", 1 / plan.n_holdout, [(steps.half_way[0], steps.half_way[0])] * m),
         ("a teacher's record, critical queries", 1 / K, [steps.critical] * m),
-        ("a teacher's record, queries half-way", 1 / K, [near] * m),
+        ("a teacher's record, queries half-way", 1 / K, [steps.half_way] * m),
         ("the same, at the threshold, more and less in turn", 1 / K, steps.in_turn(expected.threshold, m)),
     ]
     calibrated: dict[float, VoteMechanism] = {}

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import learners
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import score_bins
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, auto_cutoff, can_answer, fewest_teachers
-from pate_cli.mechanisms.teaching import fit_student, train_teachers
-from pate_cli.mechanisms.votes import max_distance
+from pate_cli.mechanisms.teaching import fit_student, make_teacher, train_teachers
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.types import (
@@ -180,19 +178,17 @@ def calibrate(options: Options, setting: Setting) -> SoftPlan:
         fewer = "; or mechanism.cutoff=1" if T > 1 and fewest_teachers(least) <= K else ""
         raise InfeasibleError(
             f"mechanism=soft cannot answer with {K} teachers at eps={eps:g}, cutoff={T}"
-            f" (2 x {T} failed tests), calibration={rule}: unanimous scores have"
-            f" distance {max_distance(K)}, the threshold is {c.threshold:.1f};"
-            f" what would do: at least {fewest_teachers(c)} teachers (teacher.count, or less teacher.size)"
-            f"{fewer}"
+            f" (2 x {T} failed tests), calibration={rule}: the threshold, {c.threshold:.1f}, is out of reach"
+            f" of unanimous scores; what would do: at least {fewest_teachers(c)} teachers"
+            f" (teacher.count, or less teacher.size){fewer}"
         )
     return SoftPlan(setting, n_bins, T, c)
 
 
 def _check_learners(setting: Setting) -> None:
-    estimator, params = setting.teacher
-    if not hasattr(learners.make_learner(estimator, params, seed=0, n_classes=2), "predict_proba"):
+    if not hasattr(make_teacher(setting), "predict_proba"):
         accepted = "a learner with scores in [0, 1] (predict_proba), as logistic, with mechanism=soft"
-        raise ConfigError("teacher.estimator", estimator, accepted)
+        raise ConfigError("teacher.estimator", setting.teacher[0], accepted)
     X = np.random.default_rng(0).random((40, 8))
     scores = np.where(X[:, 0] > 0.5, 0.8, 0.1)
     fit_on_scores(setting, PublicPoints(X), np.arange(40), scores, np.random.default_rng(0))

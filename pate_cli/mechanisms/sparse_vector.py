@@ -13,7 +13,6 @@ from pate_cli.checks import OneOf, Or, Whole
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.attacks import VoteAttack, on_svt, teachers_for_svt
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
-from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.votes import distance_to_instability, majority, max_distance
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
@@ -195,7 +194,7 @@ def stable_labels(
     cutoff: int | None,
     n_records: int | None = None,
     n_classes: int = 2,
-) -> VoteMechanism:
+) -> SparseVector:
     """Calibrate the sparse vector technique for `ell` queries, and refuse it where it cannot answer.
 
     A `cutoff` of None is chosen by `auto_cutoff`. `n_records` bounds the teachers in the message.
@@ -208,8 +207,6 @@ def stable_labels(
     ConfigError
         If T is larger than the number of queries.
     """
-    if math.isinf(eps):
-        return replace(gaussian_labels(eps, delta, ell, n_classes), n_teachers=n_teachers)
     if cutoff is not None and cutoff > ell:
         raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the number of queries, {ell}")
     try:

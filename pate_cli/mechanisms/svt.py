@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import private_cutoff
+from pate_cli.mechanisms import gaussian, private_cutoff
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, stable_labels
 from pate_cli.privacy.svt import Calibration, printed_cutoff, printed_teachers
@@ -40,12 +40,14 @@ def label(options: Options) -> str:
 
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:
-    """Ask about all public points in random order, until T were unstable."""
-    if options.cutoff == "paper":
-        return _as_printed(options, setting)
-    if isinstance(options.cutoff, str):  # private
-        return private_cutoff.calibrate(options.calibration, options.holdout, options.share, setting)
+    """Calibrate for all public points; without privacy it is the exact majority."""
     s = setting
+    if options.cutoff == "paper":
+        return _as_printed(options, s)
+    if isinstance(options.cutoff, str):  # private
+        return private_cutoff.calibrate(options.calibration, options.holdout, options.share, s)
+    if math.isinf(s.eps):
+        return gaussian.calibrate(gaussian.Options(), s)
     return stable_labels(
         *(s.eps, s.delta, s.n_public, s.n_teachers),
         rule=options.calibration,
@@ -64,15 +66,15 @@ def _as_printed(options: Options, setting: Setting) -> Mechanism:
     if rule != "bassily2018":
         accepted = "auto, private or a whole number >= 1; paper with mechanism.calibration=bassily2018"
         raise ConfigError("mechanism.cutoff", "paper", accepted)
-    T = math.ceil(printed_cutoff(options.gamma + options.alpha, s.n_public, options.beta))
-    T, teachers = min(s.n_public, T), s.n_teachers
-    if not math.isinf(s.eps):
-        teachers = math.ceil(printed_teachers(s.eps, s.delta, s.n_public, T, options.beta))
-        if teachers > s.n_private:
-            eps = math.ceil(100 * s.eps * teachers / s.n_private) / 100
-            raise InfeasibleError(
-                f"mechanism.cutoff=paper: BTT18 asks for {teachers:,} teachers at eps={s.eps:g}, T = {T},"
-                f" and there are {s.n_private:,} private records; what would do: as many records,"
-                f" eps={eps:g}, fewer public points, or mechanism.cutoff=auto"
-            )
+    if math.isinf(s.eps):
+        return gaussian.calibrate(gaussian.Options(), s)
+    T = min(s.n_public, math.ceil(printed_cutoff(options.gamma + options.alpha, s.n_public, options.beta)))
+    teachers = math.ceil(printed_teachers(s.eps, s.delta, s.n_public, T, options.beta))
+    if teachers > s.n_private:
+        eps = math.ceil(100 * s.eps * teachers / s.n_private) / 100
+        raise InfeasibleError(
+            f"mechanism.cutoff=paper: BTT18 asks for {teachers:,} teachers at eps={s.eps:g}, T = {T},"
+            f" and there are {s.n_private:,} private records; what would do: as many records,"
+            f" eps={eps:g}, fewer public points, or mechanism.cutoff=auto"
+        )
     return stable_labels(s.eps, s.delta, s.n_public, teachers, rule=rule, cutoff=T, n_classes=s.n_classes)

@@ -9,14 +9,22 @@ import numpy as np
 from pate_cli import learners, students, teachers
 from pate_cli.types import Answers, FloatArray, PrivateRecords, PublicPoints, Setting, Unanswered
 
-__all__ = ["fit_student", "train_teachers"]
+__all__ = ["fit_student", "make_teacher", "train_teachers"]
+
+
+def make_teacher(setting: Setting) -> Any:
+    """Unfitted teacher, as configured."""
+    return learners.make_learner(*setting.teacher, seed=None, n_classes=setting.n_classes)
 
 
 def train_teachers(setting: Setting, records: PrivateRecords, rng: np.random.Generator) -> teachers.Ensemble:
     """Train K teachers on disjoint parts of the records. PRIVATE."""
-    learner = learners.make_learner(*setting.teacher, seed=None, n_classes=setting.n_classes)
     return teachers.train(
-        records, n_teachers=setting.n_teachers, learner=learner, rng=rng, n_classes=setting.n_classes
+        records,
+        n_teachers=setting.n_teachers,
+        learner=make_teacher(setting),
+        rng=rng,
+        n_classes=setting.n_classes,
     )
 
 

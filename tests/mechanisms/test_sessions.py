@@ -122,14 +122,22 @@ def test_gaussian_noise_has_the_calibrated_scale():
     assert abs(np.corrcoef(noise.T)[0, 1]) * math.sqrt(n) < 5.2
 
 
-def test_eps_inf_means_no_noise():
-    for plan in (
-        gaussian_labels(math.inf, 1e-5, 5, 2),
-        stable_labels(math.inf, 1e-5, 5, 9, rule="tight", cutoff=1),
-    ):
-        assert (plan.sigma, plan.guarantee.eps) == (0, math.inf)
-        answers = plan.session(Door.seeded(0)).answer_all(Votes(np.array([[4, 5], [5, 4]]), 9))
-        assert [(answer.label, answer.noisy_counts) for answer in answers] == [(1, None), (0, None)]
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("gaussian", {}),
+        ("svt", {"cutoff": 1}),
+        ("svt", {"cutoff": "paper", "calibration": "bassily2018"}),
+        ("active", {"oracle": "svt"}),
+    ],
+)
+def test_eps_inf_means_no_noise(name, options):
+    learner = ("logistic", {})
+    setting = Setting(math.inf, 1e-5, 90, 5, 3, 4, 2, 9, False, learner, learner, "drop")
+    plan = mechanisms.calibrate(name, options, setting)
+    assert (plan.sigma, plan.guarantee.eps, plan.n_teachers) == (0, math.inf, 9)
+    answers = plan.session(Door.seeded(0)).answer_all(Votes(np.array([[4, 5], [5, 4]]), 9))
+    assert [(answer.label, answer.noisy_counts) for answer in answers] == [(1, None), (0, None)]
 
 
 def test_no_answer_after_the_last_unstable_one():
