@@ -43,7 +43,7 @@ def auto_count(
     ``r = min(d, m)`` directions keeps ``sqrt(r) s/(mu n)``. Their sum is smallest where ``s^2`` is in
     proportion to ``sqrt(r) (C/2) mu n``; the factor, 0.45^2, is measured, and the curve is flat there. At
     least 5 records a class and teacher, and 10 teachers where there are records for them. The rule is for
-    noisy counts; the sparse vector technique may refuse it, and says how many teachers would do.
+    noisy counts; the sparse vector technique may refuse it, with the number that would do.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """GNMax and Confident-GNMax (Papernot et al. 2018): the label of the largest noisy count of votes alone.
 
-The guarantee is the Gaussian mechanism's. A data-dependent account says how much less was spent on *these*
-votes, where teachers agree. It is computed from votes, so it is private unless it is sanitised.
+The guarantee is the Gaussian mechanism's. A data-dependent account is lower where teachers agree; it is
+computed from votes, so it is private unless it is sanitised.
 """
 
 from __future__ import annotations

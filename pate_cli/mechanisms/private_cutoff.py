@@ -1,7 +1,7 @@
 """Sparse vector with a privately chosen cut-off T (BTT18 Remark 1): ``mechanism.cutoff=private``.
 
 Some private records are held back from the teachers; the teachers' error on them, released
-with Laplace noise, says how many queries to expect unstable.
+with Laplace noise, predicts the number of unstable queries.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PrivateCutoffPlan(Mechanism):
     computed from it, and the sparse vector technique with that T labels the public points.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record. The record is in one
-    of two places, and chance, not the data, says in which:
+    of two places, by chance and not by the data:
 
     - *held back*: q moves by at most ``1/n_holdout`` (K teachers, each right or wrong on one record),
       and no teacher has seen it, so all else is post-processing: ``1/(n_holdout scale) <= eps``, pure.

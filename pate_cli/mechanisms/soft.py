@@ -1,4 +1,4 @@
-"""Soft labels (BTT18, long version, Algorithms 6 to 8): teachers give scores, bins of scores are released.
+"""Soft labels (BTT18, long version, Algorithms 6 to 8): teachers have scores, bins of scores are released.
 
 A query's scores are put into bins of width alpha. If the fullest bin is stable, its middle is the
 answer; if not, fresh noise, and the fullest of the bins shifted by alpha/2 is tested; if that is

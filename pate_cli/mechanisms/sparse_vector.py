@@ -63,7 +63,7 @@ class SparseVector(VoteMechanism):
         return SparseVectorSession(self.calibration, door, runs)
 
     def unanswered(self) -> str | None:
-        """Bound the queries that the cutoff leaves unanswered, and say which lead a vote needs for an answer.
+        """Bound on the queries left unanswered at the cutoff, and the lead at which a vote is answered.
 
         With unanimous votes throughout, a query is unstable with probability u = `p_unstable` of
         ``ceil(K/2) - 1`` on average over the threshold's noise. That holds of each query where the noise is

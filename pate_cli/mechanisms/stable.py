@@ -87,14 +87,7 @@ class StableSession(Generic[Value]):
 
         Returns
         -------
-        The value, or None if it is not stable enough.
-
-        Raises
-        ------
-        BudgetSpent
-            If the session is exhausted.
-        ValueError
-            If the value is None or the distance negative.
+        The value, or None if it is not stable enough; raises BudgetSpent if the session is exhausted.
         """
         if self.exhausted:
             raise BudgetSpent("no further value is taken")
@@ -144,19 +137,8 @@ def release_once(
     ``P(Lap(1/eps) > threshold) = exp(-eps threshold)/2``, which is delta at `tight` (if
     ``delta <= 1/2``) and delta/2 at BTT18's threshold; it is refused with equal probability on both.
 
-    Parameters
-    ----------
-    value : hashable
-    distance : float
-        At least 0. PRIVATE, as the value is.
-    eps, delta : float
-    door : Door
-    rule : {"tight", "bassily2018"}
-        See `stability_threshold`.
-
-    Returns
-    -------
-    The value, or None.
+    None if it is refused. `distance` is at least 0, and PRIVATE as the value is; `rule` as in
+    `stability_threshold`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The door: the one place where noise is added to private values, and what it costs is counted."""
+"""The door: the one place where noise is added to private values, and its cost counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Out = TypeVar("Out")
 
 
 class Passing(NamedTuple):
-    """A release on its way out. PRIVATE.
+    """A release before its noise. PRIVATE.
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ class Spent:
     integers : int
         Numbers that got integer Gaussian noise; see `pate_cli.privacy.integer`.
     pure : Counter of float
-        How many releases there were of each pure eps: Laplace noise and exponential mechanisms.
+        Number of releases of each pure eps: Laplace noise and exponential mechanisms.
     inner : Counter of float
-        The same, for choices that are not released themselves.
+        The same, for choices that are not released.
     sparse : list of AboveThreshold
         Runs of the sparse vector technique.
     other : Counter of str
-        Releases whose noise is not added to a value, by name; the mechanism's class says what they cost.
+        Releases of other kinds, by name; their cost is for the mechanism's class to count.
     apart : list of Spent
         Accounts of the doors that `Door.apart` made, in order; the mechanism's class says how they compose.
     """
@@ -93,7 +93,7 @@ class Spent:
 
 
 class Door:
-    """The only way out of the private side: adds noise and counts what it costs.
+    """The only way out of the private side: adds noise and counts its cost.
 
     Sensitivities are those of one replaced record (or person), in L2 for the Gaussian and in L1 for Laplace
     noise. Noise of scale 0 releases a value as it is, at infinite cost.
@@ -247,7 +247,7 @@ class Door:
         return self._pass(Passing("exponential", scores, sensitivity, eps, choices), chosen)
 
     def above_threshold(self, calibration: SvtCalibration, runs: int = 1) -> AboveThreshold:
-        """Start the sparse vector technique, whose decisions are what it releases."""
+        """Start the sparse vector technique; its decisions are released."""
 
         def release(numbers: NDArray[Any], decide: Callable[[], Decisions]) -> Decisions:
             return self._pass(Passing("above threshold", numbers, 1.0, 0.0, len(numbers)), decide)
@@ -256,17 +256,17 @@ class Door:
         return self.spent.sparse[-1]
 
     def other(self, name: str, value: FloatArray, draw: Callable[[Noise], FloatArray]) -> FloatArray:
-        """Release what `draw` makes of a private value and noise; the mechanism's class counts its cost."""
+        """Release `draw` of a private value and noise; its cost is for the mechanism's class to count."""
         self.spent.other[name] += 1
         return self._pass(Passing(name, value, math.nan, math.nan), lambda: draw(self.noise))
 
     def _pass(self, passing: Passing, make: Callable[[], Out]) -> Out:
-        """Let a release out; tests record, replay and measure here."""
+        """Make a release; tests record, replay and measure here."""
         return make()
 
 
 class RecordingDoor(Door):
-    """Keeps what is released, for audits and tests.
+    """Keeps a record of its releases, for audits and tests.
 
     Attributes
     ----------

@@ -145,10 +145,10 @@ def eps_of_mu(mu: float, delta: float) -> float:
 
 
 def _rounding(eps: float, mu: float) -> float:
-    """Bound the rounding of `log_profile`, and what a few units in the last place of `mu` change of it.
+    """Bound the error of `log_profile` by rounding, also of the last few digits of `mu`.
 
     The arguments of the Mills ratios are right to a few units in the last place of the larger one, and
-    enter squared. Their difference, near ``mu``, loses what the ratios and the arguments have in common.
+    enter squared. Their difference, near ``mu``, loses the digits that the two have in common.
     """
     upper = eps / mu + mu / 2
     return 1e-15 * (1 + upper * upper + (1 + upper) / mu)
@@ -191,7 +191,7 @@ def calibrate_sigma_zcdp(eps: float, delta: float, ell: int, sensitivity: float 
 
 
 def calibrate_sigma_composed(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
-    """Noise by BTT18's composition: what its abstract calls a straightforward use of advanced composition.
+    """Noise by BTT18's advanced composition, the "straightforward" use of it in its abstract.
 
     A query gets ``eps0 = eps/sqrt(8 ell ln(2/delta))``, as an unstable answer of Algorithm 2 has, and
     ``delta/(2 ell)``; the noise of one query is exact. The other half of delta is the composition's slack.

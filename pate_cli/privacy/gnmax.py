@@ -1,9 +1,9 @@
 """Renyi differential privacy of noisy majorities, as it depends on the votes (Papernot et al. 2018).
 
-Where teachers agree, a noisy majority tells next to nothing about one of them: its Renyi
-divergence from what a neighbour would give is far below the worst case. The numbers
-here are computed from votes and are therefore PRIVATE themselves, until they are
-sanitised by noise in proportion to their smooth sensitivity.
+Where teachers agree, a noisy majority reveals next to nothing about one of them: its Renyi
+divergence from a neighbour's is far below the worst case. The numbers here are computed
+from votes and are therefore PRIVATE, until they are sanitised by noise in proportion to
+their smooth sensitivity.
 
 A query is a point on a line of *states*, from which one record moves by `step` at most:
 

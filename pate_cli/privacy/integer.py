@@ -83,11 +83,11 @@ def vector_eps(mu: float, numbers: int, delta: float) -> float:
 
 
 def vector_sigma(sensitivity: float, mu: float) -> float:
-    """Give sigma of N_Z(0, sigma^2) on a vector that one record moves by `sensitivity`, to spend `mu`."""
+    """Sigma of N_Z(0, sigma^2) on a vector that one record moves by `sensitivity`, to spend `mu`."""
     return math.hypot(sensitivity / mu, _SMOOTHING) * (1 + _ROUNDING)
 
 
 def vector_mu_squared(sensitivity: float, sigma: float) -> float:
-    """Give the ``mu^2`` that N_Z(0, sigma^2) spends; inf where sigma is too small for the bound."""
+    """``mu^2`` that N_Z(0, sigma^2) spends; inf where sigma is too small for the bound."""
     spare = sigma * sigma - _SMOOTHING * _SMOOTHING
     return sensitivity * sensitivity / spare if spare > 0 else math.inf
