@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -21,8 +22,7 @@ GRID = np.arange(3.0)[:, None]
 def test_sampling_by_hand():
     # a tenth of the records, eps 1: ln(1 + 0.1 * 1.718282) = ln 1.1718282 = 0.158565
     eps, delta = acc.sampled(1.0, 1e-3, 0.1)
-    assert eps == pytest.approx(0.158565, abs=1e-6)
-    assert delta == pytest.approx(1e-4)
+    assert (eps, delta) == (pytest.approx(0.158565, abs=1e-6), pytest.approx(1e-4))
     assert acc.before_sampled(eps, 0.1) == pytest.approx(1.0, abs=1e-12)
 
 
@@ -38,10 +38,7 @@ def test_resampling_by_hand():
     assert acc.share_drawn(1) == 1.0
     assert acc.resampled(0.7, 0.1, 4) == (0.7, pytest.approx(0.0683594, abs=1e-6))
     # NB20: three copies of a (0.1, 1e-6): 0.3 and 3 e^0.3 1e-6 = 4.049576e-6
-    assert acc.nb20_resampled(0.1, 1e-6, 3.0) == (
-        pytest.approx(0.3),
-        pytest.approx(4.049576e-6, rel=1e-6),
-    )
+    assert acc.nb20_resampled(0.1, 1e-6, 3.0) == pytest.approx((0.3, 4.049576e-6), rel=1e-6)
     # more than two copies in four draws: 4 (1/4)^3 (3/4) + (1/4)^4 = 13/256
     assert acc.copies_tail(4, 2.9) == pytest.approx(13 / 256)
 
@@ -53,11 +50,7 @@ def test_transformation_by_hand():
     # LWY25's constants, n = 100, eps_in = 0.05: t = 5, r/(1-r) = 1/19, 4 e^2 = 29.556224
     # e^0.05 + 29.556224/19 = 1.051271 + 1.555591 = 2.606862; delta 4 e 0.05 1e-3 = 5.436564e-4
     eps, delta, t = acc.lwy25_transformed(0.05, 1e-3, 100)
-    assert (eps, delta, t) == (
-        pytest.approx(math.log(2.606862), abs=1e-6),
-        pytest.approx(5.436564e-4, rel=1e-6),
-        5,
-    )
+    assert (eps, delta, t) == pytest.approx((math.log(2.606862), 5.436564e-4, 5), rel=1e-6)
     # and the sharper form is below it for the same parameters
     assert acc.transformed(0.05, 1.0, 100, 5) < eps
 
@@ -109,14 +102,20 @@ def tells(xs, labels, inner_eps):
     return (sum(laws) / len(laws)).ravel()
 
 
-def worst_loss(laws):
-    """Largest log ratio over all pairs of multisets that differ in one record."""
+def worst_loss(law, n):
+    """Largest log ratio of the laws over all pairs of multisets of n records that differ in one."""
+    laws = {key: law(key) for key in itertools.combinations_with_replacement(RECORDS, n)}
     worst = 0.0
-    for key, law in laws.items():
-        for position, other in itertools.product(range(len(key)), RECORDS):
+    for key, own in laws.items():
+        for position, other in itertools.product(range(n), RECORDS):
             neighbour = tuple(sorted((*key[:position], *key[position + 1 :], other)))
-            worst = max(worst, float(np.max(np.log(law / laws[neighbour]))))
+            worst = max(worst, float(np.max(np.log(own / laws[neighbour]))))
     return worst
+
+
+def columns(records):
+    """Records as an array of shape (n, 1), and labels."""
+    return np.array([[float(x)] for x, _ in records]), np.array([y for _, y in records])
 
 
 @pytest.mark.parametrize("t", [1, 2])
@@ -125,12 +124,10 @@ def test_sampling_against_exact_laws(t):
 
     def law(records):
         sets = list(itertools.combinations(records, t))
-        told = [tells([x for x, _ in chosen], [y for _, y in chosen], inner_eps) for chosen in sets]
-        return sum(told) / len(sets)
+        return sum(tells(*zip(*chosen, strict=True), inner_eps) for chosen in sets) / len(sets)
 
-    laws = {key: law(key) for key in itertools.combinations_with_replacement(RECORDS, n)}
     claim = acc.sampled(inner_eps, 0.0, t / n)[0]
-    assert 0.5 * claim < worst_loss(laws) <= claim
+    assert 0.5 * claim < worst_loss(law, n) <= claim
 
 
 def test_resampling_against_exact_laws():
@@ -141,10 +138,9 @@ def test_resampling_against_exact_laws():
     drawn = Counter(tuple(np.bincount(d, minlength=3)) for d in itertools.product(range(3), repeat=3))
 
     def p_one(records):
-        X, y = np.array([[float(x)] for x, _ in records]), np.array([label for _, label in records])
         total = 0.0
         for counts, times in drawn.items():
-            zeros, ones = room.votes(X, y, np.array(counts), 2, point, 0).counts[0]
+            zeros, ones = room.votes(*columns(records), np.array(counts), 2, point, 0).counts[0]
             total += times / 27 / (1 + math.exp(vote_eps * (zeros - ones) / 2))
         return total
 
@@ -159,26 +155,20 @@ def test_resampling_against_exact_laws():
 @pytest.mark.parametrize(("inner", "relabel_eps"), [(chooses, 1.5), (tells, 1.5), (tells, 6.0)])
 def test_relabelling_against_exact_laws(inner, relabel_eps):
     inner_eps = 0.8
-    law_of_labels: dict = {}
+
+    @functools.cache
+    def given(xs, labels):
+        return inner(xs, labels, inner_eps)
 
     def law(records):
-        xs = [x for x, _ in records]
-        found = THRESHOLDS.dichotomies(np.array(xs, dtype=float)[:, None])
-        mistakes = found.mistakes(np.array(xs, dtype=float)[:, None], np.array([y for _, y in records]))
-        chosen = exponential_mechanism_probabilities(-mistakes, relabel_eps)
-        total = 0.0
-        for index, p in enumerate(chosen):
-            labels = tuple(found.labels(index).tolist())
-            key = (tuple(xs), labels)
-            if key not in law_of_labels:
-                law_of_labels[key] = inner(xs, labels, inner_eps)
-            total = total + p * law_of_labels[key]
-        return total
+        X, y = columns(records)
+        found = THRESHOLDS.dichotomies(X)
+        chosen = exponential_mechanism_probabilities(-found.mistakes(X, y), relabel_eps)
+        labelings = (tuple(found.labels(index).tolist()) for index in range(len(found)))
+        return sum(p * given(tuple(X[:, 0]), labels) for p, labels in zip(chosen, labelings, strict=True))
 
-    laws = {key: law(key) for key in itertools.combinations_with_replacement(RECORDS, 3)}
-    worst = worst_loss(laws)
-    claim = acc.relabelled(inner_eps, 0.0, relabel_eps)[0]
-    assert worst <= claim
+    worst = worst_loss(law, 3)
+    assert worst <= acc.relabelled(inner_eps, 0.0, relabel_eps)[0]
     if inner is tells:  # relabelling is not free: the inner claim alone would be wrong
         assert worst > 1.2 * inner_eps
 
@@ -187,32 +177,23 @@ def test_relabelling_against_exact_laws(inner, relabel_eps):
 @pytest.mark.parametrize(("t", "eps_in", "inner_eps"), [(1, 0.1, 0.5), (2, 0.3, 1.0), (2, 4.0, 3.0)])
 def test_transformation_against_exact_laws(t, eps_in, inner_eps, inner):
     n = 4
-    cache: dict = {}
 
+    @functools.cache
     def law_given(T, W):
-        if (T, W) not in cache:
-            xs = np.array([x for x, _ in T], dtype=float)[:, None]
-            found = THRESHOLDS.dichotomies(xs)
-            rest = np.array([x for x, _ in W], dtype=float)[:, None], np.array([y for _, y in W])
-            scores = found.nearest(found.least_mistakes(*rest), len(W) / len(T))
-            chosen = exponential_mechanism_probabilities(-scores, eps_in)
-            cache[T, W] = sum(
-                p * inner(xs[:, 0], found.labels(index), inner_eps) for index, p in enumerate(chosen)
-            )
-        return cache[T, W]
+        X, _ = columns(T)
+        found = THRESHOLDS.dichotomies(X)
+        scores = found.nearest(found.least_mistakes(*columns(W)), len(W) / len(T))
+        chosen = exponential_mechanism_probabilities(-scores, eps_in)
+        return sum(p * inner(X[:, 0], found.labels(index), inner_eps) for index, p in enumerate(chosen))
 
     def law(records):
         sets = list(itertools.combinations(range(n), t))
-        total = sum(
-            law_given(
-                tuple(records[i] for i in chosen), tuple(records[i] for i in range(n) if i not in chosen)
-            )
-            for chosen in sets
+        parts = (
+            (tuple(records[i] for i in T), tuple(records[i] for i in range(n) if i not in T)) for T in sets
         )
-        return total / len(sets)
+        return sum(law_given(T, W) for T, W in parts) / len(sets)
 
-    laws = {key: law(key) for key in itertools.combinations_with_replacement(RECORDS, n)}
-    worst = worst_loss(laws)
+    worst = worst_loss(law, n)
     assert worst <= acc.transformed(eps_in, inner_eps, n, t)
     if eps_in <= t / n and inner_eps <= 1:  # where LWY25 claims it, with |T| and eps_in of its own
         assert worst <= math.log(math.exp(eps_in) + t / (n - t) * 4 * math.e**2)
@@ -284,16 +265,11 @@ def test_half_of_what_is_claimed_for_the_transformation_is_lost(n, t, copies, ep
 @pytest.mark.parametrize("inner", [chooses, tells])
 @pytest.mark.parametrize(("n", "draws"), [(2, 2), (3, 2), (3, 1)])
 def test_a_black_box_against_exact_laws(inner, n, draws):
-    inner_eps = 1.0
-
     def law(records):
         sets = list(itertools.product(records, repeat=draws))
-        told_ = [inner([x for x, _ in drawn], [y for _, y in drawn], inner_eps) for drawn in sets]
-        return sum(told_) / len(sets)
+        return sum(inner(*zip(*drawn, strict=True), 1.0) for drawn in sets) / len(sets)
 
-    laws = {key: law(key) for key in itertools.combinations_with_replacement(RECORDS, n)}
-    worst = worst_loss(laws)
-    claim = acc.black_box(inner_eps, draws, n)
+    worst, claim = worst_loss(law, n), acc.black_box(1.0, draws, n)
     assert worst <= claim
     if inner is tells:
         assert worst > 0.3 * claim

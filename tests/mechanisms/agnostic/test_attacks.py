@@ -10,33 +10,25 @@ import pytest
 
 from pate_cli import mechanisms
 from pate_cli.audit.bounds import eps_lower_bound
+from pate_cli.mechanisms.agnostic import relabel
 from pate_cli.types import Setting
 
 CONFIDENCE = 1 - 1e-7
 """Of each of at most four bounds an audit: a false alarm is rarer than 1e-6."""
 
 
-def setting(**changes):
-    base = Setting(
-        eps=1.0,
-        delta=0.01,
-        n_private=2_000,
-        n_public=3,
-        budget=3,
-        n_features=1,
-        n_classes=2,
-        n_teachers=1_000,
-        sparse=False,
-        teacher=("tree", {}),
-        student=("logistic", {}),
-        unanswered="drop",
-    )
-    return replace(base, **changes)
+def calibrated(name, changes, **options):
+    learner = ("logistic", {})
+    base = Setting(1.0, 0.01, 2_000, 3, 3, 1, 2, 1_000, False, learner, learner, "drop")
+    return mechanisms.calibrate(name, {"hypotheses": "thresholds", **options}, replace(base, **changes))
 
 
-def audited(attack, event, delta, runs):
-    """Lower bound on eps from one event, fixed beforehand, and its complement, in both directions."""
-    hits = [int(event(attack[1](other, np.random.default_rng(other + 7), runs)).sum()) for other in (0, 1)]
+def audited(attack, value, delta, runs):
+    """Lower bound on eps from one event, the last output being `value`, in both directions."""
+    hits = [
+        int((attack.sample(other, np.random.default_rng(other + 7), runs)[:, -1] == value).sum())
+        for other in (False, True)
+    ]
     found = 0.0
     for p, q in (hits, [runs - hit for hit in hits]):
         for one, other in ((p, q), (q, p)):
@@ -44,72 +36,61 @@ def audited(attack, event, delta, runs):
     return found
 
 
-def chose_the_odd_one(outputs):
-    return outputs[:, 0] == 1
+def twice_eps(plan):
+    return replace(plan, eps=2 * plan.eps)
 
 
-def test_sspp():
-    plan = mechanisms.calibrate("sspp", {"hypotheses": "thresholds"}, setting())
-    (attack,) = plan.attacks()
-    assert 0.7 < audited(attack, chose_the_odd_one, 0.0, 200_000) <= 1.0  # the claim is nearly met
-    (attack,) = replace(plan, eps=2 * plan.eps).attacks()  # half the noise
-    assert audited(attack, chose_the_odd_one, 0.0, 200_000) > 1.0
+def sampling_forgotten(plan):
+    """And the noise of the relabelling."""
+    return replace(plan, n_private=plan.n_sampled, relabel_eps=math.inf)
 
 
-def answered_one(outputs):
-    return outputs[:, 0] == 1
+def no_noise(plan):
+    changes = {"vote_eps": 1e6} if hasattr(plan, "vote_eps") else {}
+    return replace(plan, **changes, division=replace(plan.division, eps_in=1e6, inner_eps=1e6))
 
 
-def test_agprivcl():
-    plan = mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds", "cutoff": 1}, setting())
-    (attack,) = plan.attacks()
-    assert audited(attack, answered_one, plan.delta, 400) <= plan.eps
-    # sampling forgotten, and the noise of the relabelling
-    (attack,) = replace(plan, n_private=plan.n_sampled, relabel_eps=math.inf).attacks()
-    assert audited(attack, answered_one, plan.delta, 400) > plan.eps
+def all_of_eps_for_the_second_part(plan):
+    return replace(plan, learning=replace(plan.learning, eps=2 * plan.guarantee.eps))
 
 
-def test_universal():
-    plan = mechanisms.calibrate("universal", {"hypotheses": "thresholds", "first": 1}, setting(eps=2.0))
-    answering, learning = plan.attacks()
-    assert audited(answering, answered_one, plan.guarantee.delta, 200) <= plan.answering.eps
-    assert 0.7 < audited(learning, chose_the_odd_one, 0.0, 200_000) <= plan.learning.eps == 1.0
+FIVE = {"n_private": 20_000, "n_teachers": 20_000}
+BLACK_BOX = {"inner": "grid", "black_box": True}
 
 
-def chose_the_lowest(outputs):
-    return outputs[:, 0] == 0
+@pytest.mark.parametrize(
+    ("name", "options", "changes", "value", "runs", "broken"),
+    [
+        ("sspp", {}, {}, 1, 200_000, twice_eps),
+        ("agprivcl", {"cutoff": 1}, {}, 1, 400, sampling_forgotten),
+        ("universal", {"first": 1}, {"eps": 2.0}, 1, 200_000, all_of_eps_for_the_second_part),
+        ("realizable_to_agnostic", {}, {}, 0, 1_500, no_noise),
+        ("realizable_to_agnostic", BLACK_BOX, {"eps": 2.0}, 1, 300, None),
+        ("private_prediction", {"queries": 1}, FIVE, 0, 1_500, no_noise),
+        ("private_prediction", {"queries": 3}, FIVE, 0, 1_500, no_noise),
+    ],
+)
+def test_an_audit_stays_below_the_claim_and_catches_a_break(name, options, changes, value, runs, broken):
+    plan = calibrated(name, changes, **options)
+    claim, part = plan.guarantee, getattr(plan, "learning", plan).guarantee  # of universal, the second part
+    found = audited(plan.attacks()[-1], value, part.delta, runs)
+    assert found <= part.eps
+    if name in ("sspp", "universal"):  # the claim is nearly met
+        assert found > 0.7
+    if broken is not None:
+        assert audited(broken(plan).attacks()[-1], value, claim.delta, runs) > claim.eps
 
 
-def test_realizable_to_agnostic():
-    name = "realizable_to_agnostic"
-    plan = mechanisms.calibrate(name, {"hypotheses": "thresholds"}, setting())
-    (attack,) = plan.attacks()
-    assert audited(attack, chose_the_lowest, 0.0, 1_500) <= plan.eps
-    # both choices without noise
-    broken = replace(plan.division, eps_in=1e6, inner_eps=1e6)
-    (attack,) = replace(plan, division=broken).attacks()
-    assert audited(attack, chose_the_lowest, 0.0, 1_500) > plan.eps
+def test_the_first_part_of_universal_is_attacked_too():
+    plan = calibrated("universal", {"eps": 2.0}, first=1)
+    assert audited(plan.attacks()[0], 1, plan.guarantee.delta, 200) <= plan.answering.eps
 
 
-def answered_zero(outputs):
-    return outputs[:, -1] == 0
-
-
-@pytest.mark.parametrize("queries", [1, 3])
-def test_private_prediction(queries):
-    name = "private_prediction"
-    options = {"hypotheses": "thresholds", "queries": queries}
-    plan = mechanisms.calibrate(name, options, setting(n_private=20_000, n_teachers=20_000))
-    (attack,) = plan.attacks()
-    assert audited(attack, answered_zero, plan.delta, 1_500) <= plan.eps
-    # both choices without noise
-    broken = replace(plan, vote_eps=1e6, division=replace(plan.division, eps_in=1e6))
-    (attack,) = broken.attacks()
-    assert audited(attack, answered_zero, plan.delta, 1_500) > plan.eps
-
-
-def test_a_black_box_is_attacked_where_it_draws_one_record():
-    options = {"hypotheses": "thresholds", "inner": "grid", "black_box": True}
-    plan = mechanisms.calibrate("realizable_to_agnostic", options, setting(eps=2.0))
-    (attack,) = plan.attacks()
-    assert audited(attack, chose_the_odd_one, 0.0, 300) <= 2.0
+def test_the_transformation_with_teachers_inside(monkeypatch):
+    changes = {"n_teachers": 2_000}
+    plan = calibrated("realizable_to_agnostic", changes, inner="svt", cutoff=1)
+    assert audited(plan.attacks()[0], 1, plan.delta, 200) <= 1.0
+    # a fixed sample is relabelled, and the labels of the others have no noise
+    monkeypatch.setattr(relabel, "subset", lambda n, size, noise: np.arange(size) + (n - size + 1) // 2)
+    broken = replace(plan, division=replace(plan.division, eps_in=1e6))
+    assert audited(broken.attacks()[0], 1, plan.delta, 200) > 1.0

@@ -12,10 +12,6 @@ from pate_cli.mechanisms.agnostic.relabel import drawn, relabel, relabel_with_re
 from pate_cli.privacy.door import Door
 
 
-def noise(seed):
-    return Door.seeded(seed)
-
-
 def close(counts, probabilities):
     expected = counts.sum() * probabilities
     return ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-7, len(counts) - 1)
@@ -25,36 +21,26 @@ def test_the_door_follows_the_exponential_mechanism_both_ways():
     mistakes = np.array([3.0, 0.0, 1.0, 6.0])
     # weights e^(-eps m/2) at eps = 0.8: e^-1.2, 1, e^-0.4, e^-2.4
     weights = np.array([math.exp(-1.2), 1.0, math.exp(-0.4), math.exp(-2.4)])
-    law = weights / weights.sum()
-    scores = np.tile(-mistakes, (20_000, 1))
-    many = np.bincount(noise(1).exponential(scores, sensitivity=1.0, eps=0.8), minlength=4)
-    door = noise(2)
+    law, door = weights / weights.sum(), Door.seeded(2)
+    together = Door.seeded(1).exponential(np.tile(-mistakes, (20_000, 1)), sensitivity=1.0, eps=0.8)
     single = [int(door.exponential(-mistakes, sensitivity=1.0, eps=0.8)) for _ in range(20_000)]
-    single = np.bincount(single, minlength=4)
     assert door.spent.pure == {0.8: 20_000}
-    assert close(many, law)
-    assert close(single, law)
-    assert not close(single, np.array([0.3, 0.4, 0.2, 0.1]))
+    for choices in (together, single):
+        assert close(np.bincount(choices, minlength=4), law)
+        assert not close(np.bincount(choices, minlength=4), np.array([0.3, 0.4, 0.2, 0.1]))
+    assert door.exponential(-np.array([5e6, 0.0, 1e5]), sensitivity=1.0, eps=1.0) == 1
+    assert door.exponential(-np.array([2.0, 1.0, 1.0]), sensitivity=1.0, eps=math.inf) == 1
 
 
-def test_it_survives_hopeless_candidates_and_no_noise():
-    assert noise(3).exponential(-np.array([5e6, 0.0, 1e5]), sensitivity=1.0, eps=1.0) == 1
-    assert noise(3).exponential(-np.array([2.0, 1.0, 1.0]), sensitivity=1.0, eps=math.inf) == 1
-
-
-def test_subset_and_draws_are_uniform():
-    source = noise(4).noise
-    pairs = np.zeros((5, 5))
+def test_samples_are_uniform():
+    noise, pairs = Door.seeded(4).noise, np.zeros((5, 5))
     for _ in range(10_000):
-        a, b = subset(5, 2, source)
+        a, b = subset(5, 2, noise)
         pairs[a, b] += 1
-    off = pairs[~np.eye(5, dtype=bool)]
     assert np.trace(pairs) == 0
-    assert close(off, np.full(20, 1 / 20))
-    assert sorted(subset(7, 7, source).tolist()) == list(range(7))
-    totals = sum(np.bincount(drawn(6, source, 6), minlength=6) for _ in range(5_000))
-    assert totals.sum() == 30_000
-    assert close(totals, np.full(6, 1 / 6))
+    assert close(pairs[~np.eye(5, dtype=bool)], np.full(20, 1 / 20))
+    assert sorted(subset(7, 7, noise).tolist()) == list(range(7))
+    assert close(np.bincount(drawn(6, noise, 30_000), minlength=6), np.full(6, 1 / 6))
 
 
 def test_relabelling_gives_labels_of_one_good_hypothesis():
@@ -63,11 +49,11 @@ def test_relabelling_gives_labels_of_one_good_hypothesis():
     y = ((x[:, 0] > 0.6) ^ (rng.random(400) < 0.1)).astype(np.int64)
     hypotheses = CLASSES["thresholds"]
     for labels in (
-        relabel(hypotheses, x, y, noise(6)),
-        relabel_with_rest(hypotheses, x[:40], (x[40:], y[40:]), 0.5, noise(7)),
+        relabel(hypotheses, x, y, Door.seeded(6)),
+        relabel_with_rest(hypotheses, x[:40], (x[40:], y[40:]), 0.5, Door.seeded(7)),
     ):
         order = np.argsort(x[: len(labels), 0])
         assert (np.diff(labels[order]) >= 0).all()
         assert (labels == (x[: len(labels), 0] > 0.6)).mean() > 0.9
-    exact = relabel(hypotheses, x, y, noise(8), relabel_eps=math.inf)
+    exact = relabel(hypotheses, x, y, Door.seeded(8), relabel_eps=math.inf)
     assert (exact != y).sum() == hypotheses.dichotomies(x).mistakes(x, y).min()
