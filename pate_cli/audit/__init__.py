@@ -1,10 +1,10 @@
-"""Lower bounds on eps by attack: a mechanism is run on neighbours, and what tells them apart is counted.
+"""Lower bounds on eps by attack: run a mechanism on neighbours, and count an event that separates them.
 
 A black-box audit. A mechanism on votes is run many times on each of two sequences of votes that
 differ in one vote a query, the most that one record can do; a private learner on each of two tiny
 private sets that differ in one record, or in all records of one person (`Mechanism.attacks`). The
 outputs are turned into scores (`scores`), learnt on an eighth of the runs; the event {score >= t} that
-tells the two apart best is chosen on three eighths, and counted on the other half. The counts give a
+separates the two best is chosen on three eighths, and counted on the other half. The counts imply a
 lower bound on eps (`bounds`).
 
 The class that runs is attacked: a session on votes is the case of one run of a class that carries many

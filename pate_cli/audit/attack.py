@@ -148,7 +148,7 @@ def differing_paths(plan: VoteMechanism, pairs: Sequence[VoteAttack], seed: int 
     """Name the methods that answer one run unlike `ask`, which attacks go through, at equal noise.
 
     A separate path to one run's answers, for speed or by mistake, would escape an audit of many runs. So
-    one run is asked the votes of every attack by `answer` and by `answer_all` as well, and must
+    one run answers the votes of every attack through `answer` and by `answer_all` as well, and must
     return equal answers to the last bit.
     """
     differing = set()

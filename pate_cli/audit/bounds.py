@@ -3,7 +3,7 @@
 If a mechanism is (eps, delta)-DP then ``P(S) <= exp(eps) Q(S) + delta`` for every set S of
 outputs, P and Q its laws on two neighbours. So confidence limits ``p <= P(S)`` and
 ``q >= Q(S)`` that hold jointly give ``eps >= ln((p - delta)/q)`` with that confidence,
-whatever the mechanism. S must not be chosen on the runs that are counted.
+for any mechanism. S must not be chosen on the runs that are counted.
 
 If the claim is more, that the mechanism is mu-GDP (no harder to tell apart than N(0, 1) from N(mu, 1)),
 then ``P(S) <= Phi(Phi^-1(Q(S)) + mu)``, so the same limits give ``mu >= Phi^-1(p) - Phi^-1(q)``: with

@@ -109,17 +109,9 @@ def black_box(eps: float, draws: int, n: int) -> float:
 
 
 def black_box_draws(eps: float, total: float, n: int, kind: str) -> int:
-    """Most draws at which the algorithm is (total, 0)-DP: by `black_box`, or as Lemma 2.13 (`paper`).
+    """Most draws at which the algorithm is (total, 0)-DP: by `black_box`, or by Lemma 2.13 (`paper`).
 
-    Parameters
-    ----------
-    eps : float
-        Of the algorithm, at most 1 for Lemma 2.13.
-    total : float
-        Of the whole; Lemma 2.13 assumes at most 1, so more is not used.
-    n : int
-        Records drawn from, at least 2 for Lemma 2.13.
-    kind : {"tight", "paper"}
+    Lemma 2.13 assumes eps and total of at most 1 and at least 2 records; more of `total` is not used.
     """
     if kind == "paper":
         return math.floor(min(1.0, total) * n / (6 * eps)) if n > 1 and eps <= 1 else 0
@@ -127,13 +119,13 @@ def black_box_draws(eps: float, total: float, n: int, kind: str) -> int:
 
 
 def transformed(eps_in: float, inner_eps: float, n: int, t: int) -> float:
-    """Eps of LWY25's transformation; its delta is r = ``t/n`` times the inner one's.
+    """Eps of LWY25's transformation, for an inner (eps_A, delta_A); its delta is r delta_A, r = t/n.
 
-    t of n records are T, the others W; h is chosen with weight ``exp(-(eps_in |W|/2) q(h))``. Fix the indices
-    I of T. If record 1 is not among them, ``p1(I) <= e^eps_in p2(I)``. If it is, let K = eps_in |W|/2 and
-    compare with indices J. With ``m(c) = min_f dis(c, f)/.. + err_W(f)`` over the common records of T, each
-    extension of c has a score in ``[m(c), m(c) + 1/t]`` and, if there are two, one of them has m(c); so W(c)
-    is within ``[e^(-K/t), 2] e^(-K m(c))``. For J = I, m is the same on both sides:
+    t of n records, 1 <= t < n, are T, the others W; h is chosen with weight ``exp(-(eps_in |W|/2) q(h))``.
+    Fix the indices I of T. If record 1 is not among them, ``p1(I) <= e^eps_in p2(I)``. If it is, let
+    K = eps_in |W|/2 and compare with indices J. With ``m(c) = min_f dis(c, f)/.. + err_W(f)`` over the common
+    records of T, each extension of c has a score in ``[m(c), m(c) + 1/t]`` and, if there are two, one of them
+    has m(c); so W(c) is within ``[e^(-K/t), 2] e^(-K m(c))``. For J = I, m is the same on both sides:
     ``P(c) <= 4 e^(2K/t) P'(c)``, so ``p1(I) <= B p2(I) + delta_A`` with ``B = 4 e^(2K/t + eps_A)``. For J = I
     with 1 swapped for i outside, W changes by one record too: m moves by at most 1/|W|, so
     ``p1(I) <= e^eps_in B p2(J) + delta_A``. The J's average, over I with 1 and i without, to the indices
@@ -147,15 +139,6 @@ def transformed(eps_in: float, inner_eps: float, n: int, t: int) -> float:
     eps_A = 1), the most that was found. The slack: each record i of J may double the weight as record 1 does;
     in a class of VC dimension d the dichotomies of J have at most d such records each on average. No proof of
     less is known to us, so none is used.
-
-    Parameters
-    ----------
-    eps_in : float
-        Of the exponential mechanism that relabels.
-    inner_eps : float
-        eps_A, of the algorithm run on the relabelled sample.
-    n, t : int
-        Records, and how many of them are relabelled, 1 <= t < n.
     """
     r = t / n
     log_b = math.log(4) + eps_in * (n - t) / t + inner_eps

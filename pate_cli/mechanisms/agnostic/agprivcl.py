@@ -48,7 +48,7 @@ class AgPrivClPlan(Mechanism):
     """Sample, relabel, resample, and answer public points by the sparse vector technique.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one replaced private record, n
-    public, for all public points asked. From the inside out: the sparse vector technique over
+    public, for all public points. From the inside out: the sparse vector technique over
     disjoint teachers is (svt_eps, svt_delta)-DP in the records it is run on (`SparseVectorSession`);
     resampling with replacement, relabelling, and sampling n' of n without replacement follow,
     each proved in `pate_cli.mechanisms.agnostic.accounting`. With ``p = 1 - (1 - 1/n')^n'``:
@@ -59,10 +59,10 @@ class AgPrivClPlan(Mechanism):
     - `paper`: Algorithm 3 as printed: ``n' = eps n/56``, T (rounded up), svt_eps and svt_delta, the sample
       dealt to teachers as it was drawn, the copies of a record to any of them, and the test of the margin
       ``n1 - n2`` of Algorithm 5. Lemma 8 takes that test to be (svt_eps, svt_delta)-DP, and its proof
-      does not hold, as one vote moves the margin by 2. What holds of it is `printed.proved`;
+      does not hold, as one vote moves the margin by 2. `printed.proved` does hold;
       from there the paper's steps, group privacy for ``ln(2/delta)`` copies, and the exact ones for
-      relabelling and sampling give `eps_proved` and `delta_proved`. The plan is refused unless these are at
-      most eps and delta, which are what is claimed. So it is for delta near 0.1 and above, where a record
+      relabelling and sampling yield `eps_proved` and `delta_proved`. The plan is refused unless these are at
+      most eps and delta, the claim. So it is for delta near 0.1 and above, where a record
       has more copies with probability above delta/2: Lemma 8 overlooks that too.
 
     See NB20 Algorithm 3, Lemma 8, Theorem 7.
@@ -122,7 +122,7 @@ class AgPrivClPlan(Mechanism):
         return own | self.numbers | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
 
     def unanswered(self) -> str | None:
-        """Say what the sparse vector technique says; see `Mechanism`."""
+        """As of the sparse vector technique; see `Mechanism`."""
         return self.mechanism.unanswered()
 
     def release(
@@ -186,7 +186,6 @@ class AgPrivClPlan(Mechanism):
 def calibrate(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     hypotheses = common.chosen_class(options.hypotheses, setting, name)
-    common.at_most("cutoff", options.cutoff, setting.n_public, "auto, or ")
     classroom = voting.Classroom(hypotheses, setting, own=options.teachers == "own")
     if options.calibration == "paper":
         plan = _paper(setting, classroom, options.alpha, options.beta)
@@ -206,7 +205,7 @@ def _tight(
     def svt_eps(rate: float) -> float:
         return float(accounting.before_relabelled(accounting.before_sampled(eps, rate), relabel_eps))
 
-    free = accounting.relabelled(0.0, 0.0, relabel_eps)[0]  # what relabelling costs by itself
+    free = accounting.relabelled(0.0, 0.0, relabel_eps)[0]  # cost of relabelling by itself
     most = min(1.0, math.expm1(eps) / math.expm1(free))  # at this rate nothing is left
     best = minimize_scalar(
         lambda rate: -rate * svt_eps(rate), bounds=(1e-9, most), method="bounded", options={"xatol": 1e-6}

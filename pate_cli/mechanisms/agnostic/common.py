@@ -33,9 +33,9 @@ def chosen_class(hypotheses: str, setting: Setting, name: str, *, infinite: bool
     return CLASSES[hypotheses]
 
 
-def at_most(key: str, value: Any, most: int, otherwise: str = "") -> None:
+def at_most(key: str, value: int | None, most: int, otherwise: str = "") -> None:
     """Refuse a number of queries larger than there are public points."""
-    if isinstance(value, int) and value > most:
+    if value is not None and value > most:
         raise ConfigError(f"mechanism.{key}", value, f"{otherwise}a whole number >= 1, <= {most}")
 
 

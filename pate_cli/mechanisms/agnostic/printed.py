@@ -55,7 +55,7 @@ class PrintedSession(SparseVectorSession):
 
     **Guarantee.** Not the calibration's, whose proof needs a distance that moves by at most 1: one vote moves
     ``n1 - n2`` by 2, and a query whose majority differs between neighbours may have a margin of 2 on one of
-    them. What does hold, under the assumptions of `SparseVectorSession`, is `proved`.
+    them. `proved` does hold, under the assumptions of `SparseVectorSession`.
     """
 
     def ask(self, votes: Votes) -> ReleasedLabels:

@@ -93,7 +93,7 @@ class TransformPlan(Mechanism):
         )
 
     def loss(self, spent: Spent) -> PrivacyLoss:
-        """By the transformation, of what the inner algorithm's releases cost."""
+        """By the transformation, from the cost of the inner algorithm's releases."""
         if not spent.only("inner", "sparse" if self.mechanism else "pure"):
             return UNPROVED
         eps, delta = spent.sparse_loss()
@@ -178,7 +178,9 @@ class TransformPlan(Mechanism):
     def _lone_record(self) -> SampledAttack:
         """One record is sampled; label 1 far below the others leaves one of 1001 thresholds."""
         t = 1
-        while self.draws and not self._draws_from(t):  # as many records as make one draw
+        while (
+            self.draws and not replace(self.division, t=t).black_box_draws
+        ):  # as many records as make one draw
             t += 1
         tiny = self._on(max(t + 1, math.ceil(t * self.division.n / self.division.t)), t)
         tiny = replace(tiny, draws=min(self.draws, 1))
@@ -190,7 +192,7 @@ class TransformPlan(Mechanism):
         return common.attack("lone record", common.lone_record(tiny.division.n), chosen, 20_000)
 
     def _tied_labels(self, mechanism: SparseVector) -> SampledAttack:
-        """The others' hypothesis gives T one label, all teachers agree on it, and the answer tells it.
+        """The hypothesis of the rest labels all of T alike, so all teachers agree, and the answer reveals it.
 
         The set is just large enough for the teachers that an answer needs, one record each.
         """
@@ -208,18 +210,12 @@ class TransformPlan(Mechanism):
         division = replace(self.division, n=n, t=t)
         return replace(self, division=division, classroom=self.classroom.of_thresholds)
 
-    def _draws_from(self, t: int) -> int:
-        """Draws of a black box that the budget inside allows from t records."""
-        d = self.division
-        return accounting.black_box_draws(1.0, d.inner_eps, t, d.calibration)
-
 
 def calibrate(options: Options, setting: Setting) -> TransformPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     name, eps = "realizable_to_agnostic", setting.eps
     hypotheses = common.chosen_class(options.hypotheses, setting, name)
     common.listable(hypotheses, setting.n_public, setting, "what would do: mechanism.hypotheses=stumps")
-    common.at_most("cutoff", options.cutoff, setting.n_public, "auto, or ")
     classroom = voting.Classroom(hypotheses, setting)
     pure = options.inner != "svt"
     grid = _grid(options) if options.inner == "grid" else None
@@ -228,8 +224,14 @@ def calibrate(options: Options, setting: Setting) -> TransformPlan:
     delta = 0.0 if pure else setting.delta
     d = shares.divide(options.calibration, delta, hypotheses, setting, name)
     if pure:
-        plan = TransformPlan(eps, 0.0, d, classroom, None, 0, grid)
-        return _black_box(plan, name) if options.black_box else plan
+        draws = d.black_box_draws if options.black_box else 0
+        if options.black_box and draws < 1:
+            raise InfeasibleError(
+                f"mechanism={name} with black_box=true draws no record from the {d.t} relabelled at an inner "
+                f"eps={d.inner_eps:.3g}; what would do: more records, a larger eps, or "
+                f"mechanism.black_box=false"
+            )
+        return TransformPlan(eps, 0.0, d, classroom, None, 0, grid, draws)
     teachers = max(1, d.t // max(1, setting.n_private // setting.n_teachers))
     try:
         mechanism = stable_labels(
@@ -252,15 +254,3 @@ def _grid(options: Options) -> FloatArray:
     if not options.low < options.high:
         raise ConfigError("mechanism.high", options.high, f"a number above mechanism.low={options.low:g}")
     return np.linspace(options.low, options.high, options.cells + 1)[:, None]
-
-
-def _black_box(plan: TransformPlan, name: str) -> TransformPlan:
-    """Take the inner learner at eps = 1, on as many draws as the budget inside allows."""
-    d = plan.division
-    draws = accounting.black_box_draws(1.0, d.inner_eps, d.t, d.calibration)
-    if draws < 1:
-        raise InfeasibleError(
-            f"mechanism={name} with black_box=true draws no record from the {d.t} relabelled at an inner "
-            f"eps={d.inner_eps:.3g}; what would do: more records, a larger eps, or mechanism.black_box=false"
-        )
-    return replace(plan, draws=draws)

@@ -61,6 +61,11 @@ class Shares:
         how = "relabelled by the rest" + " (paper)" * (self.calibration == "paper")
         return PrivacyLoss(*self.loss(eps_in, inner_eps, inner_delta), how)
 
+    @property
+    def black_box_draws(self) -> int:
+        """Most draws from T at which an inner algorithm of eps = 1 is within inner_eps."""
+        return accounting.black_box_draws(1.0, self.inner_eps, self.t, self.calibration)
+
     def describe(self) -> dict[str, Any]:
         """Public numbers."""
         eps, delta = self.proved

@@ -87,7 +87,7 @@ class SsppPlan(Mechanism):
         return common.best_hypothesis(self.hypotheses, test)
 
     def attacks(self) -> list[SampledAttack]:
-        """The odd one out: of 21 thresholds one says 0 of the single record and the others say 1.
+        """The odd one out: of 21 thresholds one labels the single record 0 and the others 1.
 
         Whether the record's label is 0 or 1 moves that one's odds by nearly e^eps, as far as the guarantee
         allows.

@@ -52,7 +52,7 @@ class UniversalPlan(Mechanism):
         return PrivacyLoss(first.eps + second.eps, first.delta + second.delta, how)
 
     def loss(self, spent: Spent) -> PrivacyLoss:
-        """Sum of both: what AgPrivCl's releases cost, and SSPP's choice."""
+        """Sum of the costs of AgPrivCl's releases and of SSPP's choice."""
         first = self.answering.loss(replace(spent, pure=Counter()))
         return PrivacyLoss(first.eps + spent.pure_eps, first.delta, first.how)
 
@@ -113,9 +113,6 @@ def calibrate(options: Options, setting: Setting) -> UniversalPlan:
         vc = hypotheses.vc_dimension(setting.n_features)
         # so that both have something to do; the paper's numbers are for unlimited queries
         first = min(first_queries(vc, options.alpha, options.beta), m if paper else max(1, m // 2))
-    if options.cutoff is not None and options.cutoff > first:
-        accepted = f"auto, or at most the first queries, {first}"
-        raise ConfigError("mechanism.cutoff", options.cutoff, accepted)
     alone = first == m
     part = replace(setting, n_public=first, eps=setting.eps if alone else options.share * setting.eps)
     answering = agprivcl.calibrate(options, part, "universal")

@@ -340,26 +340,6 @@ def test_the_command_line_runs_one_and_refuses_in_one_line(tmp_path, monkeypatch
     assert not (tmp_path / "none").exists()
 
 
-@pytest.mark.real_data
-def test_stumps_on_adult_come_within_two_points_of_the_best_without_privacy(real_data, monkeypatch):
-    from pate_cli import datasets
-
-    monkeypatch.setenv("PATE_DATA", str(real_data))
-    dataset = datasets.load("adult")
-    split = datasets.split(dataset, private=0.8, public=0.02, budget=0.3, rng=np.random.default_rng(0))
-    s = setting(n_private=split.private.n_records, n_public=split.public.n_points, n_features=14)
-    plan = mechanisms.calibrate("sspp", {}, s)
-    noise = Door.seeded(2)
-    learnt = plan.release(Private(split.private), split.public, noise, np.random.default_rng(3))
-    best = CLASSES["stumps"].erm(split.private.X, split.private.y)
-
-    def accuracy(model):
-        return (model.predict(split.test.X) == split.test.y).mean()
-
-    assert accuracy(learnt.model) > accuracy(best) - 0.02
-    assert accuracy(best) > 0.79
-
-
 @pytest.mark.parametrize(("inner", "black_box"), [("grid", False), ("grid", True), ("exponential", True)])
 def test_transformation_over_a_learner_taken_as_it_is(inner, black_box):
     options = {"hypotheses": "thresholds", "inner": inner, "black_box": black_box}
