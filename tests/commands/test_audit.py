@@ -147,7 +147,7 @@ def test_delta_and_teachers_come_from_the_configuration_where_it_has_them(given,
 
 
 @pytest.mark.parametrize(
-    ("argv", "teachers", "delta"),
+    ("argv", "named"),
     [
         (["eps=inf", "mechanism=sspp"], "eps: got inf; accepted: a finite number"),
         (["mechanism=sspp", "--classes", "3"], "mechanism=sspp"),
@@ -172,11 +172,15 @@ def test_delta_and_teachers_come_from_the_configuration_where_it_has_them(given,
         (["--config-dir", "/nowhere"], "--config-dir: got '/nowhere'"),
     ],
 )
-def test_delta_and_teachers_come_from_the_configuration_where_it_has_them(capsys, argv, teachers, delta):
-    code, shown = run(capsys, "mechanism=svt", *argv.split())
-    assert code == 0
-    assert f" {teachers} teachers" in shown
-    assert f"delta {delta}" in shown
+def test_bad_input_is_named_in_one_line(capsys, argv, named):
+    assert named in refused(capsys, *argv)
+
+
+def test_unknown_options_are_argparse_errors(capsys):
+    with pytest.raises(SystemExit) as stop:
+        command.main(["--nonsense"])
+    assert stop.value.code == 2
+    assert "pate audit: error" in capsys.readouterr().err
 
 
 def test_the_same_seed_gives_the_same_report(capsys):
@@ -222,3 +226,4 @@ def test_persons_are_attacked_where_one_record_of_each_is_taken(capsys):
     code, shown = run(capsys, "mechanism=sspp", "--persons", "--runs", "20000")
     assert code == 0
     assert "private persons" in shown
+    assert "here it is --persons" in refused(capsys, "dataset.unit=patient_id")

@@ -178,10 +178,8 @@ class TransformPlan(Mechanism):
     def _lone_record(self) -> SampledAttack:
         """One record is sampled; label 1 far below the others leaves one of 1001 thresholds."""
         t = 1
-        while (
-            self.draws and not replace(self.division, t=t).black_box_draws
-        ):  # as many records as make one draw
-            t += 1
+        while self.draws and not replace(self.division, t=t).black_box_draws:
+            t += 1  # until the black box draws one record
         tiny = self._on(max(t + 1, math.ceil(t * self.division.n / self.division.t)), t)
         tiny = replace(tiny, draws=min(self.draws, 1))
         candidates = tiny.classroom.hypotheses.dichotomies(np.linspace(-9.0, 0.0, 1000)[:, None])
