@@ -73,7 +73,7 @@ class PredictionPlan(Mechanism):
             return UNPROVED
         (eps, count), *others = spent.pure.items()
         delta = self.division.inner_delta
-        return self.division.spent(spent, math.inf if others else pure_eps(eps, count, delta), delta)
+        return self.division.loss(spent, math.inf if others else pure_eps(eps, count, delta), delta)
 
     @property
     def n_teachers(self) -> int:
@@ -167,7 +167,7 @@ def calibrate(options: Options, setting: Setting) -> PredictionPlan:
             f"do: about {math.ceil(least * setting.n_private / d.t)} private records, a larger eps or "
             f"mechanism.alpha, fewer mechanism.queries, or a smaller teacher.size"
         )
-    alone, _ = d.loss(d.eps_in, vote_eps, 0.0)  # one query is an inner (vote_eps, 0)-DP algorithm
+    alone, _ = d.total(d.eps_in, vote_eps, 0.0)  # one query is an inner (vote_eps, 0)-DP algorithm
     classroom = voting.Classroom(hypotheses, setting)
     composed = pure_eps(alone, m, delta)
     return PredictionPlan(setting.eps, delta, d, classroom, m, vote_eps, alone, composed, teachers)

@@ -101,7 +101,7 @@ class TransformPlan(Mechanism):
             eps = spent.pure_eps
             if self.draws:
                 eps = accounting.black_box(eps, self.draws, self.division.t)
-        return self.division.spent(spent, eps, delta)
+        return self.division.loss(spent, eps, delta)
 
     @property
     def n_teachers(self) -> int:

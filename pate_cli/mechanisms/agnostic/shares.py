@@ -40,7 +40,7 @@ class Shares:
         T, W = private.X[rows], (private.X[outside], private.y[outside])
         return T, relabel.relabel_with_rest(hypotheses, T, W, self.eps_in, door)
 
-    def loss(self, eps_in: float, inner_eps: float, inner_delta: float) -> tuple[float, float]:
+    def total(self, eps_in: float, inner_eps: float, inner_delta: float) -> tuple[float, float]:
         """(eps, delta) of the whole, for an (inner_eps, inner_delta)-DP algorithm on the result."""
         r = self.t / self.n
         if self.calibration == "paper":
@@ -53,13 +53,13 @@ class Shares:
         """(eps, delta) of the whole as calibrated; of `paper` in the form printed, for inner_eps = 1."""
         if self.calibration == "paper":
             return accounting.lwy25_transformed(self.eps_in, self.inner_delta, self.n)[:2]
-        return self.loss(self.eps_in, self.inner_eps, self.inner_delta)
+        return self.total(self.eps_in, self.inner_eps, self.inner_delta)
 
-    def spent(self, spent: Spent, inner_eps: float, inner_delta: float) -> PrivacyLoss:
+    def loss(self, spent: Spent, inner_eps: float, inner_delta: float) -> PrivacyLoss:
         """Loss of a run, with the eps_in that the door counted."""
         eps_in = math.fsum(spent.inner.elements())
         how = "relabelled by the rest" + " (paper)" * (self.calibration == "paper")
-        return PrivacyLoss(*self.loss(eps_in, inner_eps, inner_delta), how)
+        return PrivacyLoss(*self.total(eps_in, inner_eps, inner_delta), how)
 
     @property
     def black_box_draws(self) -> int:
