@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +25,14 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     grain_for,
     noisy_descent,
 )
-from pate_cli.mechanisms.direct.public_columns import FEW, is_text
+from pate_cli.mechanisms.direct.public_columns import FEW
 from pate_cli.mechanisms.direct.public_features import (
     CONSTANT,
     MOST_DIRECTIONS,
     OwnColumns,
     PublicFeatures,
     PublicKernelClassifier,
+    features_of,
 )
 from pate_cli.mechanisms.direct.rows import UNIT
 from pate_cli.privacy.door import Door
@@ -48,7 +49,7 @@ from pate_cli.types import (
     dense,
 )
 
-__all__ = ["BestPlan", "Fitted", "Options", "calibrate"]
+__all__ = ["BestPlan", "Options", "calibrate"]
 
 _STEPS = (20, 100)  # fewest and most
 _MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
@@ -76,22 +77,6 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
     s = setting
     size = math.hypot(1.0, CONSTANT) * (0.5 if s.n_classes == 2 else math.sqrt(1 - 1 / s.n_classes))
     return BestPlan(s.eps, s.delta, s.n_private, s.n_public, s.n_classes, options.clip * size, options.steps)
-
-
-class Fitted(NamedTuple):
-    """What independent runs, side by side, have released. PUBLIC.
-
-    Attributes
-    ----------
-    features : PublicFeatures or OwnColumns
-    weights : ndarray of shape (runs, p, q)
-    released : ndarray of shape (runs, p, q)
-        All noisy sums, added up: the guarantee is of these too, which an audit looks at.
-    """
-
-    features: PublicFeatures | OwnColumns
-    weights: FloatArray
-    released: FloatArray
 
 
 @dataclass(frozen=True)
@@ -180,9 +165,8 @@ class BestPlan(Mechanism):
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
         """Learn from the private records; see `Mechanism`."""
-        fitted = self.fit(private.records, public, door, rng)
-        model = PublicKernelClassifier(fitted.features, fitted.weights[0])
-        return Released(model, no_answers(), self.guarantee)
+        features, weights, _ = self.fit(private.records, public, door, rng)
+        return Released(PublicKernelClassifier(features, weights[0]), no_answers(), self.guarantee)
 
     def fit(
         self,
@@ -191,7 +175,7 @@ class BestPlan(Mechanism):
         door: Door,
         rng: np.random.Generator,
         runs: int = 1,
-    ) -> Fitted:
+    ) -> tuple[PublicFeatures | OwnColumns, FloatArray, FloatArray]:
         """Descend in one run, or in many with noise of their own, side by side, for an audit.
 
         Parameters
@@ -203,6 +187,14 @@ class BestPlan(Mechanism):
         rng : numpy.random.Generator
             Draws landmarks, and nothing that privacy rests on.
         runs : int
+
+        Returns
+        -------
+        features : PublicFeatures or OwnColumns
+        weights : ndarray of shape (runs, p, q)
+            PUBLIC, as `released` is.
+        released : ndarray of shape (runs, p, q)
+            All noisy sums, added up: the guarantee holds for these too, so an audit looks at them.
         """
         features = self._features(public.X, rng)
         p, q = features.dimension, self.columns
@@ -224,15 +216,12 @@ class BestPlan(Mechanism):
             momentum=1 - (1 - _MOMENTUM) / min(max(time / steps, 1.0), _LONGER),
             turned=True,
         )
-        return Fitted(features, weights, released)
+        return features, weights, released
 
     def _features(self, public: Any, rng: np.random.Generator) -> PublicFeatures | OwnColumns:
-        if is_text(public):
-            return OwnColumns.of(public)
-        if not self.bends:
-            return PublicFeatures.of(public, rng, bends=False)
-        fewest = max(_SEEN * self._noise_of_one * self.n_public / self.n, 1.0)
-        return PublicFeatures.of(public, rng, directions=self.directions, fewest=fewest)
+        fewest = max(_SEEN * self._noise_of_one * self.n_public / self.n, 1.0) if self.bends else math.inf
+        most = self.directions if self.bends else MOST_DIRECTIONS
+        return features_of(public, rng, directions=most, fewest=fewest, bends=self.bends)
 
     @property
     def columns(self) -> int:
@@ -305,8 +294,8 @@ class BestPlan(Mechanism):
 
     def _outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
         """What an audit sees: what is public is the same in every run, and on D and D'."""
-        fitted = self.fit(private, public, door, np.random.default_rng(0), runs)
-        return np.hstack([fitted.weights.reshape(runs, -1), self.grain * fitted.released.reshape(runs, -1)])
+        _, weights, released = self.fit(private, public, door, np.random.default_rng(0), runs)
+        return np.hstack([weights.reshape(runs, -1), self.grain * released.reshape(runs, -1)])
 
 
 def _down(known: FloatArray, size: float) -> Callable[[FloatArray], FloatArray]:

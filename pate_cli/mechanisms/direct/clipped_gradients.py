@@ -29,7 +29,6 @@ _ROWS = 1024  # records in a block: they stay in the processor's cache
 _SPARSE_ROWS = 2**15
 _NUMBERS = 2**20  # in a block of persons, about
 _LAG, _SURE = 0.5, 2.0  # standard deviations: see `noisy_descent`
-_WIDE = 2**25  # features kept as 64-bit floats; more take half of the room and a little longer
 
 
 class ClippedGradients:
@@ -56,8 +55,6 @@ class ClippedGradients:
     def __init__(
         self, features: Any, y: IntArray, units: IntArray | None, *, clip: float, grain: float
     ) -> None:
-        if features.size <= _WIDE:
-            features = features.astype(np.float64)
         self._longest, self._grain = _MARGIN * clip, grain
         counts = np.bincount(units) if units is not None else np.ones(len(y), dtype=np.int64)
         alone = slice(None) if units is None else counts[units] == 1
@@ -89,14 +86,14 @@ class ClippedGradients:
 
         total = np.zeros((runs * q, p))
         for block, y, norms in self._single:  # one record: the norm is that of r_i times that of phi_i
-            block = _floats(block)
+            block = block.astype(np.float64, copy=False)  # kept in half of the room
             miss = residuals(block, y)
             sizes = np.abs(miss[..., 0]) if q == 1 else np.sqrt(row_squares(miss.reshape(-1, q)))
             sizes = sizes.reshape(-1, runs) * norms[:, None]
             miss *= (self._shrink(sizes) * (UNIT / self._grain))[:, :, None]
             total += dense(block.T @ np.trunc(miss, out=miss).reshape(-1, runs * q)).T
         for rows, starts in self._persons(runs * q):
-            block = _floats(self._several[rows])
+            block = self._several[rows].astype(np.float64, copy=False)
             miss = residuals(block, self._several_y[rows]).reshape(-1, runs * q)
             terms = _segment_sums(miss.T, starts) @ block  # of each column of theta and person
             squares = row_squares(terms).reshape(runs, q, -1)
@@ -244,7 +241,3 @@ def _segment_sums(weights: FloatArray, starts: IntArray) -> Any:
 
 def _truncated_product(entries: FloatArray, factors: FloatArray) -> FloatArray:
     return np.trunc(entries * factors)
-
-
-def _floats(block: Any) -> Any:
-    return block.astype(np.float64, copy=False)

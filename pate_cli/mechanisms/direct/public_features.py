@@ -16,6 +16,7 @@ from pate_cli.mechanisms.direct.public_columns import (
     MOST_LANDMARKS,
     PublicBins,
     PublicColumns,
+    is_text,
 )
 from pate_cli.mechanisms.direct.rows import UNIT, on_grid, row_squares, stable_product
 from pate_cli.types import FloatArray, dense
@@ -28,6 +29,7 @@ __all__ = [
     "PublicFeatures",
     "PublicKernelClassifier",
     "enough_points",
+    "features_of",
 ]
 
 CONSTANT = 0.5
@@ -210,6 +212,15 @@ class OwnColumns:
 
         last = np.full((X.shape[0], 1), CONSTANT / UNIT)
         return sp.hstack([on_grid(_bounded(X) / self.size), last], format="csr")
+
+
+def features_of(
+    public: Any, rng: np.random.Generator, *, directions: int, fewest: float, bends: bool = True
+) -> PublicFeatures | OwnColumns:
+    """Make the map for public points: a kernel's features, or for text its own columns."""
+    if is_text(public):
+        return OwnColumns.of(public)
+    return PublicFeatures.of(public, rng, directions=directions, fewest=fewest, bends=bends)
 
 
 class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
