@@ -25,7 +25,6 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     grain_for,
     noisy_descent,
 )
-from pate_cli.mechanisms.direct.public_columns import FEW
 from pate_cli.mechanisms.direct.public_features import (
     CONSTANT,
     MOST_DIRECTIONS,
@@ -219,9 +218,8 @@ class BestPlan(Mechanism):
         return features, weights, released
 
     def _features(self, public: Any, rng: np.random.Generator) -> PublicFeatures | OwnColumns:
-        fewest = max(_SEEN * self._noise_of_one * self.n_public / self.n, 1.0) if self.bends else math.inf
-        most = self.directions if self.bends else MOST_DIRECTIONS
-        return features_of(public, rng, directions=most, fewest=fewest, bends=self.bends)
+        fewest = max(_SEEN * self._noise_of_one * self.n_public / self.n, 1.0)
+        return features_of(public, rng, directions=self.directions, fewest=fewest)
 
     @property
     def columns(self) -> int:
@@ -252,11 +250,6 @@ class BestPlan(Mechanism):
         """Steps, T, for so many features."""
         fewest, most = _STEPS
         return self.steps or math.ceil(min(max(self.time_for(dimension), fewest), most))
-
-    @property
-    def bends(self) -> bool:
-        """Whether the model may bend: few public points say little of it, unless noise leaves time for it."""
-        return self.n_public >= FEW or self.time_for(MOST_DIRECTIONS) >= _ENOUGH
 
     @property
     def directions(self) -> int:

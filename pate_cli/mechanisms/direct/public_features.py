@@ -74,8 +74,8 @@ class PublicFeatures:
     landmarks : ndarray or csr_matrix of shape (L, d')
     spread, size : float
         Median squared distance between landmarks; mean squared distance from their mean.
-    smooth, weight : float
-        Of the Gaussian kernel, a half or 0; of the splines.
+    weight : float
+        Of the splines.
     back : ndarray of shape (L, p')
         From the kernel to directions.
     middle : ndarray of shape (p',)
@@ -93,7 +93,6 @@ class PublicFeatures:
     landmarks: Any
     spread: float
     size: float
-    smooth: float
     weight: float
     back: FloatArray
     middle: FloatArray
@@ -107,7 +106,6 @@ class PublicFeatures:
         *,
         directions: int = MOST_DIRECTIONS,
         fewest: float = np.inf,
-        bends: bool = True,
     ) -> PublicFeatures:
         """Make the features that public points span.
 
@@ -121,8 +119,6 @@ class PublicFeatures:
             Most to keep, at least 1: those of the largest variance.
         fewest : float
             Public points in a bin of rare values, at least 1; inf for no bins.
-        bends : bool
-            Whether functions may bend, or are lines in the mapped columns.
         """
         columns = PublicColumns.of(public)
         points = columns.apply(public)
@@ -135,12 +131,11 @@ class PublicFeatures:
         size = float(squares.mean() - np.square(np.asarray(landmarks.mean(axis=0))).sum())
         size = size if size > 1e-12 * squares.mean() else 1.0
         splines = row_squares(_centred(_splines(columns, landmarks))).mean()
-        smooth = _SMOOTH if bends else 0.0
-        weight = _SPLINES * directions / MOST_DIRECTIONS / splines if bends and splines > 0 else 0.0
+        weight = _SPLINES * directions / MOST_DIRECTIONS / splines if splines > 0 else 0.0
         apart = squares[:, None] + squares - 2 * stable_product(landmarks, landmarks)
         bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
         none = np.zeros((len(squares), 0)), np.zeros(0)
-        found = cls(columns, landmarks, _median_distance(apart), size, smooth, weight, *none, bins)
+        found = cls(columns, landmarks, _median_distance(apart), size, weight, *none, bins)
         kernel = _centred(_centred(found._kernel(landmarks)).T)
         values, vectors = np.linalg.eigh(kernel)
         values, vectors = values[::-1][:directions], vectors[:, ::-1][:, :directions]
@@ -181,7 +176,7 @@ class PublicFeatures:
         """Kernel of mapped points with the landmarks."""
         inner = stable_product(points, self.landmarks)
         apart = np.maximum(row_squares(points)[:, None] + row_squares(self.landmarks) - 2 * inner, 0.0)
-        kernel = self.smooth * np.exp(apart / (-2 * self.spread))
+        kernel = _SMOOTH * np.exp(apart / (-2 * self.spread))
         kernel += inner / self.size
         if self.weight > 0:
             splines = (_splines(self.columns, each) for each in (points, self.landmarks))
@@ -215,12 +210,12 @@ class OwnColumns:
 
 
 def features_of(
-    public: Any, rng: np.random.Generator, *, directions: int, fewest: float, bends: bool = True
+    public: Any, rng: np.random.Generator, *, directions: int, fewest: float
 ) -> PublicFeatures | OwnColumns:
     """Make the map for public points: a kernel's features, or for text its own columns."""
     if is_text(public):
         return OwnColumns.of(public)
-    return PublicFeatures.of(public, rng, directions=directions, fewest=fewest, bends=bends)
+    return PublicFeatures.of(public, rng, directions=directions, fewest=fewest)
 
 
 class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
