@@ -51,15 +51,15 @@ from pate_cli.types import (
 __all__ = ["BestPlan", "Options", "calibrate"]
 
 _STEPS = (20, 100)  # fewest and most
-_MOMENTUM = 0.8  # a step goes on for 1/(1 - 0.8) = 5 steps in all
-_LONGER = 2.0  # times as long, where more steps are asked for than are taken
-_ENOUGH = 10  # steps of the rule that pay for a direction
+_MOMENTUM = 0.8  # a step acts for 1/(1 - 0.8) = 5 steps in all
+_LONGER = 2.0  # times as long at most, where noise leaves time for more steps than are taken
+_ENOUGH = 10  # time, in steps, that a direction needs
 _FEWEST = 3  # directions at least
-_SHARED = (2.0, 0.7)  # of several classes: factor and power of the time, for the directions it pays for
-_SEEN = 10.0  # private records of a bin of rare values at least, in noises of a sum of all of the budget
-_REACH = 64.0  # standard deviations of the noise that are whole numbers of 52 bits, too
-_MOST_PUBLIC = 2000  # public points that the curvature is an average over
-_FLATTEST = 1e-3  # of the largest curvature: no column is taken to be flatter
+_SHARED = (2.0, 0.7)  # of several classes: factor and power of the time, for the most directions
+_SEEN = 10.0  # private records in a bin of rare values at least, in noises of one sum over all of the budget
+_REACH = 64.0  # standard deviations of the noise that are below 2^52 in the grain
+_MOST_PUBLIC = 2000  # public points in the mean curvature, about
+_FLATTEST = 1e-3  # least curvature assumed, as a share of the largest
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class BestPlan(Mechanism):
         Parameters
         ----------
         private : PrivateRecords
-            Where there are fewer than `n` persons, the others are taken to have no gradient.
+            Where there are fewer than `n` persons, the others have no gradient.
         public : PublicPoints
         door : Door
         rng : numpy.random.Generator
@@ -239,9 +239,9 @@ class BestPlan(Mechanism):
     def time_for(self, dimension: int) -> float:
         """Steps where learning and noise balance, for so many features.
 
-        N(0, sigma^2) noise in each of T steps is worth a signal of ``kappa = 2 sqrt(p q) / (mu n)`` in the
-        mean gradient's unit, whatever T; a time of about ``2 / kappa`` in steps of one unit is where what is
-        learnt and what is drowned balance, and momentum goes as far in a quarter of the steps.
+        N(0, sigma^2) noise in each of T steps is as large as a signal of ``kappa = 2 sqrt(p q) / (mu n)`` in
+        the mean gradient, whatever T. Learning and noise balance after a time of about ``2 / kappa`` in steps
+        of size 1; with momentum a quarter of the steps go as far.
         """
         kappa = self._noise_of_one * math.sqrt(dimension * self.columns) / self.n
         return 0.5 / (self._speed * kappa) if kappa else math.inf
@@ -253,7 +253,7 @@ class BestPlan(Mechanism):
 
     @property
     def directions(self) -> int:
-        """Directions of the kernel at most: those for which noise leaves time for 10 steps.
+        """Most directions of the kernel: as many as noise leaves time for 10 steps with.
 
         For several classes, each seen in few records, no more than ``2 t^0.7``, t the time for one direction.
         """
@@ -286,19 +286,19 @@ class BestPlan(Mechanism):
         return attacks_on_persons(self._outputs, 10_000, self.n)
 
     def _outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
-        """What an audit sees: what is public is the same in every run, and on D and D'."""
+        """Outputs for an audit: everything public is the same in every run, and on D and D'."""
         _, weights, released = self.fit(private, public, door, np.random.default_rng(0), runs)
         return np.hstack([weights.reshape(runs, -1), self.grain * released.reshape(runs, -1)])
 
 
 def _down(known: FloatArray, size: float) -> Callable[[FloatArray], FloatArray]:
-    """Steps of a size over the largest curvature of public features of shape (m, p)."""
+    """Steps of `size` over the largest curvature at public features of shape (m, p)."""
     rate = size / float(np.linalg.eigvalsh(known.T @ known / len(known))[-1])
     return lambda gradient: rate * gradient
 
 
 def _along_columns(known: Any, size: float) -> Callable[[FloatArray], FloatArray]:
-    """Steps where directions are many and about as flat, but for the one that all records share."""
+    """Steps for many directions about as flat, apart from the steepest, which all records share."""
     m = known.shape[0]
     values, vectors = np.linalg.eigh(dense(known @ known.T) / m)
     first, rest = values[-1], max(values[-2:][0], _FLATTEST * values[-1])

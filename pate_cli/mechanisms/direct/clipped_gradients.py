@@ -20,7 +20,7 @@ from pate_cli.types import FloatArray, IntArray, dense
 __all__ = ["CLIPS", "ClippedGradients", "grain_for", "noisy_descent", "probabilities"]
 
 CLIPS = (1e-100, 1e100)
-"""Between which a clip is accepted: products with it neither overflow nor lose bits."""
+"""Range of accepted clips: products with them neither overflow nor lose bits."""
 
 _RESIDUAL_BITS = 20  # most of a residual
 _SUM_BITS = 52  # most of a sum over all records
@@ -149,7 +149,7 @@ def noisy_descent(
         (runs, p, q), of theta.
     steps : int
     sensitivity, sigma : float
-        Most that one person moves a sum in L2, and the standard deviation of the noise on each of its
+        L2 sensitivity of a sum to one person, and the standard deviation of the noise on each of its
         numbers, both in multiples of the grain.
     integer : bool
         Whether the noise is whole multiples of the grain, for a release.

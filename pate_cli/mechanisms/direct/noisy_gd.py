@@ -47,7 +47,7 @@ class Options:
 
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:
-    """Calibrate the noise, and choose how many steps to take where it is left open.
+    """Calibrate the noise, and choose the number of steps where it is `auto`.
 
     The excess risk of the averaged weights after a time ``t = steps * step_size`` is about
     ``R^2/(2 t) + t d s^2/2`` with R the norm of good weights (10 here) and s the noise on the mean gradient
@@ -71,8 +71,8 @@ class NoisyGradientPlan(Mechanism):
     replaced by any others, as many or not (a record is a person with one where the data name no persons); n,
     the number of persons, is public. One step releases the sum of the persons' gradients, each clipped to
     norm `clip` by `ClippedGradients`, with N(0, sigma^2) noise on each number. Replacing a person takes one
-    term out and puts another in, so the sum moves by at most ``2 clip``, whatever the weights: they are the
-    outcome of earlier steps. `steps` such releases, adaptively composed, are mu-GDP with
+    term out and puts another in, so the sum moves by at most ``2 clip`` at any weights: these follow from
+    earlier steps. `steps` such releases, adaptively composed, are mu-GDP with
     ``mu = 2 clip sqrt(steps) / sigma`` (Dong, Roth, Su 2022, Corollary 2), and (eps, delta)-DP by the exact
     profile (Balle and Wang 2018). The model is post-processing. Nothing is assumed of the records; the scale
     of the features, `steps`, `step_size` and `clip` come from public points and public numbers.
@@ -140,15 +140,15 @@ class NoisyGradientPlan(Mechanism):
     ) -> tuple[FloatArray, FloatArray]:
         """Descend in one run, or in many side by side.
 
-        Where there are fewer than `n` persons, the others are taken to have no gradient. Of two classes one
-        has the gradient of the other with its sign changed: one column, their difference, is enough. Its
-        gradient is shorter by sqrt(2), and it moves twice as far.
+        Where there are fewer than `n` persons, the others have no gradient. Of two classes one has the
+        gradient of the other with its sign changed: one column, their difference, is enough. Its gradient is
+        shorter by sqrt(2), and it moves twice as far.
 
         Returns
         -------
         weights : ndarray of shape (runs, C, d + 1)
         released : ndarray of shape (runs, d + 1, q)
-            All noisy sums, added up; what an audit looks at too.
+            All noisy sums, added up, for an audit.
         """
         columns, share = (1, math.sqrt(0.5)) if self.n_classes == 2 else (self.n_classes, 1.0)
         features, clip = on_grid(scaling.apply(private.X)), share * self.clip

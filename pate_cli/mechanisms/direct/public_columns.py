@@ -19,16 +19,17 @@ _LEVELS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98) 
 _FEW_LEVELS = (0.15, 0.5, 0.85)  # the same of few points
 _FARTHEST = 3.0  # score beyond which no value goes
 _UNITS = (0.75, 1.25)  # standard deviation of the logarithms of spreads: of one unit up to, of several from
-_SCALED = 0.01  # the same below which somebody has scaled the columns
-_BY_RANK = 12  # columns that go by rank alone, to be weighed against as many as there are
+_SCALED = 0.01  # the same, below which the columns have been scaled
+_BY_RANK = 12  # weight of ranks alone, against the number of columns
 _BINS = 32  # of a column at most
 _MOST_BINS = 128
 _BINNED = 32  # columns with bins at most, so that they add less than 1 to the norm of the longest features
 _MOSTLY = 0.5  # share of the public points with a column's most common value, where others are rare
 _MOST_RARE = 0.5  # rare values of a public point, on average, at most
 _HEIGHT = 2.0  # of a bin's feature: the others of a record have norm 1 or so
-HUGE = 1e100  # values beyond are taken for it: squares and differences are finite
+HUGE = 1e100  # values are clipped to it: squares and differences are finite
 MOST_LANDMARKS = 500
+_MOST_SPLINES = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,26 +44,15 @@ class PublicColumns:
     - *Flags*, columns of two public values, and all columns of text: clipped to their range. Flags are
       divided by it.
     - Columns that are constant among the public points are left out.
-
-    Attributes
-    ----------
-    kept : ndarray of int64, shape (d',)
-        Columns that vary.
-    low, high, scale : ndarray of shape (d',)
-        Bounds, and what to divide by.
-    numbers : ndarray of int64, shape (J,)
-        Which of the columns kept are numbers.
-    knots, scores : tuple of J ndarrays
-        Values, ascending, and their scores.
     """
 
-    kept: IntArray
-    low: FloatArray
+    kept: IntArray  # the d' columns that vary
+    low: FloatArray  # bounds of each of these
     high: FloatArray
-    scale: FloatArray
-    numbers: IntArray
-    knots: tuple[FloatArray, ...]
-    scores: tuple[FloatArray, ...]
+    scale: FloatArray  # divisor of each
+    numbers: IntArray  # which of these are numbers
+    knots: tuple[FloatArray, ...]  # of each number: values, ascending
+    scores: tuple[FloatArray, ...]  # and their scores
 
     @classmethod
     def of(cls, public: Any) -> PublicColumns:
@@ -102,11 +92,13 @@ class PublicColumns:
         return out
 
     def splines(self, points: Any) -> FloatArray:
-        """Evaluate a linear spline basis of the numbers at mapped points: shape (n, K).
+        """Evaluate a linear spline basis of the numbers at mapped points, shape (n, K); none of very many.
 
         An inner product of two rows is, in each column, the covariance of a random walk.
         """
         found = [np.zeros((points.shape[0], 0))]
+        if sum(map(len, self.scores)) > _MOST_SPLINES:
+            return found[0]
         for j, scores in zip(self.numbers, self.scores, strict=True):
             ways = np.diff(scores)
             at, ways = scores[:-1][ways > 0], ways[ways > 0]
@@ -118,22 +110,14 @@ class PublicColumns:
 class PublicBins:
     """A feature for each bin of the values that a column seldom takes. PUBLIC.
 
-    A column that has one value at half of the public points or more (a gain that most people do not have) is,
-    where it has another, hardly seen by a kernel of all columns, and what its values say need not be smooth
-    in them. Where public points have more than half a rare value each (counts of words), there are no bins.
-
-    Attributes
-    ----------
-    columns : ndarray of int64, shape (J,)
-    common : ndarray of shape (J,)
-        Most common public value of each, which is in no bin.
-    cuts : tuple of J ndarrays
-        Between bins, ascending; one fewer than these.
+    Where a column has the same value at half of the public points or more (a gain that most people do not
+    have), a kernel of all columns hardly depends on its other values, and the class need not be smooth in
+    them. Where public points have more than half a rare value each (counts of words), there are no bins.
     """
 
     columns: IntArray
-    common: FloatArray
-    cuts: tuple[FloatArray, ...]
+    common: FloatArray  # the most common public value of each column, which is in no bin
+    cuts: tuple[FloatArray, ...]  # between the bins of each column, ascending
 
     @classmethod
     def of(cls, public: Any, numbers: IntArray, fewest: float) -> PublicBins:
@@ -190,7 +174,7 @@ def _normal_scores(values: FloatArray, counts: IntArray) -> tuple[FloatArray, Fl
 
 
 def _factors(spreads: FloatArray) -> FloatArray:
-    """What columns of these spreads are multiplied by, of mean square 1; all by 1 where units differ."""
+    """Factors for columns of these spreads, of mean square 1; all 1 where units differ."""
     least = spreads[spreads > 0].min(initial=np.inf)
     if np.isinf(least):
         return np.ones(len(spreads))

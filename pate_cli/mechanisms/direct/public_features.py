@@ -39,14 +39,13 @@ MOST_DIRECTIONS = 300
 """Directions of the kernel at most."""
 
 SHUFFLED = 300
-"""Landmarks made of fewer public points by shuffling columns."""
+"""Landmarks where columns of fewer public points are shuffled."""
 
 _CUT = 1e-4  # of the largest eigenvalue: directions below it are left out
 _RIDGE = 0.05  # of the mean variance, where directions are whitened
 _POWER = -0.25  # of the variances: half-way to whitened
 _SMOOTH = 0.5  # weight of the Gaussian kernel, a linear one's being 1
 _SPLINES = 0.125  # of the splines' at most
-_MOST_SPLINES = 4096
 _BLOCK = 2**22  # numbers worked on at a time, about
 
 
@@ -68,20 +67,6 @@ class PublicFeatures:
     ``phi(x)`` is a function of x and of public points, the same to the bit wherever x stands and whatever the
     other records are.
 
-    Attributes
-    ----------
-    columns : PublicColumns
-    landmarks : ndarray or csr_matrix of shape (L, d')
-    spread, size : float
-        Median squared distance between landmarks; mean squared distance from their mean.
-    weight : float
-        Of the splines.
-    back : ndarray of shape (L, p')
-        From the kernel to directions.
-    middle : ndarray of shape (p',)
-        Mean of the landmarks' directions before centring.
-    bins : PublicBins
-
     References
     ----------
     .. [1] C. Williams, M. Seeger. Using the Nystroem method to speed up kernel machines. NIPS 2000.
@@ -90,12 +75,12 @@ class PublicFeatures:
     """
 
     columns: PublicColumns
-    landmarks: Any
-    spread: float
-    size: float
-    weight: float
-    back: FloatArray
-    middle: FloatArray
+    landmarks: Any  # (L, d'), sparse for text
+    spread: float  # median squared distance between landmarks
+    size: float  # mean squared distance from their mean
+    weight: float  # of the splines
+    back: FloatArray  # (L, p'): from the kernel to directions
+    middle: FloatArray  # (p',): mean of the landmarks' directions before centring
     bins: PublicBins
 
     @classmethod
@@ -107,18 +92,10 @@ class PublicFeatures:
         directions: int = MOST_DIRECTIONS,
         fewest: float = np.inf,
     ) -> PublicFeatures:
-        """Make the features that public points span.
+        """Make the features that public points of shape (m, d) span; `rng` draws the landmarks.
 
-        Parameters
-        ----------
-        public : ndarray or csr_matrix of shape (m, d)
-            Finite numbers, m at least 1.
-        rng : numpy.random.Generator
-            Draws the landmarks.
-        directions : int
-            Most to keep, at least 1: those of the largest variance.
-        fewest : float
-            Public points in a bin of rare values, at least 1; inf for no bins.
+        At most so many directions are kept, those of the largest variance; each bin of rare values has at
+        least `fewest` public points.
         """
         columns = PublicColumns.of(public)
         points = columns.apply(public)
@@ -130,7 +107,7 @@ class PublicFeatures:
         squares = row_squares(landmarks)
         size = float(squares.mean() - np.square(np.asarray(landmarks.mean(axis=0))).sum())
         size = size if size > 1e-12 * squares.mean() else 1.0
-        splines = row_squares(_centred(_splines(columns, landmarks))).mean()
+        splines = row_squares(_centred(columns.splines(landmarks))).mean()
         weight = _SPLINES * directions / MOST_DIRECTIONS / splines if splines > 0 else 0.0
         apart = squares[:, None] + squares - 2 * stable_product(landmarks, landmarks)
         bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
@@ -179,7 +156,7 @@ class PublicFeatures:
         kernel = _SMOOTH * np.exp(apart / (-2 * self.spread))
         kernel += inner / self.size
         if self.weight > 0:
-            splines = (_splines(self.columns, each) for each in (points, self.landmarks))
+            splines = map(self.columns.splines, (points, self.landmarks))
             kernel += self.weight * stable_product(*splines)
         return kernel
 
@@ -219,9 +196,9 @@ def features_of(
 
 
 class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Class with the largest score, the scores linear in features made from public points. PUBLIC.
+    """Classifier by the largest score; scores are linear in features made from public points. PUBLIC.
 
-    A mechanism makes it; there is nothing to fit by itself.
+    A mechanism makes it; it cannot be fitted by itself.
 
     Parameters
     ----------
@@ -276,14 +253,9 @@ class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
 
 def enough_points(points: Any, rng: np.random.Generator, few: int = FEW) -> Any:
-    """Add points up to 300 that have each column of a public point of its own, where there are few.
+    """Add points whose columns are each drawn from another public point, up to 300, where there are few.
 
-    Parameters
-    ----------
-    points : ndarray or csr_matrix of shape (m, d)
-    rng : numpy.random.Generator
-    few : int
-        Fewer are, of at most 300; fewer than 60 are anyway.
+    Few are fewer than 60, or than `few` where that is at most 300.
     """
     import scipy.sparse as sp
 
@@ -293,12 +265,6 @@ def enough_points(points: Any, rng: np.random.Generator, few: int = FEW) -> Any:
     known = dense(points)
     more = np.vstack([known, known[rng.integers(0, m, (SHUFFLED - m, d)), np.arange(d)]])
     return sp.csr_matrix(more) if sp.issparse(points) else more
-
-
-def _splines(columns: PublicColumns, points: Any) -> FloatArray:
-    """Splines of mapped points; none of very many."""
-    few = sum(map(len, columns.scores)) <= _MOST_SPLINES
-    return columns.splines(points) if few else np.zeros((points.shape[0], 0))
 
 
 def _median_distance(apart: FloatArray) -> float:

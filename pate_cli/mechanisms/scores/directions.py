@@ -1,4 +1,4 @@
-"""Orthogonal directions over public points, what teachers say along them, how much of the noise each gets."""
+"""Orthogonal directions over public points, their weights, and estimates of functions along them."""
 
 from __future__ import annotations
 
@@ -35,28 +35,13 @@ _AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 
 @dataclass(frozen=True, eq=False)
 class PublicDirections:
-    """Functions that public points span, one a direction: orthonormal over the points, each of mean 0.
+    """Functions that public points span, one a direction: orthonormal over the points, each of mean 0."""
 
-    Attributes
-    ----------
-    features : PublicFeatures
-        The map they are linear in.
-    means : ndarray of shape (p - 1,)
-        Of the features over the points.
-    back : ndarray of shape (p - 1, r)
-        From features, less their means, to the functions.
-    values : ndarray of shape (m, r)
-        Of the functions at the points: orthonormal columns, orthogonal to the constant.
-    variances : ndarray of shape (r,)
-        Prior variance of a function's coefficient along each: a function then has variance 1 on average
-        over the points.
-    """
-
-    features: PublicFeatures
-    means: FloatArray
-    back: FloatArray
-    values: FloatArray
-    variances: FloatArray
+    features: PublicFeatures  # the map they are linear in
+    means: FloatArray  # (p - 1,), of the features over the points
+    back: FloatArray  # (p - 1, r), from features, less their means, to the functions
+    values: FloatArray  # (m, r), of the functions at the points: orthonormal columns, each of mean 0
+    variances: FloatArray  # (r,), prior, of coefficients: a function then has mean variance 1
 
     @classmethod
     def of(cls, points: Any, rng: np.random.Generator) -> PublicDirections:
@@ -81,23 +66,12 @@ class PublicDirections:
 
 
 class PublicSide(NamedTuple):
-    """All that a run makes from public points.
+    """All that a run makes from public points."""
 
-    Attributes
-    ----------
-    points : ndarray or csr_matrix of shape (m, d)
-        Those that teachers score.
-    space : PublicDirections
-    weights : ndarray of shape (r,)
-        Of the directions.
-    response : Response or None
-        How teachers respond along them; for two classes.
-    """
-
-    points: Any
+    points: Any  # (m, d): those that teachers score
     space: PublicDirections
-    weights: FloatArray
-    response: Response | None = None
+    weights: FloatArray  # (r,), of the directions
+    response: Response | None = None  # for two classes
 
     @classmethod
     def of(cls, points: Any, setting: Setting, noise: float, rng: np.random.Generator) -> PublicSide:
@@ -128,22 +102,14 @@ class PublicSide(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What teachers say, along each direction, of functions of the prior. PUBLIC.
+    """How teachers respond, along each direction, to functions of the prior. PUBLIC."""
 
-    Attributes
-    ----------
-    gain : ndarray of shape (r,), positive, not increasing
-        How much of a function's coefficient is in the mean of their vectors of norm 1.
-    energy : ndarray of shape (r,), positive
-        Mean square of such a vector along each.
-    """
-
-    gain: FloatArray
-    energy: FloatArray
+    gain: FloatArray  # (r,): a function's coefficient, as a share, in the mean of their unit vectors
+    energy: FloatArray  # (r,): mean square of such a vector
 
     @property
     def lost(self) -> FloatArray:
-        """What a mean along each direction is to be divided by, 1 for the first: the gain to the power 1/4.
+        """Divisor of the mean along each direction, 1 for the first: the gain to the power 1/4.
 
         All of the loss put back would put back chance along directions that public points hardly know.
         """
@@ -156,23 +122,11 @@ class Response(NamedTuple):
 def _response(
     directions: PublicDirections, points: Any, setting: Setting, rng: np.random.Generator
 ) -> Response:
-    """See what teachers make of functions of the prior. PUBLIC: nothing private is looked at.
+    """Measure how teachers respond to functions of the prior. PUBLIC: it reads no private record.
 
     For two classes. Teachers are trained on as many public points as a real one has records, with labels
     drawn from functions of the prior, and their vectors compared with the functions. Gains are one number
     for directions of like variances, and do not increase along them: single ones would be mostly chance.
-
-    Parameters
-    ----------
-    directions : PublicDirections
-    points : ndarray or csr_matrix of shape (m, d)
-        Those that the directions are of.
-    setting : Setting
-    rng : Generator
-
-    Returns
-    -------
-    Response
     """
     s = setting
     size = min(s.n_private // s.n_teachers, _MOST_RECORDS)
@@ -225,26 +179,15 @@ def _gains(told: FloatArray, asked: FloatArray) -> FloatArray:
 
 
 def _direction_weights(response: Response, variances: FloatArray, noise: float) -> FloatArray:
-    r"""Weigh directions so that what is believed of the noisy mean is least in error. PUBLIC.
+    r"""Weigh directions so that the posterior mean given the noisy mean has the least error. PUBLIC.
 
     Of vectors that are weighted and scaled to norm 1, the mean along direction j has noise of variance
     ``n_j = noise^2 sum_i w_i^2 e_i / w_j^2`` in units of the vectors unweighted, e the energies. Where
     the signal has variance S_j, in proportion to the prior's, ``S_j n_j / (S_j + n_j)`` is the error that
     is left; divided by the square of what is put back (`Response.lost`), the sum of these is least where
     ``w_j^4`` is in proportion to ``(S_j / (S_j + n_j) / lost_j)^2 / e_j``. So directions that drown in any
-    case get next to nothing, and the norm of a teacher's vector is left to the others.
-
-    Parameters
-    ----------
-    response : Response
-    variances : ndarray of shape (r,)
-        Of the prior.
-    noise : float
-        Standard deviation of the noise on each coordinate of the mean.
-
-    Returns
-    -------
-    ndarray of shape (r,), in (0, 1]
+    case get next to nothing, and the norm of a teacher's vector is left to the others. `noise` is the
+    standard deviation on each coordinate of the mean; weights are in (0, 1].
     """
     gain, energy = response
     if not gain.size:
@@ -268,24 +211,12 @@ def _shrunk(
     variances: FloatArray,
     chance: FloatArray | float = 0.0,
 ) -> FloatArray:
-    """Turn noisy means of unit vectors into coefficients: the posterior mean of a Gaussian process.
+    """Coefficients from noisy means of unit vectors, shape (r, q): the posterior mean of a Gaussian process.
 
     A coefficient of the function is a mean divided by its direction's weight, with noise of a variance
-    that is known; its prior variance is `variances` times an amplitude, which maximises the evidence.
-
-    Parameters
-    ----------
-    means : ndarray of shape (r, q)
-        For several classes their mean over classes is taken out: exact ones have none.
-    noise : float
-        Standard deviation of the noise on each of them.
-    weights, variances : ndarray of shape (r,)
-    chance : ndarray of shape (r,), optional
-        Variance of a mean divided by its weight that exact ones have: teachers are not all alike.
-
-    Returns
-    -------
-    ndarray of shape (r, q)
+    that is known, and `chance` more since teachers differ; its prior variance is `variances` times an
+    amplitude, which maximises the evidence. For several classes the means' mean over classes is taken out:
+    exact ones have none.
     """
     q = means.shape[1]
     if q > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from dataclasses import replace
@@ -31,7 +32,7 @@ def made(n=1000, n_classes=2, eps=EPS, m=100, **options):
     return mechanisms.calibrate("best", options, setting)
 
 
-def rings(n, rng, n_classes=2):
+def rings(rng, n, n_classes=2):
     y = rng.integers(0, n_classes, n)
     angle, radius = rng.uniform(0, 2 * math.pi, n), 1 + 2 * y + rng.normal(0, 0.2, n)
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
@@ -127,7 +128,7 @@ class Listening:
 @pytest.mark.parametrize("exact", [False, True])
 def test_each_step_is_paid_for(n_classes, exact):
     rng, listening = np.random.default_rng(0), Listening()
-    (X, y), P = rings(400, rng, n_classes), rings(80, rng)[0]
+    (X, y), P = rings(rng, 400, n_classes), rings(rng, 80)[0]
     p = made(n=400, n_classes=n_classes, eps=1.0, steps=45)
     p = p.with_exact_noise() if exact else p
     p.fit(PrivateRecords(X, y), PublicPoints(P), Door(listening), rng)
@@ -148,28 +149,83 @@ def test_without_noise_for_eps_inf():
     assert p.guarantee.eps == math.inf
 
 
-@pytest.mark.parametrize("eps", [1.0, math.inf])
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_it_learns_what_a_linear_model_cannot(n_classes, eps):
+def number_among_flags(rng, n):
+    X = np.column_stack([rng.normal(size=n), rng.integers(0, 2, (n, 60))])
+    return X, (np.abs(X[:, 0]) > 0.67).astype(np.int64)
+
+
+def channels_of_one_unit(rng, n):
+    """Two factors in 60 channels, each seen in five of them, and noise in all."""
+    h = rng.normal(size=(n, 2))
+    X = np.hstack([np.repeat(4 * h, 5, axis=1), np.zeros((n, 50))]) + rng.normal(size=(n, 60))
+    return X, (h[:, 0] * h[:, 1] > 0).astype(np.int64)
+
+
+def rare_values(rng, n):
+    """A column that is 0 for 80% tells the class by being odd or not."""
+    X = np.column_stack([rng.normal(size=(n, 2)), rng.integers(1, 13, n) * (rng.random(n) < 0.2)])
+    return X, np.where(X[:, 2] > 0, X[:, 2] % 2, X[:, 0] > 0).astype(np.int64)
+
+
+def seldom_flags(rng, n):
+    X = (rng.random((n, 200)) < 0.06).astype(float)
+    return X, (X[:, :30].sum(axis=1) + 0.4 * rng.normal(size=n) > 2.2).astype(np.int64)
+
+
+def a_direction_of_many(rng, n):
+    X = rng.normal(size=(n, 100))
+    return X, (X @ np.random.default_rng(0).normal(size=100) > 0).astype(np.int64)
+
+
+def texts(rng, n):
+    """Each of 600 words says a class; none is frequent, and of 100 public points no two share many."""
+    y = rng.integers(0, 2, n)
+    words = 2 * rng.integers(0, 300, (n, 12)) + (y[:, None] ^ (rng.random((n, 12)) < 0.3))
+    X = sp.csr_matrix((np.ones(12 * n), words.ravel(), 12 * np.arange(n + 1)), (n, 600))
+    X.sum_duplicates()
+    return X, y
+
+
+@pytest.mark.parametrize(
+    ("law", "n", "m", "options", "least"),
+    [
+        (rings, 8000, 160, {"eps": 1.0}, 0.97),  # a linear model: a half
+        (rings, 8000, 160, {"eps": math.inf}, 0.97),
+        (functools.partial(rings, n_classes=4), 8000, 160, {"eps": 1.0, "n_classes": 4}, 0.85),
+        (functools.partial(rings, n_classes=4), 8000, 160, {"eps": math.inf, "n_classes": 4}, 0.85),
+        (number_among_flags, 8000, 160, {}, 0.95),  # without splines .78 to .86
+        (channels_of_one_unit, 4000, 80, {}, 0.8),  # with ranks alone .57
+        (rare_values, 8000, 400, {"eps": 1.0}, 0.97),  # without bins half of them is wrong
+        (seldom_flags, 5000, 120, {"eps": 2.0}, 0.84),  # in what public points span .80
+        (a_direction_of_many, 1000, 20, {"eps": 2.0}, 0.75),  # twenty points span 19 of 100: .66
+        (texts, 8000, 100, {}, 0.85),  # in what public points span .78
+    ],
+)
+def test_it_learns(law, n, m, options, least):
     rng = np.random.default_rng(1)
-    X, y = rings(8000, rng, n_classes)
-    P, (T, truth) = rings(160, rng, n_classes)[0], rings(1000, rng, n_classes)
-    model = learn(made(n=8000, n_classes=n_classes, eps=eps), X, y, P)
-    assert np.mean(model.predict(T) == truth) > (0.97 if n_classes == 2 else 0.85)
+    (X, y), (P, _), (T, truth) = law(rng, n), law(rng, m), law(rng, 2000)
+    model = learn(made(n=n, m=m, **options), X, y, P)
+    assert np.mean(model.predict(T) == truth) > least
+    if law is texts:
+        assert isinstance(model.features, OwnColumns)
+    if law is rare_values:
+        assert model.features.bins.dimension == 12
+        noisy = learn(made(n=n, m=m, eps=0.02), X, y, P)
+        assert noisy.features.bins.dimension == 0  # noise hides them
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, lambda X: sp.csr_matrix(np.tile(X, 300))])
 def test_one_record_of_1e300_changes_hardly_anything(form):
     rng = np.random.default_rng(0)
-    X, y = rings(3000, rng)
-    P, (T, truth) = rings(100, rng)[0], rings(500, rng)
+    (X, y), P, (T, truth) = rings(rng, 3000), rings(rng, 100)[0], rings(rng, 500)
     other = X.copy()
     other[0] = [1e300, -1e300]
     models = [learn(made(n=3000), form(records), y, form(P)) for records in (X, other)]
     scores = [model.decision_function(form(T)) for model in models]
     assert np.isfinite(scores).all()
     assert np.abs(scores[0] - scores[1]).max() < 0.5
-    assert np.mean(models[1].predict(form(T)) == truth) > 0.95  # a linear model: a half
+    if form(X).shape[1] == 2:  # in columns of its own, as of text, it is a linear model: a half
+        assert np.mean(models[1].predict(form(T)) == truth) > 0.95
 
 
 def test_more_records_of_each_person_teach_more():
@@ -187,87 +243,11 @@ def test_more_records_of_each_person_teach_more():
     assert all_of_them > one_each + 0.02
 
 
-def test_words_that_no_public_point_has_are_learned():
-    """Each of 600 words says a class; none is frequent, and of 100 public points no two share many."""
-    rng = np.random.default_rng(1)
-
-    def texts(n):
-        y = rng.integers(0, 2, n)
-        words = 2 * rng.integers(0, 300, (n, 12)) + (y[:, None] ^ (rng.random((n, 12)) < 0.3))
-        X = sp.csr_matrix((np.ones(12 * n), words.ravel(), 12 * np.arange(n + 1)), (n, 600))
-        X.sum_duplicates()
-        return X, y
-
-    (X, y), (P, _), (T, truth) = texts(8000), texts(100), texts(2000)
-    model = learn(made(n=8000), X, y, P)
-    assert isinstance(model.features, OwnColumns)
-    assert np.mean(model.predict(T) == truth) > 0.85  # in the functions that public points span .78
-    X.data[:12] = [1e300, -1e300] * 6
-    scores = learn(made(n=8000), X, y, P).decision_function(T)
-    assert np.corrcoef(scores, model.decision_function(T))[0, 1] > 0.99
-
-
-def test_a_number_among_many_flags_bends_by_itself():
-    rng = np.random.default_rng(0)
-
-    def records(n):
-        X = np.column_stack([rng.normal(size=n), rng.integers(0, 2, (n, 60))])
-        return X, (np.abs(X[:, 0]) > 0.67).astype(np.int64)
-
-    (X, y), (P, _), (T, truth) = records(8000), records(160), records(2000)
-    assert np.mean(learn(made(n=8000), X, y, P).predict(T) == truth) > 0.95  # without splines .78 to .86
-
-
-def test_what_varies_more_among_columns_of_one_unit_says_more():
-    rng = np.random.default_rng(0)
-
-    def records(n):  # two factors in 60 channels, each seen in five of them, and noise in all
-        h = rng.normal(size=(n, 2))
-        X = np.hstack([np.repeat(4 * h, 5, axis=1), np.zeros((n, 50))]) + rng.normal(size=(n, 60))
-        return X, (h[:, 0] * h[:, 1] > 0).astype(np.int64)
-
-    (X, y), (P, _), (T, truth) = records(4000), records(80), records(2000)
-    assert np.mean(learn(made(n=4000), X, y, P).predict(T) == truth) > 0.8  # with ranks alone .57
-
-
-def test_what_a_rare_value_says_is_learned_though_it_is_smooth_in_nothing():
-    """A column that is 0 for 80% tells the class by being odd or not: without bins half of these is wrong."""
-    rng = np.random.default_rng(3)
-
-    def records(n):
-        X = np.column_stack([rng.normal(size=(n, 2)), rng.integers(1, 13, n) * (rng.random(n) < 0.2)])
-        return X, np.where(X[:, 2] > 0, X[:, 2] % 2, X[:, 0] > 0).astype(np.int64)
-
-    (X, y), (P, _), (T, truth) = records(8000), records(400), records(4000)
-    model = learn(made(n=8000, m=400, eps=1.0), X, y, P)
-    assert model.features.bins.dimension == 12
-    assert np.mean(model.predict(T) == truth) > 0.97
-    assert learn(made(n=8000, m=400, eps=0.02), X, y, P).features.bins.dimension == 0  # noise hides them
-
-
-def test_few_public_points_do_not_hide_the_direction_that_matters():
-    """Twenty points span 19 of 100 directions, in which alone it is .66."""
-    rng = np.random.default_rng(0)
-    P, X, w = rng.normal(size=(20, 100)), rng.normal(size=(3000, 100)), rng.normal(size=100)
-    y = (X @ w > 0).astype(np.int64)
-    model = learn(made(n=1000, eps=2.0, m=20), X[:1000], y[:1000], P)
-    assert np.mean(model.predict(X[1000:]) == y[1000:]) > 0.75
-
-
-def test_seldom_flags_are_learned_where_there_are_more_than_public_points():
-    """30 of 200 count, 120 public points: .80 in what these span."""
-    rng = np.random.default_rng(5)
-    X = (rng.random((12_000, 200)) < 0.06).astype(float)
-    y = (X[:, :30].sum(axis=1) + 0.4 * rng.normal(size=len(X)) > 2.2).astype(np.int64)
-    model = learn(made(n=5000, eps=2.0, m=120), X[120:5120], y[120:5120], X[:120])
-    assert np.mean(model.predict(X[5120:]) == y[5120:]) > 0.84
-
-
 @pytest.mark.parametrize(
     "P", [np.ones((30, 2)), np.zeros((1, 2)), np.array([[0.0, 1.0], [1e300, -1e300], [0.5, 0.0]])]
 )
 def test_public_points_that_span_little_still_give_a_model(P):
-    X, y = rings(400, np.random.default_rng(0))
+    X, y = rings(np.random.default_rng(0), 400)
     assert np.isfinite(learn(made(n=400), X, y, P).predict_proba(X)).all()
 
 
@@ -287,7 +267,7 @@ def test_options_that_cannot_be(options, message):
 @pytest.mark.parametrize("form", [np.asarray, lambda X: sp.csr_matrix(np.tile(X, 300))])
 def test_a_model_comes_back_from_its_file(form, tmp_path):
     rng = np.random.default_rng(0)
-    X, y = rings(500, rng, 3)
+    X, y = rings(rng, 500, 3)
     model = learn(made(n=500, n_classes=3), form(X), y, form(X[:70]))
     features = form(X).shape[1]
     save_student(tmp_path / "m.skops", model, classes="abc", n_features=features, encoder=None, meta={})
