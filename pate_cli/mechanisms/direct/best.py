@@ -25,15 +25,16 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     grain_for,
     noisy_descent,
 )
+from pate_cli.mechanisms.direct.public_columns import FEW
 from pate_cli.mechanisms.direct.public_features import (
     CONSTANT,
     MOST_DIRECTIONS,
     OwnColumns,
     PublicFeatures,
     PublicKernelClassifier,
+    feature_values,
     features_of,
 )
-from pate_cli.mechanisms.direct.rows import UNIT
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
 from pate_cli.privacy.integer import vector_mu, vector_sigma
@@ -197,7 +198,7 @@ class BestPlan(Mechanism):
         """
         features = self._features(public.X, rng)
         p, q = features.dimension, self.columns
-        known = features.apply(public.X[:: -(-public.n_points // _MOST_PUBLIC)]).astype(np.float64) * UNIT
+        known = feature_values(features, public.X[:: -(-public.n_points // _MOST_PUBLIC)])
         steps, time = self.steps_for(p), self.time_for(p)
         size = 8 * self._speed * min(1.0, time / steps) * self.grain / self.n
         gradients = ClippedGradients(
@@ -218,8 +219,9 @@ class BestPlan(Mechanism):
         return features, weights, released
 
     def _features(self, public: Any, rng: np.random.Generator) -> PublicFeatures | OwnColumns:
-        fewest = max(_SEEN * self._noise_of_one * self.n_public / self.n, 1.0)
-        return features_of(public, rng, directions=self.directions, fewest=fewest)
+        fewest = max(_SEEN * self._noise_of_one * self.n_public / self.n, 1.0) if self.bends else math.inf
+        most = self.directions if self.bends else MOST_DIRECTIONS
+        return features_of(public, rng, directions=most, fewest=fewest, bends=self.bends)
 
     @property
     def columns(self) -> int:
@@ -250,6 +252,11 @@ class BestPlan(Mechanism):
         """Steps, T, for so many features."""
         fewest, most = _STEPS
         return self.steps or math.ceil(min(max(self.time_for(dimension), fewest), most))
+
+    @property
+    def bends(self) -> bool:
+        """Whether functions may bend, or are lines: few public points say little, unless noise leaves time."""
+        return self.n_public >= FEW or self.time_for(MOST_DIRECTIONS) >= _ENOUGH
 
     @property
     def directions(self) -> int:

@@ -29,6 +29,7 @@ __all__ = [
     "PublicFeatures",
     "PublicKernelClassifier",
     "enough_points",
+    "feature_values",
     "features_of",
 ]
 
@@ -78,6 +79,7 @@ class PublicFeatures:
     landmarks: Any  # (L, d'), sparse for text
     spread: float  # median squared distance between landmarks
     size: float  # mean squared distance from their mean
+    smooth: float  # weight of the Gaussian kernel, a half or 0
     weight: float  # of the splines
     back: FloatArray  # (L, p'): from the kernel to directions
     middle: FloatArray  # (p',): mean of the landmarks' directions before centring
@@ -91,11 +93,12 @@ class PublicFeatures:
         *,
         directions: int = MOST_DIRECTIONS,
         fewest: float = np.inf,
+        bends: bool = True,
     ) -> PublicFeatures:
         """Make the features that public points of shape (m, d) span; `rng` draws the landmarks.
 
         At most so many directions are kept, those of the largest variance; each bin of rare values has at
-        least `fewest` public points.
+        least `fewest` public points. Functions may bend, or are lines in the mapped columns.
         """
         columns = PublicColumns.of(public)
         points = columns.apply(public)
@@ -108,11 +111,12 @@ class PublicFeatures:
         size = float(squares.mean() - np.square(np.asarray(landmarks.mean(axis=0))).sum())
         size = size if size > 1e-12 * squares.mean() else 1.0
         splines = row_squares(_centred(columns.splines(landmarks))).mean()
-        weight = _SPLINES * directions / MOST_DIRECTIONS / splines if splines > 0 else 0.0
+        smooth = _SMOOTH if bends else 0.0
+        weight = _SPLINES * directions / MOST_DIRECTIONS / splines if bends and splines > 0 else 0.0
         apart = squares[:, None] + squares - 2 * stable_product(landmarks, landmarks)
         bins = PublicBins.of(public, columns.kept[columns.numbers], fewest)
         none = np.zeros((len(squares), 0)), np.zeros(0)
-        found = cls(columns, landmarks, _median_distance(apart), size, weight, *none, bins)
+        found = cls(columns, landmarks, _median_distance(apart), size, smooth, weight, *none, bins)
         kernel = _centred(_centred(found._kernel(landmarks)).T)
         values, vectors = np.linalg.eigh(kernel)
         values, vectors = values[::-1][:directions], vectors[:, ::-1][:, :directions]
@@ -153,7 +157,7 @@ class PublicFeatures:
         """Kernel of mapped points with the landmarks."""
         inner = stable_product(points, self.landmarks)
         apart = np.maximum(row_squares(points)[:, None] + row_squares(self.landmarks) - 2 * inner, 0.0)
-        kernel = _SMOOTH * np.exp(apart / (-2 * self.spread))
+        kernel = self.smooth * np.exp(apart / (-2 * self.spread))
         kernel += inner / self.size
         if self.weight > 0:
             splines = map(self.columns.splines, (points, self.landmarks))
@@ -187,12 +191,17 @@ class OwnColumns:
 
 
 def features_of(
-    public: Any, rng: np.random.Generator, *, directions: int, fewest: float
+    public: Any, rng: np.random.Generator, *, directions: int, fewest: float, bends: bool
 ) -> PublicFeatures | OwnColumns:
     """Make the map for public points: a kernel's features, or for text its own columns."""
     if is_text(public):
         return OwnColumns.of(public)
-    return PublicFeatures.of(public, rng, directions=directions, fewest=fewest)
+    return PublicFeatures.of(public, rng, directions=directions, fewest=fewest, bends=bends)
+
+
+def feature_values(features: PublicFeatures | OwnColumns, X: Any) -> Any:
+    """Features of records as 64-bit floats, shape (n, p); sparse for text."""
+    return features.apply(X).astype(np.float64) * UNIT
 
 
 class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

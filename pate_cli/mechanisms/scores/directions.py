@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pate_cli import learners, teachers
-from pate_cli.mechanisms.direct.public_features import CONSTANT, PublicFeatures, enough_points
-from pate_cli.mechanisms.direct.rows import UNIT
+from pate_cli.mechanisms.direct.public_features import CONSTANT, PublicFeatures, enough_points, feature_values
 from pate_cli.types import FloatArray, PrivateRecords, Setting
 
 __all__ = ["PublicDirections", "PublicSide", "Response"]
@@ -47,7 +46,7 @@ class PublicDirections:
     def of(cls, points: Any, rng: np.random.Generator) -> PublicDirections:
         """Find them for public points, ndarray or csr_matrix of shape (m, d)."""
         features = PublicFeatures.of(points, rng)
-        known = features.apply(points)[:, :-1].astype(np.float64) * UNIT
+        known = feature_values(features, points)[:, :-1]
         means = known.mean(axis=0)
         values, sizes, turned = np.linalg.svd(known - means, full_matrices=False)
         kept = sizes > max(_CUT * sizes.max(initial=0.0), 1e-9)
