@@ -255,7 +255,7 @@ class BestPlan(Mechanism):
 
     @property
     def bends(self) -> bool:
-        """Whether functions may bend, or are lines: few public points say little, unless noise leaves time."""
+        """Whether functions may bend or are lines: few public points say little, unless noise leaves time."""
         return self.n_public >= FEW or self.time_for(MOST_DIRECTIONS) >= _ENOUGH
 
     @property
