@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.reading import joint_digest
@@ -38,13 +38,13 @@ class SourceFile:
     name : str
         File name, on the site and here.
     url : str
-        Where it is served; empty for a file that is accepted but not fetched.
+        Empty for a file that is accepted but not fetched.
     sha256 : str or None
         Digest (hex); None where none is published, then `labels` and `n_features` are checked.
     labels : mapping of float to int or None
-        How many records carry each label.
+        Number of records with each label.
     n_features : int or None
-        Largest feature index of the file.
+        Largest feature index.
     instead : SourceFile or None
         Another form of the same file, accepted in its place and looked for first.
     """
@@ -69,8 +69,7 @@ class Entry:
     source: str
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A file on this machine that passed its check, and the SHA-256 (hex) of its bytes."""
 
     path: Path
@@ -99,28 +98,23 @@ def load(name: str, options: Options) -> Dataset:
 
 
 def joined(name: str, read: Callable[[Path], tuple[Any, Any, str]]) -> Dataset:
-    """Load all files of a known dataset; `read` gives the sparse features, labels and checksum of one.
-
-    Raises
-    ------
-    DataError
-        If a file is not the official one, missing and cannot be downloaded, or changes while it is read.
-    """
+    """Load all files of a known dataset; `read` returns the sparse features, labels and checksum of one."""
     import numpy as np
     import scipy.sparse as sp
 
     entry = ENTRIES[name]
     found = require(entry)
-    parts = []
+    features, labels = [], []
     for file in found:
-        X, labels, checksum = read(file.path)
+        X, y, checksum = read(file.path)
         if checksum != file.sha256:
             raise DataError(f"{file.path}: has changed while it was read; start again")
-        parts.append((X, labels))
-    y, classes = encode_labels(np.concatenate([y for _, y in parts]), name)
+        features.append(X)
+        labels.append(y)
+    y, classes = encode_labels(np.concatenate(labels), name)
     return Dataset(
         name=name,
-        X=sp.vstack([X for X, _ in parts], format="csr") if len(parts) > 1 else parts[0][0],
+        X=sp.vstack(features, format="csr") if len(features) > 1 else features[0],
         y=y,
         classes=classes,
         checksum=joint_digest([file.sha256 for file in found]),
@@ -130,11 +124,10 @@ def joined(name: str, read: Callable[[Path], tuple[Any, Any, str]]) -> Dataset:
 
 def _places() -> list[Path]:
     """Directories where files are looked for, in order."""
-    named, value = [], os.environ.get("PATE_DATA")
-    if value:
-        named = [Path(value).expanduser()]
-        if named[0].exists() and not named[0].is_dir():
-            raise ConfigError("PATE_DATA", value, "a directory")
+    value = os.environ.get("PATE_DATA")
+    named = [Path(value).expanduser()] if value else []
+    if named and named[0].exists() and not named[0].is_dir():
+        raise ConfigError("PATE_DATA", value, "a directory")
     return [*named, Path("data"), _cache()]
 
 
@@ -145,10 +138,9 @@ def _cache() -> Path:
 
 
 def find(file: SourceFile) -> tuple[SourceFile, Path] | None:
-    """Find the first place that holds the file, or its accepted other form; which of them, and where."""
-    forms = [file.instead, file] if file.instead else [file]
+    """Find the first place that holds the file or its accepted other form; returns that form and its path."""
     for directory in _places():
-        for form in forms:
+        for form in filter(None, (file.instead, file)):
             if (directory / form.name).is_file():
                 return form, directory / form.name
     return None
@@ -156,18 +148,12 @@ def find(file: SourceFile) -> tuple[SourceFile, Path] | None:
 
 def download_directory() -> Path:
     """`PATE_DATA` if set, else `./data` if it exists, else the user's cache."""
-    places = _places()
-    return places[0] if len(places) > 2 or places[0].is_dir() else places[1]
+    first, second, *more = _places()
+    return first if more or first.is_dir() else second
 
 
 def check(dataset: str, file: SourceFile, path: Path) -> str:
-    """Check one file against what is published of it; gives its SHA-256 (hex).
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, or is not the official file.
-    """
+    """Check one file against the published digest, or its content if none is; returns its SHA-256 (hex)."""
     import numpy as np
 
     try:
@@ -197,13 +183,7 @@ def check(dataset: str, file: SourceFile, path: Path) -> str:
 
 
 def require(entry: Entry) -> list[Found]:
-    """Find and check every file of a dataset; what is missing is downloaded.
-
-    Raises
-    ------
-    DataError
-        If a file fails its check, or is missing and cannot be downloaded.
-    """
+    """Find and check every file of a dataset, and download those that are missing."""
     found = []
     for file in entry.files:
         form, path = find(file) or (file, None)
@@ -215,7 +195,7 @@ def require(entry: Entry) -> list[Found]:
 
 
 def status(entry: Entry) -> list[FileStatus]:
-    """Re-check the files a run would use; nothing is downloaded."""
+    """Check the files that a run would use; nothing is downloaded."""
     found = []
     for file in entry.files:
         form, path = find(file) or (file, None)
@@ -234,7 +214,7 @@ def _download(dataset: str, file: SourceFile, directory: Path) -> Found:
     import pooch
 
     target = directory / file.name
-    by_hand = f"put the file at {target}, or do without a download: dataset=synthetic"
+    by_hand = f"nothing was kept; put the file at {target}, or do without a download: dataset=synthetic"
     try:
         directory.mkdir(parents=True, exist_ok=True)
         scratch = tempfile.TemporaryDirectory(dir=directory, prefix=".fetch-")
@@ -248,43 +228,19 @@ def _download(dataset: str, file: SourceFile, directory: Path) -> Found:
     with scratch as part:
         try:
             got = pooch.retrieve(
-                file.url,
-                known_hash=file.sha256 and f"sha256:{file.sha256}",
-                fname=file.name,
-                path=part,
-                progressbar=sys.stderr.isatty(),
+                file.url, known_hash=None, fname=file.name, path=part, progressbar=sys.stderr.isatty()
             )
-        except ValueError:
-            raise DataError(
-                f"{dataset}: what {file.url} serves does not have the SHA-256 {file.sha256},"
-                f" nothing was kept; {by_hand}"
-            ) from None
-        except OSError as error:  # every requests error is one
-            raise DataError(f"{dataset}: cannot download {file.url} ({_reason(error)}); {by_hand}") from None
-        try:
             digest = check(dataset, file, Path(got))
+        except OSError as error:  # every error of requests is one; its message runs over several lines
+            code = getattr(getattr(error, "response", None), "status_code", None)
+            reason = f"HTTP {code}" if code else error.strerror or type(error).__name__
+            raise DataError(f"{dataset}: cannot download {file.url} ({reason}); {by_hand}") from None
         except DataError:
-            raise DataError(
-                f"{dataset}: what {file.url} serves is not the expected file, nothing was kept; {by_hand}"
-            ) from None
+            digest = f" (SHA-256 {file.sha256})" if file.sha256 else ""
+            raise DataError(f"{dataset}: {file.url} is not the expected file{digest}; {by_hand}") from None
         os.chmod(got, 0o644)  # pooch leaves it readable by its owner only; the place may be shared
         os.replace(got, target)
     return Found(target, digest)
-
-
-def _reason(error: OSError) -> str:
-    """Say it in a few words; the messages of requests run over several lines."""
-    import requests
-
-    if isinstance(error, requests.HTTPError) and error.response is not None:
-        return f"HTTP {error.response.status_code}"
-    if isinstance(error, requests.Timeout):
-        return "timed out"
-    if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "the connection broke off"
-    if isinstance(error, requests.ConnectionError):
-        return "no connection"
-    return error.strerror or type(error).__name__
 
 
 EMBEDDED: dict[str, Entry] = {

@@ -126,11 +126,11 @@ def test_files_are_looked_for_in_the_same_order(places, known, monkeypatch):
 @pytest.mark.parametrize(
     ("how", "changes", "said"),
     [
-        ("whole", {"sha256": "0" * 64}, "does not have the SHA-256 0000"),
+        ("whole", {"sha256": "0" * 64}, "is not the expected file (SHA-256 0000"),
         ("whole", CONTENT | {"labels": {1.0: 49, 2.0: 51}}, "is not the expected file"),
-        ("dies", {}, "the connection broke off"),
-        ("dies", CONTENT, "the connection broke off"),
-        ("unannounced", {}, "does not have the SHA-256"),
+        ("dies", {}, "cannot download"),
+        ("dies", CONTENT, "cannot download"),
+        ("unannounced", {}, "is not the expected file (SHA-256"),
         ("unannounced", CONTENT, "is not the expected file"),
         ("absent", {}, "HTTP 404"),
     ],
@@ -153,7 +153,7 @@ def test_a_failed_download_leaves_nothing_and_says_what_to_do(places, known, how
 def test_offline_is_one_line(places, known, server):
     file = known("whole")
     server.server_close()
-    with pytest.raises(DataError, match=r"cannot download .* \(no connection\); put the file at") as caught:
+    with pytest.raises(DataError, match=r"cannot download .* \(ConnectionError\); nothing was kept; put the file") as caught:
         load("a9a")
     assert file.url in str(caught.value)
 
