@@ -1,4 +1,4 @@
-"""A name becomes a `Dataset`; a `Dataset` becomes a `Split`.
+"""Datasets by name: the registry, and `load`.
 
 A dataset is one module: ``Options``, a frozen dataclass whose fields are declared with their checks
 (`pate_cli.checks.option`), and ``load(name, options) -> Dataset``. Importing this package is cheap:
@@ -25,7 +25,7 @@ __all__ = ["FILES", "GROUP", "NAMES", "SplitSizes", "becomes_sparse", "cached_sp
 __all__ += ["sizes", "sizes_of", "split", "warnings_of"]
 
 GROUP = "pate.datasets"
-"""Entry points of datasets of other packages: a name, and the module that has it."""
+"""Group of entry points for datasets of other packages."""
 
 FILES = ("path", "private", "public", "test", "schema")
 """Options that name a file of the user's."""
@@ -117,32 +117,30 @@ def warnings_of(dataset: Dataset, n_teachers: int) -> tuple[str, ...]:
     """Warn of many or rare classes, for an experiment: NOT differentially private. 0 for no teachers."""
     import numpy as np
 
-    said = []
-    counts = np.bincount(dataset.y, minlength=dataset.n_classes)
+    found = []
     if dataset.n_classes > _MANY:
-        said.append(
+        found.append(
             f"{dataset.n_classes} classes: votes are spread over them, and few points get a clear majority;"
             " classes that are put together ask for less"
         )
+    counts = np.bincount(dataset.y, minlength=dataset.n_classes)
     rare = int(counts.argmin())
-    held = f"class {dataset.classes[rare]!r} has {counts[rare]:,} of {dataset.n_records:,} records"
+    few = ""
     if n_teachers and 2 * counts[rare] < n_teachers:
-        said.append(
-            f"{held}, so most of the {n_teachers:,} teachers never see it: its points will get other labels"
-            " (teacher.count=, teacher.size= set how many there are)"
-        )
+        few = f"so most of the {n_teachers:,} teachers never see it: its points will get other labels"
+        few = f", {few} (teacher.count=, teacher.size= set how many there are)"
     elif counts[rare] < _FEW:
-        said.append(f"{held}: too few to be told from noise, so its points will get other labels")
-    return tuple(said)
+        few = ": too few to be told from noise, so its points will get other labels"
+    if few:
+        name, n = dataset.classes[rare], dataset.n_records
+        found.append(f"class {name!r} has {counts[rare]:,} of {n:,} records{few}")
+    return tuple(found)
 
 
 def becomes_sparse(dataset: Dataset) -> bool:
     """Whether the models will see sparse features; one-hot categories make a table sparse."""
-    import numpy as np
-
-    if isinstance(dataset.X, np.ndarray):
-        return False
     if hasattr(dataset.X, "shards"):
         return bool(dataset.X.sparse)
-    dtypes = getattr(dataset.X, "dtypes", None)
-    return dtypes is None or any(dtype.kind not in "biuf" for dtype in dtypes)
+    if hasattr(dataset.X, "dtypes"):
+        return any(dtype.kind not in "biuf" for dtype in dataset.X.dtypes)
+    return hasattr(dataset.X, "tocsr")

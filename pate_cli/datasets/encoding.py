@@ -1,4 +1,4 @@
-"""From the columns of a table to the numbers that models see."""
+"""Encoder of tables: numbers are clipped and scaled, categories one-hot."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["DeclaredNumbers", "TableEncoder"]
 
 
 class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Clip numbers to declared bounds, standardise them, and give missing ones a column of their own.
+    """Clip numbers to declared bounds and standardise them, with a second column for missing ones.
 
-    Mean and standard deviation are those of the records it is fitted on, public ones, once these are clipped.
-    Missing numbers become 0, the mean.
+    Mean and standard deviation are those of the public records it is fitted on, clipped. Missing numbers
+    become 0, the mean.
 
     Parameters
     ----------
@@ -43,11 +43,10 @@ class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         values = self._clipped(X)
         self.n_features_in_ = values.shape[1]
         self.mean_, self.scale_ = np.zeros(self.n_features_in_), np.ones(self.n_features_in_)
-        for column in range(self.n_features_in_):
-            held = values[~np.isnan(values[:, column]), column]
+        for at, column in enumerate(values.T):
+            held = column[~np.isnan(column)]
             if len(held):
-                self.mean_[column], deviation = held.mean(), held.std()
-                self.scale_[column] = deviation if deviation > 0 else 1.0
+                self.mean_[at], self.scale_[at] = held.mean(), held.std() or 1.0
         return self
 
     def transform(self, X: Any) -> Any:
@@ -86,17 +85,16 @@ class TableEncoder:
 
         columns = self.schema.columns
         numeric, categories = self.schema.of_kind("numeric"), self.schema.of_kind("category")
-        plain = [name for name in numeric if columns[name].low is None and not columns[name].missing]
-        stated = [name for name in numeric if name not in set(plain)]
-        open_ones = [name for name in categories if columns[name].values is None]
-        listed = [name for name in categories if name not in set(open_ones)]
+        stated = [name for name in numeric if columns[name].low is not None or columns[name].missing]
+        plain = [name for name in numeric if name not in stated]
+        listed = [name for name in categories if columns[name].values is not None]
+        open_ones = [name for name in categories if name not in listed]
         parts: list[tuple[str, Any, list[str]]] = [("numbers", StandardScaler(), plain)]
         if stated:
             low = [-math.inf if (v := columns[name].low) is None else v for name in stated]
             high = [math.inf if (v := columns[name].high) is None else v for name in stated]
-            parts.append(
-                ("declared", DeclaredNumbers(low, high, [columns[name].missing for name in stated]), stated)
-            )
+            missing = [columns[name].missing for name in stated]
+            parts.append(("declared", DeclaredNumbers(low, high, missing), stated))
         parts.append(("categories", OneHotEncoder(handle_unknown="ignore"), open_ones))
         if listed:
             lists = [np.array(_values(columns[name]), dtype=object) for name in listed]

@@ -1,4 +1,4 @@
-"""New records for a saved student: brought under the schema of its training, compared with it, or refused.
+"""New records for a saved student: brought under the schema of its training, and compared with it.
 
 The fitted encoder holds that schema and, of each column, a profile: how many public points lie in each of a
 few bins. All of it is computed from public points alone.
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 __all__ = ["LARGE", "TrainingTable", "drift", "profile_of", "training_table"]
 
 LARGE = 0.25
-"""Population stability index from which on a column is said to have drifted: the usual rule of thumb."""
+"""Population stability index of a drift: the usual rule of thumb."""
 
 _BINS = 10
 _FEWEST = 5
 """Records expected in a bin, below which the test is not to be relied on (Cochran's rule)."""
 
 _CHANCE = 0.001
-"""Chance that drift is said of records like the public points, for all columns together."""
+"""False alarm rate of drift, for all columns together."""
 
 _FEW = 10
-"""Cells from which on a column without a single number is taken for another one."""
+"""Cells from which on a column without a number is refused as another one."""
 
 
 @dataclass(frozen=True)
@@ -60,48 +60,46 @@ class TrainingTable:
         DataError
             Naming the column that is not there or is of another type, or the first cell it does not take.
         """
-        absent = [name for name in self.schema.columns if name not in table.columns]
-        if absent:
+        if absent := [name for name in self.schema.columns if name not in table.columns]:
             shown = ", ".join(map(repr, absent))
             raise DataError(f"{table.path}: no column {shown}, which the model was trained on")
-        numeric = self.schema.of_kind("numeric")
-        read = {name: _read_numbers(table, name, self.schema.columns[name], self.words) for name in numeric}
-        columns = {name: values for name, (values, _) in read.items()}
-        frame = self.schema.apply(replace(table, frame=table.frame.assign(**columns)), self.words)
+        numbers, texts = {}, {}
+        for name in self.schema.of_kind("numeric"):
+            numbers[name], texts[name] = _read_numbers(table, name, self.schema.columns[name], self.words)
+        frame = self.schema.apply(replace(table, frame=table.frame.assign(**numbers)), self.words)
         for name in self.schema.of_kind("category"):
             frame[name] = frame[name].astype(object)
-        return frame, list(self._remarks(table, frame, {name: texts for name, (_, texts) in read.items()}))
+        return frame, list(self._remarks(table, frame, texts))
 
     def _remarks(self, table: Table, frame: pd.DataFrame, texts: Mapping[str, str]) -> Iterator[str]:
-        told: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}
+        found: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}
         drifted = []
         for name in map(str, frame):
-            for kind, where, more in self._differences(name, frame[name], texts):
+            for kind, where, more in self._differences(name, frame[name], texts.get(name, "")):
                 if where.any():
                     row = int(np.argmax(where))
-                    held = frame[name].iloc[row]
-                    shown = f" {held!r}" if isinstance(held, str) else f" {held:g}"
-                    place = f"(first{'' if kind == 'missing' else shown}, {table.word} {frame.index[row]})"
-                    told[kind].append(f"{name!r} {int(where.sum())} of {len(frame)}{more} {place}")
+                    cell = frame[name].iloc[row]
+                    shown = repr(cell) if isinstance(cell, str) else f"{cell:g}"
+                    first = "first" if kind == "missing" else f"first {shown}"
+                    place = f"({first}, {table.word} {frame.index[row]})"
+                    found[kind].append(f"{name!r} {int(where.sum())} of {len(frame)}{more} {place}")
             if name in self.profiles:
                 index = drift(self.profiles[name], frame[name], len(self.profiles))
                 drifted += [] if index is None else [f"{name!r} {index:.2f}"]
-        yield from (f"{table.path}: {kind}: {listed(columns)}" for kind, columns in told.items() if columns)
+        yield from (f"{table.path}: {kind}: {listed(columns)}" for kind, columns in found.items() if columns)
         if drifted:
             against = f"population stability index against the public points; {LARGE} is large"
             yield f"{table.path}: drift: {listed(drifted)} ({against})"
 
-    def _differences(
-        self, name: str, cells: pd.Series, texts: Mapping[str, str]
-    ) -> Iterator[tuple[str, Any, str]]:
-        """Which cells of a column are unlike the training's: kind, mask, and what to add to the count."""
+    def _differences(self, name: str, cells: pd.Series, texts: str) -> Iterator[tuple[str, Any, str]]:
+        """Cells of a column unlike the training's: kind, mask, and an addition to the count."""
         column, profile = self.schema.columns[name], self.profiles.get(name, {})
         if column.kind == "category":
             missing = (cells == "").to_numpy()
             yield "missing", missing, ""
             yield "unseen categories", ~cells.isin(column.values or []).to_numpy() & ~missing, ""
             return
-        yield "missing", cells.isna().to_numpy(), texts[name]
+        yield "missing", cells.isna().to_numpy(), texts
         low, high = (column.low, column.high) if column.low is not None else map(profile.get, ("low", "high"))
         if low is not None and high is not None:
             beyond = ((cells < low) | (cells > high)).to_numpy()
@@ -109,13 +107,7 @@ class TrainingTable:
 
 
 def training_table(encoder: Any, name: str) -> TrainingTable:
-    """Read what a fitted encoder of `encoding.TableEncoder`, perhaps saved and loaded, holds of its table.
-
-    Raises
-    ------
-    DataError
-        If it is not one that `TableEncoder` makes; calls it `name`.
-    """
+    """Read the table of training from a fitted encoder, perhaps loaded from the file `name`."""
     try:
         found = {
             str(column): _column(kind, part, at)
@@ -152,37 +144,29 @@ def _read_numbers(table: Table, name: str, column: Column, words: Collection[str
     Where missing numbers have a code, any text is one of them, as it was in training.
     """
     values, found = table.numbers(name, words)
-    some, row = found.n_numbers + found.n_others, found.first
-    if row is not None and column.missing and (found.n_numbers or some < _FEW):
-        return values, f", {found.n_others} of them text as {table.cell(name, row)!r}"
-    why = "the model has no code for a missing number in it"
-    if row is not None and found.n_numbers < found.n_others:
-        why = f"{found.n_others} of {some} cells are no numbers: is this the same column?"
-    elif row is None and found.n_missing and not column.missing:
+    some, row, why = found.n_numbers + found.n_others, found.first, ""
+    if row is not None:
+        if column.missing and (found.n_numbers or some < _FEW):
+            return values, f", {found.n_others} of them text as {table.cell(name, row)!r}"
+        if found.n_numbers < found.n_others:
+            why = f"{found.n_others} of {some} cells are no numbers: is this the same column?"
+    elif found.n_missing and not column.missing:
         row = int(np.argmax(np.isnan(values)))
-    elif row is None and np.isinf(values).any():
+    elif np.isinf(values).any():
         row, why = int(np.argmax(np.isinf(values))), "a finite number is needed"
     if row is None:
         return values, ""
-    held = table.cell(name, row)
+    held, why = table.cell(name, row), why or "the model has no code for a missing number in it"
     comma = "; --decimal , where a comma stands before decimals" if "," in held else ""
     raise DataError(f"{table.place(row)}: numeric column {name!r} has {held!r}; {why}{comma}")
 
 
 def profile_of(X: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Describe public records, column by column, in plain types.
+    """Describe public records column by column, in plain types: how many of them lie in each of a few bins.
 
-    Parameters
-    ----------
-    X : DataFrame
-        float64 for numbers, NaN where missing; texts else.
-
-    Returns
-    -------
-    dict
-        Numbers: `low`, `high`, the bounds `edges` of at most ten bins of about equal size (a bound belongs to
-        the bin below it), and `counts`, the last one of missing numbers. Texts: the nine most frequent
-        `values`, where five records have it, and `counts`, the last one of all other texts.
+    Numbers (float64, NaN where missing) have `low`, `high`, the bounds `edges` of at most ten bins of about
+    equal size (a bound belongs to the bin below it), and `counts`, the last one of missing numbers. Texts
+    have the nine most frequent `values` that five records have, and `counts`, the last one of other texts.
     """
     profiles = {}
     for name, cells in X.items():
@@ -216,7 +200,7 @@ def _counted(profile: Mapping[str, Any], cells: pd.Series) -> IntArray:
 
 
 def _check_profile(profile: Mapping[str, Any]) -> None:
-    """Raise an exception, whichever, unless it is one that `profile_of` makes; for what a file holds."""
+    """Raise an exception of any kind if a profile, loaded from a file, is malformed."""
     import pandas as pd
 
     n_bins = len(_counted(profile, pd.Series([], dtype=np.float64 if "edges" in profile else object)))
@@ -228,21 +212,12 @@ def _check_profile(profile: Mapping[str, Any]) -> None:
 
 
 def drift(profile: Mapping[str, Any], cells: pd.Series, n_columns: int) -> float | None:
-    """Compute the population stability index of new records in one column, where there is drift.
+    """Compute the population stability index of new records in one column of `n_columns`; None for no drift.
 
     The index is the sum over bins of (q - p) ln(q / p), p and q the shares of public points and of new
     records in a bin, each count raised by 1/2. Of few records it is large by chance: it counts only where the
     chi-squared test of homogeneity, too, refuses that both are of one distribution. Neighbouring bins are put
     together until the test expects five records of each kind in every bin.
-
-    Parameters
-    ----------
-    profile : mapping
-        Of the column, see `profile_of`.
-    cells : Series
-        The new records, with the types that `profile_of` takes.
-    n_columns : int
-        Columns that are looked at.
 
     References
     ----------

@@ -153,7 +153,7 @@ def test_a_failed_download_leaves_nothing_and_says_what_to_do(places, known, how
 def test_offline_is_one_line(places, known, server):
     file = known("whole")
     server.server_close()
-    with pytest.raises(DataError, match=r"cannot download .* \(ConnectionError\); nothing was kept; put the file") as caught:
+    with pytest.raises(DataError, match=r"cannot download .* \(ConnectionError\); nothing") as caught:
         load("a9a")
     assert file.url in str(caught.value)
 
