@@ -139,8 +139,9 @@ def warnings_of(dataset: Dataset, n_teachers: int) -> tuple[str, ...]:
 
 def becomes_sparse(dataset: Dataset) -> bool:
     """Whether the models will see sparse features; one-hot categories make a table sparse."""
-    if hasattr(dataset.X, "shards"):
-        return bool(dataset.X.sparse)
-    if hasattr(dataset.X, "dtypes"):
-        return any(dtype.kind not in "biuf" for dtype in dataset.X.dtypes)
-    return hasattr(dataset.X, "tocsr")
+    X: Any = dataset.X
+    if hasattr(X, "shards"):
+        return bool(X.sparse)
+    if hasattr(X, "dtypes"):
+        return any(dtype.kind not in "biuf" for dtype in X.dtypes)
+    return hasattr(X, "tocsr")

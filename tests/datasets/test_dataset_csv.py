@@ -87,7 +87,7 @@ def test_a_target_may_be_named_by_a_number(write):
         ("a,y\n1,p\n2,q,3\n", "line 3: 3 cells, the header has 2"),
         ("a,y\n1,p,3\n2,q,3\n", "line 2: 3 cells, the header has 2"),
         ('a,y\n1,p\n2,"q\n', "line 3: not CSV (unexpected end of data)"),
-        (b"a,y\n1,p\n\xff,q\n", "line 3: not UTF-8 text"),
+        (b"a,y\n1,p\n\xff,q\n", "line 3: not UTF-8 text; dataset.encoding says what it is, as cp1252"),
         ("a,y\n1,p\n,q\n", "line 3: numeric column 'a' has ''"),
         ("a,y\n1,p\nNaN,q\n", "line 3: numeric column 'a' has 'NaN'"),
         ("a,y\n1,p\n\n-inf,q\n", "line 4: numeric column 'a' has '-inf'"),

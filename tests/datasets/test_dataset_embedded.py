@@ -1,9 +1,10 @@
-"""Digits and thresholds: no files."""
+"""Data sets without files: digits, thresholds, and the half-space with label noise."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from pate_cli.datasets import load
 from pate_cli.datasets.files import EMBEDDED
@@ -13,11 +14,9 @@ from pate_cli.errors import ConfigError
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_sizes_are_those_that_are_listed(name):
     data, listed = load(name), EMBEDDED[name]
-    assert (data.n_records, data.n_features, data.n_classes) == (
-        listed.n_records,
-        listed.n_features,
-        listed.n_classes,
-    )
+    sizes = (listed.n_records, listed.n_features, listed.n_classes)
+    assert (data.n_records, data.n_features, data.n_classes) == sizes
+    assert data.encoder is None
 
 
 def test_digits():
@@ -37,35 +36,56 @@ def test_thresholds_have_their_noise_on_both_sides():
     np.testing.assert_array_equal(clean.y, clean.X[:, 0] >= 0.3)
 
 
-def test_seed_and_parameters_decide_records_and_checksum():
-    one, same = (load("thresholds", n_records=1000, seed=1) for _ in range(2))
+def test_best_linear_classifier_of_the_half_space_reaches_one_minus_flip_and_no_more():
+    data = load("synthetic", flip=0.05)
+    assert abs(np.mean(data.y) - 0.5) < 0.01
+    found = LogisticRegression(C=100, fit_intercept=False).fit(data.X, data.y)
+    assert found.score(data.X, data.y) == pytest.approx(0.95, abs=0.004)
+
+
+def test_points_are_standard_gaussian_but_for_the_gap():
+    assert load("synthetic", gap=0.0).X.std(axis=0) == pytest.approx(np.ones(5), abs=0.02)
+    # On a line the plane is the origin, and the distance the absolute value.
+    clean = load("synthetic", flip=0.0, gap=0.5, n_features=1)
+    assert np.abs(clean.X).min() == pytest.approx(0.5, abs=1e-3)
+    assert np.abs(clean.X).min() >= 0.5
+    assert abs(np.corrcoef(np.sign(clean.X[:, 0]), clean.y)[0, 1]) == pytest.approx(1)
+
+
+CHANGES = {
+    "thresholds": [{"seed": 2}, {"noise": 0.2}, {"threshold": 0.4}, {"n_records": 1001}],
+    "synthetic": [{"seed": 2}, {"flip": 0.1}, {"gap": 0.4}, {"n_records": 1001}, {"n_features": 6}],
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_seed_and_parameters_decide_records_and_checksum(name):
+    one, same = (load(name, n_records=1000, seed=1) for _ in range(2))
     np.testing.assert_array_equal(one.X, same.X)
     np.testing.assert_array_equal(one.y, same.y)
-    others = [load("thresholds", **({"n_records": 1000, "seed": 1} | change)) for change in CHANGES]
-    assert len({data.checksum for data in (one, *others)}) == 1 + len(CHANGES)
+    others = [load(name, **({"n_records": 1000, "seed": 1} | change)) for change in CHANGES[name]]
+    assert len({data.checksum for data in (one, same, *others)}) == 1 + len(others)
     assert not np.array_equal(one.X, others[0].X)
 
 
-CHANGES = [{"seed": 2}, {"noise": 0.2}, {"threshold": 0.4}, {"n_records": 1001}]
-
-
 @pytest.mark.parametrize(
-    ("option", "value"),
+    ("name", "option", "values"),
     [
-        ("n_records", 9),
-        ("n_records", 1e5),
-        ("noise", 0.5),
-        ("noise", -0.1),
-        ("noise", True),
-        ("threshold", 1.5),
-        ("threshold", "half"),
-        ("threshold", float("nan")),
-        ("seed", -1),
+        ("thresholds", "n_records", (9, 1e5)),
+        ("thresholds", "noise", (0.5, -0.1, True)),
+        ("thresholds", "threshold", (1.5, "half", float("nan"))),
+        ("thresholds", "seed", (-1,)),
+        ("synthetic", "n_records", (9, 1e5)),
+        ("synthetic", "n_features", (0, True)),
+        ("synthetic", "gap", (-0.1, float("nan"), "wide")),
+        ("synthetic", "flip", (0.5, -0.01)),
+        ("synthetic", "seed", (-1, 0.5)),
     ],
 )
-def test_refuses_values_out_of_range(option, value):
-    with pytest.raises(ConfigError, match=rf"^dataset\.{option}: got "):
-        load("thresholds", **{option: value})
+def test_refuses_values_out_of_range(name, option, values):
+    for value in values:
+        with pytest.raises(ConfigError, match=rf"^dataset\.{option}: got "):
+            load(name, **{option: value})
 
 
 def test_refuses_a_threshold_that_leaves_one_class():
