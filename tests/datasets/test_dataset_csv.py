@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -60,18 +58,8 @@ def test_numeric_labels_are_normalised_and_sorted_as_numbers(write):
     data = load("csv", path=write("a,y\n1,+10\n2,2.0\n3,10\n4,2\n"), target="y")
     assert data.classes == ("2", "10")
     assert data.y.tolist() == [1, 0, 1, 0]
-
-
-def test_separators_byte_order_mark_and_compression(write):
-    for sep, typed in ((";", ";"), ("\t", "\t"), ("\t", "\\t")):
-        data = load("csv", path=write(f"a{sep}y\n1{sep}p\n2{sep}q\n"), target="y", sep=typed)
-        assert data.X.shape == (2, 1)
-    assert load("csv", path=write(b"\xef\xbb\xbfy,a\np,1\nq,2\n"), target="y").n_records == 2
-    assert load("csv", path=write(gzip.compress(GOOD.encode()), "f.csv.gz"), target="label").n_records == 4
-
-
-def test_a_target_may_be_named_by_a_number(write):
-    assert load("csv", path=write("0,1\n5,p\n6,q\n"), target=1).classes == ("p", "q")
+    data = load("csv", path=write("0\t1\n5\tp\n6\tq\n"), target=1, sep="\\t")  # as it is typed
+    assert (data.classes, data.X.shape) == (("p", "q"), (2, 1))
 
 
 @pytest.mark.parametrize(

@@ -13,41 +13,34 @@ from pate_cli.errors import ConfigError
 from pate_cli.types import Dataset
 
 TABLE_3 = {
-    "mushroom": (8_124, SplitSizes(6_499, 163, 1_462, 49)),
-    "a9a": (48_842, SplitSizes(39_073, 977, 8_792, 293)),
-    "real-sim": (72_309, SplitSizes(57_847, 1_447, 13_015, 434)),
+    "mushroom": (8_124, (6_499, 163, 1_462, 49)),
+    "a9a": (48_842, (39_073, 977, 8_792, 293)),
+    "real-sim": (72_309, (57_847, 1_447, 13_015, 434)),
 }
 
 
-@pytest.mark.parametrize("name", TABLE_3)
-def test_sizes_are_those_of_table_3(name):
-    n, expected = TABLE_3[name]
-    assert sizes(n, 0.8, 0.02, 0.3) == expected
-
-
-def test_fractions_are_taken_as_typed_not_as_stored_in_binary():
-    # In binary, floor(0.29 * 100) is 28 and ceil(0.07 * 100) is 8.
-    assert sizes(100, 0.29, 0.07, 0.3) == SplitSizes(29, 7, 64, 2)
-
-
-def test_counts_are_taken_as_they_are():
-    assert sizes(1_000, 500, 400, 400) == SplitSizes(500, 400, 100, 400)
-    assert sizes(1_000, 0.5, 400.0, np.int64(1)) == SplitSizes(500, 400, 100, 1)
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        *(((n, 0.8, 0.02, 0.3), expected) for n, expected in TABLE_3.values()),
+        ((100, 0.29, 0.07, 0.3), (29, 7, 64, 2)),  # in binary, floor(0.29 * 100) is 28, ceil(0.07 * 100) 8
+        ((1_000, 500, 400, 400), (500, 400, 100, 400)),
+        ((1_000, 0.5, 400.0, np.int64(1)), (500, 400, 100, 1)),
+        ((100, 0.8, 1, 0.3), (80, 1, 19, 1)),  # a share of labels is at least one
+    ],
+)
+def test_sizes(given, expected):
+    assert sizes(*given) == SplitSizes(*expected)
 
 
 BAD = [0, 0.0, 1.0, -1, -0.2, 1.5, float("nan"), float("inf"), True, "0.8"]
 
 
 @pytest.mark.parametrize("key", ["private", "public", "budget"])
-@pytest.mark.parametrize("value", BAD, ids=repr)
-def test_refuses_what_is_neither_fraction_nor_count(key, value):
-    with pytest.raises(ConfigError, match=rf"^split\.{key}: got .* a fraction in \(0, 1\)"):
-        sizes(1_000, **({"private": 0.8, "public": 0.02, "budget": 0.3} | {key: value}))
-
-
-def test_a_budget_in_shares_is_at_least_one_label():
-    """A small file under a mechanism without a budget is not refused for it."""
-    assert sizes(100, 0.8, 1, 0.3).budget == 1
+def test_refuses_what_is_neither_fraction_nor_count(key):
+    for value in BAD:
+        with pytest.raises(ConfigError, match=rf"^split\.{key}: got .* a fraction in \(0, 1\)"):
+            sizes(1_000, **{key: value})
 
 
 @pytest.mark.parametrize(
@@ -71,34 +64,25 @@ def _numbered(n=50):
     return Dataset("t", X, np.arange(n) % 2, ("0", "1"), "", "")
 
 
-def test_every_record_lands_in_exactly_one_part_with_its_own_label():
-    parts = split(_numbered(), private=0.6, public=0.2, budget=3, rng=np.random.default_rng(0))
-    pairs = [parts.private, parts.public_labels, parts.test]
-    numbers = np.concatenate([part.X[:, 0] for part in pairs])
-    labels = np.concatenate([part.y for part in pairs])
-    assert sorted(numbers) == list(range(50))
-    np.testing.assert_array_equal(labels, numbers % 2)
-    np.testing.assert_array_equal(parts.public.X, parts.public_labels.X)
-    assert [part.X.shape[0] for part in pairs] == [30, 10, 10]
-    assert parts.budget == 3
-
-
-def test_the_generator_alone_decides_the_split():
-    def private(seed):
-        rng = np.random.default_rng(seed)
-        return split(_numbered(), private=0.6, public=0.2, budget=3, rng=rng).private.X[:, 0]
-
-    np.testing.assert_array_equal(private(1), private(1))
-    assert not np.array_equal(private(1), private(2))
-    assert not np.array_equal(private(1), np.sort(private(1)))
-
-
-def test_sparse_stays_sparse():
-    X = sp.random_array((50, 8), density=0.2, rng=np.random.default_rng(0), format="csr")
-    data = Dataset("t", sp.csr_matrix(X), np.arange(50) % 2, ("0", "1"), "", "")
-    parts = split(data, private=0.6, public=0.2, budget=3, rng=np.random.default_rng(0))
-    for part in (parts.private, parts.public, parts.test):
-        assert isinstance(part.X, sp.csr_matrix)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_every_record_lands_in_exactly_one_part_with_its_own_label(kind):
+    data = _numbered()
+    data = Dataset("t", kind(data.X), data.y, data.classes, "", "")
+    found = []
+    for seed in (0, 0, 1):
+        parts = split(data, private=0.6, public=0.2, budget=3, rng=np.random.default_rng(seed))
+        pairs = [parts.private, parts.public_labels, parts.test]
+        assert all(isinstance(part.X, type(data.X)) for part in (*pairs, parts.public))
+        columns = [sp.csr_matrix(part.X).toarray()[:, 0] for part in pairs]
+        numbers = np.concatenate(columns)
+        assert sorted(numbers) == list(range(50))
+        np.testing.assert_array_equal(np.concatenate([part.y for part in pairs]), numbers % 2)
+        assert [len(column) for column in columns] == [30, 10, 10]
+        assert parts.budget == 3
+        found.append(columns[0])
+    np.testing.assert_array_equal(found[0], found[1])  # the generator alone decides
+    assert not np.array_equal(found[0], found[2])
+    assert not np.array_equal(found[0], np.sort(found[0]))
 
 
 def test_encoder_is_fitted_on_public_features_alone():
