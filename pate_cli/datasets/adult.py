@@ -1,14 +1,7 @@
-"""The Adult (Census Income) dataset from its raw UCI files.
+"""The Adult (Census Income) dataset from its raw UCI files: 48,842 records, 108 features.
 
-| records | features | classes |
-|---------|----------|---------|
-| 48,842  | 108      | 2       |
-
-The encoding is fixed before any record is seen. The categories are the lists in
-UCI's `adult.names`, which also says that "?" stands for a missing value: here it
-is one more category where that occurs. `adult.names` gives no ranges for the six
-numbers, so round ones are fixed here (`NUMBERS`), each number is scaled to [0, 1]
-over its range and clipped to it. Nothing is computed from the records.
+The encoding is fixed, nothing is computed from the records. Categories are those that UCI's `adult.names`
+lists, with "?", a missing value, where it occurs. Numbers are scaled to [0, 1] over round ranges and clipped.
 """
 
 from __future__ import annotations

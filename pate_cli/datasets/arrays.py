@@ -1,4 +1,4 @@
-"""Arrays in NumPy's format: an .npz file with `X` (numbers, a row a record) and `y`, or three."""
+"""Arrays in NumPy's format: an .npz file with `X` (numbers, a row a record) and `y`."""
 
 from __future__ import annotations
 
@@ -23,22 +23,14 @@ class Options(FileOptions):
 
 
 def load(name: str, options: Options) -> Dataset:
-    """Load arrays; the public file needs no `y`.
-
-    Raises
-    ------
-    DataError
-        If a file is missing, no .npz file, or its arrays do not fit; names the file and the row.
-    """
-    paths = options.paths("an .npz file")
-    private = _read(paths[0])
-    public, test = (None if path is None else _read(path) for path in paths[1:])
+    """Load an .npz file, or three; the public one needs no `y`."""
+    where, *others = options.paths("an .npz file")
+    private = _read(where)
+    public, test = (None if path is None else _read(path) for path in others)
+    n_columns = private.X.shape[1]
     for file in (private, public, test):
-        if file is not None and file.X.shape[1] != private.X.shape[1]:
-            n_columns = private.X.shape[1]
-            raise DataError(
-                f"{file.path}: X has {file.X.shape[1]} columns, that of {private.path} {n_columns}"
-            )
+        if file is not None and file.X.shape[1] != n_columns:
+            raise DataError(f"{file.path}: X has {file.X.shape[1]} columns, that of {where} {n_columns}")
         if file is not None and file.labels is None and file is not public:
             raise DataError(f"{file.path}: no y in it, the class of each record")
     return dataset_of(name, options.classes, private, public, test)

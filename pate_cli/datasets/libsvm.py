@@ -45,13 +45,7 @@ class Options(FileOptions):
 
 
 def load(name: str, options: Options) -> Dataset:
-    """Load a LIBSVM file, or three.
-
-    Raises
-    ------
-    DataError
-        If a file is missing, empty, malformed, or holds one class; names file and line.
-    """
+    """Load a LIBSVM file, or three."""
     where, *others = options.paths("a LIBSVM file")
     private = raw_file(where)
     public, test = (None if path is None else raw_file(path) for path in others)
@@ -139,10 +133,8 @@ def _lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
 
 def _explain(content: bytes) -> str:
     """Name the first bad line of a file that scikit-learn has refused without one; empty if none is found."""
-    for number, fields in _lines(content):
-        if fields and (problem := _problem(*fields)):
-            return f", line {number}: {problem}"
-    return ""
+    found = ((number, _problem(*fields)) for number, fields in _lines(content) if fields)
+    return next((f", line {number}: {problem}" for number, problem in found if problem), "")
 
 
 def _problem(label: str, *pairs: str) -> str:

@@ -48,12 +48,6 @@ def load(name: str, options: Options) -> Dataset:
 
     Teachers are dealt file by file: see `teachers.parts.partition_blocks` for what that means for privacy.
 
-    Raises
-    ------
-    ConfigError
-        If an option does not fit the files.
-    DataError
-        If a file cannot be used; names it.
     """
     where, public_path, test_path = options.paths("a directory of Parquet or LIBSVM files")
     paths = _files(where)
@@ -156,11 +150,10 @@ class Shard:
 
 
 class ShardedFeatures:
-    """Rows of features in several files, in the order of the files; `X[rows]` reads those it needs.
+    """Rows of features in several files, in their order; `X[rows]` reads the files it needs, one at a time.
 
-    Only the file read last is kept in memory. A file that has changed since the first reading ends the run.
-    `X[rows]` is a csr_matrix where it is `sparse`. `read` can be sent to workers. `index`, ascending, numbers
-    these rows among those of the shards; None for all.
+    A file that has changed since the first reading ends the run. `X[rows]` is a csr_matrix where it is
+    `sparse`. `read` can be sent to workers. `index`, ascending, selects rows of the shards; None for all.
     """
 
     def __init__(
@@ -203,18 +196,18 @@ class ShardedFeatures:
     def __getitem__(self, rows: Any) -> Any:
         import scipy.sparse as sp
 
-        rows = np.arange(self.shape[0])[rows] if isinstance(rows, slice) else np.asarray(rows)
-        at = rows if self._index is None else self._index[rows]
+        index = np.arange(self._ends[-1]) if self._index is None else self._index
+        at = index[rows]
+        if not len(at):
+            return sp.csr_matrix((0, self.shape[1])) if self.sparse else np.zeros((0, self.shape[1]))
         of = np.searchsorted(self._ends, at, side="right")
         order = np.argsort(of, kind="stable")
         found = []
         for shard in np.unique(of).tolist():
-            mine = at[order[of[order] == shard]]
-            found.append(self._loaded(shard)[mine - (self._ends[shard - 1] if shard else 0)])
-        back = np.argsort(order)
-        if self.sparse:
-            return sp.csr_matrix(sp.vstack(found, format="csr")[back] if found else (0, self.shape[1]))
-        return np.concatenate(found)[back] if found else np.zeros((0, self.shape[1]))
+            start = self._ends[shard - 1] if shard else 0
+            found.append(self._loaded(shard)[at[order[of[order] == shard]] - start])
+        joined = sp.vstack(found, format="csr") if self.sparse else np.concatenate(found)
+        return joined[np.argsort(order)]
 
     def _loaded(self, number: int) -> Any:
         if self._last is None or self._last[0] != number:
