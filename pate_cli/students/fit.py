@@ -44,18 +44,17 @@ def fit_student(
     points : PublicPoints
         All public points; `answers.asked` picks from them.
     answers : Answers
-        What the mechanism released.
+        Output of the mechanism.
     estimator : str
-        Any learner of `pate_cli.learners`; `voting`, a vote over one class of learners by AdaBoost; or
-        `soft_targets`, any learner on noisy shares of the votes where the mechanism releases noisy counts:
-        each point once a class, weighted by that class's share.
+        Any learner of `pate_cli.learners`; `voting`, a vote over one class of learners by AdaBoost (LZCW21
+        Theorem 20: the student is improper); or `soft_targets`, any learner on noisy shares of the votes
+        where the mechanism releases noisy counts: each point once a class, weighted by that class's share.
     params : mapping of str to object
         The learner's parameters. Of `voting`: `base` (a learner, default logistic), `base_params`,
         `n_estimators` (default 50) and `learning_rate` (default 1). Of `soft_targets`: `base` and
         `base_params`.
     unanswered : {"drop", "random"}
-        Whether points that were asked and not answered are left out, or labelled uniformly at random
-        (LZCW21 Algorithm 3, line 4).
+        Whether unanswered points are left out, or labelled uniformly at random (LZCW21 Algorithm 3, line 4).
     rng : Generator
         For those random labels only.
     n_classes : int
@@ -68,17 +67,12 @@ def fit_student(
     Returns
     -------
     fitted scikit-learn classifier
-        Predicts class codes. Where all labels are the same, a constant; where there is no label at all,
-        the constant 0.
+        Predicts class codes. Where all labels are the same, a constant; without any label, the constant 0.
 
     Raises
     ------
     ConfigError
         If the learner cannot learn from these labels.
-
-    References
-    ----------
-    LZCW21, Algorithm 3 and Theorem 20 (the student is improper: a vote over the class).
     """
     from pate_cli.learners.constant import ConstantClassifier
 
@@ -104,20 +98,7 @@ def fit_student(
 def check_student(
     estimator: str, params: Mapping[str, Any], *, n_classes: int = 2, sparse: bool = False
 ) -> None:
-    """Check a student before there is data, by fitting it on a few generated records.
-
-    Parameters
-    ----------
-    estimator, params, n_classes
-        As in `fit_student`.
-    sparse : bool
-        Whether it has to take sparse features.
-
-    Raises
-    ------
-    ConfigError
-        If the name, a parameter or a parameter's value is not accepted.
-    """
+    """Check a student before there is data, by fitting it on a few generated records; see `fit_student`."""
     student = _make(estimator, params, seed=0, n_classes=n_classes)
     if estimator in _PARAMS:
         base = student.estimator if estimator == "voting" else student

@@ -15,31 +15,11 @@ __all__ = ["by_class", "calibration_error", "measure"]
 
 
 def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[float, dict[str, float]]:
-    """Accuracy and other measures of a student on labelled records.
+    """Accuracy and other measures of a student on labelled records, y of codes 0 .. C-1.
 
-    Parameters
-    ----------
-    student : fitted scikit-learn classifier
-        Predicts codes 0 .. C-1, perhaps not all of them.
-    X : array-like or sparse matrix of shape (n, d)
-    y : ndarray of int64, shape (n,)
-        Codes; a class may be absent.
-    classes : sequence of str
-        The label behind each code.
-
-    Returns
-    -------
-    accuracy : float
-        In [0, 1].
-    others : dict of str to float
-        balanced_accuracy, roc_auc (of each class against the rest, averaged), log_loss (nats),
-        calibration_error, brier and recall.CLASS; without those a student has no scores or probabilities
-        for, and those of classes that are absent.
-
-    Raises
-    ------
-    ValueError
-        If a probability is NaN.
+    The others are balanced_accuracy, roc_auc (of each class against the rest, averaged), log_loss (nats),
+    calibration_error, brier and recall.CLASS. Left out are those that need scores or probabilities that the
+    student does not offer, and those of absent classes. ValueError if a probability is NaN.
     """
     right = np.asarray(student.predict(X)) == y
     n = np.bincount(y, minlength=len(classes))
@@ -72,19 +52,8 @@ def _area(positive: NDArray[np.bool_], scores: FloatArray) -> float:
 def calibration_error(p: FloatArray, y: Any, n_bins: int = 15) -> float:
     """Expected calibration error: mean distance of predicted from observed share, over bins of p.
 
-    Parameters
-    ----------
-    p : ndarray of float64, shape (n,)
-        Predicted probability that y is 1; in [0, 1].
-    y : ndarray of shape (n,)
-        0 or 1.
-    n_bins : int
-        Of equal width; each weighs as many records as it holds.
-
-    Returns
-    -------
-    float
-        In [0, 1].
+    p, shape (n,), is the predicted probability that y is 1. Bins have equal width, and weigh as many records
+    as they hold.
     """
     bins = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)
     return float(np.abs(np.bincount(bins, weights=p - y, minlength=n_bins)).sum() / len(p))

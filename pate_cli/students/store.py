@@ -13,7 +13,6 @@ from typing import Any
 from pate_cli import terminal
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.students.trusted import WRITTEN, Refused, foreign_types
-from pate_cli.terminal import write_file
 from pate_cli.types import _Private
 
 __all__ = ["SavedStudent", "dump_student", "load_student", "save_student", "skops_io"]
@@ -24,39 +23,19 @@ _MOST_BYTES = 2**31
 
 @dataclass(frozen=True)
 class SavedStudent:
-    """Student, labels and encoder. PUBLIC.
+    """Student, labels and encoder. PUBLIC."""
 
-    Attributes
-    ----------
-    student : fitted scikit-learn classifier
-        Predicts class codes.
-    classes : tuple of str
-        The label behind each code.
-    n_features : int
-        Number of columns of the data, before encoding.
-    encoder : fitted scikit-learn transformer or None
-        Turns rows of a table into those columns.
-    meta : dict
-        Public facts about the run that made it.
-    """
-
-    student: Any = field(repr=False)
-    classes: tuple[str, ...]
-    n_features: int
-    encoder: Any = field(repr=False)
-    meta: dict[str, Any]
+    student: Any = field(repr=False)  # fitted classifier; predicts class codes
+    classes: tuple[str, ...]  # the label behind each code
+    n_features: int  # columns of the data, before encoding
+    encoder: Any = field(repr=False)  # fitted transformer of a table's rows to those columns, or None
+    meta: dict[str, Any]  # public facts about the run that made it
 
 
 def dump_student(
     student: Any, *, classes: Sequence[str], n_features: int, encoder: Any, meta: Mapping[str, Any]
 ) -> bytes:
-    """Content of the file of a student; parameters as in `SavedStudent`.
-
-    Raises
-    ------
-    TypeError
-        If `student` is private, as teachers are.
-    """
+    """Content of the file of a student; TypeError for private values, as teachers are."""
     if isinstance(student, _Private):
         raise TypeError(f"{type(student).__name__} is private and is not written anywhere")
     parts = {"student": student, "classes": list(classes), "n_features": int(n_features)}
@@ -65,53 +44,22 @@ def dump_student(
 
 
 def save_student(path: str | Path, student: Any, **about: Any) -> None:
-    """Write a student to a file, atomically.
-
-    Parameters
-    ----------
-    path : path-like
-    student : fitted scikit-learn classifier
-    **about
-        As `dump_student` takes them.
-
-    Raises
-    ------
-    TypeError
-        If `student` is private, as teachers are.
-    ConfigError
-        If the file cannot be written.
-    """
+    """Write a student to a file, atomically; see `dump_student`. ConfigError if it cannot be written."""
     content = dump_student(student, **about)
-    path = Path(path)
     try:
-        write_file(path, content)
+        terminal.write_file(path, content)
     except OSError as error:
-        raise ConfigError(
-            "model file", str(path), f"a path that can be written ({error.strerror})"
-        ) from error
+        accepted = f"a path that can be written ({error.strerror})"
+        raise ConfigError("model file", str(path), accepted) from error
 
 
 def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent:
     """Read a student that `save_student` wrote.
 
-    Only the types of `pate_cli.students.trusted.WRITTEN` are brought back, and those named in `trust`. This
-    is decided on the names in the file, before any module is imported for them.
-
-    Parameters
-    ----------
-    path : path-like
-    trust : sequence of str
-        Further types to allow, by their exact names, as `mypackage.MyClassifier`. Their code is run.
-
-    Returns
-    -------
-    SavedStudent
-
-    Raises
-    ------
-    DataError
-        If the file is missing, truncated, not a student, holds a type that is not allowed (names all of
-        them), or an array that is not as its type has it.
+    Only the types of `pate_cli.students.trusted.WRITTEN` are restored, and those named in `trust`: exact
+    names, as `mypackage.MyClassifier`, whose code is run. This is decided on the names in the file, before
+    any module is imported for them. Raises `DataError` for a file that is missing, truncated, not a student,
+    holds a type that is not allowed (names all of them), or an array that does not fit its type.
     """
     path = Path(path)
     try:
@@ -181,7 +129,7 @@ def _student(content: Any, path: Path) -> SavedStudent:
     student, classes, n_features, encoder, meta = parts
     try:
         predicts = is_classifier(student) and callable(student.predict)
-    except Exception:  # whatever it is, it does not behave like one
+    except Exception:  # foreign code
         predicts = False
     labels = isinstance(classes, list) and bool(classes) and all(type(label) is str for label in classes)
     fitted = all(hasattr(encoder, name) for name in ("feature_names_in_", "transformers_"))

@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["WRITTEN", "Refused", "foreign_types"]
 
-# of pate: `student=` by name, what mechanisms make themselves, and their parts
+# of pate: students by name, models of mechanisms, and their parts
 _OURS = (
     "datasets.encoding.DeclaredNumbers",
     "learners.hypotheses.points.PointClassifier",
@@ -31,12 +31,10 @@ _OURS = (
     "mechanisms.direct.public_features.PublicKernelClassifier",
     "students.voting.Voting",
 )
-# of sklearn: what ours are made of, the encoder of tables, and common classifiers for `student.estimator`
+# of sklearn: parts of ours, the encoder of tables, and common classifiers for `student.estimator`
 _SKLEARN = (
     "compose._column_transformer.ColumnTransformer",
     "discriminant_analysis.LinearDiscriminantAnalysis",
-    "discriminant_analysis.QuadraticDiscriminantAnalysis",
-    "ensemble._bagging.BaggingClassifier",
     "ensemble._forest.ExtraTreesClassifier",
     "ensemble._forest.RandomForestClassifier",
     "ensemble._weight_boosting.AdaBoostClassifier",
@@ -44,54 +42,36 @@ _SKLEARN = (
     "linear_model._perceptron.Perceptron",
     "linear_model._ridge.RidgeClassifier",
     "linear_model._stochastic_gradient.SGDClassifier",
-    "metrics._dist_metrics.EuclideanDistance64",
-    "naive_bayes.BernoulliNB",
     "naive_bayes.GaussianNB",
-    "neighbors._ball_tree.BallTree",
-    "neighbors._classification.KNeighborsClassifier",
-    "neighbors._kd_tree.KDTree",
-    "neighbors._nearest_centroid.NearestCentroid",
-    "neighbors._unsupervised.NearestNeighbors",
-    "neural_network._multilayer_perceptron.MLPClassifier",
-    "neural_network._stochastic_optimizers.AdamOptimizer",
-    "neural_network._stochastic_optimizers.SGDOptimizer",
     "preprocessing._data.StandardScaler",
     "preprocessing._encoders.OneHotEncoder",
     "preprocessing._label.LabelBinarizer",
     "svm._classes.LinearSVC",
-    "svm._classes.SVC",
     "tree._classes.DecisionTreeClassifier",
     "tree._classes.ExtraTreeClassifier",
 )
 _SCALARS = ("bool", "bool_", "float32", "float64", "int32", "int64", "str_")
+_BUILTINS = ("bool", "float", "int", "str")
+
+
+def _names(package: str, names: Sequence[str]) -> frozenset[str]:
+    return frozenset(f"{package}.{name}" for name in names)
+
 
 WRITTEN: dict[str, frozenset[str]] = {
     "DictNode": frozenset({"builtins.dict"}),
     "JsonNode": frozenset({"builtins.str"}),
     "ListNode": frozenset({"builtins.list"}),
-    "LossNode": frozenset(
-        {
-            "sklearn._loss._loss.CyHalfBinomialLoss",
-            "sklearn.linear_model._sgd_fast.Hinge",
-            "sklearn.linear_model._sgd_fast.ModifiedHuber",
-            "sklearn.linear_model._sgd_fast.SquaredHinge",
-        }
-    ),
-    "NdArrayNode": frozenset({"numpy.ndarray", *(f"numpy.{name}" for name in _SCALARS)}),
-    "ObjectNode": frozenset(
-        (*(f"pate_cli.{name}" for name in _OURS), *(f"sklearn.{name}" for name in _SKLEARN))
-    ),
+    "LossNode": _names("sklearn._loss._loss", ("CyHalfBinomialLoss",))
+    | _names("sklearn.linear_model._sgd_fast", ("Hinge", "ModifiedHuber", "SquaredHinge")),
+    "NdArrayNode": _names("numpy", ("ndarray", *_SCALARS)),
+    "ObjectNode": _names("pate_cli", _OURS) | _names("sklearn", _SKLEARN),
     "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
     "SliceNode": frozenset({"builtins.slice"}),
     "SparseMatrixNode": frozenset({"scipy.sparse._csr.csr_matrix"}),
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
     "TupleNode": frozenset({"builtins.tuple"}),
-    "TypeNode": frozenset(
-        {
-            *(f"builtins.{name}" for name in ("bool", "float", "int", "str")),
-            *(f"numpy.{name}" for name in _SCALARS),
-        }
-    ),
+    "TypeNode": _names("builtins", _BUILTINS) | _names("numpy", _SCALARS),
 }
 """Types that `pate` writes, by the loader of skops that restores them."""
 
@@ -107,23 +87,10 @@ class Refused(ValueError):
 def foreign_types(data: bytes, trust: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Qualified names of the types in a skops file: trusted ones, and others; nothing is imported or made.
 
-    Parameters
-    ----------
-    data : bytes
-        The file.
-    trust : sequence of str
-        Names that are accepted besides `WRITTEN`, with any loader.
-
-    Returns
-    -------
-    accepted, foreign : list of str
-        Sorted: classes, functions, and methods as `module.Class.method`.
-
-    Raises
-    ------
-    Refused
-        If the file is not an archive as skops writes it for `pate`: stored members, none twice, none that
-        unpacks to more than there is, a schema of whole nodes.
+    Names in `trust` are accepted besides `WRITTEN`, with any loader. Both lists are sorted, and hold classes,
+    functions, and methods as `module.Class.method`. Raises `Refused` if the file is not an archive as skops
+    writes it for `pate`: stored members, none twice, none that unpacks to more than there is, a schema of
+    whole nodes.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -145,7 +112,7 @@ def foreign_types(data: bytes, trust: Sequence[str] = ()) -> tuple[list[str], li
                     _check_file(archive, node, owner)
                 if node["__loader__"] == "TreeNode":
                     parts += _check_nodes(archive, node)
-            # skops gives what it has read first under an id: what was checked has to be what it gives
+            # skops restores the first node of an id: it has to be the one that was checked
             if not ambiguous.isdisjoint(part.get("__id__") for part in parts):
                 raise Refused("a part of a decision tree that stands for two things")
     except Refused:
@@ -179,7 +146,7 @@ def _check_file(archive: zipfile.ZipFile, node: dict[str, Any], owner: dict[str,
 
 
 def _check_nodes(archive: zipfile.ZipFile, node: dict[str, Any]) -> list[dict[str, Any]]:
-    """Refuse a decision tree before it is made, as then it is too late to look; gives the parts of it."""
+    """Refuse a forged decision tree before it is made, when it would be too late; return its parts."""
     import numpy as np
 
     from pate_cli.students.checked import check_tree
@@ -199,7 +166,7 @@ def _check_nodes(archive: zipfile.ZipFile, node: dict[str, Any]) -> list[dict[st
 
 
 def _nodes(schema: object) -> Iterator[dict[str, Any]]:
-    """Walk over every node there is, wherever it hides: more than skops would look at, never less."""
+    """Walk over every node of the schema: more than skops would read, never less."""
     waiting = [schema]
     while waiting:
         item = waiting.pop()
@@ -214,7 +181,7 @@ def _nodes(schema: object) -> Iterator[dict[str, Any]]:
 
 
 def _named(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names a node stands for, each with its loader: its type, and what a bound method is called."""
+    """Names in a node, each with its loader: of its type, and of a bound method or a function."""
     loader, module, name = node["__loader__"], node["__module__"], node["__class__"]
     if "." in name or not module:  # "a" and "b.C" would be read as "a.b" and "C"
         raise Refused(f"no type {module}.{name}")
