@@ -1,4 +1,4 @@
-"""What a value may be, declared beside the field that holds it, and the one line that says what is wrong.
+"""Checks of values, declared beside the fields that hold them, and one-line errors.
 
 A field is declared as ``rounds: int = option(4, Whole(1, 100))``; `read_options` makes the dataclass from
 what was given, and names the key, the value and what would be accepted.
@@ -23,13 +23,13 @@ T = TypeVar("T")
 
 
 class Check(Protocol):
-    """What a value may be."""
+    """Accepts values, or describes what is accepted."""
 
     def take(self, value: object) -> Any:
-        """Give the value in its own type, or raise ValueError."""
+        """Return the value in its own type, or raise ValueError."""
 
     def describe(self) -> str:
-        """Say what is accepted, in words."""
+        """Accepted values, in words."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is not empty; `what` says of what kind."""
+    """A text that is not empty, of the kind `what`."""
 
     what: str = "a name"
 
@@ -180,18 +180,12 @@ class Listed:
 
 
 def option(default: Any, check: Check) -> Any:
-    """Declare a field of a dataclass of options: its default, and what it may be."""
+    """Declare a field of a dataclass of options: its default and its check."""
     return dataclasses.field(default=default, metadata={"check": check})
 
 
 def take(key: str, value: object, check: Check) -> Any:
-    """Check one value.
-
-    Raises
-    ------
-    ConfigError
-        Naming `key`, the value, and what is accepted.
-    """
+    """Check one value; ConfigError names `key`, the value, and what is accepted."""
     try:
         return check.take(value)
     except (ValueError, OverflowError):
@@ -207,19 +201,10 @@ def known(prefix: str, given: Mapping[str, object], keys: tuple[str, ...]) -> No
 
 
 def read_options(options: type[T], given: Mapping[str, object], prefix: str) -> T:
-    """Make a dataclass of options from what was given; the rest keeps its default.
+    """Make a dataclass, whose fields are declared by `option`, from the given values and its defaults.
 
-    Parameters
-    ----------
-    options : dataclass whose fields are declared by `option`
-    given : mapping of str to object
-    prefix : str
-        Put before a key in a message, as ``mechanism.``.
-
-    Raises
-    ------
-    InputError
-        If a key is unknown (listing those there are) or a value is not accepted.
+    `prefix`, as ``mechanism.``, is put before a key in a message. InputError if a key is unknown (listing
+    those there are) or a value is not accepted.
     """
     known(prefix, given, option_names(options))
     return options(**read_values(options, given, prefix))
@@ -231,8 +216,8 @@ def option_names(options: type) -> tuple[str, ...]:
 
 
 def read_values(options: type, given: Mapping[str, object], prefix: str) -> dict[str, Any]:
-    """Check the values of the fields that are declared by `option`; other keys are not looked at."""
-    # a default is what a user would write: `auto` there means what it means here
+    """Check the values of the fields that are declared by `option`; other keys are ignored."""
+    # defaults are checked too: they are written as a user would write them, as `auto`
     return {
         field.name: take(prefix + field.name, given.get(field.name, field.default), field.metadata["check"])
         for field in dataclasses.fields(options)
@@ -241,20 +226,7 @@ def read_values(options: type, given: Mapping[str, object], prefix: str) -> dict
 
 
 def read(params: Mapping[str, object], checks: Mapping[str, Check]) -> dict[str, Any]:
-    """Check every parameter of a study; each must be given.
-
-    Parameters
-    ----------
-    params : mapping of str to object
-        As the recipe and the overrides give them.
-    checks : mapping of str to Check
-        What the study takes.
-
-    Raises
-    ------
-    ConfigError
-        Naming `params.KEY`, if one is unknown, missing or not accepted.
-    """
+    """Check every parameter of a study; ConfigError for `params.KEY` if unknown, missing or not accepted."""
     for key in params:
         if key not in checks:
             raise ConfigError(f"params.{key}", params[key], "the parameters " + ", ".join(checks))

@@ -1,7 +1,7 @@
-"""Errors that are the user's to mend, each said in one line.
+"""User errors, each a one-line message.
 
-The command turns an `InputError` into one line on stderr and exit code 2; any
-other exception is our fault and exits with 1.
+The command prints an `InputError` on one line of stderr and exits with 2; any other exception is an internal
+error, with exit code 1.
 """
 
 from __future__ import annotations
@@ -13,32 +13,22 @@ __all__ += ["one_line", "shortened"]
 
 
 class BudgetSpent(RuntimeError):
-    """A query was put to a mechanism that has no budget left."""
+    """A query to a mechanism that has no budget left."""
 
 
 class Terminated(KeyboardInterrupt):
-    """A batch system asked us to end (SIGTERM): answered as Ctrl-C is."""
+    """SIGTERM, as of a batch system: treated as Ctrl-C."""
 
 
 class InputError(Exception):
-    """What the user gave cannot be used; `str(error)` is the one line to show."""
+    """Input that cannot be used; `str(error)` is the one line to show."""
 
     def __init__(self, message: str) -> None:
         super().__init__(one_line(message))
 
 
 class ConfigError(InputError):
-    """A configuration key holds a value that is not accepted.
-
-    Parameters
-    ----------
-    key : str
-        Dotted name of the key, as typed on the command line.
-    got : object
-        The value found.
-    accepted : str
-        What would be accepted, in words.
-    """
+    """A configuration key (dotted, as typed) holds a value that is not accepted; `accepted` is in words."""
 
     def __init__(self, key: str, got: object, accepted: str) -> None:
         self.key = key
@@ -59,8 +49,8 @@ class InfeasibleError(InputError):
 def one_line(text: str) -> str:
     r"""Put text on one line that any terminal can show.
 
-    Text from a file may hold what a terminal obeys, as ``ESC [ 2 J``: such signs are spelled out (``\x1b``),
-    and so is half of a surrogate pair (a file name that is not UTF-8), which cannot be printed anywhere.
+    Control characters of a terminal, as ``ESC [ 2 J``, are spelled out (``\x1b``), and so is half of a
+    surrogate pair (a file name that is not UTF-8), which cannot be printed anywhere.
     """
     line = " ".join(text.split())
     if line.isprintable():

@@ -1,4 +1,4 @@
-"""Where the randomness of a repeat comes from."""
+"""Random streams of a repeat."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Streams:
 
     @classmethod
     def fresh(cls) -> Streams:
-        """Streams from the operating system's entropy, which is kept nowhere: for a release."""
+        """Streams from the operating system's entropy, which is stored nowhere: for a release."""
         return cls._from(np.random.SeedSequence())
 
     @classmethod

@@ -1,8 +1,8 @@
-"""Terminal and files: the two consoles, and the one way to write a file, whole or not at all.
+"""The two consoles, and the atomic write of a file.
 
-A regular file is replaced by a temporary one beside it, in one step. Whatever else there may be under the
-name (a device, a pipe, a descriptor as `/dev/stdout`) is written into, and a link is followed: a command
-that runs as root must not put a file in the place of `/dev/full`.
+A regular file is replaced by a temporary one beside it, in one step. A device, a pipe and our own output (as
+`/dev/stdout`) are written into, and a link is followed: a command that runs as root must not put a file in
+the place of `/dev/full`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_directory", "check_file", "err", "out", "write_file", "write_output"]
 
-_DESCRIPTORS = ("/proc/", "/dev/fd")
-_MOST_LINKS = 40  # as the kernel follows
-
 
 @cache
 def out() -> Console:
@@ -48,31 +45,17 @@ def err() -> Console:
 def write_file(
     path: str | Path, content: str | bytes, *, sync: bool = True, permissions: int | None = None
 ) -> Path:
-    """Write a file; its directory has to be there.
+    """Write a file, text as UTF-8, into a directory that exists.
 
-    Parameters
-    ----------
-    path : path-like
-        A link is followed. A regular file keeps its permissions.
-    content : str or bytes
-        Text is written as UTF-8.
-    sync : bool
-        Whether it has to outlast a power cut. Without, a process that is killed still loses nothing, but
-        whoever reads the file after a power cut must be able to tell that it is not whole.
-    permissions : int, optional
-        Of a regular file, as 0o600, and of nothing wider at any moment. Default: those of an earlier file,
-        or what the umask leaves.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing new is left behind, and an earlier regular file is as it was.
+    With `sync` it outlasts a power cut; without, only a killed process. `permissions` of a regular file, as
+    0o600, hold at every moment; by default they are those of an earlier file, or the umask's. If OSError is
+    raised, nothing new is left behind, and an earlier regular file is as it was.
     """
     path = Path(path)
     # "backslashreplace" is for names that are not valid UTF-8; in JSON it is even the right escape.
     data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
     mode = _mode(path)
-    if mode is None or (stat.S_ISREG(mode) and not _is_descriptor(path)):
+    if mode is None or _is_replaced(path, mode):
         _replace(path, data, mode, sync=sync, permissions=permissions)
     elif stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -82,14 +65,9 @@ def write_file(
 
 
 def write_output(path: Path, content: str | bytes, key: str = "--output") -> None:
-    """Write what the user asked for to the file they named.
+    """Write to the file of an option; InputError names the option, the file and the reason if that fails.
 
-    Raises
-    ------
-    InputError
-        If it cannot be written; names the option, the file and the reason.
-    BrokenPipeError
-        If who was to read it went away.
+    A broken pipe is raised as it is.
     """
     try:
         write_file(path, content)
@@ -100,20 +78,14 @@ def write_output(path: Path, content: str | bytes, key: str = "--output") -> Non
 
 
 def check_file(path: Path, key: str = "--output") -> None:
-    """Check, before the work, that `write_output` will be able to write; nothing is left behind.
-
-    Raises
-    ------
-    InputError
-        If it is a directory, its directory is missing, or one of them may not be written.
-    """
+    """Check, before the work, that `write_output` will be able to write; InputError if not."""
     with _named(path, key):
         mode = _mode(path)
         if mode is not None and stat.S_ISDIR(mode):
             raise InputError(f"{key} {path}: is a directory; give a file")
         if mode is not None and not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        if mode is None or (stat.S_ISREG(mode) and not _is_descriptor(path)):
+        if mode is None or _is_replaced(path, mode):
             parent = _real(path).parent
             if not parent.is_dir():
                 raise InputError(f"{key} {path}: there is no directory {path.parent}; make it first")
@@ -121,18 +93,9 @@ def check_file(path: Path, key: str = "--output") -> None:
 
 
 def check_directory(path: Path, key: str = "--output", *, parents: bool = False) -> None:
-    """Check, before the work, that files can be written into a directory, which may still have to be made.
+    """Check, before the work, that files can be written into a directory; InputError if not.
 
-    Parameters
-    ----------
-    path : Path
-    key : str
-    parents : bool
-        Whether those above may be made too, as for a default place.
-
-    Raises
-    ------
-    InputError
+    It may still have to be made; with `parents`, as for a default place, those above it too.
     """
     with _named(path, key):
         mode = _mode(path)
@@ -155,7 +118,7 @@ def _named(path: Path, key: str) -> Iterator[None]:
 
 
 def _mode(path: Path) -> int | None:
-    """What there is, links followed; None for nothing."""
+    """Mode of a file, links followed; None if there is none."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:
@@ -163,20 +126,20 @@ def _mode(path: Path) -> int | None:
 
 
 def _real(path: Path) -> Path:
-    """Where the links end, of a file that may not be there yet."""
+    """Target of all links, also of a file that does not exist yet."""
     return Path(os.path.realpath(path))
 
 
-def _is_descriptor(path: Path) -> bool:
-    """Whether a name stands for an open file: `/dev/stdout`, `/dev/fd/3` or a link to one."""
-    for _ in range(_MOST_LINKS):
-        folder = os.path.realpath(path.parent)
-        if f"{folder}/".startswith(_DESCRIPTORS):
-            return True
-        if not path.is_symlink():
-            return False
-        path = Path(folder, os.readlink(path))
-    return False
+def _is_replaced(path: Path, mode: int) -> bool:
+    """Whether a file is regular and not where our own output goes, as `/dev/stdout` sent to a file."""
+    if not stat.S_ISREG(mode):
+        return False
+    there = os.stat(path)
+    for descriptor in (1, 2):
+        with contextlib.suppress(OSError):  # it may be closed
+            if os.path.samestat(there, os.fstat(descriptor)):
+                return False
+    return True
 
 
 def _replace(path: Path, data: bytes, mode: int | None, *, sync: bool, permissions: int | None) -> None:
@@ -206,7 +169,7 @@ def _replace(path: Path, data: bytes, mode: int | None, *, sync: bool, permissio
 
 
 def _pour(path: Path, data: bytes) -> None:
-    """Write into what is no regular file, or is open already: at its end, after what we have said so far."""
+    """Write at the end of a device, a pipe or our own output, after what we have printed so far."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY), "wb", buffering=0) as file:
@@ -216,7 +179,7 @@ def _pour(path: Path, data: bytes) -> None:
 
 
 def _probe(directory: Path) -> None:
-    """Make a file and remove it: no question to the system answers for root and for read-only places."""
+    """Make a file and remove it: `os.access` is wrong for root and for read-only file systems."""
     probe = directory / f".{secrets.token_hex(8)}.tmp"
     with open(probe, "xb"):
         pass
