@@ -1,4 +1,4 @@
-"""Disjoint parts of the private records, a teacher on each, and their votes; knows no privacy."""
+"""Disjoint parts of the private records, a teacher on each, and their votes; no accounting."""
 
 from pate_cli.teachers.ensemble import Ensemble, Failures, Teacher
 from pate_cli.teachers.parts import n_teachers, partition

@@ -58,12 +58,12 @@ def fit_parts(
     wanted: NDArray[np.bool_],
     longest: int,
 ) -> tuple[IntArray, FloatArray]:
-    """Minimise ``|(w, b)|^2 / 2 + C sum log(1 + exp(-s (w.x + b)))``, s = +-1, for the parts that can be.
+    """Minimise ``|(w, b)|^2 / 2 + C sum log(1 + exp(-s (w.x + b)))``, s = +-1, for each part if possible.
 
     The intercept b is penalised like the rest, as liblinear does. Part k is the rows ``ends[k-1]`` to
-    ``ends[k]``; `longest` is the length of the longest part of all, of which these may be some. Gives the
-    numbers of the fitted parts, and their coefficients, the intercept last. Whether a part is fitted depends
-    on no other part: those that are not wanted, have one class or too many entries are treated as empty.
+    ``ends[k]``; `longest` is the length of the longest part of the whole ensemble. Returns the numbers of the
+    fitted parts and their coefficients, the intercept last. Whether a part is fitted depends on no other
+    part: those that are not wanted, have one class or too many entries are treated as empty.
     """
     dense = isinstance(X, np.ndarray) and X.shape[1] <= _MOST_FEATURES
     starts = np.concatenate([[0], ends[:-1]])
@@ -85,7 +85,7 @@ def fit_parts(
 def fit_dense(
     X: FloatArray, y: IntArray, ends: IntArray, weights: FloatArray, wanted: NDArray[np.bool_], longest: int
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Coefficients (K, d + 1), and which parts have converged; sizes of parts differ by at most one.
+    """Coefficients (K, d + 1), and whether parts have converged; sizes of parts differ by at most one.
 
     Rows of weight 0 pad parts and stacks to one length, so that shapes depend on public numbers alone.
     """
@@ -104,8 +104,8 @@ def fit_dense(
         signs, weight = np.ones(there.shape), np.zeros(there.shape)
         signs[there] = np.where(y[rows] == 1, 1.0, -1.0)
         weight[there] = weights[rows]
-        for part in np.flatnonzero(~wanted[block]).tolist():
-            Z[part], weight[part] = 0.0, 0.0
+        unwanted = np.flatnonzero(~wanted[block])
+        Z[unwanted], weight[unwanted] = 0.0, 0.0
         w, done = _dense_newton(Z, signs, weight)
         coefficients[block], converged[block] = w[: len(sizes[block])], done[: len(sizes[block])]
     return coefficients, converged & wanted
@@ -114,7 +114,7 @@ def fit_dense(
 def _dense_newton(
     Z: FloatArray, signs: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Coefficients of each part of a stack, and which have converged."""
+    """Coefficients of each part of a stack, and whether it has converged."""
     count, _, width = Z.shape
     w, margins = np.zeros((count, width)), np.zeros(signs.shape)
     value = np.sum(weights * np.log(2.0), axis=1)
@@ -155,7 +155,7 @@ def _solve(curvature: FloatArray, gradient: FloatArray) -> FloatArray:
         step = np.full_like(gradient, np.nan)
         for k in range(len(step)):
             with contextlib.suppress(np.linalg.LinAlgError):
-                step[k] = np.linalg.solve(curvature[k : k + 1], gradient[k : k + 1, :, None])[0, :, 0]
+                step[k] = np.linalg.solve(curvature[k], gradient[k])
         return step
 
 
@@ -167,9 +167,9 @@ def fit_sparse(
     wanted: NDArray[np.bool_],
     tolerance: float = _SPARSE_TOLERANCE,
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Coefficients (K, d + 1), and which parts have converged: the gradient is `tolerance` of that at 0.
+    """Coefficients (K, d + 1), and whether parts have converged: the gradient is `tolerance` of that at 0.
 
-    Truncated Newton steps by conjugate gradients, with a line search in the place of the trust region of
+    Truncated Newton steps by conjugate gradients, with a line search instead of the trust region of
     C.-J. Lin, R. C. Weng, S. S. Keerthi, Trust region Newton method for logistic regression, JMLR 9, 2008.
     """
     starts = np.concatenate([[0], ends[:-1]])

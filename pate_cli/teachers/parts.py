@@ -1,4 +1,4 @@
-"""The number of teachers, and the disjoint parts of the private records that they learn from."""
+"""Number of teachers, and disjoint parts of the private records."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ def deal(private: PrivateRecords, n_teachers: int, rng: np.random.Generator) -> 
 def partition(n_records: int, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
     """Cut records into disjoint random parts that cover them all; sizes differ by at most one.
 
-    Which record goes where depends on `rng` and the two sizes alone, never on the records: that is why one
-    changed record changes one part.
+    Where a record goes depends on `rng` and the two sizes alone, so one changed record changes one part.
     """
     if not 1 <= n_teachers <= n_records:
         accepted = f"1 to {n_records} teachers (the private records; a teacher needs one)"
@@ -53,10 +52,9 @@ def partition(n_records: int, n_teachers: int, rng: np.random.Generator) -> list
 def partition_blocks(blocks: IntArray, n_teachers: int, rng: np.random.Generator) -> list[IntArray]:
     """Cut records that lie in blocks, as in files, into disjoint random parts, none across two blocks.
 
-    Each block gets teachers by its size, at least one. Which record goes where depends on `rng`, the sizes of
-    the blocks and K alone, so one replaced record changes one part, as in `partition`; the sizes are taken as
-    public, as the number of records is. A teacher sees one block only: where one is unlike the others, as a
-    month or a hospital may be, so is its teacher.
+    Each block gets teachers by its size, at least one. Where a record goes depends on `rng`, the sizes of the
+    blocks and K alone, so one replaced record changes one part, as in `partition`; the sizes are taken as
+    public, as the number of records is. A teacher learns from one block only: from one month, or hospital.
     """
     sizes = np.asarray(blocks, dtype=np.int64)
     full = int(np.count_nonzero(sizes))

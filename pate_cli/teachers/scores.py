@@ -1,4 +1,4 @@
-"""Real-valued scores that teachers give to points: one vector of norm 1 a teacher, and their exact sum."""
+"""Real-valued scores of the teachers: one vector of norm 1 a teacher, and their exact sum."""
 
 from __future__ import annotations
 
@@ -22,25 +22,15 @@ _MARGIN = 1 - 1e-9  # of norm 1: more than all rounding on the way to it
 def score_vectors(
     ensemble: Ensemble, points: Any, directions: FloatArray
 ) -> Iterator[tuple[range, FloatArray]]:
-    """Projections of each teacher's scores of the points, a few teachers at a time. PRIVATE.
+    """Projections of each teacher's scores of m points, a few teachers at a time. PRIVATE.
 
     For two classes. A score is the decision function, or else the probability of class 1, or else the vote,
-    divided by a teacher's largest; 0 for a teacher that learned nothing, fails on the points, or gives a
-    number that is not finite. One record changes one teacher, to the bit: a teacher's numbers are made from
-    its own by operations whose shapes and places follow from public numbers.
+    divided by a teacher's largest; 0 for a teacher that learned nothing, fails on the points, or has a number
+    that is not finite. One record changes one teacher, to the bit: a teacher's numbers are computed from its
+    own by operations whose shapes and places follow from public numbers.
 
-    Parameters
-    ----------
-    ensemble : Ensemble
-    points : ndarray or csr_matrix of shape (m, d)
-    directions : ndarray of shape (m, r)
-        Each orthogonal to the constant vector.
-
-    Yields
-    ------
-    teachers : range
-        Their numbers.
-    vectors : ndarray of shape (len(teachers), r)
+    `directions`, shape (m, r), are orthogonal to the constant vector. Yields numbers of teachers, and their
+    vectors, shape (len(numbers), r).
     """
     together = ensemble.teachers if isinstance(ensemble.teachers, Teachers) else None
     slopes = None if together is None else np.asarray(points.T @ directions)  # (d, r)
@@ -83,20 +73,11 @@ def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray)
 def sum_of_unit_shares(ensemble: Ensemble, points: Any) -> FloatArray:
     """Add up the teachers' probabilities of classes, all of a teacher's scaled to norm 1. PRIVATE.
 
-    A teacher's m times C probabilities, those of a point scaled to add up to 1 (its votes, where it gives no
-    positive and finite ones; its majority, where it fails), are divided by their L2 norm, less 1e-9 of it,
-    and truncated as in `sum_of_unit_vectors`. They are not negative: two such vectors a and b have
-    ``|a - b|^2 = |a|^2 + |b|^2 - 2 a.b <= 2``. So if one teacher is
-    replaced by another the sum moves by at most sqrt(2) in L2.
-
-    Parameters
-    ----------
-    ensemble : Ensemble
-    points : ndarray or csr_matrix of shape (m, d)
-
-    Returns
-    -------
-    ndarray of shape (m, C)
+    A teacher's m times C probabilities, those of a point scaled to add up to 1 (its votes, where they are not
+    positive and finite; its majority, where it fails), are divided by their L2 norm, less 1e-9 of it, and
+    truncated as in `sum_of_unit_vectors`. They are not negative: two such vectors a and b have
+    ``|a - b|^2 = |a|^2 + |b|^2 - 2 a.b <= 2``. So one replaced teacher moves the sum, shape (m, C), by at
+    most sqrt(2) in L2.
     """
     unit = unit_of(ensemble.n_teachers)
     total = np.zeros((points.shape[0], ensemble.n_classes))
@@ -129,16 +110,16 @@ def _scores(teacher: Teacher, points: Any) -> FloatArray | None:
         with isolated(teacher.seed):
             points = points.copy()  # the next teacher gets the same points
             if hasattr(model, "decision_function"):
-                said = np.asarray(model.decision_function(points), dtype=np.float64)
+                found = np.asarray(model.decision_function(points), dtype=np.float64)
             elif hasattr(model, "predict_proba"):
-                said = np.asarray(model.predict_proba(points), dtype=np.float64)[:, 1]
+                found = np.asarray(model.predict_proba(points), dtype=np.float64)[:, 1]
             else:
-                said = np.asarray(model.predict(points), dtype=np.float64)
-    except (Exception, SystemExit):  # a teacher that cannot say is a constant one
+                found = np.asarray(model.predict(points), dtype=np.float64)
+    except (Exception, SystemExit):  # a teacher that cannot predict is a constant one
         return None
-    if said.shape != (points.shape[0],):
+    if found.shape != (points.shape[0],):
         return None
-    scores: FloatArray = _over_peak(said[None])[0]
+    scores: FloatArray = _over_peak(found[None])[0]
     scores -= scores[0].copy()  # exactly 0 where all are alike
     return scores
 
@@ -154,13 +135,13 @@ def _shares(teacher: Teacher, points: Any, n_classes: int) -> FloatArray:
     return shares
 
 
-def _adding_up(said: FloatArray) -> FloatArray | None:
+def _adding_up(p: FloatArray) -> FloatArray | None:
     """Rows of probabilities, scaled to add up to 1; None where one has no positive number."""
-    peaks = said.max(axis=1, keepdims=True)
+    peaks = p.max(axis=1, keepdims=True)
     if not (peaks > 0).all():
         return None
-    if np.allclose(said.sum(axis=1), 1.0, rtol=0, atol=1e-6):  # as nearly as learners compute them
-        return said
-    shares = said / peaks  # first, or sums overflow and squares are 0
-    found: FloatArray = shares / shares.sum(axis=1, keepdims=True)
-    return found
+    if np.allclose(p.sum(axis=1), 1.0, rtol=0, atol=1e-6):  # as nearly as learners compute them
+        return p
+    shares = p / peaks  # first, or sums overflow and squares are 0
+    scaled: FloatArray = shares / shares.sum(axis=1, keepdims=True)
+    return scaled
