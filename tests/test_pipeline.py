@@ -64,18 +64,6 @@ def test_streams_depend_on_seed_and_repeat(other):
     assert mine.noise.spawn_key != theirs.noise.spawn_key or mine.noise.entropy != theirs.noise.entropy
 
 
-def test_splits_share_no_record():
-    """Every record is numbered through its features; none is seen twice."""
-    run = _prepare()
-    numbered = np.arange(run.dataset.n_records, dtype=float)[:, None] * np.ones((1, 5))
-    run = dataclasses.replace(run, dataset=dataclasses.replace(run.dataset, X=numbered))
-    split = datasets.split(
-        run.dataset, private=0.8, public=60, budget=0.3, rng=pipeline.Streams.of(0, 0).split
-    )
-    parts = [split.private.X[:, 0], split.public.X[:, 0], split.test.X[:, 0]]
-    assert sorted(np.concatenate(parts)) == list(range(run.dataset.n_records))
-
-
 @pytest.mark.parametrize("estimator", ["sklearn.tree.DecisionTreeClassifier", "logistic"])
 def test_teachers_kept_a_few_at_a_time_say_the_same(monkeypatch, estimator):
     """Memory does not grow with trees: no more of them than `_MODELS` are there together."""
@@ -146,14 +134,6 @@ def test_several_classes_end_to_end(tmp_path):
         )
         prepared = pipeline.prepare(run, datasets.load("libsvm", path=str(path)))
         assert pipeline.run_repeat(prepared, 0).result.accuracy > 0.9
-
-
-def test_accuracy_of_the_embedded_default():
-    config = parse(compose(["mechanism=svt", "eps=1.0"]))
-    outcome = pipeline.run_repeat(pipeline.prepare(config, datasets.load("synthetic")), 0)
-    assert outcome.result.accuracy >= 0.93
-    assert outcome.result.eps == 1.0
-    assert outcome.result.eps_ex_post <= 1.0
 
 
 def test_rows_share_a_split_only_where_all_that_it_depends_on_is_the_same():

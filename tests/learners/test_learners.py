@@ -12,7 +12,6 @@ from sklearn.datasets import make_blobs
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, TWO_CLASSES, check_learner, make_learner
-from pate_cli.learners.constant import ConstantClassifier
 
 FOREST = "sklearn.ensemble.RandomForestClassifier"
 
@@ -148,10 +147,3 @@ def test_predictions_must_be_classes(monkeypatch):
     monkeypatch.setitem(sys.modules, "stubborn_module", module)
     with pytest.raises(ConfigError, match=r"teacher\.estimator: .*predict gives a class"):
         check_learner("stubborn_module.Stubborn", {})
-
-
-def test_constant_classifier():
-    X = sp.csr_matrix((4, 9))
-    constant = ConstantClassifier(2).fit(X)
-    assert constant.predict(X).tolist() == [2, 2, 2, 2]
-    assert constant.classes_.tolist() == [2]

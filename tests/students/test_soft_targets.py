@@ -81,20 +81,6 @@ def test_labels_alone_are_the_learner_alone():
 
 
 @pytest.mark.parametrize(
-    ("sigma", "n_classes", "d", "better"), [(40.0, 2, 6, 0.0), (100.0, 2, 6, 0.0), (40.0, 10, 12, 0.02)]
-)
-def test_shares_beat_labels_in_accuracy(sigma, n_classes, d, better):
-    """Means over 20 fixed seeds."""
-    found = []
-    for seed in range(20):
-        X, counts, _ = votes(n_classes, d=d, sigma=sigma, seed=seed)
-        fresh, _, truth = votes(n_classes, d=d, seed=1000 + seed)
-        found.append([np.mean(fit(X, counts, noisy=n).predict(fresh) == truth) for n in (True, False)])
-    soft, labels = np.mean(found, axis=0)
-    assert soft > labels + better, (soft, labels)
-
-
-@pytest.mark.parametrize(
     ("params", "message"),
     [
         ({"C": 1}, r"student\.params\.C: got 1; accepted: parameters base, base_params"),

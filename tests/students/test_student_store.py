@@ -4,15 +4,14 @@ import os
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from pate_cli.errors import ConfigError, DataError
-from pate_cli.learners import TWO_CLASSES, make_learner
-from pate_cli.students import STUDENTS, fit_student, load_student, save_student
+from pate_cli.learners import make_learner
+from pate_cli.students import fit_student, load_student, save_student
 from pate_cli.students.store import skops_io
 from pate_cli.teachers import train
 from pate_cli.types import Answers, PrivateRecords, PublicPoints
@@ -42,17 +41,6 @@ def save(path, student, **changes):
     save_student(path, student, **facts | changes)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("estimator", [*STUDENTS, "sklearn.ensemble.RandomForestClassifier"])
-def test_round_trip(estimator, kind, tmp_path):
-    student, X = student_of(estimator, kind, 2 if estimator in TWO_CLASSES else 3)
-    save(tmp_path / "student.skops", student)
-    back = load_student(tmp_path / "student.skops")
-    np.testing.assert_array_equal(back.student.predict(X), student.predict(X))
-    assert (back.classes, back.n_features, back.encoder, back.meta) == (("no", "maybe", "yes"), 4, None, META)
-    assert [file.name for file in tmp_path.iterdir()] == ["student.skops"]
-
-
 def test_round_trip_of_constant_and_encoder(tmp_path):
     import pandas as pd
 
@@ -65,6 +53,8 @@ def test_round_trip_of_constant_and_encoder(tmp_path):
     back = load_student(tmp_path / "s.skops")
     np.testing.assert_array_equal(back.encoder.transform(table).toarray(), encoder.transform(table).toarray())
     assert back.student.predict(back.encoder.transform(table)).tolist() == [0, 0, 0]
+    assert (back.classes, back.n_features, back.meta) == (("only",), 4, META)
+    assert [file.name for file in tmp_path.iterdir()] == ["s.skops"]
 
 
 def test_teachers_are_not_saved(tmp_path):
@@ -86,22 +76,6 @@ def test_nothing_left_where_it_cannot_be_written(tmp_path):
     with pytest.raises(ConfigError, match="taken"):
         save(tmp_path / "taken", student)
     assert [file.name for file in tmp_path.iterdir()] == ["taken"]
-
-
-def test_an_old_file_stays_whole_if_writing_fails(tmp_path, monkeypatch):
-    student, _ = student_of("logistic")
-    path = tmp_path / "s.skops"
-    save(path, student)
-    before = path.read_bytes()
-
-    def fail(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(KeyboardInterrupt):
-        save(path, student)
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["s.skops"]
 
 
 @pytest.mark.parametrize("keep", [0, 10, 500, -30])

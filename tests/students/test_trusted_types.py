@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shlex
 import sys
@@ -316,12 +315,3 @@ def test_a_file_of_a_release_opens(tmp_path):
     save_student(tmp_path / "s", student, classes=("a", "b"), n_features=12, encoder=None, meta={})
     (tmp_path / "s").write_bytes(without_addresses((tmp_path / "s").read_bytes()))
     np.testing.assert_array_equal(load_student(tmp_path / "s").student.predict(X), student.predict(X))
-
-
-def test_the_archive_is_read_once(tmp_path):
-    # the members' names say what is read; an archive within is none of skops' business
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        archive.writestr("a/schema.json", "{}")
-    with pytest.raises(Refused, match=r"schema\.json"):
-        foreign_types(data.getvalue())

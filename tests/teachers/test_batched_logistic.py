@@ -48,41 +48,6 @@ def test_stacked_parts_have_the_minimiser_of_liblinear(C, size, n_features, scal
         )
 
 
-def test_stacks_make_no_difference(monkeypatch):
-    X, y, ends = _dense_parts(30, 20, 4)
-    whole, _ = _dense(X, y, ends)
-    monkeypatch.setattr(batched_logistic, "_NUMBERS", 20 * 5 * 7)
-    blocks, _ = _dense(X, y, ends)
-    np.testing.assert_allclose(blocks, whole, rtol=1e-9, atol=1e-12)
-
-
-def test_stacked_parts_vote_as_the_solver_loop(monkeypatch):
-    """On at least 99.9% of teacher-query pairs, one-class parts included; and the path is really taken."""
-    X, y, _ = _dense_parts(400, 8, 5)
-    queries = np.random.default_rng(1).normal(size=(300, 5))
-    learner = LogisticRegression(solver="liblinear")
-    taken = []
-    fit = batched_logistic.fit_dense
-    monkeypatch.setattr(
-        batched_logistic, "fit_dense", lambda *args, **more: taken.append(1) or fit(*args, **more)
-    )
-
-    def predictions():
-        made = teachers.train(
-            PrivateRecords(X, y), n_teachers=400, learner=learner, rng=np.random.default_rng(2), n_classes=2
-        )
-        return np.array([teacher.predict(queries) for teacher in made.teachers]), made.votes(queries).counts
-
-    together, counts = predictions()
-    assert taken == [1]
-    np.testing.assert_array_equal(counts[:, 1], together.sum(axis=0))
-    monkeypatch.setattr(batched_logistic, "_MOST_FEATURES", 0)
-    monkeypatch.setattr(batched_logistic, "_MOST_ENTRIES", 0)
-    one_by_one, _ = predictions()
-    assert taken == [1]
-    assert np.mean(together == one_by_one) >= 0.999
-
-
 @pytest.mark.parametrize(
     "params", [{"class_weight": "balanced"}, {"fit_intercept": False}, {"solver": "lbfgs"}]
 )
@@ -121,15 +86,6 @@ def test_sparse_parts_have_the_minimiser_of_liblinear(C, dense):
     found, converged = _sparse(X.toarray() if dense else X, y, ends, C, tolerance=1e-9)
     assert converged.all()
     np.testing.assert_allclose(found, _theirs(X, y, ends, C), rtol=1e-4, atol=1e-5 * C)
-
-
-def test_what_no_record_of_a_part_has_stays_zero():
-    X, y, ends = _sparse_parts(6, 10, n_features=500, density=0.01)
-    found, _ = _sparse(X, y, ends, 1.0)
-    for k, end in enumerate(ends.tolist()):
-        there = np.asarray(abs(X[end - 10 : end]).sum(axis=0)).ravel() > 0
-        np.testing.assert_array_equal(found[k, :-1] != 0, there)
-    np.testing.assert_allclose(found, _theirs(X, y, ends), rtol=1e-3, atol=1e-3)
 
 
 def test_a_part_has_no_say_in_the_fits_of_others():
@@ -216,30 +172,3 @@ def test_weights_count_like_copies():
     copies = np.repeat(np.arange(360), weights.astype(int))
     copied, _ = _sparse(X[copies], y[copies], 2 * ends, 1.0, tolerance=1e-9)
     np.testing.assert_allclose(found, copied, atol=1e-7)
-
-
-@pytest.mark.real_data
-def test_the_same_votes_on_a9a(real_data, monkeypatch):
-    from pate_cli import datasets
-    from pate_cli.learners import make_learner
-
-    monkeypatch.setenv("PATE_DATA", str(real_data))
-    split = datasets.split(
-        datasets.load("a9a"), private=0.8, public=0.02, budget=0.3, rng=np.random.default_rng(0)
-    )
-    learner = make_learner("logistic", {}, seed=None, n_classes=2)
-
-    def trained():
-        rng = np.random.default_rng(0)
-        return teachers.train(split.private, n_teachers=390, learner=learner, rng=rng, n_classes=2)
-
-    queries = split.public.X
-    together = trained()
-    monkeypatch.setattr(batched_logistic, "_MOST_ENTRIES", 0)
-    loop = trained()
-    agree = [
-        np.mean(a.predict(queries) == b.predict(queries))
-        for a, b in zip(together.teachers, loop.teachers, strict=True)
-    ]
-    assert np.mean(agree) >= 0.999
-    assert np.abs(together.votes(queries).counts - loop.votes(queries).counts).max() <= 2
