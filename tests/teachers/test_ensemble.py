@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, TWO_CLASSES, make_learner
-from pate_cli.teachers import Ensemble, partition, train, training
+from pate_cli.teachers import Ensemble, partition, parts, train, training
 from pate_cli.types import PrivateRecords, Votes
 
 GENERAL = [name for name in BUILT_IN if name not in TWO_CLASSES]
@@ -144,6 +144,17 @@ def test_each_teacher_has_its_own_seed():
     X, y, _ = records(2)
     seeds = [t.estimator.random_state for t in trained("tree", X, y, 2).teachers if len(t.classes) > 1]
     assert len(set(seeds)) == len(seeds) > 10
+
+
+def test_a_partition_that_shares_records_stops_the_run(monkeypatch):
+    X, y, _ = records(2)
+
+    def shared(n, k, rng):
+        return [rng.choice(n, n // k) for _ in range(k)]
+
+    monkeypatch.setattr(parts, "partition", shared)
+    with pytest.raises(RuntimeError, match="every epsilon would be void"):
+        trained("logistic", X, y, 2)
 
 
 def test_accuracy_is_the_mean_over_teachers():
