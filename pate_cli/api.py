@@ -148,8 +148,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, d)
-            Features of the private records, finite numbers. PRIVATE. Scale and encode by what is fitted on
-            public points: a scaler fitted on X is part of no guarantee.
+            Features of the private records, finite numbers. PRIVATE. Scale and encode by transformers fitted
+            on public points: a scaler fitted on X is part of no guarantee.
         y : array-like of shape (n,)
             Labels. PRIVATE.
         X_public : array-like or sparse matrix of shape (m, d), optional
@@ -193,7 +193,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             config = self._config()
             ready = pipeline.prepare(config, dataset, exact=exact)
             if exact:
-                ExactNoise()  # says what to install, before any record is looked at
+                ExactNoise()  # an error names the package to install, before any record is read
             noise = ExactNoise if exact else None
             published = pipeline.release(ready, streams, noise, lambda loss: None)  # no ledger
         except InputError as error:
@@ -220,7 +220,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.non_deterministic = self.random_state is None
-        tags.classifier_tags.poor_score = True  # noise may be larger than what can be learnt
+        tags.classifier_tags.poor_score = True  # noise may be larger than the signal
         return tags
 
     def _codes(self, y: Any) -> tuple[Any, IntArray]:
@@ -294,7 +294,7 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     directory : path-like, optional
         Of its files; default: a temporary directory.
     force : bool
-        Whether to repeat what was done before and is stored in `directory`.
+        Whether to redo finished repeats that are stored in `directory`.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Checks of values, declared beside the fields that hold them, and one-line errors.
 
 A field is declared as ``rounds: int = option(4, Whole(1, 100))``; `read_options` makes the dataclass from
-what was given, and names the key, the value and what would be accepted.
+the given values, and names the key, the value and the accepted values if one is wrong.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Or:
-    """A word that means `gives` (None for `auto` and `null`), or what another check takes."""
+    """A word that stands for `gives` (None for `auto` and `null`), or a value of another check."""
 
     word: str
     other: Check
@@ -185,7 +185,7 @@ def option(default: Any, check: Check) -> Any:
 
 
 def take(key: str, value: object, check: Check) -> Any:
-    """Check one value; ConfigError names `key`, the value, and what is accepted."""
+    """Check one value; ConfigError names `key`, the value, and the accepted values."""
     try:
         return check.take(value)
     except (ValueError, OverflowError):

@@ -43,7 +43,7 @@ class DataError(InputError):
 
 
 class InfeasibleError(InputError):
-    """The mechanism cannot work at these sizes; names what would make it work."""
+    """The mechanism cannot work at these sizes; names a remedy."""
 
 
 def one_line(text: str) -> str:

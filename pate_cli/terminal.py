@@ -169,7 +169,7 @@ def _replace(path: Path, data: bytes, mode: int | None, *, sync: bool, permissio
 
 
 def _pour(path: Path, data: bytes) -> None:
-    """Write at the end of a device, a pipe or our own output, after what we have printed so far."""
+    """Write at the end of a device, a pipe or our own output, after all that is printed so far."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOCTTY), "wb", buffering=0) as file:

@@ -151,7 +151,7 @@ def try_out(
         found = re.match(r"The '(\w+)' parameter of \w+ must be (.+)\. Got .+ instead\.", str(error), re.S)
         if found and found[1] in params:
             raise ConfigError(f"{params_key}.{found[1]}", params[found[1]], found[2]) from error
-        raise ConfigError(*where, f"what can be fitted on {records} ({error})") from error
+        raise ConfigError(*where, f"a learner that can be fitted on {records} ({error})") from error
     if predicted.shape != y.shape or not np.isin(predicted, y).all():
         raise ConfigError(*where, f"a classifier whose predict gives a class for each of {records}")
     _TRIED.add(asked)

@@ -110,7 +110,7 @@ def change_of_prediction(passes: int, step: float, clip: float) -> float:
 
     Each visit of the record moves the parameters of the two runs apart by at most ``2 step L``; no other
     step moves them apart (Hardt, Recht and Singer 2016, Lemma 2.5 and Theorem 3.8). A record is visited
-    once a pass, in whatever order, so ``|w - w'| <= 2 step L passes``; the sigmoid's slope is at most
+    once a pass, in any order, so ``|w - w'| <= 2 step L passes``; the sigmoid's slope is at most
     1/4, so a probability changes by at most ``L |w - w'| / 4 = step passes L^2 / 2``, ``L^2 = clip^2 + 1``.
     For two classes; 1 where the step is larger than `largest_step(clip)`.
     """

@@ -6,7 +6,7 @@ disagree. Algorithm 4 keeps the version space
     V = {h : |Q| (Err_Q(h) - min_g Err_Q(g)) <= t U(t)},
     U(t) = c0 (sqrt(Err_Q(h) ln(t+1)/t) + ln(t+1)/t)
 
-after t points, Q of them asked, and asks about x if some h in V gives x another label than the current
+after t points, Q of them asked, and asks about x if some h in V labels x unlike the current
 hypothesis. Here hypotheses are half-spaces w, and V is measured on the surrogate loss that the current one
 minimises, the regularised logistic loss L of the asked points, in nats:
 

@@ -2,7 +2,7 @@
 
 The learner is one half-space w that takes a gradient step of the logistic loss for each label, in the order
 asked. A step of length eta for a record (x, y) of weight g moves w.x by at most ``g eta |x|^2``, the slope of
-the loss being at most 1; so w gives x another label at a weight of at least
+the loss being at most 1; so a step changes the label of x at a weight of at least
 
     g(x) = |w.x| / (eta |x|^2)
 

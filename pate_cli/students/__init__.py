@@ -1,4 +1,4 @@
-"""Learn from the answers alone: everything here is public, or post-processing of what is."""
+"""Students learn from released answers and public points alone: post-processing."""
 
 from pate_cli.students.fit import STUDENTS, check_student, fit_student
 from pate_cli.students.metrics import by_class, measure

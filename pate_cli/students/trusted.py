@@ -158,7 +158,7 @@ def _check_nodes(archive: zipfile.ZipFile, node: dict[str, Any]) -> list[dict[st
 
     made, state = node["__reduce__"]["args"], node["content"]
     if (made["__loader__"], state["__loader__"]) != ("TupleNode", "DictNode"):
-        raise Refused("a decision tree made of other parts")
+        raise Refused("a decision tree of other parts")
     n_features, n_classes, n_outputs = map(value, made["content"])
     fields = {name: value(part) for name, part in state["content"].items()}
     check_tree(n_features, n_classes, n_outputs, fields)

@@ -17,7 +17,7 @@ class Voting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Weighted majority vote over one class of learners, by AdaBoost.
 
     Boosting's weights sum to 1, so a learner's `C`, which multiplies them, is scaled by the number of
-    records: `C` then means what it means to the learner by itself. Where even the first round is no
+    records: `C` then means the same as in the learner alone. Where even the first round is no
     better than guessing on its own labels, boosting is not defined, and the learner alone is used.
 
     Parameters

@@ -184,7 +184,7 @@ def fit_sparse(
         parts = _Blocks(_only(sp.csr_matrix(X[rows]), used[rows]), starts[block] - starts[first])
         signs = np.where(y[rows] == 1, 1.0, -1.0)
         w, converged[block] = _sparse_newton(parts, signs, weights[rows], tolerance)
-        coefficients[block].ravel()[parts.columns] = w  # a view: what no record has stays 0
+        coefficients[block].ravel()[parts.columns] = w  # a view: features that no record has stay 0
     return coefficients, converged & wanted
 
 

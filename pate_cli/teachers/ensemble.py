@@ -64,7 +64,7 @@ class Teacher(_Private):
             return votes, failure(self.estimator, "can predict after learning from its part", error)
 
     def probabilities(self, X: Any) -> FloatArray | None:
-        """Probabilities of its classes, shape (m, c), in [0, 1]; None where it gives none."""
+        """Probabilities of its classes, shape (m, c), in [0, 1]; None where it has none."""
         try:
             with isolated(self.seed):
                 found = np.asarray(self.estimator.predict_proba(X.copy()), dtype=np.float64)
@@ -74,7 +74,7 @@ class Teacher(_Private):
         return np.clip(found, 0.0, 1.0) if sound else None
 
     def scores(self, X: Any) -> FloatArray:
-        """Probability of class 1, of two classes, shape (m,); 0 or 1, its majority, where it gives none."""
+        """Probability of class 1, of two classes, shape (m,); 0 or 1, its majority, where it has none."""
         found = self.probabilities(X)
         if found is None or len(self.classes) == 1:
             return np.full(X.shape[0], float(self.majority == 1))
@@ -207,7 +207,7 @@ def quick() -> Iterator[None]:
 
 @contextmanager
 def isolated(seed: int) -> Iterator[None]:
-    """Seed the global generators, and restore them: what a learner draws in one part changes no other."""
+    """Seed the global generators, and restore them: draws of a learner on one part change no other."""
     plain, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002 - code that is not ours uses it
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002

@@ -19,7 +19,7 @@ _FEWEST = 64  # teachers in a block, however many features there are
 def in_order(points: Any, w: FloatArray, b: float) -> FloatArray:
     """Scores of a linear teacher, shape (m,), summed over the features in their order.
 
-    So a score has the same bits whatever is computed beside it; `points @ w` does not promise that.
+    So its bits do not depend on other points or teachers; `points @ w` does not promise that.
     """
     with np.errstate(all="ignore"):
         if sp.issparse(points):  # scipy adds up the entries of a row one after the other

@@ -57,7 +57,7 @@ def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray)
 
     A teacher's vector is that of `score_vectors` divided by its L2 norm (0 stays 0), less 1e-9 of it, and
     truncated towards 0 to whole multiples of a power of two: at most of norm 1. Sums of such multiples are
-    exact in floating point, in whatever order. So one replaced teacher moves the sum by at most 2 in L2.
+    exact in floating point, in any order. So one replaced teacher moves the sum by at most 2 in L2.
     Returns shape (r,).
     """
     unit = unit_of(ensemble.n_teachers)

@@ -14,4 +14,4 @@ __all__ = ["CLASSES", "Dichotomies", "HypothesisClass", "PointClassifier", "Poin
 __all__ += ["Stumps", "ThresholdClassifier", "Thresholds"]
 
 CLASSES: dict[str, HypothesisClass] = {"thresholds": Thresholds(), "stumps": Stumps(), "points": Points()}
-"""Hypothesis classes by the name a config gives them."""
+"""Hypothesis classes by their names in a config."""

@@ -14,7 +14,7 @@ __all__ = ["BinaryClassifier", "Dichotomies", "HypothesisClass", "column", "sign
 
 
 class Dichotomies(ABC):
-    """The distinct labelings a class gives one sample, with one representative hypothesis each.
+    """The distinct labelings of one sample by a class, with one representative hypothesis each.
 
     Numbered 0 .. len - 1. Labelings are not kept as a matrix: there may be as many as records.
     """
@@ -26,7 +26,7 @@ class Dichotomies(ABC):
     def __len__(self) -> int: ...
 
     def labels(self, index: int) -> IntArray:
-        """Labels that dichotomy number `index` gives the sample, shape (n,)."""
+        """Labels that dichotomy number `index` assigns to the sample, shape (n,)."""
         labels: IntArray = self.hypothesis(index).predict(self._X)
         return labels
 
@@ -81,7 +81,7 @@ class BinaryClassifier(Classifier):
         return tags
 
     def take(self, **fitted: Any) -> Self:
-        """Set what a fit learns, on a classifier made without data."""
+        """Set the fitted attributes of a classifier made without data."""
         for name, value in fitted.items():
             setattr(self, name, value)
         self.classes_ = np.arange(2)
@@ -104,7 +104,7 @@ class BinaryClassifier(Classifier):
 
 
 def signed(y: IntArray, sample_weight: FloatArray | None = None) -> FloatArray:
-    """+weight where y is 1, -weight where it is 0: what a hypothesis gains by saying 1, shape (n,)."""
+    """+weight where y is 1, -weight where it is 0: the gain of a hypothesis by label 1, shape (n,)."""
     weight = _weights(y, sample_weight)
     return np.where(y == 1, weight, -weight)
 
