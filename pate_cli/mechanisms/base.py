@@ -26,7 +26,7 @@ from pate_cli.errors import BudgetSpent, ConfigError
 from pate_cli.mechanisms.attacks import FEWEST_TEACHERS, VoteAttack, on_counts
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.integer import vector_eps
-from pate_cli.queries import Passive, Strategy, passive_order
+from pate_cli.queries import Passive, Strategy, Stream, passive_order
 from pate_cli.types import (
     Answer,
     Answers,
@@ -293,11 +293,8 @@ class VoteMechanism(Mechanism):
     ) -> Released:
         """Ask about the points that the strategy picks, in a random order; see `Mechanism`."""
         session = self.session(door)
-        order = passive_order(public.n_points, rng)
-        oracle = _Oracle(session, private.votes())
-        answers, model = self.strategy.ask(
-            public, order, oracle, rng, n_classes=self.n_classes, budget=self.budget
-        )
+        stream = Stream(public, passive_order(public.n_points, rng), self.n_classes, self.budget)
+        answers, model = self.strategy.ask(stream, _Oracle(session, private.votes()), rng)
         answers = replace(answers, n_teachers=self.n_teachers)
         return Released(model, answers, session.spent(), session.not_private())
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pate_cli.types import Answer, Answers, IntArray, PublicPoints
 
-__all__ = ["Learner", "Oracle", "Passive", "Strategy", "ask_actively", "collect", "passive_order"]
+__all__ = ["Learner", "Oracle", "Passive", "Strategy", "Stream", "ask_actively", "collect", "passive_order"]
 
 
 class Oracle(Protocol):
@@ -27,23 +27,23 @@ class Oracle(Protocol):
         """Answer about points in order until exhausted; may give fewer answers than asked."""
 
 
+@dataclass(frozen=True)
+class Stream:
+    """Public points in random order, to query."""
+
+    points: PublicPoints
+    order: IntArray  # indices of all m points
+    n_classes: int
+    budget: int  # most queries of a strategy that picks points (`split.budget`)
+
+
 class Strategy(Protocol):
     """Choice and order of the public points that are queried."""
 
-    def ask(
-        self,
-        points: PublicPoints,
-        order: IntArray,
-        oracle: Oracle,
-        rng: np.random.Generator,
-        *,
-        n_classes: int,
-        budget: int,
-    ) -> tuple[Answers, Any]:
-        """Query points of `order`, the random stream of all m; `rng` is for any further draws.
+    def ask(self, stream: Stream, oracle: Oracle, rng: np.random.Generator) -> tuple[Answers, Any]:
+        """Query points of the stream; `rng` is for any further draws.
 
-        `budget` limits the queries of a strategy that picks points (`split.budget`). The second value is a
-        model, where the strategy itself learns one in place of the student.
+        The second value is a model, where the strategy itself learns one in place of the student.
         """
 
 
@@ -74,18 +74,9 @@ def collect(asked: Sequence[int] | IntArray, answers: Sequence[Answer]) -> Answe
 class Passive:
     """Ask about every point, in the order given (LZCW21's PSQ)."""
 
-    def ask(
-        self,
-        points: PublicPoints,
-        order: IntArray,
-        oracle: Oracle,
-        rng: np.random.Generator,
-        *,
-        n_classes: int,
-        budget: int,
-    ) -> tuple[Answers, Any]:
+    def ask(self, stream: Stream, oracle: Oracle, rng: np.random.Generator) -> tuple[Answers, Any]:
         """Ask; see `Strategy`."""
-        return collect(order, oracle.answer_all(order)), None
+        return collect(stream.order, oracle.answer_all(stream.order)), None
 
 
 def ask_actively(

@@ -33,7 +33,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import expit
 
-from pate_cli.queries.base import Learner, Oracle, ask_actively
+from pate_cli.queries.base import Learner, Oracle, Stream, ask_actively
 from pate_cli.queries.online import OnlineLearner
 from pate_cli.types import Answers, FloatArray, IntArray, PublicPoints, dense
 
@@ -217,20 +217,12 @@ class Active:
     fill: bool  # whether the unused budget is spent on random points; only eps_ex_post, a report, grows by it
     step: float | None = None  # of `OnlineLearner`; None for `ActiveLearner`
 
-    def ask(
-        self,
-        points: PublicPoints,
-        order: IntArray,
-        oracle: Oracle,
-        rng: np.random.Generator,
-        *,
-        n_classes: int,
-        budget: int,
-    ) -> tuple[Answers, None]:
+    def ask(self, stream: Stream, oracle: Oracle, rng: np.random.Generator) -> tuple[Answers, None]:
         """Ask; see `Strategy`."""
         learner: Learner
         if self.step is None:
-            learner = ActiveLearner(points, n_classes, self.mellowness)
+            learner = ActiveLearner(stream.points, stream.n_classes, self.mellowness)
         else:
-            learner = OnlineLearner(points, self.mellowness, self.step)
-        return ask_actively(learner, order, oracle, budget, rng if self.fill else None), None
+            learner = OnlineLearner(stream.points, self.mellowness, self.step)
+        fill = rng if self.fill else None
+        return ask_actively(learner, stream.order, oracle, stream.budget, fill), None

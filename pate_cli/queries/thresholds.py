@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from pate_cli.learners.hypotheses import ThresholdClassifier
 from pate_cli.learners.hypotheses.thresholds import ThresholdDichotomies, line
-from pate_cli.queries.base import Oracle, collect
+from pate_cli.queries.base import Oracle, Stream, collect
 from pate_cli.types import UNANSWERED, Answer, Answers, IntArray, PublicPoints
 
 __all__ = ["Disagreement", "VersionSpace"]
@@ -79,17 +79,10 @@ class Disagreement:
     best_error: float  # Err*, in [0, 1)
 
     def ask(
-        self,
-        points: PublicPoints,
-        order: IntArray,
-        oracle: Oracle,
-        rng: np.random.Generator,
-        *,
-        n_classes: int,
-        budget: int,
+        self, stream: Stream, oracle: Oracle, rng: np.random.Generator
     ) -> tuple[Answers, ThresholdClassifier]:
         """Ask; see `Strategy`."""
-        return self.learn(points, order, oracle, budget)
+        return self.learn(stream.points, stream.order, oracle, stream.budget)
 
     def slack(self, seen: int) -> float:
         """Mistakes beyond the best that are forgiven after `seen` points, ``j U(j, gamma_j)``."""
