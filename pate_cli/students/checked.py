@@ -6,6 +6,7 @@ the process, or keep it busy for ever. All checks raise ValueError.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -41,7 +42,7 @@ def check_tree(
 
 
 def check_loaded(root: Any, trusted: Collection[str]) -> None:
-    """Check a loaded student or encoder and its parts of types in `trusted` (qualified names)."""
+    """Check a loaded student or encoder and its parts of types in `trusted`; rebuild search trees."""
     seen: dict[int, Any] = {}  # with the objects, so that no id is used twice
     waiting: list[tuple[Any, str]] = [(root, type(root).__name__)]
     while waiting:
@@ -84,21 +85,27 @@ def _check_numbers(values: NDArray[Any], where: str) -> None:
 
 _LINEAR = {"coef_": "k d", "intercept_": "k"}
 _SHAPES: dict[str, dict[str, str]] = {
+    "BernoulliNB": {"feature_log_prob_": "C d", "class_log_prior_": "C"},
     "DeclaredNumbers": {"low": "d", "high": "d", "missing": "d", "mean_": "d", "scale_": "d"},
     "GaussianNB": {"theta_": "C d", "var_": "C d", "class_prior_": "C"},
+    "KNeighborsClassifier": {"_fit_X": "n d", "_y": "n"},
     "LibsvmClassifier": {"support_vectors_": "n d", "dual_coef_": "c n", "n_support_": "C"}
     | {"rho_": "p", "order_": "C"},
     "LinearDiscriminantAnalysis": _LINEAR,
     "LinearSVC": _LINEAR,
     "LogisticRegression": _LINEAR,
+    "NearestCentroid": {"centroids_": "C d", "class_prior_": "C", "within_class_std_dev_": "d"},
     "OneHotEncoder": {"categories_": "d"},
     "Perceptron": _LINEAR,
     "PublicBins": {"columns": "j", "common": "j", "cuts": "j"},
     "PublicColumns": {"kept": "v", "low": "v", "high": "v", "scale": "v"}
     | {"numbers": "j", "knots": "j", "scores": "j"},
+    "QuadraticDiscriminantAnalysis": {"means_": "C d", "priors_": "C", "rotations_": "C", "scalings_": "C"},
     "RidgeClassifier": _LINEAR,
     "SGDClassifier": _LINEAR,
     "StandardScaler": {"mean_": "d", "scale_": "d"},
+    "SVC": {"support_vectors_": "n d", "_dual_coef_": "c n", "_n_support": "C", "support_": "n"}
+    | {"_intercept_": "p", "_probA": "q", "_probB": "q"},
 }
 """Shapes of attributes: C classes, c = C - 1, k rows of scores, p pairs of classes, d features."""
 
@@ -134,10 +141,32 @@ def _check_shapes(item: Any, kind: str) -> None:
         check(item)
 
 
+def _check_svc(svc: Any) -> None:
+    n, sparse = svc.support_vectors_.shape[0], sp.issparse(svc.support_vectors_)
+    _need(svc._sparse is sparse is sp.issparse(svc._dual_coef_), "SVC._sparse is not as its vectors are")
+    _need(svc.kernel in ("linear", "poly", "rbf", "sigmoid"), "SVC.kernel is none of LIBSVM's")
+    _need(int(svc._n_support.sum()) == n, "SVC._n_support does not sum to its vectors")
+    _need(len(svc._probA) in (0, len(svc._intercept_)), "SVC._probA has another length")
+    if sparse:
+        svc._dual_coef_.check_format(full_check=True)
+        _need(svc._dual_coef_.nnz == svc._dual_coef_.shape[0] * n, "SVC._dual_coef_ has holes")
+
+
 def _check_libsvm(svm: Any) -> None:
     n, classes = svm.support_vectors_.shape[0], np.arange(len(svm.classes_))
     _need(int(svm.n_support_.sum()) == n, "LibsvmClassifier.n_support_ does not sum to its vectors")
     _need(np.array_equal(np.sort(svm.order_), classes), "LibsvmClassifier.order_ is no order of classes")
+
+
+def _check_neighbours(model: Any) -> None:
+    from sklearn.neighbors import BallTree, KDTree
+
+    _need(bool((model._y < len(model.classes_)).all()), "KNeighborsClassifier._y has no such class")
+    search = {"kd_tree": KDTree, "ball_tree": BallTree}.get(model._fit_method)
+    model._tree = None
+    if search is not None:  # the one in the file has indices that are followed unchecked
+        how = model.effective_metric_params_
+        model._tree = search(model._fit_X, model.leaf_size, metric=model.effective_metric_, **how)
 
 
 def _check_tree_model(model: Any) -> None:
@@ -150,12 +179,34 @@ def _check_tree_model(model: Any) -> None:
 
 def _check_ensemble(model: Any) -> None:
     kind, d, n = type(model).__name__, model.n_features_in_, len(model.estimators_)
-    _need(n > 0, f"{kind}.estimators_ is empty")
+    columns = getattr(model, "estimators_features_", None)
+    _need(n > 0 and (columns is None or len(columns) == n), f"{kind}.estimators_ has another length")
     _need(n <= len(getattr(model, "estimator_weights_", range(n))), f"{kind}.estimator_weights_ is too short")
-    for member in model.estimators_:
-        _need(getattr(member, "n_features_in_", d) == d, f"{kind}.estimators_ has other features")
+    for number, member in enumerate(model.estimators_):
+        width = d
+        if columns is not None:
+            width = len(columns[number])
+            _need(columns[number].max() < d, f"{kind}.estimators_features_ has no such feature")
+        _need(getattr(member, "n_features_in_", d) == width, f"{kind}.estimators_ has other features")
         codes = np.isin(member.classes_, np.arange(len(model.classes_)))
         _need(bool(codes.all()), f"{kind}.estimators_ has other classes")
+
+
+def _check_qda(model: Any) -> None:
+    for rotation, scaling in zip(model.rotations_, model.scalings_, strict=True):
+        fits = rotation.shape == (model.n_features_in_, len(scaling)) and scaling.shape == (len(scaling),)
+        _need(
+            fits and (scaling > 0).all(), "QuadraticDiscriminantAnalysis.rotations_ and scalings_ do not fit"
+        )
+
+
+def _check_layers(model: Any) -> None:
+    widths = [model.n_features_in_, *(len(intercept) for intercept in model.intercepts_)]
+    shapes = [(*pair,) for pair in itertools.pairwise(widths)]
+    fits = shapes == [coef.shape for coef in model.coefs_] and len(widths) == model.n_layers_
+    flat = all(intercept.ndim == 1 for intercept in model.intercepts_)
+    last = len(model.classes_) if len(model.classes_) > 2 else len(model.classes_) - 1
+    _need(fits and flat and widths[-1] == last == model.n_outputs_, "MLPClassifier.coefs_ do not fit")
 
 
 def _check_scales(scaler: Any) -> None:
@@ -182,14 +233,19 @@ def _check_hypothesis(model: Any) -> None:
 
 _MORE: dict[str, Callable[[Any], None]] = {
     "AdaBoostClassifier": _check_ensemble,
+    "BaggingClassifier": _check_ensemble,
     "DecisionTreeClassifier": _check_tree_model,
     "DeclaredNumbers": _check_scales,
     "ExtraTreeClassifier": _check_tree_model,
     "ExtraTreesClassifier": _check_ensemble,
+    "KNeighborsClassifier": _check_neighbours,
     "LibsvmClassifier": _check_libsvm,
+    "MLPClassifier": _check_layers,
     "PointClassifier": _check_hypothesis,
     "PublicColumns": _check_columns,
+    "QuadraticDiscriminantAnalysis": _check_qda,
     "RandomForestClassifier": _check_ensemble,
+    "SVC": _check_svc,
     "SgdLogistic": _check_sgd,
     "StandardScaler": _check_scales,
     "StumpClassifier": _check_hypothesis,

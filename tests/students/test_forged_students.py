@@ -27,13 +27,20 @@ from pate_cli.types import Answers, PublicPoints
 
 SKLEARN = [
     "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
+    "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis",
     "sklearn.ensemble.AdaBoostClassifier",
+    "sklearn.ensemble.BaggingClassifier",
     "sklearn.ensemble.ExtraTreesClassifier",
     "sklearn.ensemble.RandomForestClassifier",
     "sklearn.linear_model.Perceptron",
     "sklearn.linear_model.RidgeClassifier",
     "sklearn.linear_model.SGDClassifier",
+    "sklearn.naive_bayes.BernoulliNB",
     "sklearn.naive_bayes.GaussianNB",
+    "sklearn.neighbors.KNeighborsClassifier",
+    "sklearn.neighbors.NearestCentroid",
+    "sklearn.neural_network.MLPClassifier",
+    "sklearn.svm.SVC",
     "sklearn.tree.ExtraTreeClassifier",
 ]
 NAMED = ["libsvm", "linear_svm", "logistic", "tree", "voting"]
@@ -101,7 +108,7 @@ def save(path: Path, name: str, n_classes: int) -> None:
             PublicPoints(X),
             Answers(np.arange(60), y),
             estimator=name,
-            params={"n_estimators": 2} if few else {},
+            params={"n_estimators": 2} if few else {"max_iter": 5} if "MLP" in name else {},
             unanswered="drop",
             rng=np.random.default_rng(0),
             n_classes=n_classes,
