@@ -9,6 +9,7 @@ from pathlib import Path
 from pate_cli.commands.comparison import add_options, measured, output_directory, planner
 from pate_cli.commands.findings import publish
 from pate_cli.compare.baselines import LIMIT
+from pate_cli.compare.boards import Board
 from pate_cli.compare.report import report
 
 __all__ = ["main"]
@@ -22,7 +23,8 @@ def main(argv: list[str]) -> int:
     path, target = of.options.get("path"), of.options.get("target")
     names = [Path(path).name.partition(".")[0], target] if isinstance(path, str) else [of.name]
     directory = output_directory(options, "frontier", filter(None, names), [plan], limit=options.limit)
-    findings = report(plan, measured(plan, options, "frontier"), ["pate", "frontier", *argv])
+    board = Board(of.name, plan, measured(plan, options, "frontier"))
+    findings = report(board, ["pate", "frontier", *argv])
     return publish(findings, directory, [f"- {statement}" for statement in findings.statements])
 
 

@@ -38,7 +38,7 @@ def main(argv: list[str]) -> int:
     every = [spec.name for spec in specs]
     directory = output_directory(options, "leaderboard", names, plans, tables=every, metric=options.metric)
     planned = zip(there, plans, strict=True)
-    boards = [Board(spec, plan, measured(plan, options, spec.name)) for spec, plan in planned]
+    boards = [Board(spec.name, plan, measured(plan, options, spec.name)) for spec, plan in planned]
     findings = leaderboard(boards, missing, METRICS[options.metric], ["pate", "leaderboard", *argv])
     lines = [f"- {statement}" for statement in findings.statements]
     return publish(findings, directory, lines, [f"{spec.name}: missing: {spec.missing}" for spec in missing])

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pate_cli.compare.baselines import BASELINES, LIMIT
-from pate_cli.compare.tables import TableSpec
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
 from pate_cli.engine.store import RepeatRecord
@@ -18,7 +17,7 @@ from pate_cli.report.interval import Interval
 from pate_cli.report.table import ABSENT
 from pate_cli.reproduce.rows import DoneRow, done_rows
 
-__all__ = ["METRICS", "Board", "Metric", "Place", "methods_and_baselines"]
+__all__ = ["METRICS", "Board", "Metric", "Place"]
 
 
 class Metric(NamedTuple):
@@ -67,43 +66,46 @@ METRICS = {
 """Every one is in each finished repeat, so that another one costs no run."""
 
 
-def methods_and_baselines(plan: Plan, results: Results) -> tuple[list[DoneRow], dict[str, DoneRow]]:
-    """Split rows into methods and, by name in the order of `BASELINES`, baselines."""
-    rows = done_rows(plan, results)
-    found = {row.name: row for row in rows if row.name in BASELINES}
-    methods = [row for row in rows if row.name not in BASELINES]
-    return methods, {name: found[name] for name in BASELINES if name in found}
-
-
 @dataclass(frozen=True, eq=False)
 class Board:
-    """One table after the work.
+    """One data set with the rows of all methods and baselines, after the work.
 
     Attributes
     ----------
-    spec : TableSpec
+    name : str
     plan : Plan
         Of `plan_frontier`.
     results : Results
     """
 
-    spec: TableSpec
+    name: str
     plan: Plan
     results: Results
 
     @functools.cached_property
-    def _rows(self) -> tuple[list[DoneRow], dict[str, DoneRow]]:
-        return methods_and_baselines(self.plan, self.results)
+    def _done(self) -> list[DoneRow]:
+        return done_rows(self.plan, self.results)
 
-    @property
+    @functools.cached_property
     def rows(self) -> list[DoneRow]:
         """Rows of methods."""
-        return self._rows[0]
+        return [row for row in self._done if row.name not in BASELINES]
+
+    @functools.cached_property
+    def baselines(self) -> dict[str, DoneRow]:
+        """Rows of baselines by name, in the order of `BASELINES`."""
+        found = {row.name: row for row in self._done if row.name in BASELINES}
+        return {name: found[name] for name in BASELINES if name in found}
 
     @property
-    def baselines(self) -> dict[str, DoneRow]:
-        """Rows of baselines, by name."""
-        return self._rows[1]
+    def methods(self) -> list[str]:
+        """Names of the methods, in the order they were given."""
+        return list(dict.fromkeys(row.method for row in self.rows))
+
+    @property
+    def budgets(self) -> list[float]:
+        """Values of eps, ascending."""
+        return sorted({row.eps for row in self.rows})
 
     def row(self, method: str, eps: float) -> DoneRow:
         """The row of a method at a budget."""

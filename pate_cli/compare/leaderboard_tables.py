@@ -37,7 +37,7 @@ def winners(places: Sequence[Place], first: str) -> Table:
     ]
     cells, records = [], []
     for place in places:
-        order, row, table = place.order, place.board.row(first, place.eps), place.board.spec.name
+        order, row, table = place.order, place.board.row(first, place.eps), place.board.name
         best = order[0] if order else None
         other = next((name for name in order if name != first), None)
         value = place.values[best] if best else None
@@ -120,11 +120,11 @@ def paired(
     for board in boards:
         for other in others:
             leads = {eps: Place(board, eps, metric).lead(first, other) for eps in budgets}
-            shown[board.spec.name, other] = {
+            shown[board.name, other] = {
                 f"eps {eps:g}": metric.text(lead, sign=True) for eps, lead in leads.items()
             }
             for eps, lead in leads.items():
-                record = {"table": board.spec.name, "of": first, "above": other, "eps": eps}
+                record = {"table": board.name, "of": first, "above": other, "eps": eps}
                 found = flat({f"{metric.name}_{metric.unit}": lead})
                 records.append(record | {"n": lead.n if lead else 0} | found)
     note = f"Differences in {metric.words} at the same splits, in {metric.unit}; above 0, {first} is better."
@@ -140,7 +140,7 @@ def rows_table(boards: Sequence[Board], metric: Metric) -> Table:
     columns += [Column(f"below {LIMIT}, {metric.unit}"), Column("n"), Column("status", numeric=False)]
     cells, records = [], []
     for board in boards:
-        table = board.spec.name
+        table = board.name
         for row in board.rows:
             method, run = row.method, row.planned.prepared
             means = {name: row.over(name) for name in METRICS}

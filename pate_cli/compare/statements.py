@@ -9,7 +9,6 @@ from pate_cli.config import MechanismConfig
 from pate_cli.report.frame import paired_difference
 from pate_cli.report.table import number
 from pate_cli.reproduce.rows import DoneRow
-from pate_cli.reproduce.verdicts import signed
 
 __all__ = ["statements"]
 
@@ -64,9 +63,9 @@ def _best(rows: Sequence[DoneRow], all_private: DoneRow, limit: DoneRow | None) 
             text += f"; the difference to {', '.join(close)} is within its interval"
         gap = paired_difference(all_private.units, best.units, "accuracy")
         if gap is not None:
-            text += f". {ALL_PRIVATE.capitalize()}, without privacy, give {signed(gap)} more"
+            text += f". {ALL_PRIVATE.capitalize()}, without privacy, give {gap.text(sign=True)} more"
         if limit and (gap := paired_difference(limit.units, best.units, "accuracy")) is not None:
-            text += f"; the {limit.name} gives {signed(gap)} more"
+            text += f"; the {limit.name} gives {gap.text(sign=True)} more"
         said.append(f"{text}.")
     return said
 
@@ -104,7 +103,7 @@ def _compared(name: str, of: Sequence[DoneRow], other: str, than: dict[float, Do
             word, text = status or "not measured", f"{row.eps:g}"
         else:
             word = {1: "better", -1: "worse", 0: "no difference that can be told"}[gap.sign]
-            text = f"{row.eps:g} ({signed(gap)})"
+            text = f"{row.eps:g} ({gap.text(sign=True)})"
         cases.setdefault(word, []).append(text)
     order = ("better", "worse", "no difference that can be told")
     parts = [] if "better" in cases else ["better nowhere"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pate_cli.compare.baselines import BASELINES
-from pate_cli.compare.boards import methods_and_baselines
+from pate_cli.compare.boards import Board
 from pate_cli.compare.methods import methods, plan_frontier
 from pate_cli.engine.schedule import Results
 from pate_cli.engine.store import RepeatRecord
@@ -33,6 +33,7 @@ def made_up():
         }
         given = {name: [0.5] * repeats for name in BASELINES} | (held or {})
         units |= {name: [unit(r, one) for r, one in enumerate(given[name])] for name in BASELINES}
-        return methods_and_baselines(plan, Results(units))
+        board = Board("made up", plan, Results(units))
+        return board.rows, board.baselines
 
     return make
