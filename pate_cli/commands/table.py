@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate table",
         description="Collect runs into one table: dataset, mechanism, teachers, queries answered of asked, "
-        "eps, eps_ex_post, accuracy and its 95% confidence interval (Student's t), non-private ceiling, and "
+        "eps, eps_ex_post, accuracy and its 95% confidence interval (Student's t), that of the student on exact votes, and "
         "every setting in which the runs differ.",
         epilog="Example: pate table outputs multirun --output runs.csv --output runs.tex",
     )

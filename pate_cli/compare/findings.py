@@ -10,7 +10,7 @@ from pate_cli.compare.boards import Board
 from pate_cli.config.recipes import Recipe
 from pate_cli.report.findings import Findings
 from pate_cli.report.table import Table
-from pate_cli.reproduce.assemble import sources
+from pate_cli.reproduce.sources import sources
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ __all__ = ["METRICS", "run_table"]
 
 GUARANTEE = (
     "eps is the guarantee, of one repeat. eps_ex_post depends on the outputs: a report, not a guarantee. "
-    "Accuracy and ceiling are measured on held-out or private data: not differentially private."
+    "Accuracy, also on exact votes, is measured on held-out data: not differentially private."
 )
 _MAJORITY = "majority is the share of the commonest class among the held-out records"
 _POOLED = (
@@ -39,7 +39,7 @@ _SHORT = {
     "eps_ex_post": "eps_ex\n_post",
     "accuracy ± ci95": "accuracy\n± ci95",
     "teachers": "teach-\ners",
-    "ceiling": "ceil-\ning",
+    "exact votes": "exact\nvotes",
     "majority": "major-\nity",
     **{name: name.replace("_", "_\n", 1) for name in METRICS},
 }
@@ -148,7 +148,7 @@ def _average(group: Sequence[_Run]) -> _Average:
 
 def _averaged(keys: Sequence[str], groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
     heads = [*keys, "runs", "n", "answered/asked", *(["eps"] if "eps" not in keys else [])]
-    heads += ["eps_ex_post", "accuracy ± ci95", "ceiling"]
+    heads += ["eps_ex_post", "accuracy ± ci95", "exact votes"]
     lines = []
     for key, one in groups.items():
         found, spent = one.record(), [run.eps for run in one.runs if run.eps is not None]
@@ -160,7 +160,7 @@ def _averaged(keys: Sequence[str], groups: dict[tuple[str, ...], _Average]) -> t
             **({} if "eps" in keys else {"eps": " to ".join(ends)}),
             "eps_ex_post": number(found["eps_ex_post"]),
             "accuracy ± ci95": number(one.accuracy),
-            "ceiling": number(found["ceiling"]),
+            "exact votes": number(found["ceiling"]),
         }
         lines.append(dict(zip(keys, key, strict=True)) | measured)
     return _grid(heads, lines)
@@ -183,7 +183,7 @@ def _plain_table(
     keys = {id(run): ranks([run.settings.get(key, "") for key in extras]) for run in rows}
     rows = sorted(rows, key=lambda run: (order(run.record), keys[id(run)]))
     heads = ["dataset", "mechanism", *extras, *_MEASURES]
-    heads += ["ceiling"] if any(run.record.diagnostics.get("ceiling") is not None for run in rows) else []
+    heads += ["exact votes"] if any(run.record.diagnostics.get("ceiling") is not None for run in rows) else []
     heads += ["majority"] if any(majority(run.record) is not None for run in rows) else []
     figures = _figures(run.record for run in rows) if metrics else []
     heads += figures
@@ -249,7 +249,7 @@ def _measured(record: RunRecord) -> dict[str, str]:
         "answered/asked": f"{count(record.n_answered)}/{count(record.n_asked)}",
         "eps_ex_post": number(record.eps_ex_post),
         "accuracy ± ci95": number(record.accuracy),
-        "ceiling": number(record.diagnostics.get("ceiling")),
+        "exact votes": number(record.diagnostics.get("ceiling")),
         "majority": number(majority(record)),
         **{name: number(record.diagnostics.get(name)) for name in _figures([record])},
         "status": record.status,

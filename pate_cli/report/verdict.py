@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, get_args
 from pate_cli.report.interval import LEVEL, Interval, simultaneous
 
 __all__ = ["FEWEST", "VERDICTS", "Verdict", "VerdictWord"]
-__all__ += ["CLAIMS_RULE", "above", "at_least", "close", "combined", "compare", "rule", "unjudged"]
+__all__ += ["above", "at_least", "close", "combined", "compare", "rule"]
 
 VerdictWord: TypeAlias = Literal[
     "reproduces",
@@ -47,6 +47,10 @@ class Verdict:
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict {self.verdict!r} is none of {', '.join(VERDICTS)}")
+
+    def unjudged(self, why: str) -> Verdict:
+        """Take it back, as of a quick run or of too few repeats; its reason stays."""
+        return replace(self, verdict="no verdict", reason=f"{why}. {self.reason}")
 
 
 def close(name: str, gap: Interval, margin: float, reason: str, rows: int = 1) -> Verdict:
@@ -101,18 +105,6 @@ def combined(words: Sequence[VerdictWord], *, most: bool = False) -> VerdictWord
     if 2 * len(fails) >= len(words) if most else fails:
         return fails[0] if len(set(fails)) == 1 else "differs"
     return "missing" if not most and holds + words.count("missing") == len(words) else "undecided"
-
-
-def unjudged(verdict: Verdict, why: str) -> Verdict:
-    """Take a verdict back, as of a quick run or of too few repeats; its reason stays."""
-    return replace(verdict, verdict="no verdict", reason=f"{why}. {verdict.reason}")
-
-
-CLAIMS_RULE = (
-    "A claim is looked at in every case it speaks of, by paired differences at a level corrected for the "
-    "cases of all claims: a case holds if the whole interval lies above 0 (or minus the claim's margin), "
-    "does not hold if none of it does, and is undecided otherwise; cases without numbers count as missing."
-)
 
 
 def rule(rows: int, margin: float) -> str:

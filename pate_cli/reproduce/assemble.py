@@ -4,37 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
-from pate_cli import __version__
-from pate_cli.config.rows import without_place
-from pate_cli.engine.loaded import code_version, library_versions
+from pate_cli.config.recipes import Recipe
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
 from pate_cli.report.findings import Findings
-from pate_cli.report.frame import flat
-from pate_cli.report.interval import T_NOTE, Interval
-from pate_cli.report.table import Column, Table, number
-from pate_cli.report.verdict import CLAIMS_RULE, Verdict, rule, unjudged
-from pate_cli.reproduce.figures import run_figures
-from pate_cli.reproduce.rows import DoneRow, Pair, done_rows, pairs
+from pate_cli.reproduce.figures import check_figure, run_figures
+from pate_cli.reproduce.rows import DoneRow, done_rows, pairs
+from pate_cli.reproduce.sources import sources
+from pate_cli.reproduce.tables import paired_table, runs_table
 from pate_cli.reproduce.verdicts import (
+    CLAIMS_RULE,
+    check_claim,
     claim_verdicts,
-    digits_of,
     eps_ex_post_verdict,
     row_verdicts,
-    signed,
 )
 
-__all__ = ["assemble", "sources"]
+__all__ = ["assemble", "check_views"]
 
-NOTE = (
-    "eps is the guarantee of one repeat; eps_ex_post depends on the outputs: a report, not a guarantee. "
-    "Accuracy is measured on held-out records: not differentially private. "
-    f"{T_NOTE}; the paper's is as it is printed, and a difference is from the printed number itself."
-)
-_PAIRED = ("accuracy", "answered", "eps_ex_post")
-_DIAGNOSTICS = ("label_agreement", "label_accuracy", "vote_accuracy", "teacher_accuracy", "ceiling")
+
+def check_views(recipe: Recipe) -> None:
+    """Check the figures and claims of a recipe before any work; `InputError` names the key."""
+    for figure in recipe.figures:
+        check_figure(figure, recipe.name)
+    for claim in recipe.claims:
+        check_claim(claim, recipe.name)
 
 
 def assemble(plan: Plan, results: Results, finish: Callable[..., Findings] | None = None) -> Findings:
@@ -50,14 +45,14 @@ def assemble(plan: Plan, results: Results, finish: Callable[..., Findings] | Non
     """
     recipe = plan.recipe
     rows = done_rows(plan, results)
-    instead = without_place(recipe.quick) if plan.quick else []
+    instead = recipe.quick if plan.quick else []
     verdicts = row_verdicts(rows, recipe.margin, instead=instead, typed=plan.typed)
     compared = [pair for of, minus in recipe.pairs for pair in pairs(rows, of, minus)]
     findings = Findings(
         recipe=recipe,
         command=plan.command,
-        table=_table(rows, verdicts, recipe.margin),
-        more={"paired": _paired(compared)} if compared else {},
+        table=runs_table(rows, verdicts, recipe.margin),
+        more={"paired": paired_table(compared)} if compared else {},
         figures=run_figures(recipe.figures, rows),
         rows=list(verdicts.values()),
         claims=claim_verdicts(recipe.claims, rows),
@@ -70,116 +65,9 @@ def assemble(plan: Plan, results: Results, finish: Callable[..., Findings] | Non
     )
     findings = finish(rows, findings) if finish else findings
     if plan.quick:
-        return replace(findings, claims=[unjudged(claim, "quick run") for claim in findings.claims])
+        return replace(findings, claims=[claim.unjudged("quick run") for claim in findings.claims])
     ex_post = eps_ex_post_verdict(rows)
     return replace(findings, claims=[*([ex_post] if ex_post else []), *findings.claims])
-
-
-def sources() -> dict[str, str]:
-    """Versions of the program and of what its numbers depend on."""
-    versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
-    return {"pate": f"{__version__}, source {code_version()}", "libraries": versions}
-
-
-def _table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict], margin: float) -> Table:
-    printed = bool(verdicts)
-    several = {
-        "panel": any(row.planned.spec.panel for row in rows),
-        "cutoff": any(row.cutoff is not None for row in rows),
-    }
-    columns = [Column("dataset", numeric=False), Column("method", numeric=False)]
-    if several["panel"]:
-        columns.insert(0, Column("panel", numeric=False))
-    columns.append(Column("teachers"))
-    if several["cutoff"]:
-        columns.append(Column("T"))
-    columns.append(Column("eps"))
-    if printed:
-        columns += [Column("ours", "queries answered"), Column("paper", "queries answered")]
-        columns += [Column(head, "eps_ex_post") for head in ("ours", "at the paper's queries", "paper")]
-        columns += [Column(head, "accuracy") for head in ("ours", "paper", "difference")]
-        columns += [Column("verdict", numeric=False, tags=True)]
-    else:
-        columns += [Column("answered", "queries"), Column("asked", "queries"), Column("eps_ex_post")]
-        columns += [Column("accuracy"), Column("label agreement"), Column("status", numeric=False)]
-    columns.insert(-1, Column("n"))
-    cells = []
-    for row in rows:
-        spec, p = row.planned.spec, row.printed
-        line = [spec.panel] if several["panel"] else []
-        line += [row.dataset, row.method, _count(row.n_teachers)]
-        line += [_count(row.cutoff)] if several["cutoff"] else []
-        line.append(number(row.eps, "g"))
-        accuracy, gap = row.over("accuracy"), row.difference
-        if printed:
-            verdict = verdicts.get(spec.name)
-            word = "" if verdict is None else row.status if row.status != "ok" else verdict.verdict
-            line += [_mean(row.over("answered"), ".1f"), number(p.get("queries"), "g", p.get("queries_ci"))]
-            line += [_mean(row.over("eps_ex_post"), ".4f", ci=False)]
-            line += [number(row.eps_ex_post_at_printed), number(p.get("eps_ex_post"))]
-            line += [_mean(accuracy), number(p.get("accuracy"), ".4f", p.get("ci"))]
-            line += ["–" if gap is None else signed(gap), str(len(row.units)), word]
-        else:
-            line += [_mean(row.over("answered"), ".1f"), _mean(row.over("asked"), ".1f")]
-            line += [_mean(row.over("eps_ex_post"), ".4f", ci=False), _mean(accuracy)]
-            line += [_mean(row.over("label_agreement")), str(len(row.units)), row.status]
-        cells.append(line)
-    narrow = ("teachers", "n", "paper (queries answered)", "at the paper's queries (eps_ex_post)")
-    brief = [index for index, column in enumerate(columns) if column.full not in narrow]
-    note = f"{NOTE} {rule(len(verdicts), margin)}" if printed else NOTE
-    records = [_record(row, verdicts.get(row.name)) for row in rows]
-    return Table(columns, cells, records, note, brief=brief)
-
-
-def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:
-    """Make a row of `table.csv`: everything, nothing rounded."""
-    record: dict[str, Any] = {
-        "name": row.name,
-        "panel": row.planned.spec.panel,
-        "dataset": row.dataset,
-        "method": row.method,
-        "status": row.status,
-        "n_teachers": row.n_teachers,
-        "cutoff": row.cutoff,
-        "budget": row.budget,
-        "n": len(row.units),
-        "eps": row.eps,
-        "delta": row.planned.prepared.delta if row.planned.prepared else None,
-    }
-    names = ("answered", "asked", "eps_ex_post", "accuracy", *_DIAGNOSTICS)
-    record |= flat({name: row.over(name) for name in names})
-    for name in ("queries", "queries_ci", "eps_ex_post", "accuracy", "ci"):
-        record[f"printed_{name}"] = row.printed.get(name)
-    return record | {
-        "eps_ex_post_at_printed_queries": row.eps_ex_post_at_printed,
-        **flat({"difference": row.difference}),
-        "majority_rate": row.majority,
-        "verdict": verdict.verdict if verdict else None,
-        "reason": verdict.reason if verdict else row.message or None,
-        "note": row.planned.spec.note or None,
-    }
-
-
-def _paired(compared: Sequence[Pair]) -> Table:
-    columns = [Column("case", numeric=False), Column("difference", numeric=False), Column("n")]
-    columns += [Column(name.replace("answered", "queries answered")) for name in _PAIRED]
-    cells, records = [], []
-    for pair in compared:
-        names = f"{pair.of.method} - {pair.minus.method}"
-        gaps = {name: pair.over(name) for name in _PAIRED}
-        n = gaps["accuracy"].n if gaps["accuracy"] else 0
-        shown = ["–" if gap is None else signed(gap, digits_of(name)) for name, gap in gaps.items()]
-        cells.append([pair.case, names, str(n), *shown])
-        record: dict[str, Any] = {
-            "of": pair.of.name,
-            "minus": pair.minus.name,
-            "dataset": pair.of.dataset,
-            "eps": pair.of.eps,
-            "n": n,
-        }
-        records.append(record | flat(gaps))
-    note = f"Differences at the same splits, teachers, votes and order of points, repeat by repeat. {T_NOTE}."
-    return Table(columns, cells, records, note)
 
 
 def _remarks(rows: Sequence[DoneRow]) -> list[str]:
@@ -192,13 +80,3 @@ def _remarks(rows: Sequence[DoneRow]) -> list[str]:
             why = reasons[0] if len(reasons) == 1 else "the report and table.csv say why, row by row"
             remarks.append(f"{len(those)} of {len(rows)} rows {status}: {why}")
     return remarks + [f"{row.name}: {row.planned.spec.note}" for row in rows if row.planned.spec.note]
-
-
-def _mean(found: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:
-    if found is not None and form == ".1f" and found.half_width == 0 and found.mean.is_integer():
-        return f"{found.mean:.0f}"
-    return number(found if ci else found and found.mean, form)
-
-
-def _count(value: int | None) -> str:
-    return "–" if value is None else f"{value:,}"

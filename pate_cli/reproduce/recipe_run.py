@@ -12,10 +12,8 @@ from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
 from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
-from pate_cli.reproduce.assemble import assemble
-from pate_cli.reproduce.figures import check_figure
+from pate_cli.reproduce.assemble import assemble, check_views
 from pate_cli.reproduce.study import finisher, parameters, run_study
-from pate_cli.reproduce.verdicts import check_claim
 
 __all__ = ["reproduce"]
 
@@ -56,10 +54,7 @@ def reproduce(
         parameters(recipe, given, quick=quick)
         with reporting(recipe.name, "steps") as advance:
             return run_study(recipe, given, quick=quick, advance=advance)
-    for figure in recipe.figures:
-        check_figure(figure, recipe.name)
-    for claim in recipe.claims:
-        check_claim(claim, recipe.name)
+    check_views(recipe)
     finish = finisher(recipe)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:

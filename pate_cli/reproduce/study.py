@@ -21,12 +21,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pate_cli.checks import read
 from pate_cli.config.composition import packaged
 from pate_cli.config.recipes import STUDY, Recipe
-from pate_cli.engine.progress import Advance
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.report.findings import Findings
 from pate_cli.report.table import Table, from_frame
-from pate_cli.report.verdict import Verdict, unjudged
-from pate_cli.reproduce.assemble import sources
+from pate_cli.report.verdict import Verdict
+from pate_cli.reproduce.sources import sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +36,9 @@ __all__ += ["finisher", "has_study", "load_study", "parameters", "run_study", "s
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (steps done, steps in all)."""
+
+Advance: TypeAlias = Callable[[float, int, int], None]
+"""Called with (steps done, steps done before, steps in all)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +160,7 @@ def run_study(recipe: Recipe, given: Sequence[str], *, quick: bool, advance: Adv
         command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],
         table=result.table if isinstance(result.table, Table) else from_frame(result.table),
         figures=dict(result.figures),
-        claims=[unjudged(one, "quick run") if smaller else one for one in result.verdicts],
+        claims=[one.unjudged("quick run") if smaller else one for one in result.verdicts],
         notes=[*recipe.notes, *result.notes],
         quick=smaller,
         sources=sources() | {"parameters": ", ".join(f"{key}={value}" for key, value in params.items())},

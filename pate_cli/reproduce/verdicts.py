@@ -12,12 +12,20 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from pate_cli.config.rows import without_place
 from pate_cli.errors import InputError
 from pate_cli.report.interval import Interval, simultaneous
 from pate_cli.report.verdict import FEWEST, Verdict, VerdictWord, at_least, combined, compare
 from pate_cli.reproduce.rows import DoneRow, Pair, matches
 
-__all__ = ["check_claim", "claim_verdicts", "digits_of", "eps_ex_post_verdict", "row_verdicts", "signed"]
+__all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "digits_of", "eps_ex_post_verdict"]
+__all__ += ["row_verdicts", "signed"]
+
+CLAIMS_RULE = (
+    "A claim is looked at in every case it speaks of, by paired differences at a level corrected for the "
+    "cases of all claims: a case holds if the whole interval lies above 0 (or minus the claim's margin), "
+    "does not hold if none of it does, and is undecided otherwise; cases without numbers count as missing."
+)
 
 _EX_POST_TOLERANCE = 0.01
 _CLAIM_KEYS = {
@@ -45,6 +53,7 @@ def row_verdicts(
         Overrides of the user; the verdict says them.
     """
     printed = [row for row in rows if "accuracy" in row.printed]
+    instead = without_place(instead)
     but = f" (with {' '.join(typed)})" if typed else ""
     verdicts = {}
     for row in printed:

@@ -14,7 +14,7 @@ from pate_cli.errors import InputError
 from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, close
 from pate_cli.reproduce import recipe_run
-from pate_cli.reproduce.all_recipes import page_of
+from pate_cli.reproduce.claims_page import page_of
 from pate_cli.reproduce.outcome import FILE, Outcome, keep, kept, key_of
 
 OUT = Path("outputs/reproduce")

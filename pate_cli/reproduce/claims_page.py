@@ -1,0 +1,121 @@
+"""One page with the verdicts of every recipe, across seeds."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pate_cli.config.recipes import Recipe
+from pate_cli.report.findings import Findings
+from pate_cli.report.table import Column, Table, number
+from pate_cli.report.verdict import Verdict, VerdictWord
+from pate_cli.reproduce.outcome import Outcome
+from pate_cli.reproduce.sources import sources
+
+__all__ = ["NAME", "NOT_RUN", "page_of"]
+
+NAME = "all"
+"""What is typed in place of a recipe's name."""
+
+NOT_RUN = "not chosen, and not kept"
+_SAID = (
+    "Ours less what is claimed, with the interval at the level that the verdict is judged at: corrected for "
+    "what is judged together. A claim over several cases has its numbers in the reason. How verdicts are "
+    "given: docs/reproduce.md. Accuracy is measured on held-out records: not differentially private."
+)
+
+
+def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command: list[str]) -> Findings:
+    """Put the verdicts of recipes on one page.
+
+    Parameters
+    ----------
+    found : mapping of str to mapping of str to Outcome
+        By recipe, then by seed.
+    quick : bool
+    command : list of str
+    """
+    several = len({seed for by_seed in found.values() for seed in by_seed}) > 1
+    columns = [
+        Column("recipe", numeric=False),
+        Column("claim", numeric=False, folds=True, prose=True),
+        Column("ours less claimed"),
+        Column("margin"),
+        Column("verdict", numeric=False, tags=True),
+        *([Column("with each seed", numeric=False, folds=True)] if several else []),
+        Column("reason", numeric=False, prose=True),
+        Column("command", numeric=False),
+    ]
+    cells, records, absent = [], [], []
+    for name, by_seed in found.items():
+        for seed, outcome in by_seed.items():
+            if outcome.status != "done":
+                absent.append((" seed ".join(filter(None, [name, seed])), outcome.status, outcome.message))
+        first = next(iter(by_seed.values()))
+        for verdict, words in _across(by_seed):
+            gap, margin = verdict.gap, verdict.margin
+            each = [", ".join(words)] if several else []
+            shown = number(gap, "+.3g") if gap and math.isfinite(gap.mean) else "–"
+            cells.append([name, verdict.name, shown, number(margin, "g"), verdict.verdict, *each])
+            cells[-1] += [verdict.reason, shlex.join(first.command)]
+            records.append(
+                {
+                    "recipe": name,
+                    "claim": verdict.name,
+                    "ours_less_claimed": gap and gap.mean,
+                    "half_width": gap and gap.half_width,
+                    "level": gap and gap.level,
+                    "n": gap and gap.n,
+                    "margin": margin,
+                    "verdict": verdict.verdict,
+                    "seeds": "; ".join(words) if several else None,
+                    "reason": verdict.reason,
+                    "command": shlex.join(first.command),
+                }
+            )
+    counts = Counter(str(record["verdict"]) for record in records)
+    told = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    recipe = Recipe(
+        name=NAME,
+        title="Every claim of the papers that is tested here",
+        source="BTT18, NB20, LZCW21 and LWY25, by the recipes of experiments/",
+        shows=f"{len(records)} rows and claims of {len(found)} recipes: {told}.",
+        kind=NAME,
+    )
+    if others := [n for n, by_seed in found.items() if "not run" in {one.status for one in by_seed.values()}]:
+        why = f"{NOT_RUN}: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"
+        absent = [one for one in absent if one[1] != "not run"]
+        absent.append((", ".join(others), "not run", why))
+    failures = [f"{name}: {why}" for name, status, why in absent if status in ("failed", "refused")]
+    return Findings(
+        recipe=recipe,
+        command=command,
+        table=Table(columns, cells, records, _SAID, brief=[0, 1, 4]),
+        absent=absent,
+        notes=[_SEEDS] if several else [],
+        quick=quick,
+        sources=sources(),
+        failures=failures,
+    )
+
+
+_SEEDS = (
+    "Run with several seeds: a verdict is given where all seeds give it; where they differ it is undecided, "
+    "and the numbers are those of the first."
+)
+
+
+def _across(by_seed: Mapping[str, Outcome]) -> list[tuple[Verdict, list[VerdictWord]]]:
+    """Verdicts that all seeds make together, with the numbers of the first that has any; and all words."""
+    each = [{one.name: one for one in outcome.verdicts} for outcome in by_seed.values()]
+    names = dict.fromkeys(name for verdicts in each for name in verdicts)
+    together = []
+    for name in names:
+        words: list[VerdictWord] = [v[name].verdict if name in v else "missing" for v in each]
+        first = next(v[name] for v in each if name in v)
+        agreed = words[0] if len(set(words)) == 1 else "no verdict" if "no verdict" in words else "undecided"
+        together.append((replace(first, verdict=agreed), words))
+    return together
