@@ -53,8 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate table",
         description="Collect runs into one table: dataset, mechanism, teachers, queries answered of asked, "
-        "eps, eps_ex_post, accuracy and its 95% confidence interval (Student's t), that of the student on exact votes, and "
-        "every setting in which the runs differ.",
+        "eps, eps_ex_post, accuracy and its 95% confidence interval (Student's t), accuracy on exact votes, "
+        "and every setting in which the runs differ.",
         epilog="Example: pate table outputs multirun --output runs.csv --output runs.tex",
     )
     parser.add_argument(
