@@ -1,4 +1,4 @@
-"""A table after the work, and what its methods are compared by."""
+"""One data set with all its rows, and metrics to compare methods by."""
 
 from __future__ import annotations
 
@@ -21,28 +21,14 @@ __all__ = ["METRICS", "Board", "Metric", "Place"]
 
 
 class Metric(NamedTuple):
-    """What methods are compared by.
+    """A measure to compare methods by."""
 
-    Attributes
-    ----------
-    name : str
-        As in a finished repeat.
-    words : str
-    sign : int
-        1 if larger is better, else -1.
-    scale : float
-        By which a difference is multiplied, for `unit`.
-    unit : str
-    digits : int
-        Shown of a difference.
-    """
-
-    name: str
+    name: str  # as in a finished repeat
     words: str
-    sign: int = 1
-    scale: float = 100.0
+    sign: int = 1  # 1 if larger is better, else -1
+    scale: float = 100.0  # of a difference, for `unit`
     unit: str = "points"
-    digits: int = 2
+    digits: int = 2  # shown of a difference
 
     def text(self, gap: Interval | None, *, sign: bool = False) -> str:
         """Write a difference with its interval."""
@@ -68,15 +54,7 @@ METRICS = {
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """One data set with the rows of all methods and baselines, after the work.
-
-    Attributes
-    ----------
-    name : str
-    plan : Plan
-        Of `plan_frontier`.
-    results : Results
-    """
+    """One data set with the finished rows of all methods and baselines."""
 
     name: str
     plan: Plan
@@ -113,14 +91,7 @@ class Board:
 
 
 class Place(NamedTuple):
-    """A table at a budget: who is best there.
-
-    Attributes
-    ----------
-    board : Board
-    eps : float
-    metric : Metric
-    """
+    """Methods of a board at one budget, compared by a metric."""
 
     board: Board
     eps: float

@@ -17,7 +17,7 @@ __all__ = ["paired", "ranks_table", "rows_table", "winners"]
 
 
 def winners(places: Sequence[Place], first: str) -> Table:
-    """Say of each table and budget who is best, how far off the limit, and where the first method is.
+    """Best method of each table and budget, its distance to the limit, and that of the first method.
 
     Parameters
     ----------

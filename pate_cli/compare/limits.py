@@ -23,7 +23,7 @@ _TUNED_ON = 3_000
 """Most records of the cross-validation."""
 
 _FITTED_ON = {"gradient boosting": 100_000, "kernel machine": 20_000, "logistic regression": 100_000}
-"""Most records that the model chosen is fitted on: what bounds the time on hundreds of thousands."""
+"""Most records that the chosen model is fitted on, to bound the time."""
 
 _FOLDS = 3
 _DENSE = 50_000_000
@@ -117,7 +117,7 @@ def _candidates(X: Any, n_classes: int, seed: int) -> Iterator[_Candidate]:
 
 
 def _with_probabilities(chosen: _Candidate, y: IntArray) -> Any:
-    """Give it `predict_proba`, where each class has a record for both halves that this takes."""
+    """Add `predict_proba`, where each class has a record for both folds."""
     from sklearn.calibration import CalibratedClassifierCV
 
     if hasattr(chosen.model, "predict_proba") or np.bincount(y)[np.unique(y)].min() < 2:

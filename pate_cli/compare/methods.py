@@ -1,4 +1,4 @@
-"""From what was typed to the rows of a frontier: every method at every eps, at the same splits."""
+"""Methods and budgets of the command line, and the plan of a frontier: every method at every eps."""
 
 from __future__ import annotations
 
@@ -43,17 +43,10 @@ _COMMON = (
 
 @dataclass(frozen=True)
 class Method:
-    """A line of the frontier.
-
-    Attributes
-    ----------
-    name : str
-    overrides : tuple of str
-        As after `pate run`, but for eps and what is common to all methods.
-    """
+    """A line of the frontier."""
 
     name: str
-    overrides: tuple[str, ...]
+    overrides: tuple[str, ...]  # as after `pate run`, without eps and keys common to all methods
 
 
 def methods(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[Method]:

@@ -1,4 +1,4 @@
-"""Methods compared over tables: ranks, win rates, and what so few tables can show."""
+"""Methods compared over tables: ranks, win rates, and tests."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def ranking(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Ranking]:
 
 
 def _over(values: FloatArray) -> Interval:
-    """Mean over tables; without an interval where they agree, for then so few say nothing of the spread."""
+    """Mean over tables; no interval where all agree, since so few tables do not show the spread."""
     found = Interval.of(values)
     return found if found.half_width else replace(found, half_width=None)
 
@@ -83,12 +83,12 @@ def friedman(scores: Mapping[str, Sequence[float | None]]) -> float | None:
 
 
 def smallest_p(n_tables: int, comparisons: int) -> float:
-    """Give the smallest p the signed-rank test can reach, corrected by Holm: all differences of one sign."""
+    """Smallest p of the signed-rank test, corrected by Holm: all differences have one sign."""
     return min(1.0, comparisons * 2.0 ** (1 - n_tables))
 
 
 def fewest_tables(comparisons: int) -> int:
-    """Give how many tables it takes for a corrected p of 0.05 or less to be possible."""
+    """Smallest number of tables for which a corrected p of 0.05 is possible."""
     return math.ceil(1 + math.log2(comparisons / (1 - LEVEL)))
 
 

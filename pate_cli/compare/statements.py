@@ -1,4 +1,4 @@
-"""What the numbers say, in sentences: computed, and said whichever way it came out."""
+"""Statements of a frontier, computed from its numbers whichever way they came out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIMES = 3.0
 
 
 def statements(rows: Sequence[DoneRow], baselines: Mapping[str, DoneRow]) -> list[str]:
-    """Say what is best at each eps, where sparse vector beats the Gaussian mechanism, and what is no use.
+    """Best method at each eps, sparse vector against the Gaussian mechanism, and methods of no use.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def statements(rows: Sequence[DoneRow], baselines: Mapping[str, DoneRow]) -> lis
 
 
 def _best(rows: Sequence[DoneRow], all_private: DoneRow, limit: DoneRow | None) -> list[str]:
-    """The best method of each budget, who cannot be told from it, and how far all private records are."""
+    """Best method of each budget, those within its interval, and the distance to all private records."""
     said = []
     for eps in sorted({row.eps for row in rows}):
         there = [(found.mean, row) for row in rows if row.eps == eps and (found := row.over("accuracy"))]
@@ -71,7 +71,7 @@ def _best(rows: Sequence[DoneRow], all_private: DoneRow, limit: DoneRow | None) 
 
 
 def _strategy(mechanism: MechanismConfig) -> str:
-    """Which points it asks: `passive`, or the name of what picks them."""
+    """Query strategy: `passive`, or the name of the mechanism that picks points."""
     return "passive" if mechanism.name in ("gaussian", "svt") else mechanism.name
 
 
@@ -90,7 +90,7 @@ def _sparse_vector(rows: Sequence[DoneRow]) -> list[str]:
 
 
 def _names(rows: Sequence[DoneRow], labeller: str) -> list[str]:
-    """Methods in which the mechanism is asked with that labeller."""
+    """Methods whose mechanism labels queries by `labeller`."""
     return list(dict.fromkeys(row.method for row in rows if row.planned.config.mechanism.oracle == labeller))
 
 

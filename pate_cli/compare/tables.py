@@ -22,7 +22,7 @@ _TARGET = "target"
 
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".csv": "csv", ".tsv": "csv"}
 _PLAIN = re.compile(r"[\w./+-]+")
-"""What Hydra reads as it is meant: a number as a number."""
+"""Values that Hydra reads unquoted."""
 
 _PACKED = (".gz", ".bz2", ".xz", ".zip")
 _OWN = ("csv", "libsvm", "npz", "parquet")
@@ -35,24 +35,15 @@ _ACCEPTED = (
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A data set that methods are compared on.
-
-    Attributes
-    ----------
-    name : str
-    overrides : tuple of str
-        As after `pate run`.
-    missing : str
-        Why it is not on this machine; empty if it is.
-    """
+    """A data set that methods are compared on."""
 
     name: str
-    overrides: tuple[str, ...]
-    missing: str = ""
+    overrides: tuple[str, ...]  # as after `pate run`
+    missing: str = ""  # which file is not on this machine
 
 
 def default_tables() -> str:
-    """What is compared on if nothing is said."""
+    """Data sets of a leaderboard by default."""
     return _DEFAULT
 
 

@@ -78,7 +78,7 @@ def pivoted(
 
 
 def settings(record: RunRecord) -> dict[str, str]:
-    """Everything a run was set to, by its dotted name, and what it was run on: as text."""
+    """All settings of a run as text, by dotted name, and its data."""
     found: dict[str, str] = {}
 
     def walk(name: str, value: Any) -> None:
@@ -140,7 +140,7 @@ def telling(keys: Sequence[str], given: Sequence[dict[str, str]]) -> list[str]:
 
 
 def ranks(texts: Sequence[str]) -> list[tuple[int, float, str]]:
-    """Sort key: numbers by their size, then other texts; what is absent is no text."""
+    """Sort key: numbers by their size, then other texts, then absent ones."""
     ranks = []
     for text in texts:
         try:

@@ -107,4 +107,4 @@ _TEX: dict[str, str] = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "≥": r"$\ge$",
     "×": r"$\times$",
 }
-"""What LaTeX would not print as it stands."""
+"""Characters that LaTeX needs escaped."""

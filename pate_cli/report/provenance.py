@@ -22,7 +22,7 @@ _NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "tracking")
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
-    """Hash what decides a run's numbers, as 12 hex digits.
+    """Hash the configuration that decides a run's numbers, as 12 hex digits.
 
     SHA-256 of the canonical JSON of the resolved configuration without its
     `hydra`, `compute`, `cache`, `purpose` and `tracking` keys: order, workers and `1` for `1.0` make no

@@ -1,4 +1,4 @@
-"""What a run leaves behind: its configuration, what it measured, what it cost in privacy."""
+"""Record of a run: its configuration, measurements and privacy loss."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NOTES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What the repeats of one configuration measured; every field None (or empty) where none was done.
+    """Summary of the repeats of one configuration; every field None (or empty) without repeats.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class RunRecord(Summary):
 
     @classmethod
     def from_dict(cls, content: object) -> RunRecord:
-        """Read back what `to_dict` made.
+        """Read the content of `result.json`.
 
         Raises
         ------

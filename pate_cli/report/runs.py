@@ -142,7 +142,7 @@ def _started(record: RunRecord) -> datetime:
 
 
 def checksum(record: RunRecord) -> str:
-    """Give the SHA-256 of the data of a run; empty where they were not read."""
+    """SHA-256 of the data of a run; empty where they were not read."""
     return str(record.provenance.get("dataset_checksum") or "")
 
 

@@ -201,7 +201,7 @@ def _plain_table(
 
 
 def _fitted(table: Table, extras: Sequence[str], width: int) -> Table:
-    """Choose the columns for a terminal; room is made by leaving out what all rows have in common."""
+    """Choose the columns for a terminal; those equal in all rows are left out first."""
     heads = [column.header for column in table.columns]
     optional = [*extras, *(["majority"] if "majority" in heads else [])]
     always = [index for index, head in enumerate(heads) if head not in optional]
@@ -291,7 +291,7 @@ def _record(run: RunRecord) -> dict[str, Any]:
 
 
 def _known(option: str, key: str, rows: Sequence[_Run]) -> str:
-    """Give the name a setting goes by here."""
+    """Name of a setting here, checked."""
     there = list(dict.fromkeys((*ALWAYS, *(name for run in rows for name in run.settings))))
     name = SYNONYMS.get(key, key)
     if name not in there:
@@ -300,6 +300,6 @@ def _known(option: str, key: str, rows: Sequence[_Run]) -> str:
 
 
 def _interval_note(accuracies: Iterable[Interval | None]) -> list[str]:
-    """Say what ± is, where there is one."""
+    """Meaning of ±, where there is one."""
     laws = {found.law for found in accuracies if found is not None and found.half_width is not None}
     return [f"{T_NOTE}."] if STUDENT in laws else ["± is 1.96 s/sqrt(n) over n repeats."] if laws else []

@@ -27,7 +27,7 @@ REPEATS_NAME = "repeats.csv"
 
 
 class Found(NamedTuple):
-    """What a search found: the records, and each file that could not be read with the reason."""
+    """Records found by a search, and each file that could not be read with the reason."""
 
     records: list[RunRecord]
     unreadable: list[tuple[Path, str]]
@@ -64,7 +64,7 @@ def read_record(path: str | Path) -> RunRecord:
 
 
 def find_records(paths: Iterable[str | Path]) -> Found:
-    """Read every `result.json` in or below the given directories (a file is read whatever its name).
+    """Read every `result.json` in or below the given directories (a file given itself may have any name).
 
     Nothing is skipped in silence: what cannot be read is returned with the reason.
     A file reached twice is read once. Links to directories are not followed.

@@ -49,7 +49,7 @@ class Column:
         return self.short or self.full.replace(" (", "\n(")
 
     def width(self, cells: Sequence[str], fold: int) -> int:
-        """Give how many signs it needs on a terminal, words that fold being broken after `fold`."""
+        """Number of characters on a terminal, words that fold being broken after `fold`."""
         longest = max((len(text) for cell in cells for text in cell.split("\n")), default=0)
         return max(*map(len, self.narrow.split("\n")), min(longest, fold) if self.folds else longest)
 
@@ -145,7 +145,7 @@ class Table:
             console.print(text(remark))
 
     def width(self, shown: Sequence[int], fold: int = _FOLD) -> int:
-        """Give the least signs a line of these columns takes on a terminal."""
+        """Least number of characters of a line of these columns."""
         cells = ([row[index] for row in self.cells] for index in shown)
         widths = [self.columns[i].width(those, fold) for i, those in zip(shown, cells, strict=True)]
         return sum(widths) + len(widths) - 1

@@ -108,7 +108,7 @@ def combined(words: Sequence[VerdictWord], *, most: bool = False) -> VerdictWord
 
 
 def rule(rows: int, margin: float) -> str:
-    """Say how a table of `rows` rows is judged."""
+    """Rule by which a table of `rows` rows is judged, in words."""
     level = math.floor(1e4 * simultaneous(rows)) / 100
     return (
         f"A row reproduces if the whole interval of ours less the printed number, at {level:g}% (so that all "

@@ -26,21 +26,11 @@ Say: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Task:
-    """What was typed after `pate reproduce all`.
+    """Arguments of `pate reproduce all`."""
 
-    Attributes
-    ----------
-    chosen : list of str
-        Names of the recipes to run; the others are shown as they are kept.
-    seeds : list of int
-        Empty for each recipe's own.
-    given : list of str
-        What says where the work is done or kept, for recipes of runs.
-    """
-
-    chosen: list[str]
-    seeds: list[int]
-    given: list[str]
+    chosen: list[str]  # recipes to run; the others are shown as they are kept
+    seeds: list[int]  # empty for each recipe's own
+    given: list[str]  # overrides of where the work is done or kept, for recipes of runs
 
 
 def read_typed(given: Sequence[str]) -> Task:
@@ -74,20 +64,8 @@ def read_typed(given: Sequence[str]) -> Task:
 def run_all(task: Task, base: Path, *, quick: bool, force: bool, say: Say) -> Findings:
     """Run the recipes that were chosen, and put the verdicts of all of them on one page.
 
-    What is done is kept, and found again as long as nothing it depends on is another. A recipe that cannot
-    be run is a line of the page, not the end.
-
-    Parameters
-    ----------
-    task : Task
-    base : Path
-        Each recipe has a directory in it.
-    quick : bool
-        Whether each is to be run in its small version, without verdicts.
-    force : bool
-        Whether recipes that were chosen are done again.
-    say : function
-        Called with a line as each recipe is done.
+    Results are kept, each in a directory of `base`, and found again as long as nothing they depend on has
+    changed; `force` does the chosen ones again. A recipe that cannot be run is a line of the page.
     """
     seeds: list[int | None] = [*task.seeds] or [None]
     found: dict[str, dict[str, Outcome]] = {}

@@ -71,7 +71,7 @@ def assemble(plan: Plan, results: Results, finish: Callable[..., Findings] | Non
 
 
 def _remarks(rows: Sequence[DoneRow]) -> list[str]:
-    """Say how many rows have no numbers, and the rows' own notes."""
+    """Number of rows without numbers, and the rows' own notes."""
     remarks = []
     for status in ("missing", "infeasible", "failed"):
         those = [row for row in rows if row.status == status]

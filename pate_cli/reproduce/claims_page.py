@@ -18,7 +18,7 @@ from pate_cli.reproduce.sources import sources
 __all__ = ["NAME", "NOT_RUN", "page_of"]
 
 NAME = "all"
-"""What is typed in place of a recipe's name."""
+"""Typed in place of a recipe's name."""
 
 NOT_RUN = "not chosen, and not kept"
 _SAID = (
@@ -29,15 +29,7 @@ _SAID = (
 
 
 def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command: list[str]) -> Findings:
-    """Put the verdicts of recipes on one page.
-
-    Parameters
-    ----------
-    found : mapping of str to mapping of str to Outcome
-        By recipe, then by seed.
-    quick : bool
-    command : list of str
-    """
+    """Put the verdicts of recipes, found by recipe and then by seed, on one page."""
     several = len({seed for by_seed in found.values() for seed in by_seed}) > 1
     columns = [
         Column("recipe", numeric=False),

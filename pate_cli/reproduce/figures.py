@@ -77,7 +77,7 @@ def check_figure(figure: dict[str, Any], recipe: str) -> None:
 def run_figures(
     figures: Sequence[dict[str, Any]], rows: Sequence[DoneRow]
 ) -> dict[str, Callable[[], Figure]]:
-    """Give the functions that draw a recipe's figures, by name."""
+    """Functions that draw a recipe's figures, by name."""
     return {
         str(spec.get("name") or "figure"): functools.partial(_draw, spec, list(rows))
         for spec in figures

@@ -1,4 +1,4 @@
-"""What a recipe came to, kept beside its tables: its verdicts, and what they depend on.
+"""Verdicts of a recipe, kept beside its tables with a hash of everything they depend on.
 
 `pate reproduce all` reads them, so that a recipe that is done is not done again, and one page can say what
 became of all of them. A file is written whole or not at all, and one that cannot be relied on counts as none.
@@ -35,30 +35,17 @@ _SCHEMA = 1
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdicts of one recipe.
-
-    Attributes
-    ----------
-    recipe : str
-    status : {"done", "missing", "refused", "failed", "not run"}
-        Missing: its data is not on this machine. Refused: what was typed cannot be used with it.
-    message : str
-        Why it is not done; else empty.
-    command : list of str
-        What makes it again.
-    verdicts : list of Verdict
-        Of its rows, then of its claims.
-    """
+    """Status and verdicts of one recipe."""
 
     recipe: str
-    status: str
-    message: str = ""
-    command: list[str] = field(default_factory=list)
-    verdicts: list[Verdict] = field(default_factory=list)
+    status: str  # done, missing (its data), refused (its overrides), failed or not run
+    message: str = ""  # why it is not done
+    command: list[str] = field(default_factory=list)  # that runs it again
+    verdicts: list[Verdict] = field(default_factory=list)  # of its rows, then of its claims
 
 
 def outcome_of(findings: Findings) -> Outcome:
-    """Take the verdicts out of what a recipe came to."""
+    """Outcome of a recipe, from its findings."""
     failed = "; ".join(findings.failures)
     return Outcome(
         findings.recipe.name,
@@ -70,7 +57,7 @@ def outcome_of(findings: Findings) -> Outcome:
 
 
 def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
-    """Hash what the numbers of a recipe depend on: itself, what was typed, all source, the libraries.
+    """Hash everything that the numbers of a recipe depend on: itself, overrides, all source, the libraries.
 
     Of the data, only which files are on this machine: their digests are published and checked, and recipes
     of runs have their own key for each finished repeat.
@@ -103,15 +90,7 @@ def keep(directory: Path, outcome: Outcome, key: str) -> None:
 
 
 def kept(directory: Path, key: str | None = None) -> Outcome | None:
-    """Read an outcome back; None if there is none, it cannot be relied on, or it has another key.
-
-    Parameters
-    ----------
-    directory : Path
-        Of the recipe.
-    key : str, optional
-        Of `key_of`; left out, an outcome of any key will do.
-    """
+    """Read an outcome back; None if there is none, it is damaged, or its key differs (None: any key)."""
     try:
         content = json.loads((directory / FILE).read_bytes())
         if content["schema"] != _SCHEMA or (key is not None and content["key"] != key):

@@ -1,4 +1,4 @@
-"""One recipe, whatever its kind: from what was typed to what it came to."""
+"""Run one recipe of either kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row after the work: its numbers, the printed ones, and what follows from both."""
+"""Finished rows: measured and printed numbers, and pairs at the same splits."""
 
 from __future__ import annotations
 
@@ -20,18 +20,10 @@ __all__ = ["DoneRow", "Pair", "done_rows", "matches", "pairs"]
 
 @dataclass(frozen=True, eq=False)
 class DoneRow:
-    """One row with what was measured.
-
-    Attributes
-    ----------
-    planned : PlannedRow
-    units : list of RepeatRecord
-        Empty unless ready.
-    failures : list of Failure
-    """
+    """One row with its finished repeats."""
 
     planned: PlannedRow
-    units: Sequence[RepeatRecord]
+    units: Sequence[RepeatRecord]  # empty unless ready
     failures: Sequence[Failure]
 
     @property
@@ -66,7 +58,7 @@ class DoneRow:
 
     @property
     def printed(self) -> dict[str, Any]:
-        """What the paper prints; may be empty."""
+        """Numbers printed in the paper; may be empty."""
         return self.planned.spec.printed
 
     @property
@@ -76,12 +68,12 @@ class DoneRow:
 
     @property
     def budget(self) -> int | None:
-        """Most queries that may be asked."""
+        """Largest number of queries."""
         return self.planned.prepared.plan.describe().get("ell") if self.planned.prepared else None
 
     @property
     def cutoff(self) -> int | None:
-        """T of the sparse vector technique: the calibrated one, or what was asked for."""
+        """T of the sparse vector technique: calibrated, or configured where the row cannot run."""
         if self.planned.prepared is None:
             mechanism = self.planned.config.mechanism
             return mechanism.options.cutoff if mechanism.oracle == "svt" else None
@@ -89,13 +81,13 @@ class DoneRow:
 
     @property
     def n_teachers(self) -> int | None:
-        """K: what there are, or what was asked for."""
+        """K, or the configured number where the row cannot run."""
         prepared = self.planned.prepared
         return prepared.n_teachers if prepared else self.planned.config.teacher.count
 
     @cached_property
     def majority(self) -> float | None:
-        """Share of the largest class of the dataset: what a constant gets."""
+        """Share of the largest class of the dataset: the accuracy of a constant."""
         if self.planned.prepared is None:
             return None
         import numpy as np
@@ -133,7 +125,7 @@ class DoneRow:
         return eps_of_mu(mu, self.planned.prepared.delta)
 
     def value(self, name: str) -> Any:
-        """What a row is sorted and chosen by: dataset, method, panel, eps, cutoff, teachers or name."""
+        """Value to sort and choose rows by: dataset, method, panel, eps, cutoff, teachers or name."""
         return {
             "dataset": self.planned.dataset,
             "method": self.planned.method,
@@ -145,7 +137,7 @@ class DoneRow:
         }[name]
 
     def chosen(self, where: dict[str, Any]) -> bool:
-        """Whether it is one of the rows asked for, as in ``{dataset: [mushroom, a9a]}``."""
+        """Whether it matches a filter, as ``{dataset: [mushroom, a9a]}``."""
         return all(
             self.value(key) in (accepted if isinstance(accepted, list) else [accepted])
             for key, accepted in where.items()
@@ -173,7 +165,7 @@ class Pair:
 
     @property
     def missing(self) -> str:
-        """What became of the row without numbers."""
+        """Status of the row without numbers."""
         return next((row.status for row in (self.of, self.minus) if not row.units), "not measured")
 
     def over(self, name: str) -> Interval | None:

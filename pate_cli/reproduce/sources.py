@@ -9,6 +9,6 @@ __all__ = ["sources"]
 
 
 def sources() -> dict[str, str]:
-    """Versions of the program and of what its numbers depend on."""
+    """Versions of the program and of the libraries."""
     versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
     return {"pate": f"{__version__}, source {code_version()}", "libraries": versions}

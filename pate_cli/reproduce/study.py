@@ -87,7 +87,7 @@ def load_study(recipe: Recipe) -> ModuleType:
 
 
 def study_code(recipe: Recipe) -> str:
-    """Hash a recipe's `study.py` and what studies share; empty without one."""
+    """Hash a recipe's `study.py` and the modules studies share; empty without one."""
     if not has_study(recipe):
         return ""
     shared = (
@@ -99,7 +99,7 @@ def study_code(recipe: Recipe) -> str:
 
 
 def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str, Any]:
-    """Parameters of a study: the recipe's, those of the quick version over them, what was typed over both.
+    """Parameters of a study: the recipe's, overridden by the quick version, then by those typed.
 
     Raises
     ------

@@ -107,7 +107,7 @@ def eps_ex_post_verdict(rows: Sequence[DoneRow]) -> Verdict | None:
 
 @dataclass(frozen=True)
 class _Case:
-    """One place where a claim is looked at: what is claimed to be above 0, or None where it is missing."""
+    """One case of a claim: the difference claimed to be above 0, or None where it is missing."""
 
     gap: Interval | None
     text: str
