@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
-import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pate_cli import config, mechanisms
-from pate_cli.audit import RUNS, audit, differing_paths, person_attacks
+from pate_cli import config
+from pate_cli.audit import audit, differing_paths
+from pate_cli.audit.target import RECORDS, TEACHERS, Target, make_target
 from pate_cli.config import command_line, composition
-from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.errors import ConfigError
 from pate_cli.terminal import check_file, err, out, write_output
-from pate_cli.types import Setting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pate_cli.audit import Finding
     from pate_cli.config import RunConfig
-    from pate_cli.mechanisms import Mechanism
     from pate_cli.types import PrivacyLoss
 
 __all__ = ["main"]
-
-_TEACHERS = 1000
-_FEW_TEACHERS = 16  # of a mechanism with a check: all counts are near its threshold, as attacks need
-_MOST_TEACHERS = 2**21
-_RECORDS = 100_000
-_FEATURES = 2
-_DELTA = 1e-5
 
 _OTHERS = ("compute", "cache", "release", "ledger", "tracking", "repeats", "hydra")
 _UNUSED = dict.fromkeys(_OTHERS, "not used by pate audit") | {
@@ -51,26 +40,27 @@ def main(argv: list[str]) -> int:
     config = _config(options)
     from rich.progress import Progress
 
-    plan, pairs, setting = _prepare(config, options)
-    on_votes = "records" not in setting
-    differing = differing_paths(plan, pairs) if on_votes else []
-    moved = setting.get("votes_moved", 0)
-    runs = setting["runs"] if on_votes else options.runs  # each attack on a learner has its own
+    sizes = ("queries", "classes", "records", "teachers", "runs", "persons", "seed")
+    target = make_target(config, **{name: getattr(options, name) for name in sizes})
+    plan, attacks, numbers = target.mechanism, target.attacks, target.numbers
+    differing = [] if target.learner else differing_paths(plan, attacks)
+    moved = numbers.get("votes_moved", 0)
+    runs = options.runs if target.learner else numbers["runs"]  # each attack on a learner has its own
     how = {"runs": runs, "confidence": options.confidence, "seed": options.seed}
     with Progress(console=err(), transient=True, disable=not err().is_terminal) as bar:
-        task = bar.add_task("attacks", total=len(pairs))
-        findings = audit(plan, pairs, **how, advance=lambda: bar.advance(task))
+        task = bar.add_task("attacks", total=len(attacks))
+        findings = audit(plan, attacks, **how, advance=lambda: bar.advance(task))
     worst = max(findings, key=lambda finding: finding.bound)
     claim = plan.guarantee
     violation = worst.bound > claim.eps or bool(differing) or moved > 1
     verdict = _verdict(worst, claim, options.confidence, differing, moved)
-    _print(plan, findings, _title(config, setting), verdict, learner=not on_votes, violation=violation)
+    _print(target, findings, _title(config, target), verdict, violation=violation)
     if options.output:
         record = {
             "mechanism": config.mechanism.oracle,
             "claim": {"eps": claim.eps, "delta": claim.delta, "mu": claim.mu, "how": claim.how},
             "plan": plan.describe(),
-            **setting,
+            **numbers,
             "confidence": options.confidence,
             "seed": options.seed,
             "bound": worst.bound,
@@ -109,12 +99,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--records",
         type=int,
-        help=f"private ones a private learner is calibrated for; default {_RECORDS}, or two a teacher",
+        help=f"private ones a private learner is calibrated for; default {RECORDS}, or two a teacher",
     )
     parser.add_argument(
         "--teachers",
         type=int,
-        help=f"voting; default teacher.count, else {_TEACHERS} or as many as the attacks need",
+        help=f"voting; default teacher.count, else {TEACHERS} or as many as the attacks need",
     )
     parser.add_argument(
         "--persons",
@@ -149,70 +139,10 @@ def _config(options: argparse.Namespace) -> RunConfig:
     return config.parse(composition.compose(job, options.config_dir))
 
 
-def _prepare(config: RunConfig, options: argparse.Namespace) -> tuple[Any, Sequence[Any], dict[str, Any]]:
-    """Mechanism, attacks, and the numbers it was calibrated for."""
-    if math.isinf(config.eps):
-        raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
-    setting: dict[str, Any] = {"queries": options.queries, "classes": options.classes}
-    made, records = _feasible(config, options)
-    setting["persons"] = options.persons
-    if not isinstance(made, mechanisms.VoteMechanism):
-        attacks = made.attacks_on_persons() if options.persons else made.attacks()
-        runs = options.runs or max(attack.runs for attack in attacks)
-        return made, attacks, setting | {"records": records, "n_teachers": made.n_teachers, "runs": runs}
-    if not options.teachers and not config.teacher.count:
-        made = dataclasses.replace(made, n_teachers=max(made.n_teachers, made.teachers_to_attack))
-    setting |= {"n_teachers": made.n_teachers, "runs": options.runs or RUNS}
-    on_votes = made.attacks()
-    if options.persons:
-        teacher = (config.teacher.estimator, config.teacher.params)
-        sizes = (made.n_teachers, options.classes, options.queries)
-        found, setting["votes_moved"] = person_attacks(*sizes, teacher=teacher, seed=options.seed)
-        on_votes = [*on_votes, *found]
-    return made, on_votes, setting
-
-
-def _feasible(config: RunConfig, options: argparse.Namespace) -> tuple[Mechanism, int]:
-    """Make the plan, with more teachers until it is feasible, unless their number was given."""
-    chosen = options.teachers or config.teacher.count
-    checked = getattr(config.mechanism.options, "confidence", 0)
-    n_teachers = chosen or (_FEW_TEACHERS if checked else _TEACHERS)
-    first: InfeasibleError | None = None
-    while n_teachers < _MOST_TEACHERS:
-        try:
-            return _plan(config, options, n_teachers)
-        except InfeasibleError as error:
-            if chosen:
-                raise
-            first = first or error
-            n_teachers *= 2
-    raise first or ConfigError("--teachers", chosen, f"a whole number < {_MOST_TEACHERS}")
-
-
-def _plan(config: RunConfig, options: argparse.Namespace, n_teachers: int) -> tuple[Mechanism, int]:
-    """The mechanism of the configuration, and the number of private records it is calibrated for."""
-    m, records = config.mechanism, options.records or max(_RECORDS, 2 * n_teachers)
-    setting = Setting(
-        eps=config.eps,
-        delta=_DELTA if config.delta is None else config.delta,
-        n_private=records,
-        n_public=options.queries,
-        budget=options.queries,
-        n_features=1 if getattr(m.options, "hypotheses", "") == "thresholds" else _FEATURES,
-        n_classes=options.classes,
-        n_teachers=min(n_teachers, records),
-        sparse=False,
-        teacher=(config.teacher.estimator, config.teacher.params),
-        student=(config.student.estimator, config.student.params),
-        unanswered=config.student.unanswered,
-    )
-    return mechanisms.find(m.name).calibrate(m.options, setting), records
-
-
-def _title(config: RunConfig, setting: dict[str, Any]) -> str:
-    m = config.mechanism
-    name = m.label if "records" in setting or m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
-    if "records" in setting:
+def _title(config: RunConfig, target: Target) -> str:
+    m, setting = config.mechanism, target.numbers
+    name = m.label if target.learner or m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
+    if target.learner:
         counted = "private persons" if setting["persons"] else "private records"
         parts = [f"{setting['records']:,} {counted}", f"{setting['queries']:,} public points"]
     else:
@@ -238,21 +168,13 @@ def _verdict(
     return f"no violation found: {measured} is {place} the claim {claim.eps:g}"
 
 
-def _print(
-    plan: Mechanism,
-    findings: list[Finding],
-    setting: str,
-    verdict: str,
-    *,
-    learner: bool,
-    violation: bool,
-) -> None:
+def _print(target: Target, findings: list[Finding], title: str, verdict: str, *, violation: bool) -> None:
     from rich import box
     from rich.table import Table
 
-    claim = plan.guarantee
+    claim, learner = target.mechanism.guarantee, target.learner
     table = Table(
-        title=f"{setting}\nclaim: eps {claim.eps:g}, delta {claim.delta:g}; {claim.how}",
+        title=f"{title}\nclaim: eps {claim.eps:g}, delta {claim.delta:g}; {claim.how}",
         title_justify="left",
         title_style="",
         box=box.SIMPLE_HEAD,

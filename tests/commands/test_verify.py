@@ -180,47 +180,33 @@ def test_a_change_is_noticed_and_named(place, capsys, tamper):
         assert "the ledger was charged eps=1, delta=1e-05" in failed
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+@pytest.mark.parametrize("mended", [False, True])
+def test_answers_that_are_no_table_or_in_another_order_are_told_in_one_line(place, capsys, mended):
+    file = place / "out" / "answers.csv"
+    header, *lines = file.read_text().splitlines()
+    contents = [
         "row,label\n1\n",
         'row,label\n1,"yes\n',
         f"row,label\n1,{'y' * 200_000}\n",
         "row,label\n1\r,yes\n",
-        "",
-        "\0",
-        "\ud800",
-    ],
-    ids=["short row", "unclosed quote", "200 kB", "bare CR", "empty", "NUL", "not UTF-8"],
-)
-@pytest.mark.parametrize("mended", [False, True])
-def test_answers_that_are_no_table_are_told_in_one_line(place, capsys, content, mended):
-    (place / "out" / "answers.csv").write_bytes(content.encode("utf-8", "surrogatepass"))
-    if mended:
-        _hashes_mended(place)
-    failed = _verify(capsys)
-    assert "FAILED  answers.csv has the queries and labels that are certified: it has others" in failed
-
-
-def test_answers_are_compared_by_content_and_not_by_number(place, capsys):
-    lines = (place / "out" / "answers.csv").read_text().splitlines()
-    (place / "out" / "answers.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")
-    _hashes_mended(place)
-    assert any(line.startswith("FAILED  answers.csv") for line in _verify(capsys))
+    ]
+    for content in [*contents, "", "\0", "\ud800", "\n".join([header, *lines[::-1]]) + "\n"]:
+        file.write_bytes(content.encode("utf-8", "surrogatepass"))
+        if mended:
+            _hashes_mended(place)
+        failed = _verify(capsys)
+        assert "FAILED  answers.csv has the queries and labels that are certified: it has others" in failed
 
 
 @pytest.mark.parametrize("name", ["certificate.json", "result.json", "model_card.md", "student.skops"])
-@pytest.mark.parametrize(
-    "content", [b"", b"[]", b"{}", b"\xff\r\0", b"[" * 100_000, b'{"schema_version": 2}']
-)
-def test_a_file_that_holds_anything_is_told_in_one_line(place, capsys, name, content):
-    (place / "out" / name).write_bytes(content)
-    capsys.readouterr()
-    code = cli.main(["verify", "out"])
-    said = capsys.readouterr()
-    assert code in (1, 2)
-    assert said.err.count("\n") == 1
-    assert said.err.startswith("pate: ")
+def test_a_file_that_holds_anything_is_told_in_one_line(place, capsys, name):
+    for content in (b"", b"[]", b"{}", b"\xff\r\0", b"[" * 100_000, b'{"schema_version": 2}'):
+        (place / "out" / name).write_bytes(content)
+        capsys.readouterr()
+        assert cli.main(["verify", "out"]) in (1, 2)
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert said.startswith("pate: ")
 
 
 def test_who_has_no_ledger_sees_what_was_not_checked(place, capsys, monkeypatch):

@@ -1,0 +1,114 @@
+"""The mechanism of a configuration, calibrated at sizes that need no data, and the attacks on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pate_cli import mechanisms
+from pate_cli.audit.engine import RUNS
+from pate_cli.audit.persons import person_attacks
+from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.types import Setting
+
+if TYPE_CHECKING:
+    from pate_cli.config import RunConfig
+    from pate_cli.mechanisms import Mechanism
+
+__all__ = ["RECORDS", "TEACHERS", "Target", "make_target"]
+
+TEACHERS = 1000
+RECORDS = 100_000
+_FEW_TEACHERS = 16  # of a mechanism with a check: all counts are near its threshold, as attacks need
+_MOST_TEACHERS = 2**21
+_FEATURES = 2
+_DELTA = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A mechanism, the attacks on it, and the numbers for the report; `learner` if it takes no votes."""
+
+    mechanism: Any
+    attacks: Sequence[Any]
+    numbers: dict[str, Any]
+    learner: bool
+
+
+def make_target(
+    config: RunConfig,
+    *,
+    queries: int,
+    classes: int,
+    records: int | None,
+    teachers: int | None,
+    runs: int | None,
+    persons: bool,
+    seed: int,
+) -> Target:
+    """Calibrate the mechanism of a configuration, and list the attacks on it.
+
+    `records`, `teachers` and `runs` have defaults if None. InputError if the mechanism cannot be calibrated.
+    """
+    if math.isinf(config.eps):
+        raise ConfigError("eps", config.eps, "a finite number: without noise nothing is claimed")
+    numbers: dict[str, Any] = {"queries": queries, "classes": classes, "persons": persons}
+    teachers = teachers or config.teacher.count
+    made, records = _feasible(config, queries, classes, records, teachers)
+    if not isinstance(made, mechanisms.VoteMechanism):
+        attacks = made.attacks_on_persons() if persons else made.attacks()
+        runs = runs or max(attack.runs for attack in attacks)
+        numbers |= {"records": records, "n_teachers": made.n_teachers, "runs": runs}
+        return Target(made, attacks, numbers, learner=True)
+    if not teachers:
+        made = dataclasses.replace(made, n_teachers=max(made.n_teachers, made.teachers_to_attack))
+    numbers |= {"n_teachers": made.n_teachers, "runs": runs or RUNS}
+    on_votes = made.attacks()
+    if persons:
+        teacher = (config.teacher.estimator, config.teacher.params)
+        sizes = (made.n_teachers, classes, queries)
+        found, numbers["votes_moved"] = person_attacks(*sizes, teacher=teacher, seed=seed)
+        on_votes = [*on_votes, *found]
+    return Target(made, on_votes, numbers, learner=False)
+
+
+def _feasible(
+    config: RunConfig, queries: int, classes: int, records: int | None, teachers: int | None
+) -> tuple[Mechanism, int]:
+    """Calibrate, with more teachers until it is feasible unless their number was given; and the records."""
+    checked = getattr(config.mechanism.options, "confidence", 0)
+    n_teachers = teachers or (_FEW_TEACHERS if checked else TEACHERS)
+    first: InfeasibleError | None = None
+    while n_teachers < _MOST_TEACHERS:
+        n_private = records or max(RECORDS, 2 * n_teachers)
+        try:
+            return _calibrated(config, queries, classes, n_private, n_teachers), n_private
+        except InfeasibleError as error:
+            if teachers:
+                raise
+            first = first or error
+            n_teachers *= 2
+    raise first or ConfigError("--teachers", teachers, f"a whole number < {_MOST_TEACHERS}")
+
+
+def _calibrated(config: RunConfig, queries: int, classes: int, n_private: int, n_teachers: int) -> Mechanism:
+    m = config.mechanism
+    setting = Setting(
+        eps=config.eps,
+        delta=_DELTA if config.delta is None else config.delta,
+        n_private=n_private,
+        n_public=queries,
+        budget=queries,
+        n_features=1 if getattr(m.options, "hypotheses", "") == "thresholds" else _FEATURES,
+        n_classes=classes,
+        n_teachers=min(n_teachers, n_private),
+        sparse=False,
+        teacher=(config.teacher.estimator, config.teacher.params),
+        student=(config.student.estimator, config.student.params),
+        unanswered=config.student.unanswered,
+    )
+    calibrated: Mechanism = mechanisms.find(m.name).calibrate(m.options, setting)
+    return calibrated
