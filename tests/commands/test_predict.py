@@ -53,7 +53,7 @@ def table_model(tmp_path, table):
     dataset = load("csv", path=str(table[0]), target="pay")
     encoder = dataset.encoder.fit(dataset.X)
     student = make_learner("tree", {}, seed=0, n_classes=2).fit(encoder.transform(dataset.X), dataset.y)
-    path = tmp_path / "student.skops"
+    path = tmp_path / "table.skops"
     save_student(
         path, student, classes=dataset.classes, n_features=dataset.n_features, encoder=encoder, meta={}
     )

@@ -125,6 +125,18 @@ def test_without_privacy(pate):
     assert "∞" in out
 
 
+@pytest.mark.parametrize("mechanism", ["gaussian", "svt"])
+def test_of_labels_alone_the_guarantee_says_so(pate, capsys, mechanism):
+    argv = ["split.mode=label_private", f"mechanism={mechanism}", "eps=5"]
+    assert pate(*argv, "hydra.run.dir=out")[0] == 0
+    record = result("out")
+    assert [record["sizes"][key] for key in ("n_private", "n_public", "n_test")] == [920, 40, 240]
+    assert record["plan"]["protects"] == "the label of one record; all features are taken as public"
+    for given in (argv, argv[1:]):
+        assert main(["plan", *SMALL[:2], *given]) == 0
+        assert ("the label of one record" in capsys.readouterr().out) == (given is argv)
+
+
 def test_own_data_and_own_learner(pate):
     text = "".join(f"{i % 50},{'red' if i % 3 else 'blue'},{'ab'[i % 50 > 25]}\n" for i in range(1000))
     Path("mine.csv").write_text("height,colour,kind\n" + text)
