@@ -409,7 +409,7 @@ def test_jobs_run_by_hydra_are_the_same(pate):
     """Configurations, overrides and numbers of a sweep that Hydra's runtime runs, as with a launcher."""
 
     def found(*asked: str) -> tuple[dict[str, Any], list[Any]]:
-        argv = ["-m", "teacher.params.C=2", "mechanism=gaussian,svt", "eps=0.5,inf", "hydra.sweep.dir=out"]
+        argv = ["-m", "teacher.params.C=2", "mechanism=gaussian,svt", "eps=5,inf", "hydra.sweep.dir=out"]
         code, _, err = pate(*argv, "--force", *asked)
         assert code == 0, err
         files = {

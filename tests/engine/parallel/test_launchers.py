@@ -89,7 +89,7 @@ def test_a_killed_worker_of_joblib_is_told(tmp_path, monkeypatch, capsys):
         raise TerminatedWorkerError("A worker process was unexpectedly terminated")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_command, "_hydra", die)
+    monkeypatch.setattr(run_command, "run_by_hydra", die)
     assert main(["run", "-m", *SMALL, "eps=1,2", "hydra.sweep.dir=out", launcher("joblib")]) == 1
     said = capsys.readouterr().err
     assert "pate: a job was killed; jobs elsewhere go on, and pate table collects them (A worker" in said
