@@ -208,10 +208,6 @@ if where == "charge on disk":
     deadly(os, "replace", before=False, counts=in_ledger)
 if where == "noise drawn":
     deadly(noise.ExactNoise, "gaussian", before=False)
-if where == "certificate on record":
-    deadly(release, "write_file", before=True)
-if where == "answers written":
-    deadly(release, "write_file", before=True, call=2)
 if where == "certificate written":
     deadly(release, "write_file", before=False, call=4)
 sys.exit(cli.main(argv))
@@ -220,8 +216,6 @@ MOMENTS = {  # charges there are then, and the files of the release
     "before the charge": (0, []),
     "charge on disk": (1, []),
     "noise drawn": (1, []),
-    "certificate on record": (1, []),
-    "answers written": (1, ["answers.csv"]),
     "certificate written": (1, ["answers.csv", "student.skops", "model_card.md", "certificate.json"]),
 }
 

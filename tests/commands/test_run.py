@@ -106,15 +106,12 @@ def test_files_and_schema(pate):
 
 
 def test_the_same_configuration_and_seed_give_the_same_numbers(pate):
-    for out in ("a", "b"):
-        pate("repeats=3", f"hydra.run.dir={out}")
-    pate("repeats=3", "hydra.run.dir=c", "compute.workers=2")
-    pate("repeats=3", "hydra.run.dir=d", "seed=1")
-    assert numbers("a") == numbers("b") == numbers("c")
+    for out, more in (("a", []), ("b", []), ("c", ["compute.workers=2"]), ("d", ["seed=1"])):
+        pate("repeats=2", f"hydra.run.dir={out}", *more)
+    assert numbers("a") == numbers("b") == numbers("c") != numbers("d")
     ours, theirs = rows("a"), rows("d")
-    assert numbers("a") != numbers("d")
     assert [row["accuracy"] for row in ours] != [row["accuracy"] for row in theirs]
-    assert len({row["diagnostics.teacher_accuracy"] for row in ours}) == 3  # repeats differ
+    assert len({row["diagnostics.teacher_accuracy"] for row in ours}) == 2  # repeats differ
 
 
 def test_without_privacy(pate):
