@@ -16,16 +16,6 @@ from pate_cli.engine import schedule
 SMALL = ["dataset.n_records=3000", "split.public=60", "teacher.size=20", "compute.workers=1"]
 
 
-@pytest.fixture
-def outside(tmp_path, monkeypatch):
-    """An empty directory to be in, and no data sets."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATE_DATA", str(tmp_path / "no-data"))
-    monkeypatch.setattr("pate_cli.datasets.files._cache", lambda: tmp_path / "no-cache")
-    monkeypatch.setattr("pate_cli.compare.limits._TUNED_ON", 200)
-    return tmp_path
-
-
 def records(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from pate_cli import cli
-from pate_cli.compare import limits
 from pate_cli.compare.methods import methods, plan_frontier
 from pate_cli.compare.ranking import fewest_tables, friedman, holm, ranking, smallest_p
 from pate_cli.engine.store import RepeatStore
@@ -17,17 +16,12 @@ SMALL = ["split.public=60", "teacher.size=40", "compute.workers=1", "--repeats",
 
 
 @pytest.fixture
-def outside(tmp_path, monkeypatch):
-    """A directory with a table of one's own, and no data sets."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATE_DATA", str(tmp_path / "no-data"))
-    monkeypatch.setattr("pate_cli.datasets.files._cache", lambda: tmp_path / "no-cache")
-    monkeypatch.setattr(limits, "_TUNED_ON", 200)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(900, 3)).round(3)
+def outside(outside):
+    """The directory with a table of one's own."""
+    X = np.random.default_rng(0).normal(size=(900, 3)).round(3)
     lines = [f"{a},{b},{c},{'yes' if a + b > 0 else 'no'}" for a, b, c in X.tolist()]
-    (tmp_path / "own.csv").write_text("\n".join(["a,b,c,label", *lines]) + "\n")
-    return tmp_path
+    (outside / "own.csv").write_text("\n".join(["a,b,c,label", *lines]) + "\n")
+    return outside
 
 
 def records(path):
