@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import mechanisms
-from pate_cli.audit.engine import RUNS
+from pate_cli.audit.attack import RUNS
 from pate_cli.audit.persons import person_attacks
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.types import Setting
