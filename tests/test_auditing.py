@@ -89,7 +89,7 @@ def budget_counted_per_label_given(patch):
     def ask(self, votes):
         tests = self._tests
         given, tests.below = tests.below, np.zeros_like(tests.below)
-        tests.below[given >= self._c.ell] = self._c.cutoff
+        tests.below[given >= tests.calibration.ell] = tests.calibration.cutoff
         released = right(self, votes)
         tests.below = given + (released.labels >= 0).sum(axis=0)
         return released
@@ -133,10 +133,8 @@ def distance_of_bassily2018_with_sensitivity_2(patch):
 
 
 def threshold_for_one_critical_query_where_there_are_ten(patch):
-    right = svt.threshold
-    patch.setattr(
-        svt, "threshold", lambda delta, attempts, *rest: right(min(10 * delta, 0.9), attempts, *rest)
-    )
+    right = svt._threshold
+    patch.setattr(svt, "_threshold", lambda failure, *scales: right(min(10 * failure, 0.9), *scales))
 
 
 GAUSSIAN = ["mechanism=gaussian", "delta=0.05"]
