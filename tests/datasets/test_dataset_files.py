@@ -96,26 +96,18 @@ def test_fetches_once_then_uses_the_file(places, known, server, changes):
     assert len(server.asked) == 1
 
 
-def test_downloads_go_to_pate_data_then_data_then_cache(places, known, monkeypatch):
-    known("whole")
-    load("a9a")
-    assert (places / "cache" / "toy").exists()
-    (places / "cache" / "toy").unlink()
-    (places / "data").mkdir()
-    load("a9a")
-    assert (places / "data" / "toy").exists()
-    (places / "data" / "toy").unlink()
-    monkeypatch.setenv("PATE_DATA", str(places / "mine" / "deep"))
-    load("a9a")
-    assert (places / "mine" / "deep" / "toy").exists()
-
-
-def test_files_are_looked_for_in_the_same_order(places, known, monkeypatch):
-    file = known("absent")
+def test_downloads_and_files_found_are_in_pate_data_then_data_then_the_cache(places, known, monkeypatch):
+    file = known("whole")
     for name in ("cache", "data", "mine"):
-        (places / name).mkdir()
-        (places / name / "toy").write_bytes(BODY)
-    monkeypatch.setenv("PATE_DATA", str(places / "mine"))
+        if name == "data":
+            (places / "data").mkdir()
+        elif name == "mine":
+            monkeypatch.setenv("PATE_DATA", str(places / "mine"))
+        load("a9a")
+        path = places / name / "toy"
+        path.rename(path.with_name("kept"))
+    for name in ("mine", "data", "cache"):
+        (places / name / "kept").rename(places / name / "toy")
     for name in ("mine", "data", "cache"):
         _, path = files.find(file)
         assert path.resolve() == places / name / "toy"
@@ -194,21 +186,9 @@ def test_a_place_that_cannot_be_written(places, known, monkeypatch):
         load("a9a")
 
 
-def _real_sim():
-    """A small file in real-sim's format: labels +1 and -1, sparse positive floats."""
-    rng = np.random.default_rng(0)
-    X = sp.random_array((40, 20_958), density=0.002, rng=rng, format="csr")
-    lines = []
-    for i in range(40):
-        row = X[[i]].tocoo()
-        cells = " ".join(f"{j + 1}:{v:.6g}" for j, v in zip(row.col, row.data, strict=True))
-        lines.append(f"{'+1' if i % 3 else '-1'} {cells}\n")
-    return "".join(lines).encode()
-
-
 @pytest.mark.parametrize("packed", [True, False])
 def test_real_sim_loads_packed_or_plain(places, monkeypatch, packed):
-    plain = _real_sim()
+    plain = b"".join(b"%s %d:0.25 20958:1\n" % (b"+1" if i % 3 else b"-1", i + 1) for i in range(40))
     bz = bz2.compress(plain)
     entry = ENTRIES["real-sim"]
     (file,) = entry.files

@@ -143,15 +143,9 @@ def test_a_run_gives_the_same_numbers_whatever_the_workers(folder, monkeypatch):
     monkeypatch.chdir(folder[0])
     found = []
     for workers in (1, 2):
-        given = [
-            "dataset.path=parquet",
-            "dataset.target=y",
-            "teacher.count=20",
-            "repeats=3",
-            "split.public=60",
-        ]
-        where = f"hydra.run.dir=out{workers}"
-        assert main(["run", "dataset=shards", *given, "eps=5", f"compute.workers={workers}", where]) == 0
+        given = ["dataset.path=parquet", "dataset.target=y", "teacher.count=20", "repeats=3", "eps=5"]
+        given += ["split.public=60", f"compute.workers={workers}", f"hydra.run.dir=out{workers}"]
+        assert main(["run", "dataset=shards", *given]) == 0
         record = json.loads(Path(f"out{workers}", "result.json").read_text())
         found.append((record["accuracy"], record["eps_ex_post"], record["sizes"]))
     assert found[0] == found[1]
