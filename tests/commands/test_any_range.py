@@ -38,7 +38,7 @@ def test_gaussian_noise_is_for_a_histogram(run):
 
 def test_svt_labels_the_stable_ones_well(run):
     record = run("mechanism=svt", "eps=8", "mechanism.cutoff=15", "teacher=logistic", "teacher.size=12")
-    assert record["plan"] | {"protects": ""} == {
+    assert record["plan"] | {"protects": "", "integers": False} == {
         "protects": "",
         **vars(svt.calibrate("tight", 8.0, 1 / 1437, 100, 15)),
     }
