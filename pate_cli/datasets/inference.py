@@ -57,7 +57,8 @@ def infer(table: Table, *, target: str | None, words: Collection[str], source: s
 def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
     """Choose the kind of a column of the one file. No single record decides it, but by stopping the run.
 
-    Columns of numbers have two at least; of categories none, or, where two texts are slips, any.
+    A column of numbers has two numbers or more and no text; one of categories has no number, or two texts or
+    more that are over a tenth of its cells. Between the two the run stops.
     """
     if name in table.dates:
         return Column("ignored", why="dates")
