@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from pate_cli.compare.limits import FAMILIES, best_model
 from pate_cli.engine.plan import Plan, PlannedRow
-from pate_cli.engine.store import RepeatRecord
 from pate_cli.engine.task import Row
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.pipeline import Outcome, Prepared, Streams, Trained, split_of
@@ -94,9 +93,9 @@ def with_baselines(plan: Plan, *, limit: bool) -> Plan:
     return replace(plan, rows=[exact, *rows, *(row for row in plan.rows if row is not exact)])
 
 
-def families(repeats: Sequence[RepeatRecord]) -> dict[str, int]:
-    """Number of repeats of `LIMIT` in which each family of models was chosen, the most frequent first."""
-    names = [name for unit in repeats for name in unit.diagnostics if name.startswith(_FAMILY)]
+def families(diagnostics: Iterable[Mapping[str, object]]) -> dict[str, int]:
+    """How often each family was the best model, by the diagnostics of its repeats."""
+    names = [name for unit in diagnostics for name in unit if name.startswith(_FAMILY)]
     return dict(Counter(name.removeprefix(_FAMILY) for name in names).most_common())
 
 

@@ -70,7 +70,7 @@ def chosen_families(boards: Sequence[Board]) -> list[str]:
     """Say which family of models is the limit, table by table."""
     said = []
     for board in boards:
-        found = families(board.baselines[LIMIT].units)
+        found = families(unit.diagnostics for unit in board.baselines[LIMIT].units)
         if found:
             those = ", ".join(f"{name} at {count}" for name, count in found.items())
             said.append(f"{LIMIT} on {board.name}: {those} of {sum(found.values())} splits.")

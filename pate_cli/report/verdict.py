@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from pate_cli.report.interval import LEVEL, Interval, simultaneous
 
@@ -47,6 +47,15 @@ class Verdict:
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict {self.verdict!r} is none of {', '.join(VERDICTS)}")
+
+    @classmethod
+    def read(cls, content: dict[str, Any]) -> Verdict:
+        """Read the fields of a verdict from JSON, in which an infinity is text."""
+        gap = content["gap"]
+        if gap is not None:
+            half = gap["half_width"]
+            gap = Interval(**gap | {"mean": float(gap["mean"]), "half_width": half and float(half)})
+        return cls(**content | {"gap": gap})
 
     def unjudged(self, why: str) -> Verdict:
         """Take it back, as of a quick run or of too few repeats; its reason stays."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from pate_cli.config.recipes import Recipe
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
 from pate_cli.report.findings import Findings
@@ -24,12 +24,12 @@ from pate_cli.reproduce.verdicts import (
 __all__ = ["assemble", "check_views"]
 
 
-def check_views(recipe: Recipe) -> None:
+def check_views(recipe: str, figures: Sequence[dict[str, Any]], claims: Sequence[dict[str, Any]]) -> None:
     """Check the figures and claims of a recipe before any work; `InputError` names the key."""
-    for figure in recipe.figures:
-        check_figure(figure, recipe.name)
-    for claim in recipe.claims:
-        check_claim(claim, recipe.name)
+    for figure in figures:
+        check_figure(figure, recipe)
+    for claim in claims:
+        check_claim(claim, recipe)
 
 
 def assemble(plan: Plan, results: Results, finish: Callable[..., Findings] | None = None) -> Findings:

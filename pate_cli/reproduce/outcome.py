@@ -15,13 +15,10 @@ from typing import Any
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.config.rows import without_place
-from pate_cli.datasets.files import ENTRIES
-from pate_cli.engine.loaded import code_version, library_versions
-from pate_cli.engine.plan import missing_data
 from pate_cli.report.findings import Findings
-from pate_cli.report.interval import Interval
 from pate_cli.report.provenance import plain
 from pate_cli.report.verdict import Verdict
+from pate_cli.reproduce.sources import dependencies
 from pate_cli.reproduce.study import parameters, study_code
 from pate_cli.terminal import write_file
 
@@ -71,9 +68,7 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
     if recipe.kind == "study":
         typed = parameters(recipe, given, quick=quick)
     content = {"recipe": asdict(recipe) | {"directory": None}, "typed": typed, "quick": quick}
-    content |= {"code": code_version(), "study": study_code(recipe)}
-    content |= {"data": [name for name in ENTRIES if not missing_data(name)]}
-    content |= {"libraries": library_versions(), "schema": _SCHEMA}
+    content |= dependencies() | {"study": study_code(recipe), "schema": _SCHEMA}
     return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()
 
 
@@ -95,17 +90,7 @@ def kept(directory: Path, key: str | None = None) -> Outcome | None:
         content = json.loads((directory / FILE).read_bytes())
         if content["schema"] != _SCHEMA or (key is not None and content["key"] != key):
             return None
-        verdicts = [_verdict(one) for one in content["outcome"]["verdicts"]]
+        verdicts = [Verdict.read(one) for one in content["outcome"]["verdicts"]]
         return Outcome(**content["outcome"] | {"verdicts": verdicts})
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-def _verdict(content: dict[str, Any]) -> Verdict:
-    gap = content["gap"]
-    if gap is not None:
-        half = gap["half_width"]
-        gap = Interval(
-            float(gap["mean"]), None if half is None else float(half), gap["n"], gap["level"], gap["law"]
-        )
-    return Verdict(**content | {"gap": gap})

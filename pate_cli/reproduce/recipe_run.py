@@ -10,10 +10,9 @@ from pate_cli.engine import schedule
 from pate_cli.engine.plan import make_plan
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
-from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
 from pate_cli.reproduce.assemble import assemble, check_views
-from pate_cli.reproduce.study import finisher, parameters, run_study
+from pate_cli.reproduce.study import check_study, finisher, run_study
 
 __all__ = ["reproduce"]
 
@@ -48,13 +47,11 @@ def reproduce(
     InputError
         If the recipe or what was typed cannot be used, or a study's data is not there.
     """
-    if config_dir and recipe.kind != "runs":
-        raise InputError(f"--config-dir: {recipe.name} composes no runs")
     if recipe.kind == "study":
-        parameters(recipe, given, quick=quick)
+        check_study(recipe, given, quick=quick, config_dir=config_dir)
         with reporting(recipe.name, "steps") as advance:
             return run_study(recipe, given, quick=quick, advance=advance)
-    check_views(recipe)
+    check_views(recipe.name, recipe.figures, recipe.claims)
     finish = finisher(recipe)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:

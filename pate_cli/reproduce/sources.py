@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from pate_cli import __version__
-from pate_cli.engine.loaded import code_version, library_versions
+from typing import Any
 
-__all__ = ["sources"]
+from pate_cli import __version__
+from pate_cli.datasets.files import ENTRIES
+from pate_cli.engine.loaded import code_version, library_versions
+from pate_cli.engine.plan import missing_data
+
+__all__ = ["dependencies", "sources"]
 
 
 def sources() -> dict[str, str]:
     """Versions of the program and of the libraries."""
     versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
     return {"pate": f"{__version__}, source {code_version()}", "libraries": versions}
+
+
+def dependencies() -> dict[str, Any]:
+    """Code and libraries that numbers depend on, and the data sets on this machine."""
+    there = [name for name in ENTRIES if not missing_data(name)]
+    return {"code": code_version(), "libraries": library_versions(), "data": there}

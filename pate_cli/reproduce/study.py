@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Progress", "StudyResult"]
-__all__ += ["finisher", "has_study", "load_study", "parameters", "run_study", "study_code"]
+__all__ += ["check_study", "finisher", "has_study", "load_study", "parameters", "run_study", "study_code"]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (steps done, steps in all)."""
@@ -123,6 +123,13 @@ def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str
             raise ConfigError(key, text.partition("=")[2], f"a value as {params[key]!r}") from error
         params |= read
     return params
+
+
+def check_study(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: str | None) -> None:
+    """Check what was typed, before any work; `InputError` names what is not accepted."""
+    if config_dir:
+        raise InputError(f"--config-dir: {recipe.name} composes no runs")
+    parameters(recipe, given, quick=quick)
 
 
 def finisher(recipe: Recipe) -> Callable[..., Findings] | None:
