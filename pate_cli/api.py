@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from pate_cli import pipeline
 from pate_cli.config import DatasetConfig, command_line, composition, parse
 from pate_cli.engine import execution
-from pate_cli.engine.schedule import check_places
+from pate_cli.engine.places import check_places
 from pate_cli.engine.store import PLACE, RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.pipeline import Streams
@@ -313,12 +313,13 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     execution.forget()
     checked = execution.checked(raw)
     check_places([checked.config])
+    job = execution.Job(raw, checked)
     target = Path(directory).absolute()
     target.mkdir(parents=True, exist_ok=True)
     store = RepeatStore(target / PLACE)
     if force:
         store.forget(checked.key, checked.config.repeats)
-    execution.execute(raw, target, store, sweep=False, command=["pate", "run", *overrides])
+    execution.execute({target: job}, store, sweep=False, command=["pate", "run", *overrides])
     return read_record(target / "result.json")
 
 

@@ -71,6 +71,20 @@ class Prepared:
         return (f"{self.config.mechanism.label}: {unanswered}",) if unanswered else ()
 
     @property
+    def counts(self) -> dict[str, int | None]:
+        """Numbers of records, features and classes; with persons, a release does not count their records."""
+        data, sizes = self.dataset, self.sizes
+        return {
+            "n_records": None if self.config.release and data.unit is not None else data.n_records,
+            "n_private": sizes.n_private,
+            "n_public": sizes.n_public,
+            "n_test": sizes.n_test,
+            "n_features": data.n_features,
+            "n_classes": data.n_classes,
+            "budget": sizes.budget,
+        }
+
+    @property
     def protects(self) -> str:
         """Difference between neighbouring data sets, in words."""
         unit = self.dataset.unit

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pate_cli.config import DatasetConfig, MechanismConfig, parse
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import active, gaussian, names, svt
 
 RAW: dict[str, Any] = {
@@ -48,12 +48,6 @@ def test_what_is_accepted_arrives():
     # a number of points stays one: 1 and 1.0 mean different things here
     assert (config.split.private, config.split.public) == (0.8, 400)
     assert isinstance(config.split.public, int)
-
-
-def test_nothing_is_changed_on_the_way():
-    raw = copy.deepcopy(RAW)
-    parse(raw)
-    assert raw == RAW
 
 
 @pytest.mark.parametrize(
@@ -95,39 +89,19 @@ def test_labels_in_tables():
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"eps": 0}, "eps: got 0; accepted: a number from 1e-06 to 500, or inf"),
-        ({"eps": -math.inf}, "eps: got -inf;"),
-        ({"eps": math.nan}, "eps: got nan;"),
-        ({"eps": True}, "eps: got True;"),
-        ({"eps": "1"}, "eps: got '1';"),
         ({"eps": None}, "eps: got None;"),
-        ({"eps": 10**400}, "eps: got 1000"),
-        ({"delta": 0.0}, "delta: got 0.0;"),
-        ({"delta": 1}, "delta: got 1;"),
-        ({"delta": math.nan}, "delta: got nan;"),
         ({"delta": False}, "delta: got False;"),
-        ({"repeats": 0}, "repeats: got 0; accepted: a whole number from 1 to 1000000"),
-        ({"repeats": 2.0}, "repeats: got 2.0;"),
         ({"repeats": None}, "repeats: got None;"),
         ({"repeats": True}, "repeats: got True;"),
-        ({"seed": -1}, "seed: got -1; accepted: a whole number from 0 to"),
-        ({"teacher__size": 0}, "teacher.size: got 0;"),
-        ({"teacher__size": None}, "teacher.size: got None;"),
-        ({"teacher__count": 0}, "teacher.count: got 0; accepted: null, or auto, or a whole number >= 1"),
         ({"teacher__estimator": ""}, "teacher.estimator: got '';"),
         ({"teacher__estimator": 3}, "teacher.estimator: got 3;"),
-        ({"teacher__params": 3}, "teacher.params: got 3; accepted: keys of the learner"),
-        ({"student__unanswered": None}, "student.unanswered: got None; accepted: drop, random"),
         ({"mechanism__name": "laplace"}, f"mechanism.name: got 'laplace'; accepted: {', '.join(names())}"),
         (
             {"mechanism__cutoff": 1.5},
             "mechanism.cutoff: got 1.5; accepted: auto, or private, or paper, or a whole number >= 1",
         ),
         ({"mechanism__cutoff": None}, "mechanism.cutoff: got None;"),
-        ({"mechanism__calibration": "no"}, "mechanism.calibration: got 'no'; accepted: tight, liu2021"),
-        ({"compute__workers": 0}, "compute.workers: got 0; accepted: null, or a whole number >= 1"),
         ({"compute__name": "cloud"}, "compute.name: got 'cloud'; accepted: local"),
-        ({"split__public": 0}, "split.public: got 0; accepted: a number > 0"),
         ({"split__private": math.inf}, "split.private: got inf;"),
         ({"split__budget": "half"}, "split.budget: got 'half';"),
         ({"dataset__name": "???"}, "dataset.name: got '???';"),
@@ -142,35 +116,8 @@ def test_refused_by_name(values, said):
     assert str(refused.value).startswith(said)
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({"oops": 1}, "oops: no such key; there are: dataset, teacher, student, mechanism, compute, eps"),
-        ({"teacher__oops": 1}, "teacher.oops: no such key; there are: teacher.estimator, teacher.params"),
-        ({"student__oops": 1}, "student.oops: no such key; there are: student.estimator"),
-        ({"compute__oops": 1}, "compute.oops: no such key; there are: compute.name, compute.workers"),
-        ({"split__oops": 1}, "split.oops: no such key; there are: split.private, split.public, split.budget"),
-        ({"mechanism__mellowness": 1}, "mechanism.mellowness: no such key; there are: mechanism.name, mech"),
-    ],
-    ids=str,
-)
-def test_unknown_keys_list_what_exists(values, said):
-    with pytest.raises(InputError) as refused:
-        parse(changed(**values))
-    assert str(refused.value).startswith(said)
-
-
 def test_a_mandatory_value_left_open_is_left_to_the_loader():
     assert "path" not in parse(changed(dataset__path="???")).dataset.options
-
-
-def test_count_may_stand_without_size():
-    teacher = parse(changed(teacher__size=None, teacher__count=50)).teacher
-    assert (teacher.size, teacher.count) == (None, 50)
-
-
-def test_infinite_eps():
-    assert parse(changed(eps=math.inf)).eps == math.inf
 
 
 def test_a_release_is_of_records():

@@ -23,12 +23,6 @@ def test_options_and_overrides_in_any_order():
         assert line.argv == ["-m", "eps=1,2", "seed=3"]  # Hydra wants options first
 
 
-def test_only_shows():
-    assert not parse_argv(["eps=1"]).only_shows
-    for argv in (["--help"], ["-h"], ["--cfg", "job"], ["-c", "job"], ["--info", "all"], ["--hydra-help"]):
-        assert parse_argv([*argv, "eps=1"]).only_shows
-
-
 @pytest.mark.parametrize("who", ["teacher", "student"])
 def test_parameters_of_a_learner_need_not_exist_before(who):
     line = parse_argv([f"{who}.params.C=3", f"{who}.params.penalty=l1"])
@@ -57,18 +51,6 @@ def test_another_main_configuration(tmp_path):
     line = parse_argv(["--config-name", "mine", "seed=4", "--config-dir", str(tmp_path)])
     config = compose(jobs(line)[0], line.config_dir, line.config_name)
     assert (config["mechanism"]["name"], config["eps"], config["seed"]) == ("svt", 3, 4)
-
-
-def test_parameters_of_a_learner_can_be_swept():
-    configs = [compose(job) for job in jobs(parse_argv(["-m", "teacher.params.C=1,10"]))]
-    assert [config["teacher"]["params"]["C"] for config in configs] == [1, 10]
-
-
-def test_compose_gives_plain_containers_without_hydra():
-    config = compose(["mechanism=svt", "eps=2"])
-    assert (config["mechanism"]["name"], config["eps"]) == ("svt", 2)
-    assert "hydra" not in config
-    assert {type(value) for value in config.values()} <= {dict, bool, int, float, str, type(None)}
 
 
 def test_the_dataset_brings_its_sizes_and_the_user_has_the_last_word():
@@ -150,15 +132,6 @@ def test_quoted_text_comes_back(text):
     assert compose([f"dataset.name={quoted(text)}"])["dataset"]["name"] == text
     parsed = OverridesParser.create().parse_override(f"x={quoted(text)}")
     assert not parsed.is_sweep_override()
-
-
-def test_packaged_prefers_the_wheel(tmp_path, monkeypatch):
-    for place in ("checkout/conf", "checkout/pate_cli"):
-        (tmp_path / place).mkdir(parents=True)
-    monkeypatch.setattr(composition, "__file__", str(tmp_path / "checkout/pate_cli/config/composition.py"))
-    assert composition.packaged("conf") == tmp_path / "checkout/conf"
-    (tmp_path / "checkout/pate_cli/conf").mkdir()
-    assert composition.packaged("conf") == tmp_path / "checkout/pate_cli/conf"
 
 
 @pytest.mark.parametrize(

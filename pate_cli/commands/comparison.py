@@ -57,7 +57,7 @@ def output_directory(
     options: argparse.Namespace, command: str, names: Iterable[str], plans: Sequence[Plan], **more: Any
 ) -> Path:
     """Directory for the results, checked: `--output`, or one named by `names` and a hash of all rows."""
-    rows = [[(row.spec.name, row.code, row.key and row.key.dataset) for row in p.rows] for p in plans]
+    rows = [[(r.spec.name, r.code, r.job.run and r.job.run.key.dataset) for r in p.rows] for p in plans]
     code = hashlib.sha256(json.dumps([rows, more]).encode()).hexdigest()[:12]
     default = "-".join(re.sub(r"[^\w.+-]+", "_", name)[:40] for name in (*names, code))
     return checked_directory(options.output, Path("outputs", command, default))

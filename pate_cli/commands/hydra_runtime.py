@@ -5,13 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pate_cli.config import composition
 from pate_cli.config.command_line import CommandLine
-from pate_cli.engine.parallel import die_with
+from pate_cli.engine.execution import Job
+from pate_cli.engine.parallel import die_with, terminable
 from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Execute", "run_by_hydra"]
 
-Execute = Callable[[dict[str, Any], Path], float | None]
-"""Runs one composed configuration in a directory, and returns its accuracy."""
+Execute = Callable[[Mapping[Path, Job]], list[float | None]]
+"""Runs jobs, each in its directory; the mean accuracy of each."""
 
 
 def run_by_hydra(line: CommandLine, argv: Sequence[str], execute: Execute) -> None:
@@ -42,7 +43,9 @@ def run_by_hydra(line: CommandLine, argv: Sequence[str], execute: Execute) -> No
         if multiprocessing.parent_process() is not None:  # of hydra/launcher=joblib
             die_with(os.getppid())
         try:
-            return execute(raw, Path(HydraConfig.get().runtime.output_dir)) or 0.0
+            with terminable():
+                (accuracy,) = execute({Path(HydraConfig.get().runtime.output_dir): Job.of(raw)})
+            return accuracy or 0.0
         except (InputError, OSError) as error:  # round Hydra, which would say more than one line
             raised.append(error)
             return 0.0

@@ -1,7 +1,7 @@
 """`pate run`: from a config to an accuracy and epsilon table.
 
-Jobs are run one after another here; where more of Hydra is used (a launcher, a sweeper, callbacks, a log),
-Hydra runs them.
+Jobs of a sweep are rows of one schedule; where more of Hydra is used (a launcher, a sweeper, callbacks, a
+log), Hydra runs them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from pathlib import Path
 
 from pate_cli import terminal
 from pate_cli.commands.hydra_runtime import Execute, run_by_hydra
-from pate_cli.commands.jobs import Job, check_jobs, open_store
+from pate_cli.commands.jobs import check_jobs, open_store, run_jobs
 from pate_cli.config import command_line, composition
 from pate_cli.config.command_line import CommandLine
 from pate_cli.engine import execution
+from pate_cli.engine.execution import Job
 from pate_cli.engine.parallel import terminable
 from pate_cli.errors import ConfigError, InputError
 
@@ -44,7 +45,7 @@ def main(argv: list[str]) -> int:
     execution.forget()
     lists = command_line.jobs(line)
     jobs = check_jobs(line, lists)
-    release = any(job.release for job in jobs)
+    release = any(job.raw["release"] for job in jobs)
     if release and (line.multirun or line.force):
         option = "-m" if line.multirun else "--force"
         raise ConfigError("release", True, f"false with {option}; releases are made one by one, and charged")
@@ -57,9 +58,7 @@ def main(argv: list[str]) -> int:
     plain = composition.is_plain(lists[0], line.config_dir, line.config_name)
     known = [] if line.sweeper else jobs
     store = open_store(Path("outputs").absolute() if chosen is None else target, known, force=line.force)
-    execute = functools.partial(
-        execution.execute, store=store, sweep=line.multirun, command=["pate", "run", *argv]
-    )
+    execute = functools.partial(run_jobs, store=store, sweep=line.multirun, command=["pate", "run", *argv])
     if line.sweeper:
         _say(
             f"hydra/sweeper={line.sweeper}: accuracy is measured on held-out records, so choosing by it is"
@@ -95,29 +94,29 @@ def _show(line: CommandLine) -> None:
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
         for job in command_line.jobs(line):
             composition.compose(job, line.config_dir, line.config_name)
-    run_by_hydra(line, line.argv, lambda *_: None)
+    run_by_hydra(line, line.argv, lambda _: [None])
 
 
 def _run_jobs(
     line: CommandLine, lists: Sequence[Sequence[str]], jobs: Sequence[Job], target: Path, execute: Execute
 ) -> None:
-    """Run the jobs one after another, each of a sweep in its own directory, with the files Hydra leaves."""
+    """Run the jobs, each of a sweep in its own directory, with the files that Hydra leaves."""
     from omegaconf import OmegaConf
 
-    for number, (job, overrides) in enumerate(zip(jobs, lists, strict=True)):
-        directory = target / str(number) if line.multirun else target
+    places = {target / str(number) if line.multirun else target: job for number, job in enumerate(jobs)}
+    for (directory, job), overrides in zip(places.items(), lists, strict=True):
         directory.mkdir(parents=True, exist_ok=True)
-        if not job.release:  # overrides as typed may name places of this machine
+        if not job.raw["release"]:  # overrides as typed may name places of this machine
             (directory / ".hydra").mkdir(exist_ok=True)
             given = [text for text in overrides if not text.startswith("hydra.")]
             OmegaConf.save(OmegaConf.create(job.raw), directory / ".hydra" / "config.yaml")
             OmegaConf.save(OmegaConf.create(given), directory / ".hydra" / "overrides.yaml")
-        execute(job.raw, directory)
+    execute(places)
 
 
 def _default_target(line: CommandLine, jobs: Sequence[Job]) -> Path:
     """Directory of the run or the sweep, named by time and configuration."""
-    label, code = jobs[0].label, jobs[0].code
+    label, code = jobs[0].run.label if jobs[0].run else "", jobs[0].code
     if line.multirun:
         label = "sweep-search" if line.sweeper else f"sweep-{len(jobs)}"
         code = hashlib.sha256("".join(job.code for job in jobs).encode()).hexdigest()[:12]

@@ -81,14 +81,16 @@ class _PlannedBaseline(PlannedRow):
 def with_baselines(plan: Plan, *, limit: bool) -> Plan:
     """Add the baselines to a plan with the row `EXACT`; `LIMIT` takes seconds a split."""
     exact = next(row for row in plan.rows if row.spec.name == EXACT)
-    if exact.prepared is None or exact.key is None:
+    checked = exact.job.run
+    if checked is None:
         return plan
-    prepared = replace(exact.prepared, n_teachers=0, plan=_NoMechanism())
+    prepared = replace(checked.prepared, n_teachers=0, plan=_NoMechanism())
     rows = []
     for name in BASELINES:
         if name != EXACT and (limit or name != LIMIT):
-            key = replace(exact.key, config=f"{exact.key.config} {name}")
-            own = {"spec": replace(exact.spec, name=name, method=name), "prepared": prepared, "key": key}
+            key = replace(checked.key, config=f"{checked.key.config} {name}")
+            job = replace(exact.job, run=replace(checked, prepared=prepared, key=key))
+            own = {"spec": replace(exact.spec, name=name, method=name), "job": job}
             rows.append(_PlannedBaseline(**vars(exact) | own))
     return replace(plan, rows=[exact, *rows, *(row for row in plan.rows if row is not exact)])
 

@@ -25,7 +25,7 @@ _SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
 
 @dataclass(frozen=True)
 class CommandLine:
-    """What `pate run` was given.
+    """Parsed arguments of `pate run`.
 
     Attributes
     ----------

@@ -45,23 +45,7 @@ def packaged(name: str) -> Path:
 
 
 def own_configs(directory: str | None) -> str | None:
-    """Check `--config-dir`, and give it back.
-
-    Parameters
-    ----------
-    directory : str or None
-        As typed; None where it was not.
-
-    Returns
-    -------
-    str or None
-        The same.
-
-    Raises
-    ------
-    ConfigError
-        If it is not a directory.
-    """
+    """Return `--config-dir` as typed; a ConfigError if it is not a directory."""
     if directory and not Path(directory).is_dir():
         raise ConfigError("--config-dir", directory, "an existing directory")
     return directory
@@ -73,7 +57,7 @@ def conf_dir() -> Path:
 
 
 def sources(config_dir: str | None, config_name: str) -> tuple[Path, list[str]]:
-    """Directory of the main configuration, and the override that has options looked for in the other one."""
+    """Directory of the main configuration, and the override that adds the other to Hydra's search path."""
     main = ours = conf_dir()
     if config_dir is None:
         return main, []
@@ -101,7 +85,7 @@ def compose(
         Names the key or option and lists those that exist.
     """
     cfg = _composed(overrides, config_dir, config_name)
-    with _told(overrides, config_dir), _resolving(cfg):
+    with _one_line(overrides, config_dir), _resolving(cfg):
         container = _plain_containers(cfg)
     return _checked_groups(container, config_dir)
 
@@ -109,7 +93,7 @@ def compose(
 def base_of(
     overrides: Sequence[str], config_dir: str | None = None, config_name: str = CONFIG
 ) -> dict[str, Any] | None:
-    """Compose what numbers may be set in afterwards; None where a value refers to another.
+    """Compose a configuration to set numbers in afterwards; None where a value refers to another.
 
     Raises
     ------
@@ -130,7 +114,7 @@ def chosen_directory(
     """
     key = "sweep" if multirun else "run"
     cfg = _composed(overrides, config_dir, config_name)
-    with _told(overrides, config_dir), _resolving(cfg):
+    with _one_line(overrides, config_dir), _resolving(cfg):
         chosen = str(cfg.hydra[key].dir or "")
     if not chosen.strip():  # it would be the current directory, and whatever is in it
         raise ConfigError(f"hydra.{key}.dir", chosen, "a directory, or auto")
@@ -138,7 +122,7 @@ def chosen_directory(
 
 
 def is_plain(overrides: Sequence[str], config_dir: str | None = None, config_name: str = CONFIG) -> bool:
-    """Whether a run needs nothing of Hydra's own: no launcher, sweeper, callback, log or other place.
+    """Whether a run needs none of Hydra's launchers, sweepers, callbacks, logs or directories.
 
     Raises
     ------
@@ -178,13 +162,13 @@ def _compose_new(
     from hydra import initialize_config_dir
 
     main, more = sources(config_dir, config_name)
-    with _told(given, config_dir), initialize_config_dir(str(main), version_base="1.3"):
+    with _one_line(given, config_dir), initialize_config_dir(str(main), version_base="1.3"):
         return hydra_compose(config_name, [*given, *more], return_hydra_config=True)
 
 
 @contextmanager
-def _told(overrides: Sequence[str], config_dir: str | None) -> Iterator[None]:
-    """Say Hydra's errors in one line."""
+def _one_line(overrides: Sequence[str], config_dir: str | None) -> Iterator[None]:
+    """Turn Hydra's errors into an `InputError` of one line."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError

@@ -1,4 +1,4 @@
-"""Recipes: what there is to reproduce, read from `experiments/NAME/recipe.yaml`."""
+"""Recipes of tables and figures to reproduce, read from `experiments/NAME/recipe.yaml`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class RowSpec:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What `recipe.yaml` says.
+    """Content of a `recipe.yaml`.
 
     Attributes
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -94,14 +94,15 @@ def without_place(given: Sequence[str]) -> list[str]:
     return [text for text in given if not text.startswith(("compute", "cache"))]
 
 
-def checked(given: Sequence[str]) -> list[str]:
-    """Check that overrides can be read, and make free keys appendable.
+def checked(given: Sequence[str], unused: Mapping[str, str] | None = None) -> list[str]:
+    """Check that overrides can be read, refuse those of no use here, and make free keys appendable.
 
     Raises
     ------
     InputError
         Names the override.
     """
+    command_line.refuse_unused(given, unused or {})
     line = command_line.parse_argv(list(given))
     if line.argv != line.overrides:
         raise InputError(f"{line.argv[0]}: not an option of pate reproduce; see pate reproduce --help")

@@ -1,8 +1,7 @@
-"""The schema of `conf/` as dataclasses, and every check on a value, by name.
+"""Schema of `conf/` as dataclasses, with a check on every value.
 
-`parse` turns a composed Hydra configuration into a `RunConfig` or raises one
-`ConfigError` that names the key and what is accepted. Names that belong to a room
-(datasets, learners) are checked by that room.
+`parse` turns a composed Hydra configuration into a `RunConfig`, or raises one `ConfigError` that names the
+key and what is accepted. Names of datasets and learners are checked where those are loaded.
 """
 
 from __future__ import annotations
@@ -47,28 +46,19 @@ _ORACLES = {"active": "gaussian", "active-svt": "svt"}
 
 
 @dataclass(frozen=True)
-class _Typed:
-    """A number that stays as it was typed (1 record is not a share of 1.0); `says` is what is accepted."""
-
-    check: Check
-    says: str = ""
-
-    def take(self, value: object) -> Any:
-        return None if self.check.take(value) is None else value
-
-    def describe(self) -> str:
-        return self.says or self.check.describe()
-
-
-@dataclass(frozen=True)
 class _Said:
-    """A check with words of its own for what is accepted."""
+    """A check with words of its own for what is accepted.
+
+    With `as_typed` a number stays as it was typed: 1 record is not a share of 1.0.
+    """
 
     check: Check
     says: str
+    as_typed: bool = False
 
     def take(self, value: object) -> Any:
-        return self.check.take(value)
+        taken = self.check.take(value)
+        return value if self.as_typed and taken is not None else taken
 
     def describe(self) -> str:
         return self.says
@@ -91,36 +81,24 @@ class _Params:
         return f"keys of the learner, as in {self.of}.params.C=10"
 
 
-class _Purpose:
-    """One line of text."""
+@dataclass(frozen=True)
+class _Matching:
+    """Printable text of a form."""
 
-    longest = 200
+    form: str
+    says: str
 
     def take(self, value: object) -> str:
-        if not isinstance(value, str) or not value.strip() or not value.isprintable():
-            raise ValueError
-        if len(value) > self.longest:
+        if not isinstance(value, str) or not value.isprintable() or not re.fullmatch(self.form, value):
             raise ValueError
         return value
 
     def describe(self) -> str:
-        return f"what a release is for, one line of at most {self.longest} characters"
+        return self.says
 
 
-class _Address:
-    """Where a Dask scheduler listens."""
-
-    form = re.compile(r"(tcp|tls|ucx|wss?)://\S+:\d+")
-
-    def take(self, value: object) -> str:
-        if not isinstance(value, str) or not self.form.fullmatch(value):
-            raise ValueError
-        return value
-
-    def describe(self) -> str:
-        return "a scheduler as tcp://HOST:PORT or tls://HOST:PORT"
-
-
+_PURPOSE = _Matching(r"(?=.*\S).{1,200}", "what a release is for, one line of at most 200 characters")
+_ADDRESS = _Matching(r"(tcp|tls|ucx|wss?)://\S+:\d+", "a scheduler as tcp://HOST:PORT or tls://HOST:PORT")
 # every calibration is exact to the last digits from 1e-6 to 500: e^eps and its square are floats
 _EPS = _Said(
     Real(1e-6, 500, closed_below=True, infinite=True), "a number from 1e-06 to 500, or inf for no privacy"
@@ -129,12 +107,12 @@ _DELTA = _Said(
     Or("null", Real(0, 1, open_above=True)),
     "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
 )
-_SHARE = _Typed(Or("null", Real()), "a number > 0, or null")
+_SHARE = _Said(Or("null", Real()), "a number > 0, or null", as_typed=True)
 
 
-def _digits(low: int, high: int) -> _Typed:
+def _digits(low: int, high: int) -> _Said:
     """A whole number; a float is refused, as the same run would have two hashes."""
-    return _Typed(Whole(low, high), f"a whole number from {low} to {high}")
+    return _Said(Whole(low, high), f"a whole number from {low} to {high}", as_typed=True)
 
 
 @dataclass(frozen=True)
@@ -201,7 +179,7 @@ class SplitConfig:
 
     private: float | None = option(None, _SHARE)
     public: float | None = option(None, _SHARE)
-    budget: float = option(None, _Typed(Real()))
+    budget: float = option(None, _Said(Real(), Real().describe(), as_typed=True))
     mode: str = option("records", OneOf(MODES))
     public_from_private: bool = option(False, Flag())
 
@@ -227,7 +205,7 @@ class ComputeConfig:
 
     name: str = option(None, OneOf(("local", "dask")))
     workers: int | None = option(None, Or("null", Whole(1)))
-    address: str | None = option(None, Or("null", _Address()))
+    address: str | None = option(None, Or("null", _ADDRESS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +223,7 @@ class RunConfig:
     seed: int = option(None, _digits(0, 2**128 - 1))  # SeedSequence mixes 128 bits: more is a mistake
     split: SplitConfig
     release: bool = option(False, Flag())
-    purpose: str | None = option(None, Or("null", _Purpose()))
+    purpose: str | None = option(None, Or("null", _PURPOSE))
     ledger: str | None = option(None, Or("null", Text("a directory")))
     tracking: str | None = option(None, Or("null", OneOf(("mlflow",))))
     cache: bool = option(False, Flag())

@@ -1,4 +1,4 @@
-"""What is wrong with what a user wrote: the text of an override, the numbers in it, a file of configs."""
+"""Error messages for overrides and configuration files that cannot be read, and the size of a sweep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_JOBS = 10_000
 
 
 def unreadable(text: str, error: Exception) -> InputError:
-    """What is wrong with an override that Hydra's grammar does not have."""
+    """Error for an override that Hydra's grammar does not accept."""
     key, _, value = text.partition("=")
     if value == ",":  # a separator or a decimal comma: the grammar takes it for one between two values
         why, hint = "nothing next to a comma", in_quotes(text)
@@ -73,7 +73,7 @@ def _float(number: float) -> float:
 
 
 def first_line(error: Exception) -> str:
-    """Give the first line of what an error says, or of its cause, or its name."""
+    """First line of an error's message, or of its cause's, or its type."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if not lines and isinstance(error.__cause__, Exception):
         return first_line(error.__cause__)
@@ -81,7 +81,7 @@ def first_line(error: Exception) -> str:
 
 
 def broken_file(config_dir: str) -> InputError | None:
-    """Name the first of the user's files that is not YAML; Hydra names it seldom, and never in one line."""
+    """Error for the first of the user's files that is not YAML; Hydra seldom names the file."""
     import yaml
 
     for path in sorted(Path(config_dir).rglob("*.yaml")):
@@ -103,7 +103,7 @@ def broken_file(config_dir: str) -> InputError | None:
 
 
 def refers(cfg: DictConfig) -> bool:
-    """Whether a value of ours is given by an interpolation, which may refer to any other."""
+    """Whether a value of a run, not of Hydra's own, is an interpolation, which may refer to any other."""
     from omegaconf import OmegaConf
 
     held: Any = OmegaConf.to_container(cfg, resolve=False)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pate_cli import datasets
 from pate_cli.config import RunConfig, parse
-from pate_cli.config.command_line import refuse_unused
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.config.rows import Composer, checked, choices, last_wins, without_place
-from pate_cli.datasets import files
-from pate_cli.datasets.content import fingerprint
-from pate_cli.engine.loaded import edited
-from pate_cli.engine.schedule import Row, check_places
-from pate_cli.engine.store import CacheKey, repeat_key
+from pate_cli.engine.checked import Job, missing_data
+from pate_cli.engine.places import check_code, check_places
+from pate_cli.engine.task import Row
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
-from pate_cli.pipeline import Prepared, prepare, teaching_key
-from pate_cli.report import config_hash
-from pate_cli.types import Dataset
+from pate_cli.pipeline import Prepared, teaching_key
 
 __all__ = ["Plan", "PlannedRow", "make_plan", "missing_data"]
 
@@ -39,24 +32,37 @@ class PlannedRow:
     overrides : list of str
         Everything that makes this row, as after `pate run`.
     config : RunConfig
-    code : str
-        Hash of the configuration.
-    status : {"ready", "missing", "infeasible"}
-    message : str
-        Why it is not ready, and what would help; else empty.
-    prepared : Prepared or None
-    key : CacheKey or None
-        None unless ready.
+    job : Job
+        Without a run unless the row is ready.
+    missing : str
+        Which data is not on this machine, and how to get it; else empty.
     """
 
     spec: RowSpec
     overrides: list[str]
     config: RunConfig
-    code: str
-    status: str = "ready"
-    message: str = ""
-    prepared: Prepared | None = None
-    key: CacheKey | None = None
+    job: Job
+    missing: str = ""
+
+    @property
+    def status(self) -> str:
+        """One of ready, missing and infeasible."""
+        return "ready" if self.job.run else "missing" if self.missing else "infeasible"
+
+    @property
+    def message(self) -> str:
+        """Why it is not ready, and what would help; else empty."""
+        return self.missing or str(self.job.refusal or "")
+
+    @property
+    def code(self) -> str:
+        """Hash of the configuration."""
+        return self.job.code
+
+    @property
+    def prepared(self) -> Prepared | None:
+        """None unless ready."""
+        return self.job.run.prepared if self.job.run else None
 
     @property
     def dataset(self) -> str:
@@ -74,10 +80,10 @@ class PlannedRow:
         return teaching_key(self.config)
 
     def ready(self) -> Row:
-        """Give the row for the scheduler, of one that is ready."""
-        if self.prepared is None or self.key is None:
+        """Row for the scheduler, of one that is ready."""
+        if self.job.run is None:
             raise RuntimeError(f"{self.spec.name}: {self.status}")
-        return Row(self.spec.name, self.prepared, self.key)
+        return self.job.run.row(self.spec.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +159,10 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
         sizes, makes a row that says so instead.
     """
     wanted, typed = choices(given)
-    refuse_unused(typed, _UNUSED)
     fewer, small = choices(recipe.quick if quick else [])
-    typed = checked(typed)
+    typed = checked(typed, _UNUSED)
     kept = fewer | wanted
-    composer, loaded, rows, elsewhere = Composer(config_dir), _Loader(), [], []
+    composer, rows, elsewhere = Composer(config_dir), [], []
     for spec in recipe.rows:
         texts = last_wins(checked([f"repeats={recipe.repeats}", *spec.overrides, *small, *typed]))
         # composing takes Hydra a while: not for rows on other datasets, which their text tells
@@ -179,10 +184,11 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
                 named = ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in there)
                 raise ConfigError(key, value, f"of the rows of {recipe.name}: {named}")
     planned = [
-        _planned(spec, texts, raw, config, loaded)
+        _planned(spec, texts, raw, config)
         for spec, texts, raw, config in rows
         if all(_value(config, key) in values for key, values in kept.items())
     ]
+    check_code()
     check_places(row.config for row in planned if row.status == "ready")
     return Plan(recipe, planned, quick, without_place(typed), wanted, config_dir)
 
@@ -191,44 +197,10 @@ def _value(config: RunConfig, key: str) -> Any:
     return config.dataset.name if key == "dataset" else config.eps
 
 
-def missing_data(name: str) -> str:
-    """Say which file of a dataset is not on this machine and how to get it; empty if all are here."""
-    if name not in files.ENTRIES:
-        return ""
-    absent = [file for file in files.ENTRIES[name].files if files.find(file) is None]
-    if not absent:
-        return ""
-    get = " and ".join(f"{file.name} ({file.url})" for file in absent)
-    return f"{get} is not on this machine: pate data fetch {name}, or put it where PATE_DATA points"
-
-
-def _planned(
-    spec: RowSpec, texts: list[str], raw: dict[str, Any], config: RunConfig, loaded: _Loader
-) -> PlannedRow:
-    code = config_hash(raw)
+def _planned(spec: RowSpec, texts: list[str], raw: dict[str, Any], config: RunConfig) -> PlannedRow:
     if missing := missing_data(config.dataset.name):
-        return PlannedRow(spec, texts, config, code, "missing", missing)
-    try:
-        dataset = loaded.get(config)
-        key = repeat_key(raw, fingerprint(dataset))
-        prepared = prepare(config, dataset)
-    except InfeasibleError as error:
-        return PlannedRow(spec, texts, config, code, "infeasible", str(error))
-    except InputError as error:
-        raise InputError(f"row {spec.name!r}: {error}") from error
-    if changed := edited():
-        raise InputError(f"{changed[0]}: has been edited since it was imported: start pate again")
-    return PlannedRow(spec, texts, config, code, prepared=prepared, key=key)
-
-
-class _Loader:
-    """Datasets, each loaded once."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, Dataset] = {}
-
-    def get(self, config: RunConfig) -> Dataset:
-        key = json.dumps([config.dataset.name, config.dataset.options], sort_keys=True, default=str)
-        if key not in self._loaded:
-            self._loaded[key] = datasets.load(config.dataset.name, **config.dataset.options)
-        return self._loaded[key]
+        return PlannedRow(spec, texts, config, Job(raw, None), missing)
+    job = Job.of(raw)
+    if job.refusal and not isinstance(job.refusal, InfeasibleError):
+        raise InputError(f"row {spec.name!r}: {job.refusal}") from job.refusal
+    return PlannedRow(spec, texts, config, job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import time
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
@@ -22,7 +23,7 @@ _ENOUGH = 0.05
 
 
 @contextlib.contextmanager
-def reporting(name: str, what: str, *, shown: bool = True) -> Iterator[Advance]:
+def reporting(name: str, what: str, *, lines: bool = True) -> Iterator[Advance]:
     """Show progress while the block runs.
 
     Parameters
@@ -31,16 +32,16 @@ def reporting(name: str, what: str, *, shown: bool = True) -> Iterator[Advance]:
         What is being done.
     what : str
         What is counted, as "rows".
-    shown : bool
-        Whether anything is shown at all.
+    lines : bool
+        Whether lines are printed where there is no terminal.
     """
-    if not shown:
+    if multiprocessing.parent_process() is not None:  # jobs side by side would write over each other's bar
         yield lambda *_: None
     elif terminal.err().is_terminal:
         with _bar(name, what) as advance:
             yield advance
     else:
-        yield _Lines(name, what)
+        yield _Lines(name, what) if lines else lambda *_: None
 
 
 @contextlib.contextmanager

@@ -1,13 +1,15 @@
-"""The one scheduler: repeats of rows, teachers once for the rows that share them, nothing done twice.
+"""Schedules repeats of rows; teachers that rows share are trained once, and finished repeats are skipped.
 
-A run is one row, a frontier has a row for each method and eps, a recipe its own. A task is one repeat of
-the rows that share their teachers: votes once, then each row. Tasks are done in this process as long as
-that is sooner done, else by worker processes or on a Dask cluster; where tasks are too few for the workers,
-the teachers of each are spread. The numbers do not depend on it: each repeat has its own random streams,
-and each teacher its own part and seed, wherever it is trained.
+A run is one row, a sweep a row for each job, a frontier one for each method and eps, a recipe its own. A
+task is one repeat of the rows that share their teachers: votes once, then each row.
 
-Every repeat of a row is kept the moment it is done (on a cluster, whose workers may have other disks, the
-moment it comes back), so what is killed goes on where it was. A failure is never kept.
+Where the work is done: the first two seconds in this process, then in one process a core; with
+`compute.workers`, or on a Dask cluster, all of it in those workers. Tasks are spread, or the teachers of
+each where tasks are fewer than workers. The numbers do not depend on it: each repeat has its own random
+streams, and each teacher its own part and seed, wherever it is trained.
+
+A repeat is kept the moment it is done (on a cluster, whose workers may have other disks, the moment it
+comes back), so a killed command goes on where it was. A failure is never kept.
 """
 
 from __future__ import annotations
@@ -20,74 +22,45 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from pate_cli import pipeline
-from pate_cli.config import RunConfig
-from pate_cli.engine.loaded import loaded_code
-from pate_cli.engine.parallel import dask, local
-from pate_cli.engine.parallel.tasks import single_threaded
+from pate_cli.engine.parallel import Workers, open_workers, single_threaded
 from pate_cli.engine.progress import Advance
 from pate_cli.engine.store import RepeatRecord, RepeatStore
 from pate_cli.engine.task import Done, Failure, Row, Shared, Task, do_some, do_task, do_whole, split_of_task
-from pate_cli.engine.vote_store import VoteStore, vote_directory
+from pate_cli.engine.votes import VoteStore, vote_key
 from pate_cli.pipeline import PartVotes, Trained
 from pate_cli.teachers import watched
 
 if TYPE_CHECKING:
     from pate_cli.engine.plan import Plan
 
-__all__ = ["Done", "Failure", "Results", "Row", "check_places", "do", "run"]
+__all__ = ["Done", "Failure", "Results", "Row", "do", "run"]
 
 _START = 2.0
-"""Seconds it takes to start processes: what does not save more is done here."""
-
-_LOOK = 0.5
-"""Seconds of training teachers that tell how long the others will take."""
-
-_IMPORTS = 5.0
-"""Seconds that the first teachers may take by what they import."""
-
-_SLICES = 64
-"""That teachers are cut into while nothing is known of how long they take."""
+"""Seconds of work in this process before others are started, which takes about as long."""
 
 _CUTS = 8
-"""That a worker gets the teachers in: none is to wait long for the last one."""
+"""Number of tasks that a worker's share of the teachers is cut into: none waits long for the last one."""
 
 _TICK = 0.1
-"""Least seconds between two words on how far the teachers of a repeat are."""
-
-_Spread: TypeAlias = Callable[[Any, Any, Iterable[Any]], Iterator[tuple[Any, Any]]]
-"""`local.spread` or `dask.Workers.spread`."""
+"""Least seconds between two reports of how many teachers of a repeat are trained."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """What there is after the work.
+    """Finished repeats and failures.
 
     Attributes
     ----------
     units : dict of str to list of RepeatRecord
-        For each row that is ready, by its name: its repeats in order; those that failed are not there.
+        For each row that is ready, by its name: its repeats in order, without those that failed.
     failures : list of Failure
     """
 
     units: dict[str, list[RepeatRecord]]
     failures: list[Failure] = field(default_factory=list)
-
-
-def check_places(configs: Iterable[RunConfig]) -> None:
-    """Refuse a place of work or of votes that is not there, before anything is written.
-
-    Raises
-    ------
-    InputError
-    """
-    for cache, compute in dict.fromkeys((config.cache, config.compute) for config in configs):
-        if cache:
-            vote_directory().check()
-        if compute.name == "dask":
-            dask.check(compute.address)
 
 
 def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
@@ -118,7 +91,7 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
             store.forget(row.key, row.repeats)
     units: dict[str, list[RepeatRecord]] = {row.name: [] for row in rows}
     failures = []
-    with contextlib.closing(do(rows, store, VoteStore(), advance)) as results:
+    with contextlib.closing(do(rows, store, advance)) as results:
         for done in results:
             failures += [done.failure] if done.failure else []
             units[done.row] += [done.unit] if done.unit else []
@@ -132,7 +105,6 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
 def do(
     rows: Sequence[Row],
     store: RepeatStore,
-    votes: VoteStore,
     advance: Advance = lambda *_: None,
     *,
     strict: bool = False,
@@ -142,15 +114,13 @@ def do(
     Parameters
     ----------
     rows : sequence of Row
-        The first one says where the work is done.
+        All with one `compute`.
     store : RepeatStore
-    votes : VoteStore
-        Votes known, and where new ones are kept.
     advance : function
         Called with how many repeats of rows are done, how many of them before, and how many there are; one
         half done counts half.
     strict : bool
-        Whether what goes wrong in a repeat is raised, and ends it all.
+        Whether an error in a repeat is raised, and ends it all.
 
     Raises
     ------
@@ -166,149 +136,114 @@ def do(
     advance(len(found), len(found), total)
     yield from found
     if tasks:
-        shared = Shared({row.name: row for row in rows}, store, strict, loaded_code())
-        yield from _Work(shared, votes, advance, len(found), total).do(tasks)
+        shared = Shared({row.name: row for row in rows}, store, strict)
+        yield from _Work(shared, advance, len(found), total).do(tasks)
 
 
 def _sorted_out(rows: Sequence[Row], store: RepeatStore) -> tuple[list[Done], list[Task]]:
-    """What is done already, and what is left: a repeat of all groups before the next repeat."""
+    """Repeats that are done already, and tasks for the others, a row's one after the other."""
+    groups: dict[Hashable, list[Row]] = defaultdict(list)
+    for row in rows:  # one without teachers shares nothing: a group by itself
+        groups[vote_key(row.prepared) if row.prepared.plan.asks_votes else row.name].append(row)
     found, tasks = [], []
-    for repeat in range(max((row.repeats for row in rows), default=0)):
-        groups: dict[Hashable, list[str]] = defaultdict(list)
-        for row in rows:
-            if repeat < row.repeats:
-                done = row.found(store, repeat)
-                if done is None:  # a row without teachers shares nothing: a task by itself
-                    votes = row.prepared.plan.asks_votes
-                    key = pipeline.teaching_key(row.prepared.config) if votes else row.name
-                    groups[key].append(row.name)
-                else:
-                    found.append(done)
-        tasks += [Task(repeat, tuple(names)) for names in groups.values()]
+    for group in groups.values():
+        for repeat in range(max(row.repeats for row in group)):
+            names = []
+            for row in group:
+                if repeat < row.repeats:
+                    done = row.found(store, repeat)
+                    found += [done] if done else []
+                    names += [] if done else [row.name]
+            tasks += [Task(repeat, tuple(names))] if names else []
     return found, tasks
 
 
 class _Work:
-    """Doing the tasks of one command: where, and what becomes of what comes back."""
+    """Does the tasks of one command, and keeps their results."""
 
-    def __init__(self, shared: Shared, votes: VoteStore, advance: Advance, found: int, total: int) -> None:
+    def __init__(self, shared: Shared, advance: Advance, found: int, total: int) -> None:
         self._shared = shared
-        self._votes = votes
+        self._votes = VoteStore()
         self._advance = advance
         self._found, self._total = found, total
         self._done = found
         self._told = 0.0
+        self._deadline: float | None = None  # when the rest is spread, by time.perf_counter
         self._begun: dict[Task, tuple[int, list[PartVotes]]] = {}  # by task: trained teachers
 
     def do(self, tasks: Sequence[Task]) -> Generator[Done, None, None]:
         """Do all tasks where `compute` says."""
         left = [self._recalled(task) for task in tasks]
         compute = next(iter(self._shared.rows.values())).prepared.config.compute
-        if compute.name == "dask":
-            shared = replace(self._shared, store=None)
-            with dask.open_cluster(compute.address, compute.workers) as cluster:
-                few = len(left) < cluster.count
-                yield from self._elsewhere(shared, left, cluster.spread, cluster.count, by_teachers=few)
-            return
-        workers = local.workers(compute.workers)
-        by_teachers = False
-        if compute.workers is None or len(left) < workers or workers == 1:
-            by_teachers = yield from self._here(left, workers)
-        if left:
-            spread = partial(local.spread, workers=workers)
-            helped = partial(spread, helping=True)
-            yield from self._elsewhere(
-                self._shared, left, spread, workers, by_teachers=by_teachers, helped=helped
-            )
+        with open_workers(compute) as workers:
+            if workers.here and (workers.count == 1 or compute.workers is None):
+                yield from self._here(left, workers.count)
+            if left:
+                yield from self._spread(left, workers)
 
-    def _here(self, left: list[Task], workers: int) -> Generator[Done, None, bool]:
-        """Do tasks in this process, taking them off `left`, until several processes are sooner done.
-
-        Returns
-        -------
-        bool
-            Whether teachers take long and tasks are few, so that the teachers of each are to be spread.
-        """
-        seconds: list[float] = []
-        timed: set[tuple[str, ...]] = set()
-        while left:
+    def _here(self, left: list[Task], workers: int) -> Generator[Done, None, None]:
+        """Do tasks in this process, taking them off `left`; for two seconds where there are workers."""
+        while left and not self._is_late():
             task, started, train = left[0], time.perf_counter(), None
             with watched(self._ticked), single_threaded():
-                if workers > 1 and task.rows not in timed:
-                    timed.add(task.rows)
-                    train = self._first_teachers(task, len(left), workers)
+                if workers > 1:
+                    train = self._first_teachers(task)
                     if task in self._begun:
-                        return len(left) < workers
+                        return
                 yield from self._received(task, do_task(self._shared, task, train, started))
             left.pop(0)
-            seconds.append(time.perf_counter() - started)
-            if len(seconds) == 1 and seconds[0] < _START:  # a first task imports things
-                continue
-            each = seconds[1:] or seconds
-            here = sum(each) / len(each) * len(left)
-            if here > here / max(1, min(workers, len(left))) + _START:
-                break
-        return False
+            if workers > 1:
+                self._start_clock()
 
-    def _first_teachers(self, task: Task, n_left: int, workers: int) -> Callable[[], Trained] | None:
-        """Train teachers of a task slice by slice: all, unless the clock says that it would take long.
-
-        Where workers would save more time with the teachers of all tasks than it takes to start them, what
-        is trained is left in `_begun`.
+    def _first_teachers(self, task: Task) -> Callable[[], Trained] | None:
+        """Train teachers of a task in growing slices until it is late; what is begun is left in `_begun`.
 
         Returns
         -------
         callable or None
-            Gives what they left; None if they are not all trained.
+            Returns the votes; None if not all teachers are trained.
         """
         asking = self._shared.asking(task)
         if task.votes is not None or not asking:
             return None
-        run, parts, done, spent = asking[0], list[PartVotes](), 0, 0.0
-        with contextlib.suppress(Exception):  # `do_task` meets it again, and says it
+        run, parts, done = asking[0], list[PartVotes](), 0
+        with contextlib.suppress(Exception):  # `do_task` meets it again, and reports it
             split = split_of_task(run, task)
-            n = run.n_teachers
-            size = -(-n // _SLICES)
-            while done < n:
-                only = range(done, min(n, done + size))
-                started = time.perf_counter()
-                parts.append(pipeline.train_part(run, task.repeat, only, split))
-                seconds, done = time.perf_counter() - started, only.stop
-                spent += seconds
-                each = seconds / len(only)  # by this slice alone: the first one imports things
-                here, there = each * (n * n_left - done), each * n * n_left / workers
-                if here <= there + _START:
-                    size = n  # the rest at once
-                elif done < n and spent > (_LOOK if len(parts) > 1 else _IMPORTS):
+            while done < run.n_teachers:
+                if self._is_late():
                     self._begun[task] = (done, parts)
                     return None
+                only = range(done, min(run.n_teachers, max(1, 2 * done)))
+                parts.append(pipeline.train_part(run, task.repeat, only, split))
+                done = only.stop
+                self._start_clock()
             return partial(pipeline.join, run, split, parts)
         return None
 
-    def _elsewhere(
-        self,
-        shared: Shared,
-        left: Sequence[Task],
-        spread: _Spread,
-        workers: int,
-        *,
-        by_teachers: bool,
-        helped: _Spread | None = None,
-    ) -> Generator[Done, None, None]:
-        """Spread tasks over workers, or the teachers of each task that is made of votes nobody has."""
+    def _start_clock(self) -> None:
+        """Start the clock, unless it runs: after a first task or teacher, which imports things."""
+        self._deadline = self._deadline or time.perf_counter() + _START
+
+    def _is_late(self) -> bool:
+        return self._deadline is not None and time.perf_counter() > self._deadline
+
+    def _spread(self, left: Sequence[Task], workers: Workers) -> Generator[Done, None, None]:
+        """Spread tasks over workers, or the teachers of each where tasks are fewer."""
+        shared = self._shared if workers.here else replace(self._shared, store=None)
+        few = len(left) < workers.count
         parted = [
             task
             for task in left
-            if task in self._begun or (by_teachers and task.votes is None and shared.asking(task))
+            if task in self._begun or (few and task.votes is None and shared.asking(task))
         ]
         whole = [task for task in left if task not in parted]
-        for task, results in spread(do_whole, shared, whole) if whole else ():
-            yield from self._received(task, results, written=shared.store is not None)
+        for task, results in workers.spread(do_whole, shared, whole) if whole else ():
+            yield from self._received(task, results, written=workers.here)
         if parted:
-            yield from self._by_teachers(shared, parted, helped or spread, workers)
+            yield from self._by_teachers(shared, parted, workers)
 
     def _by_teachers(
-        self, shared: Shared, tasks: Sequence[Task], spread: _Spread, workers: int
+        self, shared: Shared, tasks: Sequence[Task], workers: Workers
     ) -> Generator[Done, None, None]:
         """Spread the teachers of each task; its rows are done here once all have voted."""
         started = time.perf_counter()
@@ -316,10 +251,10 @@ class _Work:
         wanted, items = {}, []
         for task in tasks:
             first, gathered[task] = self._begun.pop(task, (0, []))
-            cuts = _cuts(first, shared.asking(task)[0].n_teachers, -(-_CUTS * workers // len(tasks)))
+            cuts = _cuts(first, shared.asking(task)[0].n_teachers, -(-_CUTS * workers.count // len(tasks)))
             wanted[task] = len(gathered[task]) + len(cuts)
             items += [(task, *cut) for cut in cuts]
-        for (task, *_), part in spread(do_some, shared, items):
+        for (task, *_), part in workers.spread(do_some, shared, items):
             gathered[task].append(part)
             self._tell(sum(len(parts) / wanted[task] for task, parts in gathered.items()))
             if len(gathered[task]) == wanted[task]:
@@ -329,10 +264,10 @@ class _Work:
                     yield from self._received(task, do_task(self._shared, task, train, started))
 
     def _received(self, task: Task, results: Iterable[Done], *, written: bool = True) -> Iterator[Done]:
-        """Keep what is not kept yet, and count."""
+        """Keep results that are not kept yet, and count."""
         for done in results:
             if done.votes is not None:
-                self._votes.keep(self._shared.asking(task), task.repeat, done.votes)
+                self._votes.keep(self._shared.asking(task)[0], task.repeat, done.votes)
             if not written and done.unit is not None and self._shared.store is not None:
                 key = self._shared.rows[done.row].key
                 self._shared.store.write(key, done.unit, done.student, done.loaded)
@@ -345,7 +280,7 @@ class _Work:
         return replace(task, votes=self._votes.recall(asking[0], task.repeat)) if asking else task
 
     def _ticked(self, done: int, of: int) -> None:
-        """Be told of a teacher that is trained; there may be thousands a second."""
+        """Progress callback, one call per trained teacher; there may be thousands a second."""
         if (now := time.perf_counter()) - self._told > _TICK:
             self._told = now
             self._tell(done / of)

@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import secrets
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -21,12 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli import mechanisms
+from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.loaded import LoadedCode, has_source, loaded_code
 from pate_cli.pipeline import Outcome
 from pate_cli.report import config_hash
 from pate_cli.report.provenance import plain
 from pate_cli.terminal import write_file
-from pate_cli.types import RepeatResult
+from pate_cli.types import Dataset, RepeatResult
 
 __all__ = ["PLACE", "CacheKey", "Damaged", "RepeatRecord", "RepeatStore", "pack", "remove_old_temporaries"]
 __all__ += ["repeat_key", "unpack"]
@@ -62,16 +64,18 @@ class CacheKey:
         return f"{_sha(text.encode())[:24]}-{repeat}{suffix}"
 
 
-def repeat_key(raw: Mapping[str, Any], records: str) -> CacheKey:
-    """Key of the finished repeats of a composed configuration on records of that fingerprint."""
+def repeat_key(raw: Mapping[str, Any], dataset: Dataset) -> CacheKey:
+    """Key of the finished repeats of a composed configuration on a dataset."""
     student = raw["student"]
     names = [raw["teacher"]["estimator"], student["estimator"], (student.get("params") or {}).get("base")]
     modules = [name.rpartition(".")[0] for name in names if isinstance(name, str)]
     modules.append(mechanisms.find(raw["mechanism"]["name"]).__name__)
+    before = len(sys.modules)
     hashed = all(has_source(module) for module in modules if module)
-    loaded_code()  # hashes learners as they were imported just now, should they be edited later
+    if len(sys.modules) > before:
+        loaded_code()  # hashes learners as they were imported just now, should they be edited later
     config = config_hash({key: value for key, value in raw.items() if key != "repeats"})
-    return CacheKey(config, records, "" if hashed else secrets.token_hex(8))
+    return CacheKey(config, fingerprint(dataset), "" if hashed else secrets.token_hex(8))
 
 
 class Damaged(ValueError):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from pate_cli import pipeline
 from pate_cli.engine.loaded import LoadedCode, loaded_code
 from pate_cli.engine.store import CacheKey, RepeatRecord, RepeatStore
-from pate_cli.engine.vote_store import votes_of
+from pate_cli.engine.votes import votes_of
 from pate_cli.pipeline import Outcome, PartVotes, Prepared, Streams, Trained
 from pate_cli.students import dump_student
 from pate_cli.teachers.vote_record import VoteRecord
@@ -40,7 +41,7 @@ class Row:
 
     @property
     def repeats(self) -> int:
-        """How many there should be."""
+        """Number of repeats asked for."""
         return self.prepared.config.repeats
 
     @property
@@ -57,23 +58,29 @@ class Row:
         return pipeline.run_repeat(self.prepared, repeat, trained)
 
     def found(self, store: RepeatStore, repeat: int) -> Done | None:
-        """Find what an earlier run has finished; None if there is less than is wanted."""
+        """Find a finished repeat with its student, if wanted; None if either is missing."""
         found = store.find(self.key, repeat, self.loss, student=self.wants_student(repeat))
         return found and Done(self.name, found[0], student=found[1])
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a repeat of a row gave no numbers."""
+    """Why a repeat of a row has no numbers; with the traceback unless the message is for the user."""
 
     row: str
     repeat: int
     message: str
+    trace: str = ""
+
+    @classmethod
+    def of(cls, row: str, repeat: int, error: Exception) -> Failure:
+        """Failure by an exception that is being handled."""
+        return cls(row, repeat, reason(error), "" if _is_for_the_user(error) else traceback.format_exc())
 
 
 @dataclass(frozen=True)
 class Done:
-    """What became of one repeat of one row.
+    """Result of one repeat of one row.
 
     Attributes
     ----------
@@ -82,7 +89,7 @@ class Done:
     failure : Failure or None
         Why there is no unit.
     votes : VoteRecord or None
-        With the last row of a task: what teachers left, if new. PRIVATE; for the scheduler alone.
+        With the last row of a task that keeps votes, if new. PRIVATE; for the scheduler alone.
     student : bytes or None
         The content of its file, where it is wanted.
     loaded : LoadedCode or None
@@ -98,30 +105,44 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What all tasks share: the rows by name, where units go (None: not for workers), what a failure is.
+class Task:
+    """One repeat of rows that share their teachers, and the votes of those, where they are known."""
 
-    And the code that the first process has loaded, which is to be that of every worker.
+    repeat: int
+    rows: tuple[str, ...]
+    votes: VoteRecord | None = None
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Common to all tasks.
+
+    Attributes
+    ----------
+    rows : dict of str to Row
+        By name.
+    store : RepeatStore or None
+        None for workers that may not see this disk.
+    strict : bool
+        Whether an error is raised, and not returned as a failure.
+    loaded : LoadedCode
+        Of the first process; every worker is to have loaded the same.
     """
 
     rows: dict[str, Row]
     store: RepeatStore | None
     strict: bool
-    loaded: LoadedCode
+    loaded: LoadedCode = field(default_factory=loaded_code)
+
+    def only(self, item: Task | tuple[Task, int, int]) -> Shared:
+        """Part that one task, or some teachers of one, need."""
+        task = item if isinstance(item, Task) else item[0]
+        return replace(self, rows={name: self.rows[name] for name in task.rows})
 
     def asking(self, task: Task) -> list[Prepared]:
         """Runs of a task with votes: private learners split for themselves, and have no use for teachers."""
         runs = (self.rows[name].prepared for name in task.rows)
         return [run for run in runs if run.plan.asks_votes]
-
-
-@dataclass(frozen=True)
-class Task:
-    """One repeat of rows that share their teachers, and what those left, where that is known."""
-
-    repeat: int
-    rows: tuple[str, ...]
-    votes: VoteRecord | None = None
 
 
 def do_whole(shared: Shared, task: Task) -> list[Done]:
@@ -145,7 +166,7 @@ def do_task(
     shared : Shared
     task : Task
     train : callable, optional
-        Gives what the teachers leave, where that is done already.
+        Returns the votes, where the teachers are trained already.
     started : float, optional
         When the work on this task began, by `time.perf_counter`.
     """
@@ -159,26 +180,29 @@ def do_task(
     except Exception as error:  # without votes there is no row
         if shared.strict:
             raise
-        yield from (Done(name, failure=Failure(name, task.repeat, reason(error))) for name in task.rows)
+        yield from (Done(name, failure=Failure.of(name, task.repeat, error)) for name in task.rows)
         return
     taken = time.perf_counter() - started
     known = -1 if task.votes is None else len(task.votes.ceilings)
     for name in task.rows:
-        row, unit, student, failure, loaded = shared.rows[name], None, None, None, None
+        row = shared.rows[name]
         try:
-            outcome = row.run(task.repeat, trained)
-            student = _student(row.prepared, outcome) if row.wants_student(task.repeat) else None
+            run = row.prepared
+            votes = trained and replace(trained, split=split_of_task(run, task))  # its budget may be another
+            outcome = row.run(task.repeat, votes)
+            student = _student(run, outcome) if row.wants_student(task.repeat) else None
             unit = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
             shared.loaded.check()  # what is imported within a fit, too
-            loaded = loaded_code()
+            done = Done(name, unit, student=student, loaded=loaded_code())
         except Exception as error:  # this row cannot; the others may
             if shared.strict:
                 raise
-            unit, failure = None, Failure(name, task.repeat, reason(error))
-        if unit is not None and shared.store is not None:
-            shared.store.write(row.key, unit, student, loaded)  # a full disk stops everything
-        new = trained is not None and name == task.rows[-1] and len(trained.ceilings) > known
-        yield Done(name, unit, failure, votes_of(trained) if new and trained else None, student, loaded)
+            done = Done(name, failure=Failure.of(name, task.repeat, error))
+        if done.unit is not None and shared.store is not None:
+            shared.store.write(row.key, done.unit, done.student, done.loaded)  # a full disk stops everything
+        if trained and name == task.rows[-1] and asking[0].config.cache and len(trained.ceilings) > known:
+            done = replace(done, votes=votes_of(trained))
+        yield done
 
 
 def split_of_task(run: Prepared, task: Task) -> Split:
@@ -199,6 +223,10 @@ def _student(run: Prepared, outcome: Outcome) -> bytes:
 
 
 def reason(error: Exception) -> str:
-    """Say on one line what went wrong, with its type unless it is a message for the user."""
+    """Message of an error on one line, with its type unless it is meant for the user."""
     text = " ".join(str(error).split())
-    return text if type(error).__module__ == "pate_cli.errors" else f"{type(error).__name__}: {text}"
+    return text if _is_for_the_user(error) else f"{type(error).__name__}: {text}"
+
+
+def _is_for_the_user(error: Exception) -> bool:
+    return type(error).__module__ == "pate_cli.errors" or isinstance(error, OSError)

@@ -58,7 +58,7 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
 
     Of the configuration the seed, the machine and the ledger are left out, and of paths all but the name.
     """
-    dataset, sizes, guarantee = run.dataset, run.sizes, run.plan.guarantee
+    dataset, guarantee = run.dataset, run.plan.guarantee
     config = {key: raw[key] for key in _CONFIG_KEYS if key in raw}
     config["dataset"] = {
         key: Path(value).name if value and key in FILES_OF_A_DATASET else value
@@ -72,15 +72,7 @@ def record(run: Prepared, raw: Mapping[str, Any], id: str) -> dict[str, Any]:
         "dataset": dataset.name,
         "mechanism": run.config.mechanism.label,
         "config_hash": report.config_hash(report.plain(config)),
-        "sizes": {
-            "n_records": dataset.n_records if dataset.unit is None else None,  # of persons, it is private
-            "n_private": sizes.n_private,
-            "n_public": sizes.n_public,
-            "n_test": sizes.n_test,
-            "n_features": dataset.n_features,
-            "n_classes": dataset.n_classes,
-            "budget": sizes.budget,
-        },
+        "sizes": run.counts,
         "n_teachers": run.n_teachers,
         "n_asked": None,
         "n_answered": None,

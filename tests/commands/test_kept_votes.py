@@ -1,18 +1,23 @@
-"""`cache=true` through the command line. Damage, kills, full disks: `tests/engine/test_vote_directory.py`."""
+"""`cache=true` through the command line."""
 
 from __future__ import annotations
 
+import csv
+import errno
+import os
 import re
+import signal
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import processes
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from pate_cli import terminal as writing
 from pate_cli.cli import main
-from pate_cli.engine.parallel import local
 
 SMALL = ["dataset.n_records=1200", "split.public=40", "teacher.size=20"]
 
@@ -32,7 +37,13 @@ def run(*argv: str, into: str = "out") -> int:
 
 def numbers(where: str | Path) -> list[list[dict[str, str]]]:
     """Every number of every job, but for the seconds."""
-    found = [processes.numbers(path.parent) for path in sorted(Path(where).rglob("repeats.csv"))]
+    found = []
+    for path in sorted(Path(where).rglob("repeats.csv")):
+        with path.open(newline="") as file:
+            rows = [
+                {key: cell for key, cell in row.items() if key != "seconds"} for row in csv.DictReader(file)
+            ]
+        found.append(rows)
     assert found
     return found
 
@@ -49,7 +60,7 @@ def three(tmp_path_factory) -> list[list[dict[str, str]]]:
     return numbers(where)
 
 
-@pytest.mark.parametrize("mechanism", ["gaussian", "active"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "svt", "active"])
 def test_cold_warm_and_without_are_one(mechanism, votes, fits):
     options = [f"mechanism={mechanism}", "repeats=2", "eps=3"]
     assert run(*options, into="none") == 0
@@ -102,20 +113,6 @@ def test_workers_share_too(votes, three, fits):
     assert numbers("two") == numbers("one")
 
 
-def test_the_votes_of_one_job_are_handed_to_the_workers_of_the_next(monkeypatch):
-    """Counted where it happens: a worker that is handed votes does not train."""
-    handed = []
-
-    def here(task, shared, items, workers):
-        for item in items:
-            handed.append(item.votes is not None)
-            yield item, task(shared, item)
-
-    monkeypatch.setattr(local, "spread", here)
-    assert run("-m", "eps=1.0,5", "repeats=3", "compute.workers=2", into="two") == 0
-    assert handed == [False] * 3 + [True] * 3
-
-
 def test_a_learner_without_a_source_is_not_kept_on_disk(votes, fits, monkeypatch, capsys):
     lately = ModuleType("lately")
     lately.Mine = type("Mine", (DecisionTreeClassifier,), {"__module__": "lately"})
@@ -127,22 +124,130 @@ def test_a_learner_without_a_source_is_not_kept_on_disk(votes, fits, monkeypatch
     assert capsys.readouterr().err.count(said) == 1
 
 
+def test_a_release_never_touches_it(votes, capsys, monkeypatch):
+    assert run("release=true", "cache=true", "mechanism=svt") == 2
+    assert capsys.readouterr().err == (
+        "pate: cache: got True; accepted: false with release=true: what is kept there are exact votes\n"
+    )
+    assert not Path("out").exists()
+    assert not votes.exists()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (
+            lambda votes, env: votes.mkdir(mode=0o755),
+            r"PATE_CACHE: got '.*'; accepted: a directory of your own",
+        ),
+        (lambda votes, env: votes.symlink_to("elsewhere"), r"PATE_CACHE: got .*, not a link"),
+    ],
+)
+def test_refused_before_anything_is_written(votes, spoil, said, capsys, monkeypatch):
+    spoil(votes, monkeypatch.setenv)
+    assert run("cache=true") == 2
+    assert re.fullmatch(rf"pate: {said}.*\n", capsys.readouterr().err)
+    assert not Path("out").exists()
+    assert not votes.exists() or not any(votes.iterdir())
+
+
+def test_a_flag_is_a_flag(capsys):
+    assert run("cache=disk") == 2
+    assert "cache: got 'disk'; accepted: true, false" in capsys.readouterr().err
+
+
+def test_a_full_disk_does_not_stop_a_run(votes, three, monkeypatch, capsys):
+    replace = os.replace
+
+    def full(source: Path, target: Path) -> None:
+        if target.suffix == ".votes" and entries(votes):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(writing.os, "replace", full)
+        assert run("repeats=3", "cache=true", into="full") == 0
+    assert capsys.readouterr().err == (
+        f"pate: cache: {votes}: No space left on device; going on without\nwritten to full\n"
+    )
+    assert numbers("full") == three
+    assert [path.suffix for path in votes.iterdir()] == [".votes"]
+
+
+@pytest.fixture
+def tiny(tmp_path) -> Iterator[Path]:
+    """A disk with room for less than one entry."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a disk cannot be mounted here")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_is_really_full(tiny, three, monkeypatch, capsys):
+    monkeypatch.setenv("PATE_CACHE", str(tiny))
+    (tiny / "other").write_bytes(bytes(3500))  # the rest of its only page
+    assert run("repeats=3", "cache=true", into="full") == 0
+    assert capsys.readouterr().err.count("No space left on device; going on without") == 1
+    assert numbers("full") == three
+    (tiny / "other").unlink()
+    assert list(tiny.iterdir()) == []
+
+
+KILLED = """
+import os, signal, sys
+from pate_cli.cli import main
+
+half, replace, calls = sys.argv[1] == "half", os.replace, []
+
+def fatal(source, target):
+    if str(target).endswith(".votes"):
+        calls.append(1)
+        if len(calls) == 2:
+            if half:
+                os.truncate(source, os.path.getsize(source) // 2)
+            os.kill(os.getpid(), signal.SIGKILL)
+    replace(source, target)
+
+os.replace = fatal
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("written", ["half", "whole"])
+def test_kill_9_while_writing(written, votes, three, fits):
+    """In the middle of the second entry, or before it is put in place: the next run goes on from there."""
+    options = ["run", *SMALL, "repeats=3", "cache=true", "hydra.run.dir=killed"]
+    done = subprocess.run([sys.executable, "-c", KILLED, written, *options], capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert len(entries(votes)) == 1
+    assert run("repeats=3", "cache=true", into="after") == 0
+    assert len(fits) == 2
+    assert numbers("after") == three
+
+
 @pytest.mark.parametrize("how", ["truncated", "flipped", "renamed"])
 def test_a_spoilt_entry_is_made_again(how, votes, fits, capsys):
     assert run("repeats=2", "cache=true", into="before") == 0
     one, other = entries(votes)
-    content, half = one.read_bytes(), one.stat().st_size // 2
+    content = one.read_bytes()
     if how == "renamed":
         other.replace(one)
     else:
-        flipped = bytes([content[half] ^ 1]) + content[half + 1 :]
-        one.write_bytes(content[:half] + (b"" if how == "truncated" else flipped))
+        middle = bytes([content[len(content) // 2] ^ 1])
+        half = len(content) // 2
+        one.write_bytes(
+            content[:half] if how == "truncated" else content[:half] + middle + content[half + 1 :]
+        )
     capsys.readouterr()
-    for again in range(2):
-        assert run("repeats=2", "cache=true", into=f"after{again}") == 0
-        assert len(fits) == (4 if how == "renamed" else 3)
+    assert run("repeats=2", "cache=true", into="after") == 0
     assert re.search(rf"pate: cache: {re.escape(str(one))}: .*; made again\n", capsys.readouterr().err)
-    assert numbers("after0") == numbers("before")
+    assert len(fits) == (4 if how == "renamed" else 3)
+    assert numbers("after") == numbers("before")
+    assert run("repeats=2", "cache=true", into="again") == 0
+    assert len(fits) == (4 if how == "renamed" else 3)
 
 
 def test_the_cache_is_no_part_of_a_configurations_identity(votes):

@@ -55,7 +55,7 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
     assert main(SWEEP) == 0
     assert [len(job) for job in numbers(whole)] == [6, 6]
     done: dict[str, tuple[int, bytes]] = {}
-    for least in (2, 8):  # within the first job, and within the second
+    for least in (2, 8):
         process = start(killed, *SWEEP)
         until(lambda least=least: len(units(killed)) >= least, process)
         os.killpg(process.pid, signal.SIGKILL)
@@ -72,7 +72,7 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
     capsys.readouterr()
     assert main(SWEEP) == 0
     said = f"pate: {len(done)} of 12 repeats were done before; --force does them anew\n"
-    assert capsys.readouterr().err.startswith(said)
+    assert said in capsys.readouterr().err
     assert done.items() <= units(killed).items()
     assert units(killed).keys() == units(whole).keys()
     assert numbers(killed) == numbers(whole)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from pate_cli import pipeline, terminal
 from pate_cli.config.composition import compose
-from pate_cli.engine import execution, schedule
+from pate_cli.engine import execution, run_files, schedule
 from pate_cli.engine.store import RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.report import store
@@ -32,8 +32,8 @@ def execute(*overrides: str, sweep: bool = False, into: str = "run") -> Path:
     """Run into a directory, of which an earlier run in it has left no repeats to be found."""
     Path(into).mkdir(exist_ok=True)
     store = RepeatStore(Path(f"{into}-{len(list(Path().iterdir()))}").absolute())
-    raw = compose([*SMALL, *overrides])
-    execution.execute(raw, Path(into), store, sweep=sweep, command=["pate", "run"])
+    job = execution.Job.of(compose([*SMALL, *overrides]))
+    execution.execute({Path(into): job}, store, sweep=sweep, command=["pate", "run"])
     return Path(into)
 
 
@@ -66,12 +66,6 @@ def test_a_run_leaves_its_three_files():
     assert load_student(run / "student.skops").classes == ("-1", "1")
 
 
-def test_the_student_is_that_of_the_first_repeat():
-    first = load_student(execute("repeats=1", into="one") / "student.skops").student.coef_
-    both = load_student(execute("repeats=2", into="two") / "student.skops").student.coef_
-    assert (first == both).all()
-
-
 def test_the_record_says_running_before_the_first_repeat(monkeypatch):
     seen = []
     monkeypatch.setattr(pipeline, "run_repeat", lambda *_: seen.append(result(Path("run"))) or 1 / 0)
@@ -83,17 +77,17 @@ def test_the_record_says_running_before_the_first_repeat(monkeypatch):
 
 def test_repeats_are_written_as_they_finish(monkeypatch):
     """The first at once, then as often as the clock allows."""
-    clock = iter([10.0, 10.0, 10.5, 10.9, 11.0, 11.0, 11.1])
-    monkeypatch.setattr(execution.time, "monotonic", lambda: next(clock))
+    clock = iter([10.0, 10.0, 10.5, 10.9, 11.0, 11.0])
+    monkeypatch.setattr(run_files.time, "monotonic", lambda: next(clock))
     written = []
-    write = execution.report.write_repeats
+    write = run_files.report.write_repeats
     monkeypatch.setattr(
-        execution.report,
+        run_files.report,
         "write_repeats",
         lambda where, done: written.append(len(done)) or write(where, done),
     )
     run = execute("repeats=5")
-    # asked at 10 (written), 10.5, 10.9, 11 (written), 11.1; and at the end
+    # asked at 10 (written), 10.5, 10.9, 11 (written); and at the end
     assert written == [1, 4, 5]
     assert len(repeats(run)) == 5
 
@@ -108,15 +102,16 @@ def test_interrupted(monkeypatch):
     assert len(repeats(Path("run"))) == 2
 
 
-@pytest.mark.parametrize("sweep", [False, True])
-def test_our_fault_is_recorded_and_shown(monkeypatch, capsys, sweep):
+@pytest.mark.parametrize(("sweep", "done"), [(False, 1), (True, 2)])
+def test_our_fault_is_recorded_and_shown(monkeypatch, capsys, sweep, done):
+    """In a sweep the other repeats of the job are done."""
     fail_at(monkeypatch, 1, RuntimeError("lost a sock"))
     run = execute("repeats=3", sweep=sweep)
     err = capsys.readouterr().err
     assert err.startswith("Traceback")
     assert "in failing" in err
     assert (result(run)["status"], result(run)["message"]) == ("error", "RuntimeError: lost a sock")
-    assert len(repeats(run)) == 1
+    assert len(repeats(run)) == done
 
 
 @pytest.mark.parametrize("error", [InputError("too many socks"), OSError(28, "No space left on device")])
@@ -144,7 +139,7 @@ def test_a_student_that_cannot_be_saved_is_a_full_disk(monkeypatch):
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pate_cli.engine.execution.write_file", full)
+    monkeypatch.setattr("pate_cli.engine.run_files.write_file", full)
     with pytest.raises(OSError, match="No space left"):
         execute()
 
@@ -168,15 +163,37 @@ def test_repeats_are_in_order_whoever_was_first(monkeypatch):
     assert (load_student(run / "student.skops").student.coef_ == first).all()
 
 
-def test_workers_change_no_number():
-    def numbers(run: Path) -> Any:
-        rows = [{key: value for key, value in row.items() if key != "seconds"} for row in repeats(run)]
-        return rows, {key: value for key, value in result(run).items() if key not in ("provenance", "config")}
+def test_jobs_are_scheduled_together_and_final_as_they_end(monkeypatch, fits, capsys):
+    """Three share their teachers, though not the budget; one of them fails; another job cannot work."""
+    configs = [["eps=1"], ["eps=2", "split.budget=20"], ["eps=4", "mechanism=active"], ["seed=1"]]
+    configs += [["mechanism=svt", "eps=0.001"]]
+    jobs = {Path(str(n)): execution.Job.of(compose([*SMALL, *more])) for n, more in enumerate(configs)}
+    for path in jobs:
+        path.mkdir()
+    run_repeat, seen = pipeline.run_repeat, []
 
-    one = execute("repeats=4", "mechanism=active", into="one")
-    two = execute("repeats=4", "mechanism=active", "compute.workers=2", into="two")
-    assert numbers(one) == numbers(two)
-    assert (one / "student.skops").stat().st_size == (two / "student.skops").stat().st_size
+    def watched(run: Any, number: int, *trained: Any) -> Any:
+        seen.append([result(path)["status"] for path in jobs if (path / "result.json").exists()])
+        if run.config.eps == 2:
+            raise InputError("lost a sock")
+        return run_repeat(run, number, *trained)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "run_repeat", watched)
+        store = RepeatStore(Path("store").absolute())
+        accuracies = execution.execute(jobs, store, sweep=True, command=["pate"])
+    assert seen == [
+        ["infeasible"],
+        ["ok", "infeasible"],
+        ["ok", "error", "infeasible"],
+        ["ok", "error", "ok", "infeasible"],
+    ]
+    assert [result(path)["status"] for path in jobs] == ["ok", "error", "ok", "ok", "infeasible"]
+    assert [accuracy is None for accuracy in accuracies] == [False, True, False, False, True]
+    assert len(fits) == 2
+    assert capsys.readouterr().err == ""
+    alone = execute("eps=4", "mechanism=active", into="alone")
+    assert result(alone)["accuracy"] == result(Path("2"))["accuracy"]
 
 
 @pytest.mark.parametrize("shown", [False, True])
@@ -199,13 +216,6 @@ def test_forget_reads_files_again():
     Path("x").write_text(lines * 2)
     execution.forget()
     assert execution.checked(raw).prepared.dataset.n_records == 80
-
-
-def test_a_checked_run_is_not_checked_twice(monkeypatch):
-    raw = compose(SMALL)
-    first = execution.checked(raw)
-    assert execution.checked(dict(raw)) is first
-    assert execution.checked(raw | {"eps": 2}) is not first
 
 
 def test_report_counts_what_is_missing(capsys):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from pate_cli import pipeline
+from pate_cli import datasets, pipeline
 from pate_cli.config.composition import compose
 from pate_cli.engine import loaded
 from pate_cli.engine import store as module
@@ -27,7 +27,8 @@ UNIT = RepeatRecord(
     asked=[4, 1, 2],
     unanswered=[1],
 )
-KEY = repeat_key(compose([]), "abc")
+DATA, OTHER = (datasets.load("synthetic", n_records=n) for n in (100, 101))
+KEY = repeat_key(compose([]), DATA)
 LOSS = (math.inf, 0.1)
 
 
@@ -120,11 +121,11 @@ def test_no_byte_can_change_unnoticed(tmp_path):
 
 
 def test_the_key_is_what_the_numbers_depend_on(monkeypatch):
-    assert repeat_key(compose(["repeats=7", "compute.workers=2"]), "abc") == KEY
-    assert repeat_key(compose(["eps=1"]), "abc") == KEY  # 1 and 1.0 are one
-    others = [repeat_key(compose([]), "abd"), repeat_key(compose(["seed=1"]), "abc")]
+    assert repeat_key(compose(["repeats=7", "compute.workers=2"]), DATA) == KEY
+    assert repeat_key(compose(["eps=1"]), DATA) == KEY  # 1 and 1.0 are one
+    others = [repeat_key(compose([]), OTHER), repeat_key(compose(["seed=1"]), DATA)]
     monkeypatch.setattr(module, "has_source", lambda name: False)  # no other command finds it
-    others += [repeat_key(compose([]), "abc") for _ in range(2)]
+    others += [repeat_key(compose([]), DATA) for _ in range(2)]
     assert len({key.file(0, ".json") for key in [KEY, *others]}) == 5
     assert KEY.file(0, ".json") != KEY.file(1, ".json")
 

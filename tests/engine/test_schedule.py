@@ -14,7 +14,6 @@ from pate_cli.config.composition import compose
 from pate_cli.engine import execution, schedule
 from pate_cli.engine.parallel import local
 from pate_cli.engine.store import RepeatStore
-from pate_cli.engine.vote_store import VoteStore
 from pate_cli.errors import ConfigError
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "teacher=linear_svm"]
@@ -25,8 +24,9 @@ def _fresh():
     execution.forget()
 
 
-def checked(*overrides: str) -> execution.CheckedRun:
-    return execution.checked(compose([*SMALL, *overrides]))
+def row(*overrides: str, name: str = "run") -> schedule.Row:
+    run = execution.checked(compose([*SMALL, *overrides]))
+    return schedule.Row(name, run.prepared, run.key, with_student=True)
 
 
 @pytest.fixture
@@ -36,10 +36,7 @@ def units(tmp_path):
     def do(*overrides: str, advance: Any = lambda *_: None) -> list[Any]:
         store = RepeatStore(tmp_path / str(len(list(tmp_path.iterdir()))))
         store.directory.mkdir()
-        return [
-            done.unit
-            for done in schedule.do([checked(*overrides).row], store, VoteStore(), advance, strict=True)
-        ]
+        return [done.unit for done in schedule.do([row(*overrides)], store, advance, strict=True)]
 
     return do
 
@@ -60,13 +57,11 @@ def spread(monkeypatch) -> list[tuple[str, list[Any]]]:
     """Tasks that would go to worker processes are done here, in the wrong order; what was sent is noted."""
     seen = []
 
-    def instead(
-        task: Callable[..., Any], shared: Any, items: Iterable[Any], workers: int, helping: bool = False
-    ) -> Iterator[Any]:
+    def instead(task: Callable[..., Any], shared: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
         items = list(items)
         seen.append((task.__name__, items))
         for item in reversed(items):
-            yield item, task(shared, item)
+            yield item, task(shared.only(item), item)
 
     monkeypatch.setattr(local, "spread", instead)
     monkeypatch.setattr("joblib.cpu_count", lambda: 4)
@@ -102,60 +97,32 @@ def slow(
     monkeypatch.setattr(schedule, "watched", slowly)
 
 
-def test_a_fast_job_is_done_here(monkeypatch, spread, clock, units):
-    slow(monkeypatch, clock, repeat=0.1, teacher=0)
-    assert len(units("repeats=20")) == 20
-    assert spread == []  # 18 repeats of 0.1 s: two seconds are not saved
-
-
-def test_a_slow_first_repeat_alone_decides_nothing_if_it_is_short(monkeypatch, spread, clock, units):
-    """It imports what the others need."""
-    seconds = iter([1.9] + [0.05] * 11)
-    run_repeat = pipeline.run_repeat
-    monkeypatch.setattr(pipeline, "run_repeat", lambda *args: clock(next(seconds)) or run_repeat(*args))
-    assert len(units("repeats=12")) == 12
-    assert spread == []
-
-
-def test_long_repeats_are_spread_once_one_is_done(monkeypatch, spread, clock, units):
-    expected = numbers(units("repeats=5", "compute.workers=1"))
-    slow(monkeypatch, clock, repeat=3, teacher=0)
-    told = []
-    assert numbers(units("repeats=5", advance=lambda *counts: told.append(counts))) == expected
-    assert sent(spread) == [("do_whole", [1, 2, 3, 4])]
-    assert [done for done, *_ in told] == [0, 1, 2, 3, 4, 5]
+@pytest.mark.parametrize(
+    ("seconds", "elsewhere"),
+    [
+        ([0.1] * 20, []),
+        ([1] * 20, list(range(3, 20))),  # after two seconds the rest is spread
+    ],
+)
+def test_two_seconds_of_repeats_are_done_here(monkeypatch, spread, clock, units, seconds, elsewhere):
+    expected = numbers(units("repeats=20", "compute.workers=1"))
+    run_repeat, passing, told = pipeline.run_repeat, iter(seconds), []
+    monkeypatch.setattr(pipeline, "run_repeat", lambda *args: clock(next(passing)) or run_repeat(*args))
+    assert numbers(units("repeats=20", advance=lambda *counts: told.append(counts))) == expected
+    assert sent(spread) == ([("do_whole", elsewhere)] if elsewhere else [])
+    assert [done for done, *_ in told] == sorted(done for done, *_ in told)
+    assert {done for done, *_ in told}.issuperset(range(21))
 
 
 def test_long_teachers_are_seen_within_the_first_repeat(monkeypatch, spread, clock, units):
+    expected = numbers(units("repeats=5", "compute.workers=1"))
     slow(monkeypatch, clock, repeat=0, teacher=0.2)  # 40 teachers: 8 s a repeat
-    units("repeats=5")
+    assert numbers(units("repeats=5")) == expected
     (whole, (task, items)) = spread
     assert sent([whole]) == [("do_whole", [1, 2, 3, 4])]
     assert task == "do_some"  # what is left of the one that was begun
     assert {item[0].repeat for item in items} == {0}
-    assert [k for _, first, last in items for k in range(first, last)] == list(range(2, 40))
-
-
-def test_a_slow_first_teacher_alone_decides_nothing(monkeypatch, spread, clock, units):
-    """It imports what the others need: the next slice is looked at, too."""
-    seconds = iter([0.4] + [0.001] * 1000)
-    watched = schedule.watched
-    monkeypatch.setattr(
-        schedule, "watched", lambda observer: watched(lambda *done: clock(next(seconds)) or observer(*done))
-    )
-    expected = numbers(units("compute.workers=1"))
-    seconds = iter([0.4] + [0.001] * 1000)
-    assert numbers(units()) == expected
-    assert spread == []
-
-
-def test_the_last_slice_of_teachers_is_no_reason_to_spread_none(monkeypatch, spread, clock, units):
-    """Few teachers that take long: workers were handed the rest of them, which was nothing."""
-    few = ["teacher.count=2", "repeats=5", "eps=inf"]
-    expected = numbers(units(*few, "compute.workers=1"))
-    slow(monkeypatch, clock, repeat=0, teacher=1.5)
-    assert numbers(units(*few)) == expected
-    assert sent(spread) == [("do_whole", [1, 2, 3, 4])]
+    assert [k for _, first, last in items for k in range(first, last)] == list(range(16, 40))
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "active"])
@@ -168,8 +135,8 @@ def test_teachers_are_spread_where_repeats_are_few(monkeypatch, spread, clock, m
     assert task == "do_some"
     for repeat in (0, 1):  # every teacher once
         mine = sorted((first, last) for task, first, last in items if task.repeat == repeat)
-        assert len(mine) == 16  # eight for each of four workers
-        begun = 2 if repeat == 0 else 0  # those that were trained for the clock are not trained again
+        assert len(mine) == 16  # eight for each of four workers, and two tasks
+        begun = 16 if repeat == 0 else 0  # those that are trained are not trained again
         assert [k for first, last in mine for k in range(first, last)] == list(range(begun, 40))
 
 
@@ -190,6 +157,10 @@ def test_a_learner_that_fails_on_every_part_is_told_wherever_it_is_trained(monke
 def test_as_many_workers_as_asked_work_at_once(spread, units):
     units("repeats=3", "compute.workers=3")
     assert sent(spread) == [("do_whole", [0, 1, 2])]
+    spread.clear()
+    units("repeats=1", "compute.workers=3")
+    ((task, items),) = spread
+    assert (task, len(items)) == ("do_some", 24)
 
 
 @pytest.mark.parametrize("workers", [["compute.workers=1"], []])
@@ -207,7 +178,7 @@ def test_a_bar_is_told_of_teachers_too(monkeypatch, clock, workers, units):
 
 @pytest.mark.parametrize("teacher", ["linear_svm", "logistic", "tree"])  # logistic: fitted all at once
 def test_teachers_trained_in_parts_are_those_trained_together(teacher):
-    run = checked(f"teacher={teacher}", "teacher.size=7").prepared  # parts of 7 and 8 records
+    run = row(f"teacher={teacher}", "teacher.size=7").prepared  # parts of 7 and 8 records
     whole = pipeline.train(run, 3)
     cuts = [(0, 20), *schedule._cuts(20, run.n_teachers, 4)]
     assert len(cuts) == 5
@@ -223,21 +194,18 @@ def test_teachers_trained_in_parts_are_those_trained_together(teacher):
 def test_rows_with_votes_share_a_task_and_the_others_have_one_each(tmp_path):
     """A repeat of a frontier is many tasks then: private learners take long, and workers get one each."""
     given = {"votes": "gaussian", "more": "gnmax", "learner": "noisy_gd", "other": "output_perturbation"}
-    rows = [
-        dataclasses.replace(checked(f"mechanism={name}", "repeats=2").row, name=row)
-        for row, name in given.items()
-    ]
+    rows = [row(f"mechanism={mechanism}", "repeats=2", name=name) for name, mechanism in given.items()]
     _, tasks = schedule._sorted_out(rows, RepeatStore(tmp_path))
     assert [(task.repeat, task.rows) for task in tasks] == [
-        (repeat, names) for repeat in (0, 1) for names in (("votes", "more"), ("learner",), ("other",))
+        (repeat, names) for names in (("votes", "more"), ("learner",), ("other",)) for repeat in (0, 1)
     ]
 
 
 def test_what_is_found_is_not_done_again_and_the_student_belongs_to_it(tmp_path, units):
-    row, store = checked("repeats=3").row, RepeatStore(tmp_path / "store")
+    three, store = row("repeats=3"), RepeatStore(tmp_path / "store")
 
     def do() -> list[Any]:
-        return list(schedule.do([row], store, VoteStore(), strict=True))
+        return list(schedule.do([three], store, strict=True))
 
     first = do()
     again = do()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import signal
 import stat
 import subprocess
 import sys
@@ -13,11 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import until
 
 from pate_cli import terminal as writing
 from pate_cli.engine.store import CacheKey
-from pate_cli.engine.vote_store import VoteDirectory, vote_directory
+from pate_cli.engine.votes import VoteDirectory, vote_directory
 from pate_cli.errors import ConfigError
 from pate_cli.teachers.vote_record import VoteRecord
 
@@ -145,30 +142,6 @@ def test_a_place_that_is_not_ours_alone_is_refused(store, spoil, capsys):
     assert not store.path.is_dir() or files(store) == []
 
 
-@pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_full_disk(store, call, monkeypatch, capsys):
-    """An earlier entry stays, nothing half-written does, and one line says so."""
-    fill(store, 1)
-    calls = []
-
-    def full(*args, **kwargs):
-        calls.append(args)
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(writing.os, call, full)
-        for _ in range(3):
-            store.keep(KEYS[0], 0, votes(7))
-            store.keep(KEYS[1], 0, votes(1))
-    assert len(calls) == 1  # it is not tried again
-    err = capsys.readouterr().err
-    assert err == f"pate: cache: {store.path}: No space left on device; going on without\n"
-    other = VoteDirectory(store.path, 10**6)
-    assert is_kept(other.recall(KEYS[0], 0), 0)
-    assert other.recall(KEYS[1], 0) is None
-    assert len(files(store)) == 1
-
-
 def test_the_least_recently_used_go_first(place):
     first = VoteDirectory(place, 10**6)
     fill(first, 1)
@@ -204,7 +177,7 @@ import sys
 import numpy as np
 from pate_cli.engine.loaded import loaded_code
 from pate_cli.engine.store import CacheKey
-from pate_cli.engine.vote_store import VoteDirectory
+from pate_cli.engine.votes import VoteDirectory
 from pate_cli.teachers.vote_record import VoteRecord
 from pathlib import Path
 
@@ -234,44 +207,6 @@ def test_two_processes_at_once(place):
     assert [process.returncode for process in both] == [0, 0], said
     assert said == ["", ""]
     assert not list(place.glob(".*.tmp"))
-
-
-def test_killed_at_any_moment(place):
-    """Kill -9 in the middle of writing: every entry is whole or absent."""
-    rng = np.random.default_rng(0)
-    read = 0
-    for _ in range(4):
-        process = worker(place, 10**9, 10**6)
-        assert process.stdout is not None
-        process.stdout.readline()
-        until(lambda: list(place.glob("*.votes")), process)
-        time.sleep(rng.uniform(0.01, 0.1))
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=300)
-        store = VoteDirectory(place, 10**9)
-        for n, key in enumerate(KEYS):
-            found = store.recall(key, 0)
-            assert found is None or (found.counts == n).all()
-            read += found is not None
-    assert read > 0
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [(None, 2 * 10**9), ("500MB", 5 * 10**8), ("1.5 gb", 15 * 10**8), ("1000", 1000), ("2k", 2000)],
-)
-def test_size_limit(text, size, monkeypatch):
-    monkeypatch.delenv("PATE_CACHE_LIMIT", raising=False)
-    if text:
-        monkeypatch.setenv("PATE_CACHE_LIMIT", text)
-    assert vote_directory().limit == size
-
-
-@pytest.mark.parametrize("text", ["lots", "-1", "1PB", "GB", "2GBs", "inf"])
-def test_a_limit_that_is_no_size(text, monkeypatch):
-    monkeypatch.setenv("PATE_CACHE_LIMIT", text)
-    with pytest.raises(ConfigError, match=r"PATE_CACHE_LIMIT: got .* 500MB"):
-        vote_directory()
 
 
 def test_where(monkeypatch, tmp_path):

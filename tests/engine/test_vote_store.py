@@ -14,8 +14,7 @@ from pate_cli import datasets, pipeline
 from pate_cli.config import parse
 from pate_cli.config.composition import compose
 from pate_cli.datasets.content import fingerprint
-from pate_cli.engine import vote_store as module
-from pate_cli.engine.vote_store import VoteStore, vote_key, votes_of
+from pate_cli.engine.votes import VoteStore, vote_key, votes_of
 from pate_cli.pipeline import Prepared, prepare
 from pate_cli.teachers.vote_record import VoteRecord
 from pate_cli.types import Dataset
@@ -147,30 +146,22 @@ def test_private_records_can_be_changed_and_counted():
         split.private.X = changed.X
 
 
-def test_votes_that_cannot_be_of_this_run_are_not_used(run):
-    store = VoteStore()
+def test_votes_that_cannot_be_of_this_run_are_not_used(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
+    store, run = VoteStore(), prepared("cache=true")
     _, kept = run_repeat(run, 0)
-    store.keep([run], 0, dataclasses.replace(kept, counts=kept.counts[:-1]))
+    store.keep(run, 0, dataclasses.replace(kept, counts=kept.counts[:-1]))
     assert store.recall(run, 0) is None
-    store.keep([run], 0, kept)
-    assert store.recall(run, 0) is kept
+    store.keep(run, 0, kept)
+    recalled = store.recall(run, 0)
+    assert recalled is not None
+    assert recalled.fits(40, 2, run.n_teachers)
 
 
 def test_how_records_are_split_is_in_the_key_whatever_the_sizes(run):
     split = dataclasses.replace(run.config.split, mode="label_private")
     other = dataclasses.replace(run, config=dataclasses.replace(run.config, split=split))
     assert vote_key(other) != vote_key(run)
-
-
-def test_votes_in_memory_are_bounded_and_the_least_recently_used_go_first(run, monkeypatch):
-    _, kept = run_repeat(run, 0)
-    monkeypatch.setattr(module, "_MEMORY", 3 * kept.counts.nbytes)
-    store = VoteStore()
-    for repeat in (0, 1, 2, 2):
-        store.keep([run], repeat, kept)
-    assert store.recall(run, 0) is kept
-    store.keep([run], 3, kept)
-    assert [repeat for repeat in range(4) if store.recall(run, repeat)] == [0, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,53 @@
-"""Where work is done: on the cores of this machine, or on a Dask cluster; knows nothing of what is done.
+"""Where work is done: on the cores of this machine, or on a Dask cluster.
 
-Both offer `spread`: a task for each item over worker processes, results as they come. A lost worker
-loses no result: what it was doing is done again.
+Both do a task for each item in worker processes, and return results as they come. A lost worker loses no
+result: its items are done again.
 """
 
-from pate_cli.engine.parallel.signals import die_with, interrupts_ignored, terminable
+from __future__ import annotations
 
-__all__ = ["die_with", "interrupts_ignored", "terminable"]
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pate_cli.config import ComputeConfig
+from pate_cli.engine.parallel import dask, local
+from pate_cli.engine.parallel.signals import die_with, interrupts_ignored, terminable
+from pate_cli.engine.parallel.tasks import single_threaded
+
+__all__ = ["Workers", "die_with", "interrupts_ignored", "open_workers", "single_threaded", "terminable"]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Open workers.
+
+    Attributes
+    ----------
+    count : int
+        1 where there is no worker beside this process.
+    spread : callable
+        `spread(task, shared, items)` yields pairs of item and ``task(shared, item)``.
+    here : bool
+        Whether they see the disk of this process.
+    """
+
+    count: int
+    spread: Callable[[Any, Any, Iterable[Any]], Iterator[tuple[Any, Any]]]
+    here: bool
+
+
+@contextlib.contextmanager
+def open_workers(compute: ComputeConfig) -> Iterator[Workers]:
+    """Workers that `compute` names: a Dask cluster, or processes that start when they are first needed."""
+    if compute.name == "dask":
+        with dask.open_cluster(compute.address, compute.workers) as cluster:
+            yield Workers(cluster.count, cluster.spread, here=False)
+    else:
+        count = local.workers(compute.workers)
+
+        def spread(task: Any, shared: Any, items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+            return local.spread(task, shared, items, count)
+
+        yield Workers(count, spread, here=True)

@@ -24,7 +24,7 @@ from pate_cli.errors import ConfigError, InputError
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Workers", "check", "open_cluster"]
+__all__ = ["Cluster", "check", "open_cluster"]
 
 S = TypeVar("S")
 I = TypeVar("I")  # noqa: E741 - of an item
@@ -53,7 +53,7 @@ def check(address: str | None) -> None:
 
 
 @dataclass(frozen=True)
-class Workers:
+class Cluster:
     """The workers of an open cluster."""
 
     client: Client
@@ -99,7 +99,7 @@ class Workers:
 
 
 @contextlib.contextmanager
-def open_cluster(address: str | None, workers: int | None) -> Iterator[Workers]:
+def open_cluster(address: str | None, workers: int | None) -> Iterator[Cluster]:
     """Connect to a cluster, or start one with so many workers (None: as many as there are cores).
 
     Raises
@@ -109,10 +109,10 @@ def open_cluster(address: str | None, workers: int | None) -> Iterator[Workers]:
     """
     if address is not None:
         with _client(address) as client:
-            yield Workers(client, _check_workers(client, address))
+            yield Cluster(client, _check_workers(client, address))
         return
     with _own(workers) as client:
-        yield Workers(client, len(client.scheduler_info(-1)["workers"]))
+        yield Cluster(client, len(client.scheduler_info(-1)["workers"]))
 
 
 def _quiet() -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import signal
 import threading
 import warnings
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pate_cli.engine.parallel import tasks
 from pate_cli.engine.parallel.signals import die_with, interrupts_ignored
@@ -24,7 +22,7 @@ T = TypeVar("T")
 
 
 def workers(asked: int | None) -> int:
-    """How many processes may work: as asked, else as many as there are cores for us.
+    """Number of processes: as asked, else one for each core that this process may use.
 
     A process that is itself a worker (of `hydra/launcher=joblib`) starts no others.
     """
@@ -41,16 +39,12 @@ def workers(asked: int | None) -> int:
     return min(cores, int(allotted)) if allotted.isdigit() and int(allotted) else cores
 
 
-def spread(
-    task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: int, *, helping: bool = False
-) -> Iterator[tuple[I, T]]:
+def spread(task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: int) -> Iterator[tuple[I, T]]:
     """Do `task(shared, item)` for each item in worker processes; pairs of item and result as they come.
 
-    With `helping`, this process does items, too, from the last one, until a worker has started and done
-    one: starting them takes as long as some items do.
-
-    Large arrays in `shared` are mapped into the workers' memory, not copied. Workers are kept for the
-    next call. They do not see Ctrl-C, and end with this process, however that ends.
+    Large arrays in `shared` are mapped into the workers' memory, not copied; where `shared` has a method
+    `only`, `shared.only(item)` is sent in its place. Workers are kept for the next call. They do not see
+    Ctrl-C, and end with this process, however that ends.
 
     Raises
     ------
@@ -62,25 +56,13 @@ def spread(
     def once(left: dict[int, I]) -> Generator[tasks.Done[T], None, None]:
         from joblib import Parallel, delayed
 
-        n_jobs = max(2, workers)
-        at_first = 2 * n_jobs  # handed over at once; then more, as often as a worker has done what it had
-        todo, handed = deque(left.items()), 0
-
-        def calls() -> Iterator[Any]:
-            nonlocal handed
-            while todo:
-                with contextlib.suppress(IndexError):  # taken meanwhile
-                    number, item = todo.popleft()
-                    handed += 1
-                    yield delayed(_attempt)(task, shared, item, number, os.getpid())
-
+        only = getattr(shared, "only", lambda _: shared)
+        calls = (
+            delayed(_attempt)(task, only(item), item, number, os.getpid()) for number, item in left.items()
+        )
         with interrupts_ignored(signal.SIGTERM):  # the new processes inherit it: we alone answer
-            results = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch=at_first)(calls())
+            results = Parallel(n_jobs=max(2, workers), return_as="generator_unordered")(calls)
         try:
-            while helping and todo and handed <= at_first:
-                with contextlib.suppress(IndexError):
-                    number, item = todo.pop()
-                    yield tasks.attempt(task, shared, item, number)
             for result in results:  # noqa: UP028 - `yield from` would close it before `finally` does
                 yield result
         finally:

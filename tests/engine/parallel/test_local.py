@@ -63,23 +63,6 @@ def surroundings(_: Any, __: int) -> Any:
     )
 
 
-def test_results_come_with_their_items():
-    assert sorted(local.spread(double, 2, range(5), workers=2)) == [(0, 0), (1, 2), (2, 4), (3, 6), (4, 8)]
-
-
-def where(_: Any, item: int) -> int:
-    time.sleep(0.02)
-    return os.getpid()
-
-
-def test_this_process_helps_until_a_worker_is_there():
-    found = dict(local.spread(where, None, range(400), workers=2, helping=True))
-    assert sorted(found) == list(range(400))
-    assert found[399] == os.getpid()  # from the last one
-    assert found[0] != os.getpid()
-    assert os.getpid() not in dict(local.spread(where, None, range(6), workers=2)).values()
-
-
 def test_a_killed_worker_loses_no_result(tmp_path, capsys):
     assert sorted(local.spread(die_once, str(tmp_path), range(6), workers=2)) == [
         (i, 10 * i) for i in range(6)
@@ -120,17 +103,6 @@ def test_workers_use_one_thread_and_leave_signals_to_us():
     assert threads == {1}
     assert interrupt == terminate == signal.SIG_IGN
     assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
-
-
-def test_a_task_uses_one_thread_whatever_the_machine_has():
-    import numpy as np
-    from threadpoolctl import threadpool_info, threadpool_limits
-
-    np.ones((2, 2)) @ np.ones((2, 2))  # the library is there
-    with threadpool_limits(limits=2):
-        assert {info["num_threads"] for info in threadpool_info()} == {2}
-        done = tasks.attempt(surroundings, None, 0, 0)
-    assert done.open()[0] == {1}
 
 
 def test_stopping_early_is_not_a_warning():

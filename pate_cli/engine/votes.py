@@ -1,8 +1,7 @@
-"""Votes that were counted before, in memory and, if asked, on disk. PRIVATE.
+"""Votes kept on disk with `cache=true`. PRIVATE.
 
-They are the exact counts, computed from private records without noise. They stay in memory for the jobs of
-one command; with `cache=true` they are also written to a directory that only its owner can enter, and may
-delete. Entries are as `engine/store.py` has them. No release reads or writes one.
+They are the exact counts, computed from private records without noise, in a directory that only its owner
+can enter, and may delete. Entries are as `engine/store.py` has them. No release reads or writes one.
 """
 
 from __future__ import annotations
@@ -10,11 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import stat
-import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
@@ -31,8 +27,9 @@ from pate_cli.terminal import write_file
 
 __all__ = ["VoteDirectory", "VoteStore", "vote_directory", "vote_key", "votes_of"]
 
-_MEMORY = 2**26  # bytes of votes kept in memory
-_SIZE = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_LIMIT = 2 * 10**9
+"""Bytes of all entries together; the least recently used go first."""
+
 _OWN = "a directory of your own that nobody else can enter (chmod 700), not a link"
 
 
@@ -57,7 +54,7 @@ class VoteDirectory:
         Bytes of all entries together; the least recently used go first.
     """
 
-    def __init__(self, path: Path, limit: int) -> None:
+    def __init__(self, path: Path, limit: int = _LIMIT) -> None:
         self.path = path
         self.limit = limit
         self._room = -1  # bytes left, as far as this process knows
@@ -145,21 +142,13 @@ class VoteDirectory:
 
 
 def vote_directory() -> VoteDirectory:
-    """The directory `PATE_CACHE` names, else `pate/votes` in the user's cache directory; 2 GB at most.
-
-    `PATE_CACHE_LIMIT` sets another size; raises ConfigError where it is none.
-    """
-    text = os.environ.get("PATE_CACHE_LIMIT") or "2GB"
-    found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)B?", text.strip().upper(), re.ASCII)
-    if not found:
-        raise ConfigError("PATE_CACHE_LIMIT", text, "a size, as 500MB or 2GB")
-    limit = int(float(found[1]) * _SIZE[found[2]])
+    """The directory `PATE_CACHE` names, else `pate/votes` in the user's cache directory."""
     named = os.environ.get("PATE_CACHE")
     if named:
-        return VoteDirectory(Path(named).expanduser().absolute(), limit)
+        return VoteDirectory(Path(named).expanduser().absolute())
     import platformdirs
 
-    return VoteDirectory((platformdirs.user_cache_path("pate") / "votes").absolute(), limit)
+    return VoteDirectory((platformdirs.user_cache_path("pate") / "votes").absolute())
 
 
 def _is_own(status: os.stat_result) -> bool:
@@ -189,16 +178,13 @@ def votes_of(trained: Trained) -> VoteRecord:
 
 
 class VoteStore:
-    """Votes in memory for the jobs of one command, and on disk with `cache=true`. PRIVATE.
+    """Votes of runs with `cache=true`. PRIVATE.
 
     All reading and writing is done by the process that was started; workers are handed votes, and hand back
     new ones.
     """
 
     def __init__(self) -> None:
-        self._memory: OrderedDict[tuple[CacheKey, int], VoteRecord] = OrderedDict()
-        self._size = 0
-        self._lock = threading.Lock()
         self._said: set[str] = set()
 
     @cached_property
@@ -207,37 +193,16 @@ class VoteStore:
 
     def recall(self, run: Prepared, repeat: int) -> VoteRecord | None:
         """Votes of a repeat, if they are there."""
-        key = vote_key(run)
-        with self._lock:
-            votes = self._memory.get((key, repeat))
-            if votes is not None:
-                self._memory.move_to_end((key, repeat))
-        if votes is None and self._on_disk(run):
-            votes = self._directory.recall(key, repeat)
-            if votes is not None:
-                self._remember(key, repeat, votes)
-        if votes is None or not votes.fits(run.sizes.n_public, run.dataset.n_classes, run.n_teachers):
-            return None
-        return votes
+        votes = self._directory.recall(vote_key(run), repeat) if self._is_kept(run) else None
+        fits = votes and votes.fits(run.sizes.n_public, run.dataset.n_classes, run.n_teachers)
+        return votes if fits else None
 
-    def keep(self, runs: Sequence[Prepared], repeat: int, votes: VoteRecord) -> None:
-        """Keep the votes of a repeat that these runs share, all of them with one key."""
-        key = vote_key(runs[0])
-        self._remember(key, repeat, votes)
-        if self._on_disk(runs[0]):
-            self._directory.keep(key, repeat, votes)
+    def keep(self, run: Prepared, repeat: int, votes: VoteRecord) -> None:
+        """Keep the votes of a repeat, for all runs with the same key."""
+        if self._is_kept(run):
+            self._directory.keep(vote_key(run), repeat, votes)
 
-    def _remember(self, key: CacheKey, repeat: int, votes: VoteRecord) -> None:
-        """Keep votes in memory; the least recently used go first."""
-        with self._lock:
-            earlier = self._memory.pop((key, repeat), None)
-            self._size -= earlier.counts.nbytes if earlier else 0
-            self._memory[key, repeat] = votes
-            self._size += votes.counts.nbytes
-            while self._size > _MEMORY:
-                self._size -= self._memory.popitem(last=False)[1].counts.nbytes
-
-    def _on_disk(self, run: Prepared) -> bool:
+    def _is_kept(self, run: Prepared) -> bool:
         """Whether disk is to be used; not where it is not sure what code made the votes."""
         if not run.config.cache or run.config.release:
             return False

@@ -1,0 +1,151 @@
+"""Files of one run, kept up to date while it goes on."""
+
+from __future__ import annotations
+
+import time
+from bisect import insort
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pate_cli import report, terminal
+from pate_cli.engine.checked import CheckedRun
+from pate_cli.engine.store import RepeatRecord
+from pate_cli.engine.task import Done
+from pate_cli.engine.tracking import track
+from pate_cli.terminal import write_file
+
+__all__ = ["RunFiles", "show_table"]
+
+_PAUSE = 1.0
+"""Least seconds between two writings of `repeats.csv`."""
+
+_UNFINISHED = "not done: it still goes on, or was killed; finished repeats are in repeats.csv"
+
+
+class RunFiles:
+    """`result.json`, `repeats.csv` and `student.skops` (of the first repeat) of one run.
+
+    Parameters
+    ----------
+    directory : Path
+    raw : dict
+        The composed configuration.
+    run : CheckedRun or None
+        None where the configuration was refused.
+    command : sequence of str
+        As typed.
+    """
+
+    def __init__(
+        self, directory: Path, raw: dict[str, Any], run: CheckedRun | None, command: Sequence[str]
+    ) -> None:
+        self.finished = False
+        self._directory = directory
+        self._raw = raw
+        self._run = run
+        self._command = command
+        self._started = datetime.now()
+        self._done: list[RepeatRecord] = []
+        self._failed: list[str] = []
+        self._written = -_PAUSE  # time of the last `repeats.csv`, by time.monotonic
+
+    @property
+    def accuracy(self) -> float | None:
+        """Mean accuracy of the repeats done, None where there is none."""
+        found = report.summarise([unit.result for unit in self._done]).accuracy
+        return found.mean if found else None
+
+    def start(self, *, record: bool = True) -> None:
+        """Remove the files of an earlier run; write that this one goes on, unless it ends soon."""
+        for name in ("result.json", "repeats.csv", "student.skops"):
+            (self._directory / name).unlink(missing_ok=True)
+        if record:
+            self._record("running", _UNFINISHED)
+
+    def add(self, done: Done) -> None:
+        """Write a repeat; after the last one the run is finished."""
+        if done.student is not None:
+            write_file(self._directory / "student.skops", done.student)
+        if done.unit is not None:
+            insort(self._done, done.unit, key=lambda unit: unit.repeat)
+        if done.failure is not None:
+            if done.failure.trace and not self._failed:
+                terminal.err().print(done.failure.trace, markup=False, soft_wrap=True)
+            self._failed.append(done.failure.message)
+        if len(self._done) + len(self._failed) == self._raw["repeats"]:
+            self.finish("error" if self._failed else "ok", next(iter(self._failed), None))
+        elif time.monotonic() - self._written >= _PAUSE:
+            self._write_repeats()
+            self._written = time.monotonic()
+
+    def interrupt(self) -> None:
+        """Write that the run was interrupted."""
+        done = f"interrupted after {len(self._done)} of {self._raw['repeats']} repeats"
+        self.finish("interrupted", done)
+
+    def finish(self, status: str, message: str | None = None) -> None:
+        """Write the final record."""
+        self.finished = True
+        if self._done:
+            self._write_repeats()
+        record = self._record(status, message)
+        if status == "ok" and self._raw.get("tracking") and (problem := track(record, self._directory)):
+            terminal.err().print(f"pate: {problem}", markup=False, soft_wrap=True)
+
+    def _write_repeats(self) -> None:
+        report.write_repeats(self._directory, [unit.result for unit in self._done])
+
+    def _record(self, status: str, message: str | None) -> report.RunRecord:
+        raw, run = self._raw, self._run
+        summary: dict[str, Any] = dict(vars(report.summarise([unit.result for unit in self._done])))
+        if run is not None and not self._done:
+            p = run.prepared
+            summary |= {"eps": p.plan.guarantee.eps, "delta": p.delta, "n_teachers": p.n_teachers}
+        if status == "infeasible":
+            summary["eps"] = float(raw["eps"])  # as typed, to tell it from the other points
+        seed = raw.get("seed")
+        record = report.RunRecord(
+            status=status,
+            dataset=str(raw.get("dataset", {}).get("name")),
+            mechanism=run.config.mechanism.label if run else str(raw.get("mechanism", {}).get("name")),
+            config=raw,
+            sizes=run.prepared.counts if run else {},
+            plan={"protects": run.prepared.protects, **run.prepared.plan.describe()} if run else {},
+            provenance=report.collect_provenance(
+                seed=seed if isinstance(seed, int) else 0,
+                dataset_checksum=run.prepared.dataset.checksum if run else "",
+                started=self._started,
+                seconds=(datetime.now() - self._started).total_seconds(),
+                command=self._command,
+            ),
+            message=message,
+            **summary,
+        )
+        report.write_record(self._directory, record)
+        return record
+
+
+def show_table(directory: Path, *, n_jobs: int = 1) -> int:
+    """Print the table of a run or a sweep, and return the exit code.
+
+    Parameters
+    ----------
+    directory : Path
+    n_jobs : int
+        Number of jobs that should have left a record.
+    """
+    found = report.find_records([directory])
+    if found.records:
+        report.run_table(found.records, width=terminal.out().width).show()
+    fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
+    bad = sum(record.status not in fine for record in found.records) + len(found.unreadable)
+    lost = max(0, n_jobs - len(found.records) - len(found.unreadable))
+    for path, reason in found.unreadable:
+        terminal.err().print(f"pate: {path}: {reason}", markup=False, soft_wrap=True)
+    shown = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
+    terminal.err().print(f"written to {shown}", style="dim", markup=False, soft_wrap=True)
+    if n_jobs > 1 and bad + lost:
+        terminal.err().print(f"pate: {bad + lost} of {n_jobs} jobs did not finish", markup=False)
+    return 1 if bad + lost else 0
