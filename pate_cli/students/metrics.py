@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from pate_cli.types import FloatArray, IntArray
 
@@ -45,6 +44,8 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
 
 def _area(positive: NDArray[np.bool_], scores: FloatArray) -> float:
     """Area under the ROC curve, from ranks (Mann and Whitney); ten times faster than scikit-learn's."""
+    from scipy.stats import rankdata
+
     n, m = int(np.count_nonzero(positive)), len(positive)
     return float((rankdata(scores)[positive].sum() - n * (n + 1) / 2) / (n * (m - n)))
 

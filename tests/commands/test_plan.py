@@ -172,7 +172,7 @@ def test_margins(rows):
         # 0.1 of the private records are held back to estimate T
         (["svt", "mechanism.cutoff=private", "eps=2"], {"records for teachers": "54,000", "a teacher": "18"}),
         (["gaussian"], {"a teacher": "20", "ell": ("400", "queries: all public points")}),
-        (["active"], {"ell": ("120", "queries: of 400 public points")}),
+        (["active"], {"ell": ("120", "queries: split.budget, chosen actively")}),
         (
             ["gnmax", "mechanism.confidence=0.75"],
             {"ell": ("400", "queries: all public points"), "answers": "120"},

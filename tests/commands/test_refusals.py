@@ -80,7 +80,7 @@ REFUSED = {
         ("repeats=3", "repeats=3: the recipe comes first"),
         ("table4 repeats=x", "table4, row 'mushroom PSQ-NP': repeats: got 'x'"),
         ("table4 dataset=[iris]", "dataset: got 'iris'"),
-        ("table3 dataset=[iris]", "dataset: got ['iris']; accepted: a list of 1 or more"),
+        ("table3 dataset=[iris]", "params.dataset: got ['iris']; accepted: a list of 1 or more"),
         ("table1 repaets=3", "repaets: no such parameter of table1"),
         ("table4 --list", "--list: takes no recipe"),
         ("table4 --output file", "--output file: is a file"),

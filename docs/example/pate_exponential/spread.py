@@ -18,12 +18,13 @@ class Options:
 class Farthest:
     """Ask `budget` points that lie apart: it sees public points alone, and needs no answer to choose."""
 
-    def ask(self, points, order, oracle, rng, *, n_classes, budget):
+    def ask(self, stream, oracle, rng):
         """Begin with a random point."""
-        asked, gaps = [order[0]], euclidean_distances(points.X, points.X[order[:1]])[:, 0]
-        while len(asked) < min(budget, points.n_points):
+        X, first = stream.points.X, stream.order[:1]
+        asked, gaps = [first[0]], euclidean_distances(X, X[first])[:, 0]
+        while len(asked) < min(stream.budget, len(X)):
             asked.append(np.argmax(gaps))
-            gaps = np.minimum(gaps, euclidean_distances(points.X, points.X[asked[-1:]])[:, 0])
+            gaps = np.minimum(gaps, euclidean_distances(X, X[asked[-1:]])[:, 0])
         return collect(asked, oracle.answer_all(np.array(asked))), None
 
 
