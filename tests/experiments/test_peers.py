@@ -1,0 +1,60 @@
+"""Learners of other packages run as plug-ins, beside ours on the same splits (docs/extending.md)."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pate_cli import cli, mechanisms
+from pate_cli.privacy.door import Door
+from pate_cli.types import Setting
+
+CONF = str(Path(__file__).resolve().parents[2] / "experiments" / "peers" / "conf")
+SMALL = ["dataset.n_records=900", "split.private=600", "split.public=40"]
+LEARNER = ("logistic", {})
+
+
+def calibrated(name, **options):
+    setting = Setting(1.0, 1e-4, 600, 40, 40, 3, 2, 20, False, LEARNER, LEARNER, "drop")
+    return mechanisms.calibrate(f"pate_cli.experiments.peers.{name}", options, setting)
+
+
+@pytest.mark.parametrize(("name", "module"), [("ebm", "interpret")])
+def test_without_its_package_a_peer_is_refused_in_one_line(name, module, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    argv = ["frontier", "--config-dir", CONF, "--methods", f"gaussian,{name}", "--eps", "1", *SMALL]
+    assert cli.main(argv) == 2
+    assert f"mechanism={name} needs " in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_ebm_is_on_the_same_splits(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("interpret")
+    monkeypatch.chdir(tmp_path)
+    argv = ["frontier", "--config-dir", CONF, "--methods", "noisy_gd,ebm", "--eps", "4", "--repeats", "2"]
+    assert cli.main([*argv, "--output", "out", *SMALL]) == 0, capsys.readouterr().err
+    assert "ebm" in capsys.readouterr().out
+    assert cli.main(["run", "--config-dir", CONF, "mechanism=ebm", "eps=1", "release=true", *SMALL]) == 2
+
+
+def test_the_ebm_adds_the_noise_that_its_claim_needs():
+    pytest.importorskip("interpret")
+    made = calibrated("ebm", rounds=5)
+    rng = np.random.default_rng(0)
+    X, public = rng.normal(size=(600, 3)), rng.normal(size=(40, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = made.fit(X, (X[:, 0] > 0).astype(int), public, 1)
+    # deviations for a sensitivity of 1 in each of 3 columns, and of the learning rate in 5 rounds of them
+    assert model.noise_scale_binning_ == pytest.approx(math.sqrt(3) / made.mu_bins, rel=1e-4)
+    assert model.noise_scale_boosting_ == pytest.approx(0.01 * math.sqrt(15) / made.mu_rounds, rel=1e-4)
+    door = Door.seeded(0)
+    assert made.loss(door.spent) == made.guarantee
+    door.laplace(np.zeros(1), sensitivity=1.0, scale=1.0)
+    assert math.isinf(made.loss(door.spent).eps)
