@@ -75,7 +75,8 @@ def test_wheel_carries_package_configs_and_recipes(wheel):
     assert {name for name in names if ".dist-info/" not in name} == expected
 
 
-OTHER_NAMES = {"mlflow": "mlflow-skinny", "interpret": "interpret-core"}  # of packages that need not be installed here
+# of packages that need not be installed here
+OTHER_NAMES = {"mlflow": "mlflow-skinny", "interpret": "interpret-core"}
 
 
 def test_wheel_asks_for_all_that_is_imported(wheel):

@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pate_cli.checks import Whole, option
-from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.errors import InfeasibleError
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, no_answers
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.gaussian import eps_of_mu, mu_of, profile
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss, Private, PublicPoints, Released, Setting, dense
+
+from .peer import Peer, check
 
 _MARGIN = 1e-6  # of mu, unspent: the library finds its noise by bisection
 _BINS_SHARE = 0.1  # of eps, for the histograms: the library's default
@@ -42,12 +44,7 @@ def label(options: Options) -> str:
 def calibrate(options: Options, setting: Setting) -> Mechanism:
     """Share mu between histograms and rounds as the library shares its eps; refuse what it does not take."""
     eps, delta = setting.eps, setting.delta
-    try:
-        import interpret.privacy  # noqa: F401
-    except ImportError as error:
-        raise InputError("mechanism=ebm needs interpret-core; pip install 'pate-cli[peers]'") from error
-    if math.isinf(eps):
-        raise ConfigError("eps", eps, "a finite number with mechanism=ebm, which always adds noise")
+    check("ebm", "interpret.privacy", "interpret-core", setting)
     if setting.n_classes != 2:
         raise InfeasibleError(f"mechanism=ebm is for two classes; there are {setting.n_classes}")
     bins, rounds = (mu_of(share * eps, delta / 2) for share in (_BINS_SHARE, 1 - _BINS_SHARE))
@@ -56,7 +53,7 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
 
 
 @dataclass(frozen=True)
-class Ebm(Mechanism):
+class Ebm(Peer):
     """Noisy histograms of all columns, then rounds of noisy sums of residuals, a column at a time.
 
     **Guarantee, on the library's word.** (eps, delta)-DP for neighbours that differ in one private record,
@@ -78,8 +75,6 @@ class Ebm(Mechanism):
         For one record more or less.
     """
 
-    eps: float
-    delta: float
     mu_bins: float
     mu_rounds: float
     rounds: int
@@ -88,15 +83,6 @@ class Ebm(Mechanism):
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta), claimed."""
         return PrivacyLoss(self.eps, self.delta, "claim of interpret-core: not counted by the door")
-
-    @property
-    def n_teachers(self) -> int:
-        """None."""
-        return 0
-
-    def describe(self) -> dict[str, Any]:
-        """Its public numbers."""
-        return asdict(self)
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Return the library's claim: nothing passes the door."""

@@ -24,7 +24,7 @@ def calibrated(name, **options):
     return mechanisms.calibrate(f"pate_cli.experiments.peers.{name}", options, setting)
 
 
-@pytest.mark.parametrize(("name", "module"), [("ebm", "interpret")])
+@pytest.mark.parametrize(("name", "module"), [("ebm", "interpret.privacy"), ("aim", "mbi")])
 def test_without_its_package_a_peer_is_refused_in_one_line(name, module, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, module, None)
@@ -58,3 +58,18 @@ def test_the_ebm_adds_the_noise_that_its_claim_needs():
     assert made.loss(door.spent) == made.guarantee
     door.laplace(np.zeros(1), sensitivity=1.0, scale=1.0)
     assert math.isinf(made.loss(door.spent).eps)
+
+
+def test_aim_passes_the_door_in_full():
+    pytest.importorskip("jax")
+    made = calibrated("aim", bins=2)
+    import mbi
+
+    rng = np.random.default_rng(0)
+    x = rng.integers(2, size=600)
+    door = Door.seeded(0)
+    model = made.fit(mbi.Dataset({0: x, 1: x}, mbi.Domain(range(2), (2, 2))), door)
+    assert made.loss(door.spent).eps == pytest.approx(1.0)
+    assert made.guarantee.eps == 1.0
+    joint = np.asarray(model.project((0, 1)).datavector()).reshape(2, 2)
+    assert np.trace(joint) > 0.75 * 600  # the label is the first column
