@@ -15,6 +15,7 @@ __all__ = ["COMMANDS", "entry_point", "main"]
 COMMANDS = {
     "run": "train teachers, label privately, train a student; -m for sweeps",
     "table": "collect runs into one table: console, CSV, Markdown or LaTeX",
+    "plot": "a figure of them for a paper: accuracy against eps; PDF, SVG or PNG",
     "plan": "noise, threshold and teachers needed, before any training",
     "tune": "choose between settings on held-out private records, and pay for it",
     "reproduce": "a paper's table or figure, ours beside the printed numbers",

@@ -11,6 +11,7 @@ from pate_cli.commands.findings import publish
 from pate_cli.compare.baselines import LIMIT
 from pate_cli.compare.boards import Board
 from pate_cli.compare.report import report
+from pate_cli.terminal import err
 
 __all__ = ["main"]
 
@@ -25,7 +26,11 @@ def main(argv: list[str]) -> int:
     directory = output_directory(options, "frontier", filter(None, names), [plan], limit=options.limit)
     board = Board(of.name, plan, measured(plan, options, "frontier"))
     findings = report(board, ["pate", "frontier", *argv])
-    return publish(findings, directory, [f"- {statement}" for statement in findings.statements])
+    code = publish(findings, directory, [f"- {statement}" for statement in findings.statements])
+    if len(board.budgets) > 1:
+        hint = f"draw it: pate plot {shlex.quote(str(directory))}"
+        err().print(hint, style="dim", markup=False, soft_wrap=True)
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

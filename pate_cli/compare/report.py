@@ -6,11 +6,12 @@ import functools
 from collections.abc import Sequence
 
 from pate_cli.compare.boards import Board
-from pate_cli.compare.drawing import draw
 from pate_cli.compare.findings import findings_of
 from pate_cli.compare.frontier_tables import methods_table, metrics_table, paired_table, runs_table
 from pate_cli.compare.statements import statements
 from pate_cli.report.findings import Findings
+from pate_cli.report.plot import draw
+from pate_cli.report.points import points, rows_of_comparison
 from pate_cli.report.table import number
 
 __all__ = ["report"]
@@ -31,6 +32,8 @@ def report(board: Board, command: Sequence[str]) -> Findings:
     repeats, seed = first.config.repeats, first.config.seed
     title = f"{first.dataset}: accuracy against eps"
     size = f"{sizes.n_private:,} private records, {sizes.n_public:,} public points" if sizes else ""
+    table = methods_table(board, delta)
+    found = points(rows_of_comparison(table.records))
     source = f"{repeats} random splits of {size}, the same for every method (seed {seed})"
     return findings_of(
         "frontier",
@@ -40,12 +43,12 @@ def report(board: Board, command: Sequence[str]) -> Findings:
         source=f"{source}; delta = {number(delta, '.3g')}",
         shows="What each method gets for a budget, and what is got without privacy.",
         tables={
-            "table": methods_table(board, delta),
+            "table": table,
             "rows": runs_table(board),
             "metrics": metrics_table(board),
             **paired_table(board),
         },
-        draw=functools.partial(draw, f"{title}, {repeats} splits", board.rows, board.baselines),
+        draw=functools.partial(draw, found, title=f"{title}, {repeats} splits", width=6.4, height=4.0),
         notes=_REMARKS,
         statements=statements(board.rows, board.baselines),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 import time
 from bisect import insort
 from collections.abc import Sequence
@@ -146,6 +148,9 @@ def show_table(directory: Path, *, n_jobs: int = 1) -> int:
         terminal.err().print(f"pate: {path}: {reason}", markup=False, soft_wrap=True)
     shown = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
     terminal.err().print(f"written to {shown}", style="dim", markup=False, soft_wrap=True)
+    if len({record.eps for record in found.records if record.accuracy and record.eps != math.inf}) > 1:
+        hint = f"draw it: pate plot {shlex.quote(str(shown))}"
+        terminal.err().print(hint, style="dim", markup=False, soft_wrap=True)
     if n_jobs > 1 and bad + lost:
         terminal.err().print(f"pate: {bad + lost} of {n_jobs} jobs did not finish", markup=False)
     return 1 if bad + lost else 0

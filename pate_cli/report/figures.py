@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import ScaledTranslation
 
-__all__ = ["STYLES", "band", "look", "new_figure", "reference", "render"]
+__all__ = [
+    "STYLES",
+    "band",
+    "below_axis",
+    "image",
+    "look",
+    "new_figure",
+    "number_axis",
+    "reference",
+    "render",
+]
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -77,11 +89,61 @@ def reference(axis: Axes, y: float, label: str, *, linestyle: str = "--") -> Non
     axis.axhline(y, color="0.4", linestyle=linestyle, linewidth=1.0, label=label)
 
 
+def number_axis(axis: Axes, values: Sequence[float], name: str) -> None:
+    """Label the x axis at these values, ascending, on a log scale if all are above zero."""
+    low, high = (values[0], values[-1]) if values else (1.0, 1.0)
+    if low > 0:
+        axis.set_xscale("log")
+        room = (high / low) ** 0.06 if high > low else 1.5
+        axis.set_xlim(low / room, high * room)
+    shown = values[:: math.ceil(len(values) / 8) or 1]
+    axis.set_xticks(shown, [f"{value:g}" for value in shown])
+    axis.set_xticks([], minor=True)
+    axis.set_xlabel(f"{name} (log scale)" if low > 0 else name)
+    axis.grid(visible=False, axis="x")
+
+
+def below_axis(axis: Axes, rows: Sequence[tuple[Sequence[float], dict[str, Any]]]) -> None:
+    """Mark values of x between the x axis and its labels, hollow, each row with the style of its series."""
+    line = 0.9 * mpl.rcParams["font.size"]
+    axis.tick_params(axis="x", direction="in", pad=3.5 + line * len(rows))
+    for index, (at, style) in enumerate(rows):
+        down = ScaledTranslation(0, -line * (index + 0.6) / 72, axis.figure.dpi_scale_trans)
+        hollow = {"marker": style["marker"], "color": style["color"], "markerfacecolor": "white"}
+        axis.plot(
+            at,
+            [0.0] * len(at),
+            linestyle="none",
+            markersize=4,
+            transform=axis.get_xaxis_transform() + down,
+            clip_on=False,
+            **hollow,
+        )
+
+
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None},
+    "pdf": {"CreationDate": None},
+}
+"""Without the time: the same bytes for the same figure."""
+
+
+def image(draw: Callable[[], Figure], form: str, font_size: float) -> bytes:
+    """Draw a figure for a paper as "pdf", "svg" or "png"."""
+    file = io.BytesIO()
+    sizes: dict[Any, Any] = {"font.size": font_size, "axes.titlesize": font_size}
+    # 42: letters of a PDF as TrueType, which publishers ask for
+    with mpl.rc_context({**_SETTINGS, **sizes, "svg.hashsalt": "plot", "pdf.fonttype": 42}):
+        draw().savefig(file, format=form, dpi=300, metadata=_METADATA[form])
+    return file.getvalue()
+
+
 def render(draw: Callable[[], Figure], salt: str) -> tuple[bytes, bytes, float]:
     """Draw a figure: PNG, SVG and the width in CSS pixels; the same bytes for the same figure."""
     png, svg = io.BytesIO(), io.BytesIO()
     with mpl.rc_context({**_SETTINGS, "svg.hashsalt": salt}):
         figure = draw()
-        figure.savefig(png, format="png", dpi=150, metadata={"Software": None})
-        figure.savefig(svg, format="svg", metadata={"Date": None})
+        figure.savefig(png, format="png", dpi=150, metadata=_METADATA["png"])
+        figure.savefig(svg, format="svg", metadata=_METADATA["svg"])
     return png.getvalue(), svg.getvalue(), float(figure.get_figwidth() * 96)

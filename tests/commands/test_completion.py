@@ -36,7 +36,7 @@ def complete(monkeypatch, capsys, tmp_path):
     [
         ("pate ", list(cli.COMMANDS)),
         ("pate ru", ["run"]),
-        ("pate p", ["plan", "predict"]),
+        ("pate p", ["plan", "plot", "predict"]),
         ("pate run", ["run"]),
         ("pate xy", []),
         ("pate run mech", ["mechanism.", "mechanism="]),

@@ -226,7 +226,7 @@ def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
     sweep = ["mechanism=gaussian,active", "eps=1,2", "repeats=2"]
     named = ["hydra.sweep.dir='all of them'", "hydra.sweep.subdir=${mechanism.name}-${eps}"]
     code, out, err = pate("-m", *sweep, *named)
-    assert (code, err) == (0, "written to all of them\n")
+    assert (code, err) == (0, "written to all of them\ndraw it: pate plot 'all of them'\n")
     found = {path.name for path in Path("all of them").iterdir()} - {".finished", "multirun.yaml"}
     assert found == {f"{mechanism}-{eps}" for mechanism in ("gaussian", "active") for eps in (1, 2)}
     for name in found:
@@ -296,14 +296,15 @@ def test_what_is_done_is_not_done_again_but_with_force(pate, fits):
     code, out, err = pate(*sweep)
     assert (code, err) == (
         0,
-        "pate: 4 of 4 repeats were done before; --force does them anew\nwritten to all\n",
+        "pate: 4 of 4 repeats were done before; --force does them anew\nwritten to all\n"
+        "draw it: pate plot all\n",
     )
     assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 2
     _, _, err = pate("-m", "eps=2,4", "repeats=3", "hydra.sweep.dir=all")  # other points, more repeats
     assert err.startswith("pate: 2 of 6 repeats were done before;")
     assert len(fits) == 5  # teachers are not kept for another command
     code, _, err = pate(*sweep, "--force")
-    assert (code, err) == (0, "written to all\n")
+    assert (code, err) == (0, "written to all\ndraw it: pate plot all\n")
     assert len(fits) == 7
     assert [numbers(f"all/{i}") for i in range(2)] == before
 
@@ -331,7 +332,7 @@ def test_a_learner_s_1_and_its_1_0_are_two_runs(pate):
 
 def test_an_infeasible_point_of_a_sweep_is_a_finding(pate):
     code, out, err = pate("-m", "mechanism=svt,gaussian", "eps=0.01,5", "hydra.sweep.dir=all")
-    assert (code, err.splitlines()[1:]) == (0, ["written to all"])
+    assert (code, err.splitlines()[1:]) == (0, ["written to all", "draw it: pate plot all"])
     assert "svt: at most 20 of 40 queries stay unanswered" in err
     assert [result(f"all/{i}")["status"] for i in range(4)] == ["infeasible", "ok", "ok", "ok"]
     assert (result("all/0")["eps"], result("all/0")["accuracy"]) == (0.01, None)

@@ -1,0 +1,105 @@
+"""`pate plot`: draw runs, a frontier or a leaderboard for a paper."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+from pate_cli.errors import DataError, InputError, one_line
+from pate_cli.terminal import check_file, err, write_output
+
+__all__ = ["main"]
+
+_ENDINGS = (".pdf", ".svg", ".png")
+_DEFAULT = Path("plot.pdf")
+_SYNONYMS = {"auc": "roc_auc"}
+_FONT_SIZE = 8  # points
+
+
+def main(argv: list[str]) -> int:
+    """Run `pate plot`."""
+    options = _parser().parse_args(argv)
+    output = options.output or _DEFAULT
+    ending = output.suffix.lower()
+    if ending not in _ENDINGS:
+        raise InputError(f"--output {output}: unknown ending; accepted: {', '.join(_ENDINGS)}")
+    if options.output is None and output.exists():
+        raise InputError(f"{output}: is there already; --output {output} writes over it")
+    check_file(output)
+    paths = options.paths or [_newest(Path("outputs"))]
+    rows = _rows(paths)
+
+    from pate_cli.report.points import check_columns, points
+
+    x, y = (_SYNONYMS.get(name, name) for name in (options.x, options.y))
+    by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
+    check_columns(rows, x, y, by)
+    found = points(rows, x, y, by)
+    finite = sorted({point.x for point in found if math.isfinite(point.x)})
+    if len(finite) < 2:
+        only = f"{finite[0]:g} alone" if finite else "no finite value"
+        raise InputError(f"--x {x}: {only}; a line takes at least two, as of pate run -m eps=0.5,1,2")
+
+    from pate_cli.report.figures import image
+    from pate_cli.report.plot import draw
+
+    write_output(output, image(lambda: draw(found, x, y), ending[1:], _FONT_SIZE))
+    if failed := sum(row.get("status") not in (None, "", "ok", "infeasible") for row in rows):
+        err().print(f"pate: {failed} of the rows did not finish: drawn without what is missing", markup=False)
+    said = f"written to {output}, from {', '.join(map(str, paths))}"
+    err().print(said, style="dim", markup=False, soft_wrap=True)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pate plot",
+        description="Accuracy against eps with 95% bands, a line a method and a panel a dataset; non-private "
+        "baselines are horizontal lines, and points that are infeasible are marked below the axis.",
+        epilog="Example: pate plot outputs/frontier/mushroom-1a2b3c --output mushroom.pdf",
+    )
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="DIR",
+        help="of a sweep, runs, a frontier or a leaderboard; default: the newest below outputs",
+    )
+    ends = f"{', '.join(_ENDINGS)}; default: {_DEFAULT}, if it is not there"
+    parser.add_argument("--output", type=Path, metavar="FILE", help=ends)
+    parser.add_argument("--x", default="eps", metavar="COLUMN", help="default: eps")
+    columns = "accuracy (default), auc, eps_ex_post or a column of pate table --metrics --format csv"
+    parser.add_argument("--y", default="accuracy", metavar="COLUMN", help=columns)
+    lines = "a line for each value; default: mechanism, and what else differs"
+    parser.add_argument("--by", metavar="COLUMN,...", help=lines)
+    return parser
+
+
+def _rows(paths: list[Path]) -> list[dict[str, Any]]:
+    """Rows of all directories; what cannot be read is named on stderr."""
+    from pate_cli.report import find_records
+    from pate_cli.report.points import rows_of_runs, rows_of_table
+
+    for path in paths:
+        if not path.exists():
+            raise DataError(f"{path}: no such directory; give that of a sweep, a frontier or a leaderboard")
+    tables = [(path, rows_of_table(path)) for path in paths]
+    found = find_records(path for path, rows in tables if not rows)
+    for path, reason in found.unreadable:
+        err().print(one_line(f"left out: {path}: {reason}"), markup=False, soft_wrap=True)
+    rows = [row for _, those in tables for row in those] + rows_of_runs(found.records)
+    if not rows:
+        raise DataError(f"{', '.join(map(str, paths))}: no runs, frontier or leaderboard found")
+    return rows
+
+
+def _newest(outputs: Path) -> Path:
+    """Directory of the newest sweep, frontier or leaderboard; a single run has no line to draw."""
+    patterns = ("*/*/*/result.json", "frontier/*/table.csv", "leaderboard/*/table.csv")
+    files = [file for pattern in patterns for file in outputs.glob(pattern)]
+    if not files:
+        raise DataError(f"{outputs}: no sweep, frontier or leaderboard in it; name a directory")
+    newest = max(files, key=lambda file: file.stat().st_mtime)
+    return newest.parents[1] if newest.name == "result.json" else newest.parent

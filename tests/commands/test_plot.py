@@ -1,0 +1,177 @@
+"""`pate plot`: its points, its files, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import pytest
+
+from pate_cli.cli import main
+from pate_cli.report import Interval, RunRecord, find_records, plot, write_record
+from pate_cli.report.points import points, rows_of_runs, rows_of_table
+
+COMPARISON = """\
+kind,method,dataset,eps,status,n,accuracy,accuracy_ci95
+method,gaussian,mushroom,0.5,ok,30,0.7,0.02
+method,gaussian,mushroom,1.0,ok,30,0.8,0.02
+method,svt,mushroom,0.5,infeasible,0,,
+method,svt,mushroom,1.0,ok,30,0.75,0.03
+yardstick,all private records,,inf,ok,30,0.99,0.001
+"""
+
+
+def record(mechanism, eps, accuracy, *, dataset="mushroom", seed=0, repeats=30, **config):
+    """Write down a run without running it."""
+    return RunRecord(
+        status="infeasible" if accuracy is None else "ok",
+        dataset=dataset,
+        mechanism=mechanism,
+        config={
+            "eps": eps,
+            "seed": seed,
+            "repeats": repeats,
+            "dataset": {"name": dataset},
+            "mechanism": {"name": mechanism},
+            **config,
+        },
+        n_teachers=64,
+        n_answered=16.2,
+        n_asked=163.0,
+        eps=eps,
+        delta=1e-4,
+        eps_ex_post=eps,
+        accuracy=None if accuracy is None else Interval(accuracy, 0.01, repeats),
+        diagnostics={"ceiling": 0.97, "majority_class": 0.52} if accuracy else {},
+        provenance={"seed": seed},
+    )
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A sweep and a frontier, the sweep being newer."""
+    monkeypatch.chdir(tmp_path)
+    frontier = tmp_path / "outputs" / "frontier" / "mushroom-1"
+    frontier.mkdir(parents=True)
+    (frontier / "table.csv").write_text(COMPARISON)
+    os.utime(frontier / "table.csv", (1, 1))
+    runs = [("gaussian", 0.5, 0.7), ("gaussian", 1.0, 0.8), ("svt", 0.5, None), ("svt", 1.0, 0.75)]
+    for index, run in enumerate(runs):
+        write_record(f"outputs/2026-01-01/sweep/{index}", record(*run))
+    return tmp_path
+
+
+def of(*records, by=()):
+    """Points by method and eps, without the baselines."""
+    found = points(rows_of_runs(records), "eps", "accuracy", by)
+    return {(point.method, point.x): point.y for point in found if math.isfinite(point.x)}
+
+
+@pytest.mark.parametrize(("name", "head"), [("a.pdf", b"%PDF"), ("a.svg", b"<?xml"), ("a.PNG", b"\x89PNG")])
+def test_the_ending_chooses_the_form_and_equal_runs_give_equal_bytes(place, capsys, name, head):
+    assert main(["plot", "outputs/2026-01-01", "--output", name]) == 0
+    assert capsys.readouterr() == ("", f"written to {name}, from outputs/2026-01-01\n")
+    first = (place / name).read_bytes()
+    assert first.startswith(head)
+    assert main(["plot", "outputs/2026-01-01", "--output", name]) == 0  # named, so written over
+    assert (place / name).read_bytes() == first
+
+
+def test_a_comparison_and_a_sweep_of_the_same_numbers_are_the_same_points(place):
+    private = [
+        {point for point in points(rows) if math.isfinite(point.x)}
+        for rows in (
+            rows_of_table(place / "outputs/frontier/mushroom-1"),
+            rows_of_runs(find_records(["outputs/2026-01-01"]).records),
+        )
+    ]
+    shown = [{point._replace(y=point.y and point.y.mean) for point in those} for those in private]
+    assert shown[0] == shown[1]
+    assert ("mushroom", "svt", 0.5, None) in shown[0]
+
+
+def test_lines_bands_baselines_and_infeasible_points(place):
+    figure = plot.draw(points(rows_of_runs(find_records(["outputs"]).records)))
+    (axis,) = figure.axes
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == [
+        "gaussian",
+        "svt",
+        "infeasible",
+        "student on exact votes (not DP)",
+        "majority class (not DP)",
+    ]
+    lines = {tuple(line.get_ydata()): line for line in axis.lines}
+    assert {(0.7, 0.8), (0.75,), (0.97, 0.97), (0.52, 0.52), (0.0,)} == set(lines)
+    assert lines[0.0,].get_transform().transform((0.5, 0))[1] < axis.transAxes.transform((0, 0))[1]
+    assert list(lines[0.0,].get_xdata()) == [0.5]
+    assert len(axis.collections) == 2  # bands
+    assert figure.get_figwidth() == plot.COLUMN_WIDTH
+    styles = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axis.lines[:2]}
+    assert all(len(set(kind)) == 2 for kind in zip(*styles, strict=True))  # each tells them apart
+
+
+def test_seeds_are_pooled_and_other_settings_are_lines_of_their_own():
+    seeds = [record("gaussian", eps, 0.7 + seed / 10, seed=seed) for eps in (1, 2) for seed in (0, 1)]
+    again = record("gaussian", 1, 0.9, repeats=5)  # repeats that the run with 30 has done too
+    pooled = of(*seeds, again)
+    whole = Interval.pooled([Interval(0.7, 0.01, 30), Interval(0.8, 0.01, 30)])
+    assert pooled["gaussian", 1].mean == pytest.approx(whole.mean)
+    assert pooled["gaussian", 1].half_width == pytest.approx(whole.half_width)
+    assert len(pooled) == 2
+    several = [
+        record("gaussian", eps, 0.7 + count / 100, teacher={"count": count})
+        for eps in (1, 2)
+        for count in (2, 4)
+    ]
+    assert {name for name, _ in of(*several)} == {"gaussian, count=2", "gaussian, count=4"}
+    mixed = of(*several, by=["mechanism"])  # no sample of anything
+    assert (round(mixed["gaussian", 1].mean, 9), mixed["gaussian", 1].half_width) == (0.73, None)
+    by_count = points(rows_of_runs([one for one in several if one.eps == 1]), "teacher.count")
+    assert [(point.method, point.x) for point in by_count[:2]] == [("gaussian", 2), ("gaussian", 4)]
+
+
+def test_a_panel_a_dataset_and_no_privacy_is_a_level():
+    runs = [record("best", eps, 0.9, dataset=name) for eps in (1, 2, math.inf) for name in ("a9a", "b", "c")]
+    figure = plot.draw(points(rows_of_runs(runs)))
+    assert [axis.get_title("left") for axis in figure.axes] == ["a9a", "b", "c"]
+    assert "best (not DP)" in [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_the_newest_by_default_and_no_file_is_written_over_unnamed(place, capsys):
+    assert main(["plot"]) == 0
+    assert capsys.readouterr().err == "written to plot.pdf, from outputs/2026-01-01/sweep\n"
+    assert main(["plot"]) == 2
+    assert capsys.readouterr().err == "pate: plot.pdf: is there already; --output plot.pdf writes over it\n"
+    os.utime("outputs/frontier/mushroom-1/table.csv")
+    assert main(["plot", "--output", "plot.pdf"]) == 0
+    assert capsys.readouterr().err == "written to plot.pdf, from outputs/frontier/mushroom-1\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["nowhere"], "nowhere: no such directory"),
+        (["empty"], "empty: no runs, frontier or leaderboard found"),
+        (["outputs", "--y", "speed"], "--y: 'speed': no such column of numbers; there are: n_teachers, "),
+        (["outputs", "--x", "dataset"], "--x: 'dataset': no such column of numbers"),
+        (["outputs", "--by", "colour"], "--by: 'colour': no such column; there are: dataset, mechanism"),
+        (["outputs/2026-01-01/sweep/0"], "--x eps: 0.5 alone; a line takes at least two"),
+        (["outputs", "--output", "a.eps"], "--output a.eps: unknown ending; accepted: .pdf, .svg, .png"),
+        (["outputs", "--output", "nowhere/a.pdf"], "--output nowhere/a.pdf: there is no directory nowhere"),
+    ],
+)
+def test_bad_input_is_refused_in_a_line(place, capsys, argv, said):
+    (place / "empty").mkdir()
+    assert main(["plot", *argv]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"pate: {said}")
+    assert not list(place.glob("*.*"))
+
+
+def test_a_run_that_failed_is_named_and_the_others_drawn(place, capsys):
+    failed = vars(record("gaussian", 4, None)) | {"status": "error", "message": "?"}
+    write_record("outputs/2026-01-01/sweep/4", RunRecord(**failed))
+    assert main(["plot", "outputs"]) == 0
+    assert "1 of the rows did not finish" in capsys.readouterr().err
