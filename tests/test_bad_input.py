@@ -310,6 +310,8 @@ def _of_a_plan(argv):
         (["eps=1,2", "oops=1"], ["oops: no such key"]),
         (["mechanism=svt", "eps=0.2,0.1"], ["cannot answer with 40 teachers at eps=0.2"]),
         (["teacher.params.C=1,-1"], ["teacher.params.C: got -1;"]),
+        (["compute=local,dask"], ["compute: got 'several'; accepted: one and the same for all jobs"]),
+        (["compute.workers=1,2"], ["compute: got 'several'; accepted: one and the same for all jobs"]),
         (["eps=interval(0,1)"], ["eps=interval(0,1): an interval needs a sweeper", "values, as in 1,2,4"]),
     ],
 )

@@ -104,13 +104,19 @@ def _run_jobs(
     from omegaconf import OmegaConf
 
     places = {target / str(number) if line.multirun else target: job for number, job in enumerate(jobs)}
-    for (directory, job), overrides in zip(places.items(), lists, strict=True):
-        directory.mkdir(parents=True, exist_ok=True)
-        if not job.raw["release"]:  # overrides as typed may name places of this machine
-            (directory / ".hydra").mkdir(exist_ok=True)
-            given = [text for text in overrides if not text.startswith("hydra.")]
-            OmegaConf.save(OmegaConf.create(job.raw), directory / ".hydra" / "config.yaml")
-            OmegaConf.save(OmegaConf.create(given), directory / ".hydra" / "overrides.yaml")
+    for (directory, job), overrides in zip(list(places.items()), lists, strict=True):
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            if not job.raw["release"]:  # overrides as typed may name places of this machine
+                (directory / ".hydra").mkdir(exist_ok=True)
+                given = [text for text in overrides if not text.startswith("hydra.")]
+                OmegaConf.save(OmegaConf.create(job.raw), directory / ".hydra" / "config.yaml")
+                OmegaConf.save(OmegaConf.create(given), directory / ".hydra" / "overrides.yaml")
+        except OSError as error:  # of a sweep the other jobs go on
+            if not line.multirun:
+                raise
+            _say(str(error))
+            del places[directory]
     execute(places)
 
 

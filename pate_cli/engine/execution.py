@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pate_cli import terminal
@@ -13,6 +13,7 @@ from pate_cli.engine.checked import CheckedRun, Job, checked, forget
 from pate_cli.engine.progress import Advance, reporting
 from pate_cli.engine.run_files import RunFiles, show_table
 from pate_cli.engine.store import RepeatStore
+from pate_cli.engine.task import reason
 from pate_cli.errors import InfeasibleError, InputError
 
 __all__ = ["CheckedRun", "Job", "checked", "execute", "forget", "show_table"]
@@ -30,7 +31,7 @@ def execute(
     store : RepeatStore
         Repeats found here are not done again.
     sweep : bool
-        Whether a job that fails is recorded and the others go on.
+        Whether the others go on if a job fails, or its files cannot be written.
     command : sequence of str
         As typed.
 
@@ -48,15 +49,17 @@ def execute(
     rows, remarks = [], dict[str, None]()
     try:
         for (name, kept), job in zip(files.items(), jobs.values(), strict=True):
-            if job.run is None:
-                refusal = job.refusal or InputError(name)
-                kept.finish("infeasible" if isinstance(refusal, InfeasibleError) else "error", str(refusal))
-                if not sweep:
-                    raise refusal
-                continue
-            kept.start(record=not sweep or job.run.config.repeats > 1)
-            rows.append(job.run.row(name, with_student=True))
-            remarks |= dict.fromkeys(job.run.prepared.remarks)
+            with _ending_alone(kept, sweep=sweep):
+                if job.run is None:
+                    refusal = job.refusal or InputError(name)
+                    infeasible = isinstance(refusal, InfeasibleError)
+                    kept.finish("infeasible" if infeasible else "error", str(refusal))
+                    if not sweep:
+                        raise refusal
+                    continue
+                kept.start(record=not sweep or job.run.config.repeats > 1)
+                rows.append(job.run.row(name, with_student=True))
+                remarks |= dict.fromkeys(job.run.prepared.remarks)
         for remark in remarks:
             terminal.err().print(f"pate: {remark}", style="dim", markup=False, soft_wrap=True)
         with (
@@ -64,21 +67,39 @@ def execute(
             contextlib.closing(schedule.do(rows, store, _told(advance), strict=not sweep)) as finished,
         ):
             for done in finished:
-                files[done.row].add(done)
+                kept = files[done.row]
+                if not kept.finished:
+                    with _ending_alone(kept, sweep=sweep):
+                        kept.add(done)
     except KeyboardInterrupt:
         for kept in _unfinished(files):
-            kept.interrupt()
+            with contextlib.suppress(OSError):
+                kept.interrupt()
         raise
     except Exception as error:
         known = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
-        if not known:
-            terminal.err().print(traceback.format_exc(), markup=False, soft_wrap=True)
-        with contextlib.suppress(OSError):
-            for kept in _unfinished(files):
-                kept.finish("error", str(error) if known else f"{type(error).__name__}: {error}")
+        if sweep or not known:
+            text = f"pate: {error}" if known else traceback.format_exc()
+            terminal.err().print(text, markup=False, soft_wrap=True)
+        for kept in _unfinished(files):
+            with contextlib.suppress(OSError):
+                kept.finish("error", reason(error))
         if known and not sweep:
             raise
     return [kept.accuracy for kept in files.values()]
+
+
+@contextlib.contextmanager
+def _ending_alone(kept: RunFiles, *, sweep: bool) -> Iterator[None]:
+    """In a sweep, end a job whose files cannot be written; the others go on."""
+    try:
+        yield
+    except OSError as error:
+        if not sweep:
+            raise
+        terminal.err().print(f"pate: {error}", markup=False, soft_wrap=True)
+        with contextlib.suppress(OSError):
+            kept.finish("error", str(error))
 
 
 def _told(advance: Advance) -> Advance:

@@ -28,7 +28,18 @@ from pate_cli import pipeline
 from pate_cli.engine.parallel import Workers, open_workers, single_threaded
 from pate_cli.engine.progress import Advance
 from pate_cli.engine.store import RepeatRecord, RepeatStore
-from pate_cli.engine.task import Done, Failure, Row, Shared, Task, do_some, do_task, do_whole, split_of_task
+from pate_cli.engine.task import (
+    Done,
+    Failure,
+    Row,
+    Shared,
+    Task,
+    do_some,
+    do_task,
+    do_whole,
+    failures,
+    split_of_task,
+)
 from pate_cli.engine.votes import VoteStore, vote_key
 from pate_cli.pipeline import PartVotes, Trained
 from pate_cli.teachers import watched
@@ -129,7 +140,7 @@ def do(
     OSError
         If a finished repeat cannot be written.
     ChildProcessError
-        If workers are lost again and again.
+        If `strict`, and a task has lost two workers.
     """
     total = sum(row.repeats for row in rows)
     found, tasks = _sorted_out(rows, store)
@@ -237,7 +248,11 @@ class _Work:
             if task in self._begun or (few and task.votes is None and shared.asking(task))
         ]
         whole = [task for task in left if task not in parted]
-        for task, results in workers.spread(do_whole, shared, whole) if whole else ():
+        for task, attempt in workers.spread(do_whole, shared, whole) if whole else ():
+            try:
+                results = attempt.open()
+            except ChildProcessError as error:
+                results = failures(shared, task, error)
             yield from self._received(task, results, written=workers.here)
         if parted:
             yield from self._by_teachers(shared, parted, workers)
@@ -254,8 +269,15 @@ class _Work:
             cuts = _cuts(first, shared.asking(task)[0].n_teachers, -(-_CUTS * workers.count // len(tasks)))
             wanted[task] = len(gathered[task]) + len(cuts)
             items += [(task, *cut) for cut in cuts]
-        for (task, *_), part in workers.spread(do_some, shared, items):
-            gathered[task].append(part)
+        for (task, *_), attempt in workers.spread(do_some, shared, items):
+            if task not in gathered:
+                continue  # it has failed
+            try:
+                gathered[task].append(attempt.open())
+            except Exception as error:
+                del gathered[task]
+                yield from self._received(task, failures(shared, task, error))
+                continue
             self._tell(sum(len(parts) / wanted[task] for task, parts in gathered.items()))
             if len(gathered[task]) == wanted[task]:
                 run = shared.asking(task)[0]

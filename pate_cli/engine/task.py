@@ -16,8 +16,8 @@ from pate_cli.students import dump_student
 from pate_cli.teachers.vote_record import VoteRecord
 from pate_cli.types import Split
 
-__all__ = ["Done", "Failure", "Row", "Shared", "Task", "do_some", "do_task", "do_whole", "reason"]
-__all__ += ["split_of_task"]
+__all__ = ["Done", "Failure", "Row", "Shared", "Task", "do_some", "do_task", "do_whole", "failures"]
+__all__ += ["reason", "split_of_task"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +178,7 @@ def do_task(
         if asking:
             trained = train() if train else pipeline.train(asking[0], task.repeat, task.votes)
     except Exception as error:  # without votes there is no row
-        if shared.strict:
-            raise
-        yield from (Done(name, failure=Failure.of(name, task.repeat, error)) for name in task.rows)
+        yield from failures(shared, task, error)
         return
     taken = time.perf_counter() - started
     known = -1 if task.votes is None else len(task.votes.ceilings)
@@ -203,6 +201,13 @@ def do_task(
         if trained and name == task.rows[-1] and asking[0].config.cache and len(trained.ceilings) > known:
             done = replace(done, votes=votes_of(trained))
         yield done
+
+
+def failures(shared: Shared, task: Task, error: Exception) -> list[Done]:
+    """Failure of every row of a task by an exception that is being handled; raised where that is wanted."""
+    if shared.strict:
+        raise error
+    return [Done(name, failure=Failure.of(name, task.repeat, error)) for name in task.rows]
 
 
 def split_of_task(run: Prepared, task: Task) -> Split:

@@ -190,8 +190,8 @@ def test_wherever_teachers_are_trained(where: str) -> None:
 
     def check(spread: Any) -> None:
         counts = np.zeros((len(cases), 300, 2), dtype=np.int64)
-        for (case, _, _), result in spread(_some, (cases, P), items):
-            counts[case] += result
+        for (case, _, _), attempt in spread(_some, (cases, P), items):
+            counts[case] += attempt.open()
         for (name, features, labels), together in zip(cases, counts, strict=True):
             whole = _trained(PrivateRecords(features, labels), 32, name, 2).votes(P).counts
             np.testing.assert_array_equal(together, whole)

@@ -1,7 +1,7 @@
 """Where work is done: on the cores of this machine, or on a Dask cluster.
 
-Both do a task for each item in worker processes, and return results as they come. A lost worker loses no
-result: its items are done again.
+Both do a task for each item in worker processes, and return results as they come. The items of a lost worker
+are tried once more.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Workers:
     count : int
         1 where there is no worker beside this process.
     spread : callable
-        `spread(task, shared, items)` yields pairs of item and ``task(shared, item)``.
+        `spread(task, shared, items)` yields pairs of item and `Attempt` at ``task(shared, item)``.
     here : bool
         Whether they see the disk of this process.
     """

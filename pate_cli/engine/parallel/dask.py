@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pate_cli.engine.parallel import local, tasks
@@ -59,35 +60,40 @@ class Cluster:
     client: Client
     count: int
 
-    def spread(self, task: tasks.Task[S, I, T], shared: S, items: Iterable[I]) -> Iterator[tuple[I, T]]:
-        """Do `task(shared, item)` for each item on the cluster; pairs of item and result as they come.
+    def spread(
+        self, task: tasks.Task[S, I, T], shared: S, items: Iterable[I]
+    ) -> Iterator[tuple[I, tasks.Attempt[T]]]:
+        """Do `task(shared, item)` for each item on the cluster; pairs of item and attempt as they come.
 
-        `shared` is sent once to every worker. What a lost worker was doing, Dask gives to another.
+        `shared` is sent once to every worker.
 
         Raises
         ------
-        ChildProcessError
-            If workers are lost again and again.
         ConnectionError
-            If the scheduler is.
+            If the scheduler is lost.
         """
         from distributed import as_completed
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
-        def once(left: dict[int, I]) -> Generator[tasks.Done[T], None, None]:
+        def once(left: Iterator[tuple[int, I]]) -> Generator[tasks.Attempt[T], None, None]:
             futures: list[Any] = []
             try:
                 futures += self.client.scatter([shared], broadcast=True, hash=False)
                 run = uuid.uuid4().hex[:12]
-                futures += [
+                submitted = (
                     self.client.submit(
                         tasks.attempt, task, futures[0], item, number, pure=False, key=f"pate-{run}-{number}"
                     )
-                    for number, item in left.items()
-                ]
-                for future in as_completed(futures[1:], loop=self.client.loop):
+                    for number, item in left
+                )
+                futures += islice(submitted, 2 * self.count)  # one at work, one waiting
+                running = as_completed(futures[1:], loop=self.client.loop)
+                for future in running:
                     yield future.result()
+                    for following in islice(submitted, 1):
+                        futures.append(following)
+                        running.add(following)
             except OSError as error:  # of the connection: those of tasks are in what they return
                 why = " ".join(str(error).split()) or type(error).__name__
                 raise ConnectionError(f"compute=dask: the scheduler was lost ({why})") from error
@@ -95,7 +101,7 @@ class Cluster:
                 with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
                     self.client.cancel(futures, force=True)
 
-        return tasks.again_if_lost(once, items, (KilledWorker, FutureCancelledError))
+        return tasks.two_tries(once, items, (KilledWorker, FutureCancelledError))
 
 
 @contextlib.contextmanager
@@ -154,7 +160,10 @@ def _own(workers: int | None) -> Iterator[Client]:
                 memory_limit=0,
                 dashboard_address=None,
                 worker_dashboard_address=None,
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # else 8787 is tried, dashboard or not
+                scheduler_kwargs={
+                    "dashboard_address": "127.0.0.1:0",  # else 8787 is tried, dashboard or not
+                    "allowed_failures": 0,  # `two_tries` tries again, alone
+                },
                 local_directory=scratch,
                 security=Security.temporary(),
                 silence_logs=logging.CRITICAL,

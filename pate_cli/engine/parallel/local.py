@@ -39,27 +39,22 @@ def workers(asked: int | None) -> int:
     return min(cores, int(allotted)) if allotted.isdigit() and int(allotted) else cores
 
 
-def spread(task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: int) -> Iterator[tuple[I, T]]:
-    """Do `task(shared, item)` for each item in worker processes; pairs of item and result as they come.
+def spread(
+    task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: int
+) -> Iterator[tuple[I, tasks.Attempt[T]]]:
+    """Do `task(shared, item)` for each item in worker processes; pairs of item and attempt as they come.
 
     Large arrays in `shared` are mapped into the workers' memory, not copied; where `shared` has a method
     `only`, `shared.only(item)` is sent in its place. Workers are kept for the next call. They do not see
     Ctrl-C, and end with this process, however that ends.
-
-    Raises
-    ------
-    ChildProcessError
-        If workers die again and again.
     """
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    def once(left: dict[int, I]) -> Generator[tasks.Done[T], None, None]:
+    def once(left: Iterator[tuple[int, I]]) -> Generator[tasks.Attempt[T], None, None]:
         from joblib import Parallel, delayed
 
         only = getattr(shared, "only", lambda _: shared)
-        calls = (
-            delayed(_attempt)(task, only(item), item, number, os.getpid()) for number, item in left.items()
-        )
+        calls = (delayed(_attempt)(task, only(item), item, number, os.getpid()) for number, item in left)
         with interrupts_ignored(signal.SIGTERM):  # the new processes inherit it: we alone answer
             results = Parallel(n_jobs=max(2, workers), return_as="generator_unordered")(calls)
         try:
@@ -70,7 +65,7 @@ def spread(task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: in
                 warnings.simplefilter("ignore")  # who stops early knows that work is left
                 results.close()
 
-    return tasks.again_if_lost(once, items, TerminatedWorkerError)
+    return tasks.two_tries(once, items, TerminatedWorkerError)
 
 
 @contextmanager
@@ -89,6 +84,6 @@ def _silent_manager() -> Iterator[None]:
         threading.excepthook = told
 
 
-def _attempt(task: tasks.Task[S, I, T], shared: S, item: I, number: int, parent: int) -> tasks.Done[T]:
+def _attempt(task: tasks.Task[S, I, T], shared: S, item: I, number: int, parent: int) -> tasks.Attempt[T]:
     die_with(parent)
     return tasks.attempt(task, shared, item, number)

@@ -1,35 +1,34 @@
-"""What is common to all workers: one task, one BLAS thread, and failures that travel well."""
+"""Tasks of workers: one BLAS thread, errors that can be sent, and a second try where a worker is lost."""
 
 from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from pate_cli import terminal
 
-__all__ = ["MOST_LOSSES", "Done", "Task", "WorkerError", "again_if_lost", "attempt", "single_threaded"]
+__all__ = ["Attempt", "Task", "WorkerError", "attempt", "single_threaded", "two_tries"]
 
 S = TypeVar("S")
 I = TypeVar("I")  # noqa: E741 - of an item
 T = TypeVar("T")
 
 Task: TypeAlias = Callable[[S, I], T]
-"""What to do with what all tasks share and one item; a function of a module, so that it can be sent."""
+"""Function of what all tasks share and one item; of a module, so that it can be sent."""
 
-MOST_LOSSES = 3
-"""Workers lost one after the other, without a result between them, before we stop trying."""
+_LOST = "the worker process was killed, twice (out of memory? compute.workers=1 needs least)"
 
 
 class WorkerError(RuntimeError):
-    """What went wrong in a worker, if the exception itself cannot be sent; or its traceback, as a cause."""
+    """Error in a worker that cannot be sent itself; or its traceback, as a cause."""
 
 
 @dataclass(frozen=True)
-class Done(Generic[T]):
-    """What a task left: a result, or the exception and its traceback.
+class Attempt(Generic[T]):
+    """Result of a task, or the exception and its traceback.
 
     Returned and never raised in the worker: Dask would log a raised one, and it may quote a record.
     """
@@ -40,19 +39,19 @@ class Done(Generic[T]):
     trace: str = ""
 
     def open(self) -> T:
-        """Give the result, or raise what was raised in the worker."""
+        """Return the result, or raise what was raised in the worker; ChildProcessError if it was lost."""
         if self.error is not None:
-            raise self.error from WorkerError(f"in a worker:\n{self.trace}")
+            raise self.error from (WorkerError(f"in a worker:\n{self.trace}") if self.trace else None)
         return self.result  # type: ignore[return-value]
 
 
-def attempt(task: Task[S, I, T], shared: S, item: I, number: int) -> Done[T]:
+def attempt(task: Task[S, I, T], shared: S, item: I, number: int) -> Attempt[T]:
     """Do one task, with a number to know it by, in a worker."""
     try:
         with single_threaded():
-            return Done(number, task(shared, item))
+            return Attempt(number, task(shared, item))
     except Exception as error:
-        return Done(number, None, _sendable(error), traceback.format_exc())
+        return Attempt(number, None, _sendable(error), traceback.format_exc())
 
 
 def single_threaded() -> Any:
@@ -71,41 +70,46 @@ def _sendable(error: Exception) -> Exception:
     return WorkerError(f"{type(error).__name__}: {error}")
 
 
-def again_if_lost(
-    once: Callable[[dict[int, I]], Iterable[Done[T]]],
+def two_tries(
+    once: Callable[[Iterator[tuple[int, I]]], Generator[Attempt[T], None, None]],
     items: Iterable[I],
     lost: type[Exception] | tuple[type[Exception], ...],
-) -> Iterator[tuple[I, T]]:
-    """Results of all items, doing those again that were lost with a worker.
+) -> Iterator[tuple[I, Attempt[T]]]:
+    """Try all items; those that were sent when a worker is lost are tried again, each alone.
 
     Parameters
     ----------
     once : callable
-        Tries these items, by number, and raises one of `lost` where a worker died.
+        Tries numbered items, taken a few at a time, and raises one of `lost` where a worker died.
     items : iterable
     lost : type of exception, or several
 
-    Raises
+    Yields
     ------
-    ChildProcessError
-        After `MOST_LOSSES` losses without a result between them.
+    item, Attempt
+        With a ChildProcessError if its worker was lost a second time.
     """
-    left, losses = dict(enumerate(items)), 0
+    left = dict(enumerate(items))
+    again: list[int] = []
     while left:
-        results = once(left.copy())
+        again = [number for number in again if number in left]
+        sent: list[int] = []
+        results = once(_noted({number: left[number] for number in again[:1] or left}, sent))
         try:
             for done in results:
-                item, losses = left.pop(done.number), 0
-                yield item, done.open()
-        except lost as error:
-            losses += 1
-            if losses == MOST_LOSSES:
-                raise ChildProcessError(
-                    f"a worker process was killed {MOST_LOSSES} times in a row, with {len(left)} left to do "
-                    "(out of memory? compute.workers=1 needs least)"
-                ) from error
-            terminal.err().print("a worker process was killed; what it did is done again", style="dim")
+                yield left.pop(done.number), done
+        except lost:
+            if again:
+                yield left.pop(again[0]), Attempt(again[0], None, ChildProcessError(_LOST))
+            else:
+                again = sent
+                terminal.err().print("a worker process was killed; what it did is done again", style="dim")
         finally:
-            close = getattr(results, "close", None)
-            if close is not None:
-                close()
+            results.close()
+
+
+def _noted(items: dict[int, I], sent: list[int]) -> Iterator[tuple[int, I]]:
+    """Numbers and items, each number noted as it is taken."""
+    for number, item in items.items():
+        sent.append(number)
+        yield number, item
