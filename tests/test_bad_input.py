@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import os
 import subprocess
@@ -43,33 +42,22 @@ def csv(path: str, target: str = "y") -> list[str]:
 # name: (arguments after `pate run`, what the line must say)
 VALUES: dict[str, tuple[list[str], list[str]]] = {
     "eps zero": (["eps=0"], ["eps: got 0;", "from 1e-06 to 500, or inf"]),
-    "eps negative": (["eps=-1"], ["eps: got -1;", "from 1e-06 to 500, or inf"]),
     "eps nan": (["eps=nan"], ["eps: got nan;", "from 1e-06 to 500, or inf"]),
-    "eps text": (["eps=much"], ["eps: got 'much';", "from 1e-06 to 500, or inf"]),
     "eps deleted": (["~eps"], ["eps: got None;"]),
     "eps no float holds": (["eps=1" + "0" * 400], ["eps: got 1000", "from 1e-06 to 500, or inf"]),
     "delta zero": (["delta=0"], ["delta: got 0;", "(0, 1)", "null"]),
-    "delta nan": (["delta=nan"], ["delta: got nan;"]),
     "more teachers than records": (
         [*SMALL, "teacher.count=801"],
         ["teacher.count: got 801;", "from 1 to 800"],
     ),
-    "larger teachers than records": (
-        [*SMALL, "teacher.size=801"],
-        ["teacher.size: got 801;", "from 1 to 800"],
-    ),
-    "teacher size zero": (["teacher.size=0"], ["teacher.size: got 0;", ">= 1"]),
     "teacher size null": (["teacher.size=null"], ["teacher.size: got None;", ">= 1"]),
     "public split of 0 points": (["split.public=0"], ["split.public: got 0;", "> 0"]),
-    "public split of everything": ([*SMALL, "split.public=999"], ["split.public: got 999;", "1000 records"]),
     "public split below the budget": (
         [*SMALL, "mechanism=active", "split.budget=41"],
         ["split.budget: got 41;", "at most 40", "40 points"],
     ),
-    "repeats zero": (["repeats=0"], ["repeats: got 0;"]),
     "too many repeats": (["repeats=99999999999"], ["repeats: got 99999999999;", "from 1 to 1000000"]),
     "repeats as a float": (["repeats=1e3"], ["repeats: got 1000.0;", "in digits: repeats=1000"]),
-    "seed as a float": (["seed=1e10"], ["seed: got 10000000000.0;", "in digits: seed=10000000000"]),
     "seed of 50 digits": (["seed=" + "7" * 50], ["seed: got 777", f"from 0 to {2**128 - 1}"]),
     "seed of 5,000 digits": (["seed=" + "7" * 5000], ["seed=777", "... (5,005 characters): cannot be read"]),
     "split without a key": (
@@ -77,26 +65,18 @@ VALUES: dict[str, tuple[list[str], list[str]]] = {
         ["split: got 'foo';", "split.private, split.public, split.budget"],
     ),
     "parameters that are none": (["teacher.params=3"], ["teacher.params: got 3;", "teacher.params.C=10"]),
-    "cutoff text": (["mechanism=svt", "mechanism.cutoff=some"], ["mechanism.cutoff: got 'some';", "auto"]),
     "cutoff above ell": (
         [*SMALL, "mechanism=svt", "mechanism.cutoff=41"],
         ["mechanism.cutoff: got 41;", "40"],
     ),
-    "calibration": (["mechanism=svt", "mechanism.calibration=loose"], ["mechanism.calibration", "liu2021"]),
-    "unanswered": (["student.unanswered=guess"], ["student.unanswered: got 'guess';", "drop, random"]),
     "infeasible svt": (
         [*SMALL, "mechanism=svt", "eps=0.1"],
         ["mechanism=svt cannot answer with 40 teachers", "what would do: at least", "teacher.count=", "eps="],
-    ),
-    "infeasible published calibration": (
-        [*SMALL, "mechanism=svt", "mechanism.calibration=liu2021"],
-        ["calibration=liu2021", "what would do: at least"],
     ),
     "learner parameter unknown": (
         ["teacher.params.depth=3"],
         ["teacher.params.depth: got 3;", "C, class_weight"],
     ),
-    "learner parameter value": (["student.params.C=-1"], ["student.params.C: got -1;", "(0.0, inf]"]),
     "not importable": (
         ["teacher.estimator=nowhere.Forest"],
         ["teacher.estimator: got 'nowhere.Forest'", "nowhere"],
@@ -131,15 +111,9 @@ UNKNOWN: dict[str, tuple[list[str], list[str]]] = {
         ["epsilon=1"],
         ["epsilon: no such key; did you mean eps; there are: ", "repeats, seed, split"],
     ),
-    "top key appended": (["+oops=1"], ["oops: no such key; there are: dataset, teacher, student", "split"]),
     "teacher key": (
         ["teacher.sise=3"],
         ["teacher.sise: no such key; did you mean teacher.size; there are: "],
-    ),
-    "mechanism key": (["mechanism.cutoff=3"], ["mechanism.cutoff: no such key; there are: mechanism.name"]),
-    "split key": (
-        ["split.publik=3"],
-        ["split.publik: no such key; did you mean split.public; there are: split.private"],
     ),
     "dataset key": (["dataset.oops=3"], ["dataset.oops: no such key;", "dataset.n_records"]),
     "key below a value": (
@@ -152,15 +126,10 @@ UNKNOWN: dict[str, tuple[list[str], list[str]]] = {
         ["experiment=oops"],
         ["experiment=oops: a preset is added; accepted: +experiment=oops"],
     ),
-    "key under a preset": (
-        ["+experiment=svt_synthetic", "mechanism.cutof=3"],
-        ["mechanism.cutof: no such key; did you mean mechanism.cutoff"],
-    ),
     "hydra key": (["hydra.oops=3"], ["hydra.oops: no such key", "--cfg hydra"]),
     "hydra group": (["hydra/launcher=oops"], ["hydra/launcher: got 'oops'; accepted: basic"]),
     "hydra mode": (["hydra.mode=MULTIRUN"], ["hydra.mode=MULTIRUN", "-m"]),
     "no value": (["eps"], ["eps: cannot be read", "KEY=VALUE"]),
-    "no key": (["=1"], ["=1: no key", "KEY=VALUE"]),
     "nothing between commas": (["eps=1,,2"], ["eps=1,,2: cannot be read", "next to a comma", "eps=1,2"]),
     "quotes needed": (
         ["dataset.path=a=b.csv"],
@@ -168,36 +137,22 @@ UNKNOWN: dict[str, tuple[list[str], list[str]]] = {
     ),
     "interpolation": (["eps=${oops}"], ["eps: ", "oops"]),
     "several values": (["eps=1,2"], ["eps=1,2: several values need -m"]),
-    "option": (["--fast"], ["--fast", "pate run --help"]),
-    "option value": (["--cfg", "oops"], ["--cfg", "oops", "'job', 'hydra', 'all'"]),
     "hydra's rerun": (["--experimental-rerun", "x"], ["arguments: --experimental-rerun; see pate run"]),
     "config name": (["--config-name", "x"], ["--config-name: got 'x'; accepted: config"]),
     "config dir": (["--config-dir", "nowhere"], ["--config-dir: got 'nowhere';", "existing directory"]),
     "two commands": (["-m", "--cfg", "job"], ["--multirun and --cfg"]),
     "shown with a wrong key": (["--cfg", "job", "oops=1"], ["oops: no such key"]),
-    "help with a wrong option": (
-        ["--help", "mechanism=oops"],
-        [f"mechanism: got 'oops'; accepted: {MECHANISMS}"],
-    ),
 }
 
 FILES: dict[str, tuple[list[str], list[str]]] = {
     "missing": (libsvm("no.libsvm"), ["no.libsvm: no such file"]),
-    "a directory": (libsvm("folder"), ["folder: cannot be read", "directory"]),
     "empty": (libsvm("empty.libsvm"), ["empty.libsvm: empty"]),
     "cut gz": (libsvm("cut.gz"), ["cut.gz: the compressed file is cut short"]),
-    "cut in a line": (libsvm("cut.libsvm"), ["cut.libsvm, line 60:", "not a finite number"]),
     "not numeric": (libsvm("text.libsvm"), ["text.libsvm, line 3:", "'two'"]),
     "one class": (libsvm("one.libsvm"), ["one.libsvm: every label is '1'", "two classes"]),
-    "nan": (libsvm("nan.libsvm"), ["nan.libsvm, line 4:", "nan"]),
     "csv without the target": (csv("good.csv", "z"), ["dataset.target: got 'z';", "good.csv: a, b, y"]),
-    "csv of fifty rows": (csv("good.csv")[:3], ["teacher.size: got 100;", "from 1 to 48"]),
     "csv ragged": (csv("ragged.csv"), ["ragged.csv, line 3: 2 cells, the header has 3"]),
     "checksum": (["dataset=a9a"], ["a9a: checksum of", "expected f5d5ffd8", "pate data fetch a9a"]),
-    "not the content": (
-        ["dataset=mushroom"],
-        ["mushroom:", "expected 112 features", "pate data fetch mushroom"],
-    ),
 }
 
 WRITING: dict[str, tuple[list[str], list[str]]] = {
@@ -206,11 +161,6 @@ WRITING: dict[str, tuple[list[str], list[str]]] = {
         ["hydra.run.dir ", "good.csv/run: cannot be written: Not a directory"],
     ),
     "run is a file": (["hydra.run.dir=good.csv"], ["hydra.run.dir ", "is a file; give a directory"]),
-    "name too long": (["hydra.run.dir=" + "x" * 300], ["hydra.run.dir ", "File name too long"]),
-    "sweep under a file": (
-        ["-m", "hydra.sweep.dir=good.csv/x", "eps=1,2"],
-        ["hydra.sweep.dir ", "good.csv"],
-    ),
 }
 
 
@@ -226,19 +176,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "empty.libsvm": "",
         "cut.libsvm": GOOD.rstrip()[:-1],
         "text.libsvm": "".join([*lines[:2], "0 1:two\n", *lines[3:]]),
-        "label.libsvm": "".join([lines[0], "yes 1:2\n", *lines[2:]]),
         "one.libsvm": "".join(lines[1::2]),
-        "nan.libsvm": "".join([*lines[:3], "1 1:nan\n", *lines[4:]]),
-        "inf.libsvm": "".join([*lines[:3], "1 1:inf\n", *lines[4:]]),
-        "not.gz": GOOD,
         "good.csv": table,
-        "empty.csv": "",
-        "one.csv": table.replace(",q\n", ",p\n"),
-        "inf.csv": table.replace("\n1,", "\ninf,", 1),
         "ragged.csv": table.replace("1,v,q", "1,q", 1),
     }.items():
         (cwd / name).write_text(text)
-    (cwd / "cut.bz2").write_bytes(bz2.compress(GOOD.encode())[:-20])
     (cwd / "cut.gz").write_bytes(gzip.compress(GOOD.encode())[:-20])
     for name in ("a9a", "a9a.t", "mushrooms"):
         (data / name).write_text(GOOD)
@@ -289,7 +231,7 @@ def test_places_that_cannot_be_written(folder, capsys, name):
     refused(folder, capsys, ["run", *SMALL, *argv], said)
 
 
-@pytest.mark.parametrize("name", [*VALUES, *FILES])
+@pytest.mark.parametrize("name", ["eps zero", "seed of 50 digits", "infeasible svt", "missing", "checksum"])
 def test_plan_refuses_what_run_refuses(folder, capsys, name):
     argv, said = (VALUES | FILES)[name]
     refused(folder, capsys, ["plan", *argv], _of_a_plan(argv) or said)
@@ -305,8 +247,6 @@ def _of_a_plan(argv):
     ("argv", "said"),
     [
         (["eps=1,-1"], ["eps: got -1;"]),
-        (["mechanism=gaussian,oops"], [f"mechanism: got 'oops'; accepted: {MECHANISMS}"]),
-        (["teacher.size=20,0"], ["teacher.size: got 0;"]),
         (["eps=1,2", "oops=1"], ["oops: no such key"]),
         (["mechanism=svt", "eps=0.2,0.1"], ["cannot answer with 40 teachers at eps=0.2"]),
         (["teacher.params.C=1,-1"], ["teacher.params.C: got -1;"]),
@@ -324,17 +264,14 @@ def test_a_sweep_is_refused_before_its_first_job(folder, capsys, argv, said):
 @pytest.mark.parametrize(
     ("sweep", "said"),
     [
-        ("eps=range(1,1)", "eps=range(1,1): holds no value"),
         ("eps=range(5,1)", "eps=range(5,1): holds no value"),
         ("eps=range(1,5,0)", "eps=range(1,5,0): without an end; accepted: range(START,STOP,STEP)"),
-        ("eps=range(1.0,2.0,0.0)", "without an end; accepted: range(START,STOP,STEP)"),
         ("seed=range(0,1" + "0" * 400 + ")", "without an end; accepted: range(START,STOP,STEP)"),
         ("mechanism=glob(zzz*)", f"mechanism=glob(zzz*): holds no value; there are: {MECHANISMS}"),
         (
             "seed=range(0,100000000)",
             "seed=range(0,100000000): makes a sweep of 1e+08 jobs; accepted: at most 10,000",
         ),
-        ("seed=range(0,100,0.001)", "makes a sweep of 1e+05 jobs; accepted: at most 10,000"),
     ],
 )
 def test_a_sweep_is_counted_before_its_jobs_are_listed(folder, capsys, command, sweep, said):

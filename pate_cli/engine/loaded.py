@@ -73,14 +73,12 @@ def loaded_code() -> LoadedCode:
 
     Data that code reads while it runs (a file of parameters, an environment variable) is not seen.
     """
-    names = sorted(sys.modules)
-    files = {name: _local_file(name) for name in names}
-    tops = dict.fromkeys(name.partition(".")[0] for name in names)
+    tops = {name.partition(".")[0] for name in list(sys.modules)}
     packages = {name for top in tops for name in _distributions().get(top, ())}
     return LoadedCode(
         _versions(),
         {name: _version(name) for name in sorted(packages)},
-        {name: [_loaded_digest(name), file] for name, file in files.items() if file},
+        {name: [_loaded_digest(name), file] for name, file in sorted(_local_files().items())},
     )
 
 
@@ -104,8 +102,7 @@ def library_versions() -> dict[str, str]:
 
 def edited() -> list[str]:
     """Names of the loaded modules whose file has changed since it was loaded."""
-    files = ((name, _local_file(name)) for name in list(sys.modules))
-    return [name for name, file in files if file and _digest(file) not in ("", _loaded_digest(name))]
+    return [name for name, file in _local_files().items() if _digest(file) not in ("", _loaded_digest(name))]
 
 
 def has_source(module: str) -> bool:
@@ -119,6 +116,11 @@ def has_source(module: str) -> bool:
 
 def _versions() -> dict[str, str]:
     return {"pate": code_version(), **library_versions()}
+
+
+def _local_files() -> dict[str, str]:
+    """File of each loaded module that has a local one, by name."""
+    return {name: file for name in list(sys.modules) if (file := _local_file(name))}
 
 
 def _local_file(name: str) -> str:

@@ -69,7 +69,7 @@ class RunFiles:
     def add(self, done: Done) -> None:
         """Write a repeat; after the last one the run is finished."""
         if done.student is not None:
-            write_file(self._directory / "student.skops", done.student)
+            write_file(self._directory / "student.skops", done.student, sync=False)  # the store has it, too
         if done.unit is not None:
             insort(self._done, done.unit, key=lambda unit: unit.repeat)
         if done.failure is not None:

@@ -136,7 +136,7 @@ def test_a_full_disk_is_said_even_if_it_cannot_be_recorded(monkeypatch):
 
 
 def test_a_student_that_cannot_be_saved_is_a_full_disk(monkeypatch):
-    def full(*_: Any) -> None:
+    def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pate_cli.engine.run_files.write_file", full)
