@@ -20,7 +20,7 @@ from doors import Recorder
 from pate_cli import mechanisms, teachers
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.agnostic import relabel as relabelling
-from pate_cli.privacy.integer import vector_mu_squared
+from pate_cli.privacy.gaussian import vector_mu_squared
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting, Votes
 

@@ -17,11 +17,10 @@ from pate_cli.commands.audit import main
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import gaussian
 from pate_cli.mechanisms import sparse_vector as svt_mechanism
-from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.base import Mechanism, Session
 from pate_cli.mechanisms.gaussian import GaussianSession, gaussian_labels
 from pate_cli.mechanisms.sparse_vector import SparseVector, SparseVectorSession, stable_labels
-from pate_cli.mechanisms.votes import majority
+from pate_cli.mechanisms.votes import VoteAttack, majority
 from pate_cli.privacy import svt
 from pate_cli.privacy.above_threshold import AboveThreshold
 from pate_cli.privacy.door import Door

@@ -82,9 +82,9 @@ BUGS = [
      f"{door}:Door.gamma", "self.noise.exponential(scale,", "self.noise.exponential(scale / 2,"),
     # gaussian, active
     ("half of the noise that the plan has", paid, Form("gaussian"),
-     "mechanisms.gaussian:noisy_counts", "sigma=sigma,", "sigma=sigma / 2,"),
+     "mechanisms.votes:noisy_counts", "sigma=sigma,", "sigma=sigma / 2,"),
     ("sensitivity stated half as large", moved, Form("gaussian", n_classes=3),
-     "mechanisms.gaussian:noisy_counts", "sensitivity=l2_", "sensitivity=0.5 * l2_"),
+     "mechanisms.votes:noisy_counts", "sensitivity=l2_", "sensitivity=0.5 * l2_"),
     ("calibrated on ten times delta", paid, Form("gaussian"),
      "mechanisms.gaussian:gaussian_labels", "sigma_by(rule, eps, delta,", "sigma_by(rule, eps, 10 * delta,"),
     ("integer noise calibrated on ten times delta", paid, Form("gaussian", exact=True),
@@ -273,7 +273,7 @@ def test_the_page_lists_every_bug_with_the_check_that_catches_it():
 @pytest.mark.parametrize(
     ("argv", "bug"),
     [
-        (["mechanism=gaussian"], ("mechanisms.gaussian:noisy_counts", "sigma=sigma,", "sigma=0.9 * sigma,")),
+        (["mechanism=gaussian"], ("mechanisms.votes:noisy_counts", "sigma=sigma,", "sigma=0.9 * sigma,")),
         (["mechanism=noisy_gd"], (f"{noisy}:noisy_descent", "range(steps)", "range(steps + 1)")),
         (["mechanism=sspp"], (f"{agnostic}.sspp:SsppPlan.chosen", "eps=self.eps", "eps=1.1 * self.eps")),
     ],

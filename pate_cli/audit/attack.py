@@ -9,8 +9,8 @@ import numpy as np
 
 from pate_cli.audit.bounds import best_event, eps_lower_bound, mu_lower_bound
 from pate_cli.audit.scores import of_outputs, of_votes
-from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import eps_of_mu
 from pate_cli.types import Answer, PrivacyLoss, Votes

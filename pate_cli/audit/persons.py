@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli import learners, teachers
-from pate_cli.mechanisms.attacks import VoteAttack
+from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
 __all__ = ["person_attacks"]

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.base import SampledAttack, VoteMechanism
+from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, FloatArray, IntArray, ReleasedLabels, Votes
 

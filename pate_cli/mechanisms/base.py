@@ -23,9 +23,9 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from pate_cli.errors import BudgetSpent, ConfigError
-from pate_cli.mechanisms.attacks import FEWEST_TEACHERS, VoteAttack, on_counts
+from pate_cli.mechanisms.votes import FEWEST_TEACHERS, VoteAttack, on_counts
 from pate_cli.privacy.door import Door, Spent
-from pate_cli.privacy.integer import vector_eps
+from pate_cli.privacy.gaussian import vector_eps
 from pate_cli.queries import Passive, Strategy, Stream, passive_order
 from pate_cli.types import (
     Answer,

@@ -11,14 +11,22 @@ import numpy as np
 from pate_cli.checks import OneOf, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
-from pate_cli.mechanisms.votes import majority
+from pate_cli.mechanisms.votes import l2_sensitivity, majority, noisy_counts
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.gaussian import CALIBRATIONS, Calibration, eps_of_mu, mu_of, sigma_by
-from pate_cli.privacy.integer import vector_eps, vector_mu, vector_mu_squared, vector_sigma
-from pate_cli.types import FloatArray, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
+from pate_cli.privacy.gaussian import (
+    CALIBRATIONS,
+    Calibration,
+    eps_of_mu,
+    mu_of,
+    sigma_by,
+    vector_eps,
+    vector_mu,
+    vector_mu_squared,
+    vector_sigma,
+)
+from pate_cli.types import PrivacyLoss, ReleasedLabels, Setting, Votes
 
-__all__ = ["Gaussian", "GaussianSession", "Options", "calibrate", "gaussian_labels", "l2_sensitivity"]
-__all__ += ["noisy_counts"]
+__all__ = ["Gaussian", "GaussianSession", "Options", "calibrate", "gaussian_labels"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,7 @@ class Gaussian(VoteMechanism):
     (Balle and Wang 2018; Dong, Roth, Su 2022). Labels are post-processing.
     Assumes that no two teachers share a record. The published calibrations
     have more noise than this needs, so they give (eps, delta) too.
-    Integer noise, for a release: the same by the proof of `pate_cli.privacy.integer`.
+    Integer noise, for a release: the same by the proof of `pate_cli.privacy.gaussian`.
 
     Attributes
     ----------
@@ -213,55 +221,6 @@ class GaussianSession(Session):
             return m.guarantee
         how = f"{m._profile} of the {self._asked} queries asked"
         return PrivacyLoss(m.eps_of(self._asked), m.delta, how, data_dependent=True)
-
-
-def l2_sensitivity(n_classes: int) -> float:
-    """L2 sensitivity of one query, in votes.
-
-    Two classes: the count of class 1, which one vote moves by 1. More: the
-    histogram, in which one vote leaves one class and joins another, sqrt(2).
-    """
-    return 1.0 if n_classes == 2 else math.sqrt(2.0)
-
-
-def noisy_counts(
-    counts: IntArray,
-    n_teachers: int,
-    sigma: float,
-    door: Door,
-    unit: float | None = None,
-    releases: int | None = None,
-) -> FloatArray:
-    """Release each row of votes with Gaussian noise.
-
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (m, C)
-        Each row sums to K.
-    n_teachers : int
-        K.
-    sigma : float
-        In votes.
-    door : Door
-    unit : float, optional
-        1 for integer noise.
-    releases : int, optional
-        Queries of one run, where the rows are those of several.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, C)
-        For two classes the count of class 1 is noised, and class 0 gets the rest of K.
-    """
-    n_classes = counts.shape[1]
-    noisy = door.gaussian(
-        counts[:, 1] if n_classes == 2 else counts,
-        sensitivity=l2_sensitivity(n_classes),
-        sigma=sigma,
-        releases=len(counts) if releases is None else releases,
-        unit=unit,
-    )
-    return np.column_stack([n_teachers - noisy, noisy]) if n_classes == 2 else noisy
 
 
 def _noised(n_classes: int) -> int:

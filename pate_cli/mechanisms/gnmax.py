@@ -16,10 +16,8 @@ from scipy.special import ndtr
 
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.attacks import VoteAttack, attack
 from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
-from pate_cli.mechanisms.gaussian import l2_sensitivity, noisy_counts
-from pate_cli.mechanisms.votes import lead, majority
+from pate_cli.mechanisms.votes import VoteAttack, attack, l2_sensitivity, lead, majority, noisy_counts
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.privacy.gnmax import Sanitiser, eps_of_rdp, rdp_of_bit, rdp_of_majority, smooth_sensitivity

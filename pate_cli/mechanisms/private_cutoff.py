@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.attacks import Steps
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, Sample, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.sparse_vector import auto_cutoff, stable_labels
 from pate_cli.mechanisms.teaching import fit_student, train_teachers
+from pate_cli.mechanisms.votes import Steps
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (

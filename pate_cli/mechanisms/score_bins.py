@@ -11,9 +11,8 @@ import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
-from pate_cli.mechanisms.attacks import Steps
 from pate_cli.mechanisms.base import Sample, SampledAttack
-from pate_cli.mechanisms.votes import distance_to_instability
+from pate_cli.mechanisms.votes import Steps, distance_to_instability
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.teachers import Ensemble

@@ -11,9 +11,15 @@ import numpy as np
 
 from pate_cli.checks import OneOf, Or, Whole
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.attacks import VoteAttack, on_svt, teachers_for_svt
 from pate_cli.mechanisms.base import NumbersTable, Session, VoteMechanism
-from pate_cli.mechanisms.votes import distance_to_instability, majority, max_distance
+from pate_cli.mechanisms.votes import (
+    VoteAttack,
+    distance_to_instability,
+    majority,
+    max_distance,
+    on_svt,
+    teachers_for_svt,
+)
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Votes

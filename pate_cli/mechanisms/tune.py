@@ -19,7 +19,7 @@ from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, NumbersTable, SampledAttack
 from pate_cli.mechanisms.candidates import Labelling, fitted, n_right, read_candidate
-from pate_cli.privacy import gaussian, integer, selection
+from pate_cli.privacy import gaussian, selection
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     FloatArray,
@@ -112,7 +112,7 @@ class Tune(Mechanism):
        if the choice's, the candidates are equal on both sides. So the whole costs the larger of the two
        losses ([2]_), not their sum.
     4. *Integer noise.* The counts are integers; a labelling has its own proof. With several, mu^2 and the
-       numbers that got noise add up (`pate_cli.privacy.integer`), for which `_SPARE` of eps is kept.
+       numbers that got noise add up (`pate_cli.privacy.gaussian`), for which `_SPARE` of eps is kept.
 
     With `trials` the labellings are not each run once: K times, K geometric of mean `trials`, a random one
     runs on the records not held out and its own students are scored as in 1; the best score of all trials
@@ -216,10 +216,10 @@ class Tune(Mechanism):
         if self.trials:
             mu = selection.trials_mu(self.eps, self.delta, self.trials)
         elif self.exact:
-            mu = integer.vector_mu(self.eps, self.delta, k)
+            mu = gaussian.vector_mu(self.eps, self.delta, k)
         else:
             mu = gaussian.mu_of(self.eps, self.delta)
-        return integer.vector_sigma(math.sqrt(k), mu) if self.exact else math.sqrt(k) / mu
+        return gaussian.vector_sigma(math.sqrt(k), mu) if self.exact else math.sqrt(k) / mu
 
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Give the larger of the two sides: the labellings together, and the choice; see the class."""
@@ -234,7 +234,7 @@ class Tune(Mechanism):
         if len(sides) != len(self.labellings) or not choice.only("mu_squared"):
             return UNPROVED
         labels = self._loss_of_labels(sides)
-        chosen = integer.vector_eps(math.sqrt(choice.mu_squared), choice.integers, self.delta)
+        chosen = gaussian.vector_eps(math.sqrt(choice.mu_squared), choice.integers, self.delta)
         return PrivacyLoss(max(labels.eps, chosen), max(labels.delta, self.delta), "the larger side")
 
     def _loss_of_labels(self, sides: list[Spent]) -> PrivacyLoss:
@@ -252,7 +252,7 @@ class Tune(Mechanism):
                 together.mu_squared += side.mu_squared
                 together.integers += side.integers
         if rest := self.delta * sum(one.gdp for one in self.labellings) / len(sides):
-            eps += integer.vector_eps(math.sqrt(together.mu_squared), together.integers, rest)
+            eps += gaussian.vector_eps(math.sqrt(together.mu_squared), together.integers, rest)
         return PrivacyLoss(eps, delta + rest, "all labellings")
 
     def with_exact_noise(self) -> Mechanism:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pate_cli.privacy.above_threshold import AboveThreshold, Decisions
-from pate_cli.privacy.integer import vector_mu_squared
+from pate_cli.privacy.gaussian import vector_mu_squared
 from pate_cli.privacy.noise import Noise, SeededNoise
 from pate_cli.privacy.svt import SvtCalibration
 
@@ -56,7 +56,7 @@ class Spent:
         Of the Gaussian releases: adaptively chosen releases of mu_i-GDP compose to the root of the sum of
         mu_i^2 (Dong, Roth, Su 2022, Corollary 2).
     integers : int
-        Numbers that got integer Gaussian noise; see `pate_cli.privacy.integer`.
+        Numbers that got integer Gaussian noise; see `pate_cli.privacy.gaussian`.
     pure : Counter of float
         Number of releases of each pure eps: Laplace noise and exponential mechanisms.
     inner : Counter of float

@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from scipy.special import log_ndtr, ndtri
 
+from pate_cli.privacy.composition import root_on_safe_side
 from pate_cli.privacy.noise import Noise
-from pate_cli.privacy.roots import root_on_safe_side
 
 __all__ = ["Sanitiser", "eps_of_rdp", "rdp_of_bit", "rdp_of_majority", "smooth_sensitivity"]
 

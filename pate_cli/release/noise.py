@@ -20,7 +20,7 @@ _MOST = 2**53
 class ExactNoise:
     """Discrete Gaussian, discrete Laplace and geometric noise; a `pate_cli.privacy.noise.Noise`.
 
-    Draws are integers, held as floats; their privacy is that of `pate_cli.privacy.integer`.
+    Draws are integers, held as floats; their privacy is that of `pate_cli.privacy.gaussian`.
     They have exactly the law stated: OpenDP's samplers (Canonne, Kamath and Steinke
     2020) work on random bits with rational arithmetic, and take a scale as the rational
     number its double is. The bits come from OpenSSL's generator, seeded by the operating

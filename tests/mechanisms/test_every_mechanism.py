@@ -20,8 +20,8 @@ import pate_cli
 from pate_cli import mechanisms, teachers
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.learners import make_learner
-from pate_cli.mechanisms.attacks import VoteAttack
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
+from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pate_cli.privacy import gaussian, integer, svt
+from pate_cli.privacy import gaussian, svt
 from pate_cli.privacy.noise import discrete_difference_tail
 
 
@@ -100,28 +100,28 @@ def _integer_profile(shift, sigma, rounds, eps):
 @pytest.mark.parametrize(("shift", "rounds"), [((1,), 1), ((1,), 3), ((2, 1), 2), ((3, -2, 1), 1)])
 def test_vectors_of_integers_keep_their_promise(shift, rounds):
     eps, delta, norm = 1.0, 1e-4, float(np.linalg.norm(shift))
-    mu = integer.vector_mu(eps, delta, rounds * len(shift))
-    sigma = integer.vector_sigma(norm, mu / math.sqrt(rounds))
+    mu = gaussian.vector_mu(eps, delta, rounds * len(shift))
+    sigma = gaussian.vector_sigma(norm, mu / math.sqrt(rounds))
     exact = _integer_profile(shift, sigma, rounds, eps)
     assert exact <= delta < _integer_profile(shift, math.sqrt(sigma**2 - 1.25**2) * 0.9, rounds, eps)
     zcdp = gaussian.calibrate_sigma_zcdp(eps, delta, rounds, norm)  # Canonne, Kamath, Steinke: the same noise
     assert sigma < math.hypot(zcdp, 1.25)
-    assert rounds * integer.vector_mu_squared(norm, sigma) == pytest.approx(mu**2, rel=1e-8)
-    assert integer.vector_eps(mu, rounds * len(shift), delta) == pytest.approx(eps, rel=1e-8)
+    assert rounds * gaussian.vector_mu_squared(norm, sigma) == pytest.approx(mu**2, rel=1e-8)
+    assert gaussian.vector_eps(mu, rounds * len(shift), delta) == pytest.approx(eps, rel=1e-8)
 
 
 @pytest.mark.parametrize(("least", "most"), [(4.0, 1.05), (8.0, 1.02)])
 def test_integer_noise_on_votes_is_little_more_than_real_noise(least, most):
     """Extra noise of the proof for vectors, where that of a single count could be shown to be less."""
     mu = 1 / least
-    assert 1 < integer.vector_sigma(1.0, mu) / least < most
+    assert 1 < gaussian.vector_sigma(1.0, mu) / least < most
 
 
 def test_little_noise_costs_more_than_the_continuous_formula_says():
     """sigma of the continuous mechanism, used with integers, would break the promise: a named bug."""
     sigma = gaussian.calibrate_sigma(1.0, 1e-5, 1)
     assert _integer_profile((1,), sigma, 1, 1.0) > 1e-5 * 1.02
-    safe = integer.vector_sigma(1.0, integer.vector_mu(1.0, 1e-5, 1))
+    safe = gaussian.vector_sigma(1.0, gaussian.vector_mu(1.0, 1e-5, 1))
     assert _integer_profile((1,), safe, 1, 1.0) <= 1e-5
 
 
@@ -130,7 +130,7 @@ def test_eps_is_safe_and_near_to_the_exact_one_of_dp_accounting(sigma, ell, delt
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     one = pld.from_discrete_gaussian_mechanism(sigma, sensitivity=1, value_discretization_interval=1e-5)
     exact = one.self_compose(ell).get_epsilon_for_delta(delta)
-    ours = integer.vector_eps(math.sqrt(ell * integer.vector_mu_squared(1.0, sigma)), ell, delta)
+    ours = gaussian.vector_eps(math.sqrt(ell * gaussian.vector_mu_squared(1.0, sigma)), ell, delta)
     assert exact - 1e-5 * ell <= ours <= exact * (sigma**2 / (sigma**2 - 1.25**2))
 
 
@@ -147,7 +147,7 @@ def test_a_gaussian_made_whole_is_as_near_to_integer_noise_as_stated(t, k):
     right = np.exp(-((x - k) ** 2) / (2 * sigma**2))
     near = np.abs(x - k) <= 8
     apart = np.abs(np.log(made[near] / (right / right.sum())[near])).max()
-    stated = integer._log_factor(t)
+    stated = gaussian._log_factor(t)
     assert apart <= stated + 1e-9
     if t < 1:
         assert apart > 1e-6  # or there would be nothing to see
@@ -155,4 +155,4 @@ def test_a_gaussian_made_whole_is_as_near_to_integer_noise_as_stated(t, k):
 
 def test_too_many_numbers_for_the_bound_are_refused():
     with pytest.raises(ValueError, match="no integer noise is calibrated"):
-        integer.vector_mu(1e-20, 1e-5, 10**15)
+        gaussian.vector_mu(1e-20, 1e-5, 10**15)

@@ -4,7 +4,7 @@ Probabilities of every pattern of answered and unstable queries are integrated e
 over the threshold noise, and the hockey-stick divergence at the claimed eps, the supremum
 over all events, is held against the claimed delta: for every adaptive choice of queries
 from a menu (short sequences), and for the worst sequences known (longer ones). Integer
-noise (`pate_cli.privacy.integer`) is checked by the same sums.
+noise (`pate_cli.privacy.gaussian`) is checked by the same sums.
 """
 
 import itertools

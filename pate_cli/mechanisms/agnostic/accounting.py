@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from pate_cli.privacy.roots import root_on_safe_side
+from pate_cli.privacy.composition import root_on_safe_side
 
 __all__ = ["agprivcl", "before_relabelled", "before_sampled", "black_box", "black_box_draws", "copies_tail"]
 __all__ += ["lwy25_eps_in", "lwy25_transformed", "nb20_resampled", "relabelled", "resampled", "sampled"]

@@ -36,8 +36,7 @@ from pate_cli.mechanisms.direct.public_features import (
     features_of,
 )
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.gaussian import calibrate_sigma, mu_of
-from pate_cli.privacy.integer import vector_mu, vector_sigma
+from pate_cli.privacy.gaussian import calibrate_sigma, mu_of, vector_mu, vector_sigma
 from pate_cli.types import (
     FloatArray,
     PrivacyLoss,
@@ -107,7 +106,7 @@ class BestPlan(Mechanism):
        noisy sums and of what is public.
     4. *Integer noise* (`integer_noise`, for a release). In units of `grain` the sum is a vector of integers,
        which moves by at most ``2 clip / grain``; N_Z(0, sigma^2) noise on all numbers of all steps is (eps,
-       delta)-DP by `pate_cli.privacy.integer` (vectors of integers). Sum and noise are below 2^53, so what
+       delta)-DP by `pate_cli.privacy.gaussian` (vectors of integers). Sum and noise are below 2^53, so what
        is computed is what is proved. Without it the noise is a draw in floating point, for experiments.
 
     Attributes

@@ -16,8 +16,7 @@ from pate_cli.mechanisms.direct.public_features import SHUFFLED, PublicKernelCla
 from pate_cli.mechanisms.scores.directions import PublicSide
 from pate_cli.mechanisms.scores.student import FINEST, NewtonStep, Student
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.gaussian import mu_of
-from pate_cli.privacy.integer import vector_mu, vector_sigma
+from pate_cli.privacy.gaussian import mu_of, vector_mu, vector_sigma
 from pate_cli.types import (
     Answers,
     FloatArray,
@@ -98,7 +97,7 @@ class ScoreBoostingPlan(Mechanism):
     *Integer noise* (`integer_noise`, for a release). A round's sum is whole multiples of `teachers.unit_of`,
     each teacher's vector rounded towards 0 by itself, and a step's of `student.grain_of`, each record's
     gradient rounded so; rounding adds nothing to what one record moves. In those units the noise is
-    N_Z(0, sigma^2) on vectors of integers, whose proof is in `pate_cli.privacy.integer`: mu^2 adds up as
+    N_Z(0, sigma^2) on vectors of integers, whose proof is in `pate_cli.privacy.gaussian`: mu^2 adds up as
     above, and sigma^2 has 4 units more. A teacher that cannot be fitted is a constant one, so whether a
     release is made does not depend on the records. Without it the noise is a draw in floating point, for
     experiments.

@@ -12,7 +12,7 @@ from pate_cli.mechanisms.direct.clipped_gradients import probabilities
 from pate_cli.mechanisms.direct.rows import UNIT
 from pate_cli.mechanisms.scores.directions import PublicDirections
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.integer import vector_sigma
+from pate_cli.privacy.gaussian import vector_sigma
 from pate_cli.types import FloatArray, IntArray, PrivateRecords
 
 __all__ = ["FINEST", "NewtonStep", "Student", "clipped_sum"]
@@ -133,7 +133,7 @@ class NewtonStep:
         Columns of the scores, q: 1 for two classes, else C.
     integer_noise : bool
         Whether the noise is N_Z(0, sigma^2) in units of `grain_of`, for a release: the sum is of whole
-        numbers of them (`pate_cli.privacy.integer`, vectors of integers).
+        numbers of them (`pate_cli.privacy.gaussian`, vectors of integers).
     """
 
     mu: float
