@@ -90,6 +90,7 @@ class Dataset:
     unit: str | None = None  # name of the column with the persons
     classes_from_private: bool = True  # `classes` are neither declared nor in the public file
     width_from_private: bool = False  # the number of columns is the largest index in private records
+    first_index: int | None = None  # index of the first column in its LIBSVM files, 0 or 1
     remarks: tuple[str, ...] = field(default=(), repr=False)
     """Warnings of the reader, a line each; may quote private cells, so they are shown and never written."""
 

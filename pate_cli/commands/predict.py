@@ -100,7 +100,8 @@ def _numbered(args: argparse.Namespace, model: SavedStudent) -> _Records:
     for option, why in (("target", "its labels come first on each line"), ("id", "it has no columns")):
         if getattr(args, option) is not None:
             raise ConfigError(f"--{option}", getattr(args, option), f"nothing for a LIBSVM file: {why}")
-    X, y, _ = parse(args.data, model.n_features)
+    from_0 = None if model.first_index is None else model.first_index == 0
+    X, y, _ = parse(args.data, model.n_features, from_0=from_0)
     return _Records(X, [_plain(value) for value in y.tolist()])
 
 

@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -94,7 +94,9 @@ class Options:
 
 def load(name: str, options: Options) -> Dataset:
     """Load `mushroom`, `a9a` (training and test file joined) or `real-sim`, LIBSVM files."""
-    return joined(name, lambda path: parse(path, ENTRIES[name].n_features))
+    return replace(
+        joined(name, lambda path: parse(path, ENTRIES[name].n_features, from_0=False)), first_index=1
+    )
 
 
 def joined(name: str, read: Callable[[Path], tuple[Any, Any, str]]) -> Dataset:

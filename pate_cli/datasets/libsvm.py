@@ -56,19 +56,22 @@ def load(name: str, options: Options) -> Dataset:
         n_features = int(public.X.shape[1])
     private = with_columns(private, n_features, from_0)
     test = None if test is None else with_columns(test, int(private.X.shape[1]), from_0)
-    return dataset_of(name, options.classes, private, public, test, width_from_private=n_features is None)
+    more = {"width_from_private": n_features is None, "first_index": int(not from_0)}
+    return dataset_of(name, options.classes, private, public, test, **more)
 
 
-def parse(path: Path, n_features: int | None = None) -> tuple[sp.csr_matrix, FloatArray, str]:
-    """Read one file by itself: features of `n_features` columns (or as many as it has), labels, checksum."""
-    file = raw_file(path)
-    file = with_columns(file, n_features, zero_based({path: zeros(file)}))
+def parse(
+    path: Path, n_features: int | None = None, *, from_0: bool | None = None
+) -> tuple[sp.csr_matrix, FloatArray, str]:
+    """Features, labels and checksum of one file; see `load_file`."""
+    file = load_file(path, n_features=n_features, from_0=from_0)
     return file.X, file.labels, file.checksum
 
 
-def load_file(path: Path, *, n_features: int | None, from_0: bool) -> LoadedFile:
-    """Read one of several files, for which it is known where indices start."""
-    return with_columns(raw_file(path), n_features, from_0)
+def load_file(path: Path, *, n_features: int | None, from_0: bool | None) -> LoadedFile:
+    """Read one file, of `n_features` columns or as many as it has; None: decide `from_0` by it alone."""
+    file = raw_file(path)
+    return with_columns(file, n_features, zero_based({path: zeros(file)}) if from_0 is None else from_0)
 
 
 def raw_file(path: Path) -> LoadedFile:
@@ -114,6 +117,9 @@ def with_columns(file: LoadedFile, n_features: int | None, from_0: bool) -> Load
     import scipy.sparse as sp
 
     X, first = file.X, 0 if from_0 else 1
+    if first and zeros(file):
+        at = int(np.searchsorted(X.indptr, np.argmin(X.indices), side="right")) - 1
+        raise DataError(f"{file.place(at)}: index 0; accepted: indices from 1, as in the training data")
     most = n_features or _MOST_UNASKED
     width = X.shape[1] - first
     if width > most:

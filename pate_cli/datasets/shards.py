@@ -53,7 +53,7 @@ def load(name: str, options: Options) -> Dataset:
     paths = _files(where)
     parquet = paths[0].suffix == _PARQUET
     opened = _parquet(paths, options.target) if parquet else _libsvm(paths, public_path, test_path, options)
-    files, n_features, read = opened
+    files, n_features, read, first_index = opened
     shards = tuple(Shard(file.path.absolute(), file.checksum, len(file.labels)) for file in files)
     public, test = (None if path is None else read(path) for path in (public_path, test_path))
     private = LoadedFile(
@@ -63,7 +63,7 @@ def load(name: str, options: Options) -> Dataset:
         joint_digest([shard.checksum for shard in shards]),
         lambda row: f"{where}, record {row + 1}",
     )
-    return dataset_of(name, options.classes, private, public, test)
+    return dataset_of(name, options.classes, private, public, test, first_index=first_index)
 
 
 def _files(where: Path) -> list[Path]:
@@ -79,8 +79,9 @@ def _files(where: Path) -> list[Path]:
     return paths
 
 
-Opened = tuple[list[LoadedFile], int, Callable[[Path], LoadedFile]]
-"""Files without their features, number of columns, and a function that reads a file; workers get it too."""
+Opened = tuple[list[LoadedFile], int, Callable[[Path], LoadedFile], int | None]
+"""Files without their features, number of columns, a function that reads a file (for workers too), and the
+index of the first column, where columns have no names."""
 
 
 def _libsvm(paths: list[Path], public: Path | None, test: Path | None, options: Options) -> Opened:
@@ -101,7 +102,7 @@ def _libsvm(paths: list[Path], public: Path | None, test: Path | None, options: 
     for path in paths:
         if widths[path] > n_features + (not from_0):
             read(path)  # which refuses it
-    return files[: len(paths)], n_features, read
+    return files[: len(paths)], n_features, read, int(not from_0)
 
 
 def _parquet(paths: list[Path], target: str | None) -> Opened:
@@ -115,7 +116,7 @@ def _parquet(paths: list[Path], target: str | None) -> Opened:
     files = [replace(_numbers(first, columns, target), X=None)]
     read = partial(_read_parquet, columns=columns, target=target)
     files += [replace(read(path), X=None) for path in paths[1:]]
-    return files, len(columns), read
+    return files, len(columns), read, None
 
 
 def _read_parquet(path: Path, *, columns: list[str], target: str) -> LoadedFile:

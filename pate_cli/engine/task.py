@@ -224,6 +224,7 @@ def _student(run: Prepared, outcome: Outcome) -> bytes:
         n_features=getattr(outcome.student, "n_features_in_", run.dataset.n_features),
         encoder=outcome.encoder,
         meta={"dataset": run.dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
+        first_index=run.dataset.first_index,
     )
 
 

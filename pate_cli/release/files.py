@@ -120,6 +120,7 @@ def contents(
                 n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
                 encoder=released.encoder,
                 meta={name: result[name] for name in ("dataset", "eps", "delta")} | {"certificate": facts},
+                first_index=run.dataset.first_index,
             )
             data[STUDENT] = without_addresses(student)
         except Exception as error:  # the answers are paid for

@@ -30,16 +30,26 @@ class SavedStudent:
     n_features: int  # columns of the data, before encoding
     encoder: Any = field(repr=False)  # fitted transformer of a table's rows to those columns, or None
     meta: dict[str, Any]  # public facts about the run that made it
+    first_index: int | None = None  # index of the first column in LIBSVM files; None where it is not known
 
 
 def dump_student(
-    student: Any, *, classes: Sequence[str], n_features: int, encoder: Any, meta: Mapping[str, Any]
+    student: Any,
+    *,
+    classes: Sequence[str],
+    n_features: int,
+    encoder: Any,
+    meta: Mapping[str, Any],
+    first_index: int | None = None,
 ) -> bytes:
     """Content of the file of a student; TypeError for private values, as teachers are."""
     if isinstance(student, _Private):
         raise TypeError(f"{type(student).__name__} is private and is not written anywhere")
-    parts = {"student": student, "classes": list(classes), "n_features": int(n_features)}
-    content: bytes = skops_io().dumps({"format": _FORMAT, **parts, "encoder": encoder, "meta": dict(meta)})
+    parts = {"format": _FORMAT, "student": student, "classes": list(classes), "n_features": int(n_features)}
+    parts |= {"encoder": encoder, "meta": dict(meta)}
+    if first_index is not None:
+        parts["first_index"] = first_index
+    content: bytes = skops_io().dumps(parts)
     return content
 
 
@@ -124,9 +134,9 @@ def _student(content: Any, path: Path) -> SavedStudent:
 
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise DataError(f"{path}: not a model written by pate (accepted: {_FORMAT})")
-    names = ("student", "classes", "n_features", "encoder", "meta")
+    names = ("student", "classes", "n_features", "encoder", "meta", "first_index")
     parts: list[Any] = [content.get(name) for name in names]
-    student, classes, n_features, encoder, meta = parts
+    student, classes, n_features, encoder, meta, first_index = parts
     try:
         predicts = is_classifier(student) and callable(student.predict)
     except Exception:  # foreign code
@@ -140,7 +150,12 @@ def _student(content: Any, path: Path) -> SavedStudent:
         ("n_features", type(n_features) is int and n_features > 0, "a whole number of at least 1"),
         ("encoder", encodes, "null or a fitted ColumnTransformer"),
         ("meta", isinstance(meta, dict), "a mapping"),
+        (
+            "first_index",
+            first_index is None or (type(first_index) is int and first_index in (0, 1)),
+            "0 or 1",
+        ),
     ):
         if not fine:
             raise DataError(f"{path}: not a model written by pate: {part} is not {accepted}")
-    return SavedStudent(student, tuple(classes), n_features, encoder, meta)
+    return SavedStudent(student, tuple(classes), n_features, encoder, meta, first_index)

@@ -88,6 +88,30 @@ def test_placeholder_labels_give_no_accuracy_and_fewer_features_are_zeros(model,
     assert (len(out.splitlines()), err) == (50, "")
 
 
+@pytest.mark.parametrize("first_index", [0, 1, None])
+def test_a_libsvm_file_is_read_as_those_of_training(first_index, numbers, tmp_path, capsys):
+    """A new file without index 0 was read one column off by a student of files that have it."""
+    X, y = numbers
+    X[:, 0] = np.abs(X[:, 0])
+    X[:, 1] = np.where(y == 1, 1, -1)
+    dump_svmlight_file(X, y, str(tmp_path / "mine"), zero_based=first_index == 0)
+    dataset = load("libsvm", path=tmp_path / "mine")
+    assert dataset.first_index == (0 if first_index == 0 else 1)
+    student = make_learner("tree", {}, seed=0, n_classes=2).fit(dataset.X, dataset.y)
+    about = {"classes": dataset.classes, "n_features": 4, "encoder": None, "meta": {}}
+    if first_index is not None:  # as files of students were written before
+        about["first_index"] = dataset.first_index
+    save_student(tmp_path / "s", student, **about)
+    new = tmp_path / "new"
+    second = 1 if first_index == 0 else 2
+    new.write_text(f"0 {second}:1\n0 {second}:-1\n")
+    assert main(["predict", str(tmp_path / "s"), str(new)]) == 0
+    assert capsys.readouterr().out.split() == ["1", "0"]
+    new.write_text("0 1:1\n0 0:2 1:1\n0 0:1\n")
+    if first_index == 1:
+        assert f"{new}, line 2: index 0; accepted: indices from 1" in fails(capsys, tmp_path / "s", new)
+
+
 @pytest.mark.parametrize("student", [GaussianNB(), SVC(), KNeighborsClassifier(3)], ids=repr)
 def test_a_student_of_dense_points_labels_a_libsvm_file(student, numbers, tmp_path, capsys):
     X, y = numbers
