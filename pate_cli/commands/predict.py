@@ -10,12 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from pate_cli.checks import Real, take
 from pate_cli.commands.own_files import add_format_options, is_parquet, read_table
 from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.new_records import training_table
 from pate_cli.datasets.reading import texts
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
-from pate_cli.students import load_student
+from pate_cli.students import codes_of, load_student, probabilities_of
 from pate_cli.terminal import check_file, err, out, write_output
 
 if TYPE_CHECKING:
@@ -39,7 +42,12 @@ def main(argv: list[str]) -> int:
     args = _parser().parse_args(argv)
     if args.output is not None:
         check_file(args.output)
+    if args.threshold is not None:
+        take("--threshold", args.threshold, Real(0, 1, closed_below=True))
     model = load_student(args.model, trust=args.trust)
+    if args.threshold is not None and len(model.classes) != 2:
+        accepted = f"nothing for the {len(model.classes)} classes of {args.model}: it is for two"
+        raise ConfigError("--threshold", args.threshold, accepted)
     records = _numbered(args, model) if model.encoder is None else _table(args, model)
     labels, shares = _predicted(args, model, records)
     text = _text(model, labels, args.id, records.names, shares)
@@ -81,6 +89,12 @@ def _parser() -> argparse.ArgumentParser:
         "--id", metavar="COLUMN", help="column of the table that names a record, written first"
     )
     parser.add_argument("--proba", action="store_true", help="write the probability of each class, too")
+    parser.add_argument(
+        "--threshold",
+        metavar="T",
+        type=float,
+        help="of two classes, label a record with the second where its probability is at least T",
+    )
     parser.add_argument("--target", metavar="COLUMN", help="column with the labels (default: as in training)")
     add_format_options(parser)
     parser.add_argument(
@@ -127,19 +141,21 @@ def _predicted(
     args: argparse.Namespace, model: SavedStudent, records: _Records
 ) -> tuple[list[str], list[list[float]] | None]:
     """Label of each record, and with `--proba` the probability of each class."""
-    from pate_cli.students.labelling import codes_of, probabilities_of
-
+    wanted = "--proba" if args.proba else "--threshold" if args.threshold is not None else ""
     try:
         codes = codes_of(model, records.X)
-        shares = probabilities_of(model, records.X) if args.proba else None
+        shares = probabilities_of(model, records.X) if wanted else None
     except Exception as error:  # the file is whole, and its classifier of no use
         raise DataError(f"{args.model}: cannot label the records of {args.data} ({error})") from error
-    if args.proba and shares is None:
+    if wanted and shares is None:
         raise InputError(
-            f"--proba: the student of {args.model} ({type(model.student).__name__}) gives no probabilities;"
+            f"{wanted}: the student of {args.model} ({type(model.student).__name__}) gives no probabilities;"
             " accepted: one that does, as student=logistic"
         )
-    return [model.classes[code] for code in codes.tolist()], None if shares is None else shares.tolist()
+    if shares is not None and args.threshold is not None:
+        codes = (shares[:, 1] >= args.threshold).astype(np.int64)
+    labels = [model.classes[code] for code in codes.tolist()]
+    return labels, shares.tolist() if shares is not None and args.proba else None
 
 
 def _text(

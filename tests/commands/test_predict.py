@@ -328,7 +328,34 @@ def test_a_student_without_probabilities_says_so(numbers, tmp_path, capsys):
     student = make_learner("linear_svm", {}, seed=0, n_classes=2).fit(X, y)
     save_student(tmp_path / "s", student, classes=("0", "1"), n_features=4, encoder=None, meta={})
     data = write(tmp_path / "d", X, y)
-    assert "gives no probabilities; accepted: one that" in fails(capsys, tmp_path / "s", data, "--proba")
+    for option in (["--proba"], ["--threshold", "0.5"]):
+        said = fails(capsys, tmp_path / "s", data, *option)
+        assert said.startswith(f"pate: {option[0]}: the student of ")
+        assert "gives no probabilities; accepted: one that" in said
+
+
+def test_a_threshold_decides_between_two_classes(numbers, tmp_path, capsys):
+    X, _ = numbers
+    y = np.digitize(X[:, 0], [0, 1])
+    data, paths = write(tmp_path / "d", X, y), {}
+    for n in (2, 3):
+        student = GaussianNB().fit(X, np.minimum(y, n - 1))
+        paths[n] = tmp_path / f"{n}.skops"
+        names = ("no", "yes", "perhaps")[:n]
+        save_student(paths[n], student, classes=names, n_features=4, encoder=None, meta={})
+    student = load_student(paths[2]).student
+    p = student.predict_proba(X)[:, 1]
+    for threshold in (0.0, 0.1, p[7], 1.0):
+        assert main(["predict", str(paths[2]), str(data), "--threshold", repr(float(threshold))]) == 0
+        assert capsys.readouterr().out.split() == np.where(p >= threshold, "yes", "no").tolist()
+    assert main(["predict", str(paths[2]), str(data), "--threshold", "0.1", "--proba"]) == 0
+    assert capsys.readouterr().out.startswith("label,probability.no,probability.yes\n")
+    for threshold in ("1.5", "-0.1", "nan"):
+        said = fails(capsys, paths[2], data, f"--threshold={threshold}")
+        assert "accepted: a number in [0, 1]" in said
+    assert "--threshold: got 0.5; accepted: nothing for the 3 classes" in fails(
+        capsys, paths[3], data, "--threshold", "0.5"
+    )
 
 
 def test_bad_models_options_and_outputs_are_one_line(model, table_model, numbers, tmp_path, capsys):
