@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 
 from pate_cli.commands.own_files import add_format_options, read_table
@@ -19,7 +18,6 @@ from pate_cli.datasets.files import (
     require,
     status,
 )
-from pate_cli.datasets.reading import Table
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.terminal import check_file, out, write_output
 
@@ -125,7 +123,7 @@ def _describe(options: argparse.Namespace) -> int:
     if found.classes is not None:
         shown.add_row(escape(options.target), "target", escape(one_line(", ".join(found.classes))), "")
     out().print(shown)
-    for remark in [*inference.remarks_on(table, found, words), *_doubts(table, found, words)]:
+    for remark in inference.advice(table, found, words):
         out().print(one_line(remark), soft_wrap=True, markup=False)
     if options.output is None:
         out().print(
@@ -135,23 +133,6 @@ def _describe(options: argparse.Namespace) -> int:
         write_output(options.output, schema.as_yaml(found))
         out().print(f"written to {options.output}", soft_wrap=True, markup=False)
     return 0
-
-
-def _doubts(table: Table, found: schema.Schema, words: list[str]) -> Iterator[str]:
-    """Say which columns are not taken for numbers, though half of their cells look like some."""
-    for name, column in found.columns.items():
-        if column.kind == "numeric" or name in table.unread or inference.looks_like_unit(name):
-            continue
-        doubt = inference.doubtful(table, name, words)
-        if doubt is not None:
-            row, among = doubt
-            held = table.cell(name, row)
-            mend = "plain numbers are read, without units and without separators of thousands"
-            if schema.has_decimal_comma(held):
-                mend = "--decimal , if the comma stands before decimals"
-            elif among:
-                mend = "kind: numeric with missing: true in the schema takes such cells as missing"
-            yield f"{table.place(row)}: {name!r} has {held!r} and looks like numbers; {mend}"
 
 
 def _fetch(entries: list[Entry]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -125,8 +126,13 @@ def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: st
         frame = pd.read_csv(io.BytesIO(raw), dtype={name: str for name in header if name in text}, **given)
         # a column read in pieces may hold 7 and "007"; one of True and False is text, too
         again = [name for name in header if name not in text and _is_mixed(frame[name])]
-        if again:
-            found = pd.read_csv(io.BytesIO(raw), dtype=dict.fromkeys(again, str), usecols=again, **given)
+        padded: list[str] = []
+        if re.search(rb'(?:^|["%s])\s*0\d' % re.escape(sep.encode()), raw, re.MULTILINE):
+            padded = [name for name in header if frame[name].dtype.kind in "iuf"]
+        if again or padded:
+            kinds = dict.fromkeys([*again, *padded], str)
+            found = pd.read_csv(io.BytesIO(raw), dtype=kinds, usecols=[*kinds], **given)
+            again += [name for name in padded if _are_codes(found[name])]
             frame[again] = found[again]
     if len(frame) != len(lines):
         raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
@@ -137,6 +143,12 @@ def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: st
         columns[name] = column.to_numpy(dtype=np.float64) if numeric else as_text(column)
     table = pd.DataFrame(columns, index=pd.Index(lines), copy=False)
     return Table(table, path, checksum, decimal=form.decimal)
+
+
+def _are_codes(column: Any) -> bool:
+    """Whether all cells are whole numbers, some with a leading zero, which a number would lose."""
+    held = column.dropna()
+    return bool(held.str.fullmatch(r"\d+\s*").all() and held.str.fullmatch(r"0\d+\s*").any())
 
 
 def _is_mixed(column: Any) -> bool:

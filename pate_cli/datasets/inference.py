@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pate_cli.datasets.reading import Table, has_value, texts
-from pate_cli.datasets.schema import Column, Schema, not_a_number, typed
+from pate_cli.datasets.schema import Column, Schema, has_decimal_comma, listed, not_a_number, typed
 from pate_cli.datasets.three_files import texts_of
 from pate_cli.errors import DataError
+from pate_cli.types import FloatArray
 
-__all__ = ["doubtful", "infer", "kind_in_private", "labels_of", "looks_like_unit"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["advice", "infer", "kind_in_private", "labels_of", "looks_like_unit"]
 __all__ += ["names_persons", "refuse_doubtful", "remarks_on"]
+
+_IDENTIFIERS, _CASES = "identifiers", "case numbers"
+"""Reasons why a column is not used."""
 
 _NEARLY_ALL = 0.9
 """Share of numbers among a column's cells from which on the other cells count as slips."""
@@ -25,18 +33,27 @@ _LONG, _WORDS = 40, 4
 """Mean length and number of words of free text, from which on it is no category."""
 
 _ID = re.compile(
-    r"(^|_)(id|ids|uid|uuid|guid|ssn|mrn|identifier|key|patient|person|customer|client|subject|member|user"
+    r"(^|_)(id|ids|pid|uid|uuid|guid|ssn|mrn|identifier|key|patient|person|customer|client|subject|member|user"
     r"|account|household|email|e_mail)(_?(id|no|nr|num|number|key|code))?$"
 )
 
 _PERSON = re.compile(
     r"(^|_)((patient|person|customer|client|subject|member|user|household)_?(id|no|nr|num|number|key|code)"
-    r"|patient|ssn|mrn|email|e_mail)$"
+    r"|patient|pid|ssn|mrn|email|e_mail)$"
 )
 
 _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([ T].*)?|\d{4}/\d\d?/\d\d?.*"
 )
+
+_NUMBERED = re.compile(r"(case|fall|order|invoice|sample|visit|record)$|(no|nr|num|number|nummer)$")
+"""Names of columns of numbers that are given one after another."""
+
+_SERIAL = re.compile(r"([A-Za-z]{1,6}[-_ ]?)\d{3,}")
+"""A letter or a few, then a number: the form of names given one after another."""
+
+_LIMIT = re.compile(r"[<>\u2264\u2265]=?\s*[+-]?\d[\d.,]*")
+"""A number below or above a limit of detection."""
 
 _MANY_NUMBERS = 20
 """Different values from which on cells that look like numbers are hardly categories."""
@@ -63,7 +80,7 @@ def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
     if name in table.dates:
         return Column("ignored", why="dates")
     if looks_like_unit(name):
-        return Column("ignored", why="identifiers")
+        return Column("ignored", why=_IDENTIFIERS)
     values, found = table.numbers(name, words)
     if found.n_numbers and found.first is None:
         if found.n_numbers == 1 and (words or not found.n_missing):
@@ -96,6 +113,35 @@ def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator
                 f"{table.place(found.first)}: {name!r} has {table.cell(name, found.first)!r}, the first of"
                 f" {found.n_others} cells that are no numbers; they are missing by this schema"
             )
+
+
+def advice(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str]:
+    """Explain a proposed schema to the owner of the table, a line each: it quotes cells."""
+    yield from remarks_on(table, schema, words)
+    for name, column in schema.columns.items():
+        if name in table.unread or column.kind == "numeric":
+            continue
+        cells = table.frame[name]
+        n, distinct = len(cells), int(cells.nunique())
+        doubt = None if looks_like_unit(name) else doubtful(table, name, words)
+        if doubt is None and column.why in (_IDENTIFIERS, _CASES) and 2 < distinct < n:
+            many = f"{name!r} has {distinct:,} different cells in {n:,} records; if they name persons,"
+            yield f"{many} dataset.unit={name} protects all records of one together"
+        elif column.kind == "category" and hasattr(cells, "cat") and _are_codes(cells):
+            yield f"{name!r} has codes with leading zeros, which are no numbers"
+        if doubt is not None:
+            held = table.cell(name, doubt[0])
+            mend = "plain numbers are read, without units and without separators of thousands"
+            if has_decimal_comma(held):
+                mend = "--decimal , if the comma stands before decimals"
+            elif doubt[1]:
+                mend = "kind: numeric with missing: true in the schema takes such cells as missing"
+            yield f"{table.place(doubt[0])}: {name!r} has {held!r} and looks like numbers; {mend}"
+    if whole := [name for name in schema.of_kind("numeric") if not schema.columns[name].missing]:
+        yield (
+            f"a run and pate predict refuse a missing number in {listed(whole)}; missing: true in the schema"
+            " gives it a code"
+        )
 
 
 def refuse_doubtful(table: Table, name: str, words: Collection[str]) -> None:
@@ -145,14 +191,15 @@ def _column(table: Table, name: str, words: Collection[str]) -> Column:
     if distinct <= 1:
         return Column("ignored", why="constant")
     if looks_like_unit(name):
-        return Column("ignored", why="identifiers")
+        return Column("ignored", why=_IDENTIFIERS)
     values, found = table.numbers(name, words)
-    if found.n_numbers and found.n_numbers >= _NEARLY_ALL * (n - found.n_missing):
-        held = values[~np.isnan(values)]
+    held = values[~np.isnan(values)]
+    numeric = found.n_numbers and found.n_numbers >= _NEARLY_ALL * (n - found.n_missing)
+    if numeric and _are_case_numbers(name, held):
+        return Column("ignored", why=_CASES)
+    codes = numeric and hasattr(cells, "cat") and _are_codes(cells)
+    if (numeric and not codes) or _has_limits(table, name, words):
         low, high = float(held.min()), float(held.max())
-        whole = len(held) == n and bool((held == np.round(held)).all())
-        if whole and n >= _FEWEST and distinct == n and high - low == n - 1:
-            return Column("ignored", why="identifiers")  # a running number
         if low == high:
             return Column("ignored", why="constant")
         return Column("numeric", low, high, missing=found.n_numbers < n)
@@ -160,6 +207,8 @@ def _column(table: Table, name: str, words: Collection[str]) -> Column:
     like_dates = sum(bool(_DATE.fullmatch(text.strip())) for text in names)
     if name in table.dates or (names and like_dates >= _NEARLY_ALL * len(names)):
         return Column("ignored", why="dates")
+    if _are_serial(names, n):
+        return Column("ignored", why=_IDENTIFIERS)
     length = sum(map(len, names)) / max(1, len(names))
     spaces = sum(text.count(" ") for text in names) / max(1, len(names))
     if distinct > 0.5 * n and n >= _FEWEST:
@@ -168,3 +217,35 @@ def _column(table: Table, name: str, words: Collection[str]) -> Column:
     if spaces >= _WORDS and length > _LONG:
         return Column("ignored", why="free text")
     return Column("category", values=names, missing=len(names) < len(cells.cat.categories))
+
+
+def _are_case_numbers(name: str, held: FloatArray) -> bool:
+    """Whether whole numbers repeat less than chance would have it, or hardly in a column named for it."""
+    n, repeats = len(held), len(held) - len(np.unique(held))
+    if n < _FEWEST or repeats > (1 - _NEARLY_ALL) * n or (held != np.round(held)).any():
+        return False
+    by_chance = n * (n - 1) / (2 * (float(held.max() - held.min()) + 1))  # of uniform draws
+    return 3 * repeats < by_chance and (by_chance >= 10 or bool(_NUMBERED.search(_spaced(name))))
+
+
+def _are_codes(cells: pd.Series) -> bool:
+    """Whether texts are whole numbers, and two or more have a leading zero, as 01067."""
+    names = [text for text in map(str.strip, cells.cat.categories) if text.isdecimal()]
+    return sum(len(text) > 1 and text[0] == "0" for text in names) > 1
+
+
+def _are_serial(names: Sequence[str], n: int) -> bool:
+    """Whether texts of n records are numbers behind the same letters, as P0001, each in few records."""
+    found = [_SERIAL.fullmatch(text.strip()) for text in names]
+    enough = len(names) >= _FEWEST and 20 * len(names) >= n
+    return enough and None not in found and len({match[1] for match in found if match}) == 1
+
+
+def _has_limits(table: Table, name: str, words: Collection[str]) -> bool:
+    """Whether a column that may be one of numbers has no other texts than limits of detection."""
+    if doubtful(table, name, words) is None:
+        return False
+    cells = table.frame[name]
+    limits = np.array([bool(_LIMIT.fullmatch(text.strip())) for text in cells.cat.categories], dtype=bool)
+    values, found = table.numbers(name, words)
+    return found.n_others == np.count_nonzero(limits[cells.cat.codes]) and len(np.unique(values)) > 2

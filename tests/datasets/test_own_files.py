@@ -15,6 +15,7 @@ import pytest
 
 from pate_cli.cli import main
 from pate_cli.datasets import load, sizes_of, split
+from pate_cli.datasets.schema import read_schema
 from pate_cli.errors import ConfigError, DataError
 
 N = 900
@@ -262,6 +263,53 @@ def test_describe_proposes_what_a_run_takes(place, capsys):
     first, second = encoder.transform(rows).toarray()
     assert first[0] == second[0]  # clipped
     assert (first[2:].sum(), second[2:].sum()) == (1, 0)  # C is unseen
+
+
+def test_describe_gives_the_reason_for_each_column_that_is_no_plain_number(place, capsys):
+    rng = np.random.default_rng(0)
+    n = 400
+    lab = pd.Series(np.round(rng.normal(6, 2, n), 2).astype(str))
+    table = pd.DataFrame(
+        {
+            "pid": [f"P{i % 200:05d}" for i in range(n)],
+            "sample": [f"S-{i % 100:03d}" for i in range(n)],
+            "lab": lab.mask(rng.random(n) < 0.25, "<5"),
+            "dose": rng.choice(["1", "2", ">2"], n),
+            "zip": rng.choice(["01067", "10115", "04109"], n),
+            "case": rng.choice(10**6, n, replace=False),
+            "serial": 3 * rng.permutation(n),
+            "salary": rng.integers(20_000, 150_000, n),
+            "y": rng.choice(["no", "yes"], n),
+        }
+    )
+    for decimal in ".,":
+        cells = table["lab"].str.replace(".", decimal)
+        table.assign(lab=cells).to_csv("f.csv", index=False, sep=";")
+        argv = ["data", "describe", "f.csv", "--target", "y", "--output", "s.yaml", "--decimal", decimal]
+        assert main(argv) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "'lab' has '<5', the first of" in shown
+        assert "'pid' has 200 different cells in 400 records; if they name persons, dataset.unit=pid" in shown
+        assert "'zip' has codes with leading zeros" in shown
+        assert "pate predict refuse a missing number in salary; missing: true" in shown
+        columns = read_schema("s.yaml").columns
+        why = {name: column.why for name, column in columns.items() if column.kind == "ignored"}
+        assert why == dict.fromkeys(["pid", "sample"], "identifiers") | dict.fromkeys(
+            ["case", "serial"], "case numbers"
+        )
+        assert {name: c.missing for name, c in columns.items() if c.kind == "numeric"} == {
+            "lab": True,
+            "salary": False,
+        }
+        assert columns["zip"].values == ["01067", "04109", "10115"]
+        assert columns["dose"].values == ["1", "2", ">2"]
+    # a run takes the same from a public file, and every private cell counts for itself
+    table.assign(lab=table["lab"].where(table.index > 0, "trace")).to_csv("mine.csv", index=False, sep=";")
+    table.drop(columns="y").to_csv("pub.csv", index=False, sep=";")
+    data = load("csv", path="mine.csv", public="pub.csv", target="y", unit=None)
+    assert list(data.X) == ["lab", "dose", "zip", "salary"]
+    assert set(data.X["zip"]) == {"01067", "04109", "10115"}
+    assert np.isnan(data.X["lab"].iloc[0])
 
 
 def test_one_cell_that_is_no_number(place, capsys):
