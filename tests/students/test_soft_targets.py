@@ -7,9 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from pate_cli.errors import ConfigError
 from pate_cli.learners.constant import ConstantClassifier
-from pate_cli.students import check_student, fit_student
+from pate_cli.students import fit_student
 from pate_cli.types import Answers, PublicPoints
 
 K = 100
@@ -78,17 +77,3 @@ def test_labels_alone_are_the_learner_alone():
     alone = LogisticRegression().fit(X, counts.argmax(axis=1))
     student = fit(X, counts, noisy=False, base="sklearn.linear_model.LogisticRegression")
     np.testing.assert_array_equal(student.coef_, alone.coef_)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"C": 1}, r"student\.params\.C: got 1; accepted: parameters base, base_params"),
-        ({"base": "oops"}, r"student\.params\.base: got 'oops'"),
-        ({"base_params": {"C": 0}}, r"student\.params\.base_params\.C: got 0; accepted: a float"),
-        ({"base": "sklearn.neighbors.KNeighborsClassifier"}, "a learner with sample weights"),
-    ],
-)
-def test_bad_parameters_are_refused_by_name(params, message):
-    with pytest.raises(ConfigError, match=message):
-        check_student("soft_targets", params)

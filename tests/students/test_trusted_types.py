@@ -9,11 +9,9 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
-from encoders import encoder
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -273,52 +271,3 @@ def test_every_student_option_opens(name, tmp_path):
         for n_classes in (2,) if name in TWO_CLASSES else (2, 3):
             for counts in (True, False):
                 opens_as_it_was(tmp_path / "s", *fitted(name, kind, n_classes, counts=counts))
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "discriminant_analysis.LinearDiscriminantAnalysis",
-        "discriminant_analysis.QuadraticDiscriminantAnalysis",
-        "ensemble.AdaBoostClassifier",
-        "ensemble.BaggingClassifier",
-        "ensemble.ExtraTreesClassifier",
-        "ensemble.RandomForestClassifier",
-        "linear_model.Perceptron",
-        "linear_model.RidgeClassifier",
-        "linear_model.SGDClassifier",
-        "naive_bayes.BernoulliNB",
-        "naive_bayes.GaussianNB",
-        "neighbors.KNeighborsClassifier",
-        "neighbors.NearestCentroid",
-        "neural_network.MLPClassifier",
-        "svm.SVC",
-        "tree.ExtraTreeClassifier",
-    ],
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_learners_of_scikit_learn_open(path, tmp_path):
-    opens_as_it_was(tmp_path / "s", *fitted(f"sklearn.{path}", np.asarray, 2, counts=False))
-
-
-@pytest.mark.parametrize(
-    "kinds", [{"age": "numeric"}, {"job": "category"}, {"age": "numeric", "job": "category"}]
-)
-def test_every_encoder_opens(kinds, tmp_path):
-    table = pd.DataFrame({"age": [1.0, 2.0, 4.0], "job": ["a", "b", "a"]})[list(kinds)]
-    fitted = encoder(**kinds).fit(table)
-    student = LogisticRegression().fit(fitted.transform(table), [0, 1, 0])
-    save_student(tmp_path / "s", student, classes=("0", "1"), n_features=2, encoder=fitted, meta={})
-    back = load_student(tmp_path / "s")
-    there, here = (each.transform(table) for each in (back.encoder, fitted))
-    assert (there != here).sum() == 0
-    np.testing.assert_array_equal(back.student.predict(there), student.predict(here))
-
-
-def test_a_file_of_a_release_opens(tmp_path):
-    from pate_cli.release.files import without_addresses
-
-    student, X = fitted("voting", sp.csr_matrix, 2, counts=False)
-    save_student(tmp_path / "s", student, classes=("a", "b"), n_features=12, encoder=None, meta={})
-    (tmp_path / "s").write_bytes(without_addresses((tmp_path / "s").read_bytes()))
-    np.testing.assert_array_equal(load_student(tmp_path / "s").student.predict(X), student.predict(X))
