@@ -37,7 +37,7 @@ _TRIED: set[str] = set()  # passed `try_out` in this process: the rows of a swee
 
 
 def make_learner(
-    estimator: str,
+    estimator: Any,
     params: Mapping[str, Any],
     *,
     seed: int | None,
@@ -50,9 +50,10 @@ def make_learner(
 
     Parameters
     ----------
-    estimator : str
+    estimator : str or classifier
         A name of `BUILT_IN`, or the import path of a classifier that follows scikit-learn's conventions, as
-        `sklearn.ensemble.RandomForestClassifier`. Importing runs the module's code.
+        `sklearn.ensemble.RandomForestClassifier`. Importing runs the module's code. From Python also such a
+        classifier, which is copied; `params` are not used then.
     params : mapping of str to object
         Its parameters. Values are checked by `check_learner`.
     seed : int or None
@@ -69,8 +70,12 @@ def make_learner(
     ConfigError
         If the name or a parameter is not known.
     """
-    from sklearn.base import is_classifier
+    from sklearn.base import clone, is_classifier
 
+    if hasattr(estimator, "get_params"):
+        learner = clone(estimator)
+        seeds = [key for key in learner.get_params() if key.rpartition("__")[2] == "random_state"]
+        return learner if seed is None else learner.set_params(**dict.fromkeys(seeds, seed))
     accepted = f"{', '.join(names)}, or the import path of a scikit-learn classifier"
     built_in = isinstance(estimator, str) and estimator in _PATHS
     cls = _imported(_PATHS[estimator] if built_in else estimator, name_key, accepted)
@@ -96,7 +101,7 @@ def make_learner(
 
 
 def check_learner(
-    estimator: str,
+    estimator: Any,
     params: Mapping[str, Any],
     *,
     n_classes: int = 2,
@@ -110,7 +115,7 @@ def check_learner(
 
 def try_out(
     learner: Any,
-    estimator: str,
+    estimator: Any,
     params: Mapping[str, Any],
     *,
     n_classes: int,

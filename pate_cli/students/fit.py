@@ -11,7 +11,7 @@ from pate_cli.errors import ConfigError
 from pate_cli.learners import BUILT_IN, make_learner, try_out
 from pate_cli.types import UNANSWERED, Answers, FloatArray, IntArray, PublicPoints, Unanswered
 
-__all__ = ["STUDENTS", "check_student", "fit_student"]
+__all__ = ["STUDENTS", "check_student", "fit_student", "make_student"]
 
 STUDENTS = (*BUILT_IN, "voting", "soft_targets")
 """Names of the built-in students."""
@@ -84,7 +84,7 @@ def fit_student(
     if len(classes) < 2:
         constant = int(classes[0]) if len(classes) else 0
         return ConstantClassifier(constant).fit(points.X[rows])
-    student = _make(estimator, params, seed=seed, n_classes=n_classes)
+    student = make_student(estimator, params, seed=seed, n_classes=n_classes)
     X = points.X[rows]
     try:
         student.fit(X, labels, **({} if weights is None else {"sample_weight": weights}))
@@ -99,7 +99,7 @@ def check_student(
     estimator: str, params: Mapping[str, Any], *, n_classes: int = 2, sparse: bool = False
 ) -> None:
     """Check a student before there is data, by fitting it on a few generated records; see `fit_student`."""
-    student = _make(estimator, params, seed=0, n_classes=n_classes)
+    student = make_student(estimator, params, seed=0, n_classes=n_classes)
     if estimator in _PARAMS:
         base = student.estimator if estimator == "voting" else student
         name, base_params = params.get("base", _BASE), params.get("base_params") or {}
@@ -131,7 +131,7 @@ def _hard_labels(
     return answers.asked, labels
 
 
-def _make(estimator: str, params: Mapping[str, Any], *, seed: int | None, n_classes: int) -> Any:
+def make_student(estimator: str, params: Mapping[str, Any], *, seed: int | None, n_classes: int) -> Any:
     """Make an unfitted student."""
     if estimator not in _PARAMS:
         return make_learner(estimator, params, seed=seed, n_classes=n_classes, names=STUDENTS, **_KEYS)
