@@ -22,13 +22,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    check_random_state,
+    column_or_1d,
+    validate_data,
+)
 
 from pate_cli import pipeline
 from pate_cli.config import DatasetConfig, command_line, composition, parse
+from pate_cli.datasets import frames
 from pate_cli.engine import execution
 from pate_cli.engine.places import check_places
 from pate_cli.engine.store import PLACE, RepeatStore
@@ -36,7 +43,7 @@ from pate_cli.errors import InputError
 from pate_cli.pipeline import Streams
 from pate_cli.release import ExactNoise
 from pate_cli.report import RunRecord, find_records, read_record, run_table
-from pate_cli.students import by_class
+from pate_cli.students import by_class, make_student
 from pate_cli.types import Dataset, IntArray, Part, without_tiny
 
 if TYPE_CHECKING:
@@ -69,6 +76,15 @@ class Privacy:
     exact: bool
 
 
+def _has_probabilities(model: PateClassifier) -> bool:
+    """Whether the student of a model, fitted or not, predicts probabilities."""
+    fitted = getattr(model, "student_", None)
+    if fitted is not None and len(getattr(fitted, "classes_", ())) != 1:
+        return hasattr(fitted, "predict_proba")
+    student = model._config().student
+    return hasattr(make_student(student.estimator, student.params, seed=0, n_classes=2), "predict_proba")
+
+
 class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learn from private records, with the help of public points without labels.
 
@@ -85,8 +101,8 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     delta : float, optional
         In (0, 1); default 1 / (number of private records, or groups).
     teacher, student : str or scikit-learn classifier
-        As in ``teacher=NAME``, an import path, or a classifier whose class and parameters are taken.
-        Not used by mechanisms that learn from the records themselves, as `best`.
+        As in ``teacher=NAME``, an import path, or a classifier (also a pipeline that ends in one), which is
+        copied. Not used by mechanisms that learn from the records themselves, as `best`.
     n_teachers : int, optional
         Default: one teacher for each 100 records, or the mechanism's choice.
     settings : mapping of str to value, optional
@@ -147,9 +163,10 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, d)
+        X : array-like, sparse matrix or DataFrame of shape (n, d)
             Features of the private records, finite numbers. PRIVATE. Scale and encode by transformers fitted
-            on public points: a scaler fitted on X is part of no guarantee.
+            on public points: a scaler fitted on X is part of no guarantee. A DataFrame with texts is encoded
+            as a table of the command line is: categories, bounds and scales are those of the public points.
         y : array-like of shape (n,)
             Labels. PRIVATE.
         X_public : array-like or sparse matrix of shape (m, d), optional
@@ -163,7 +180,13 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If something cannot be used, or the mechanism cannot work with these numbers; before training.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        table = frames.has_texts(X)
+        if table:
+            validate_data(self, X, skip_check_array=True)
+            y = column_or_1d(y, warn=True)
+            check_consistent_length(X, y)
+        else:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         exact = self.random_state is None
         seed = None if exact else int(check_random_state(self.random_state).randint(2**31))
@@ -174,10 +197,21 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
         if X_public is None:
             X, codes, X_public, units = self._shared(X, codes, units, streams.split)
+        elif table:
+            validate_data(self, X_public, skip_check_array=True, reset=False)
         else:
             X_public = validate_data(self, X_public, accept_sparse="csr", dtype=np.float64, reset=False)
         if hasattr(X_public, "tocsr") != hasattr(X, "tocsr"):  # both sparse, or both dense
             X_public = X_public.toarray() if hasattr(X_public, "tocsr") else type(X)(X_public)
+        encoder = None
+        if table:
+            try:
+                encoder = frames.encoder_of(X_public)
+                X, X_public = (
+                    frames.records(held, encoder, name) for held, name in ((X, "X"), (X_public, "X_public"))
+                )
+            except InputError as error:
+                raise ValueError(str(error)) from None
         dataset = Dataset(
             name="python",
             X=X,
@@ -185,6 +219,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes=tuple(map(str, self.classes_.tolist())),
             checksum="",
             source="Python",
+            encoder=encoder,
             public=Part(X_public, None),
             units=units,
             unit=None if units is None else "group",
@@ -197,11 +232,12 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             noise = ExactNoise if exact else None
             published = pipeline.release(ready, streams, noise, lambda loss: None)  # no ledger
         except InputError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(" ".join(str(error).split())) from None
         if published.student is None:
             raise ValueError(f"nothing was learnt, and the budget is spent: {published.problem}")
         loss = ready.plan.guarantee
         self.student_ = published.student
+        self._encoder = published.encoder
         self.privacy_ = Privacy(loss.eps, loss.delta, loss.how, ready.protects, exact)
         self.eps_ex_post_ = published.ex_post.eps
         return self
@@ -211,10 +247,13 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         points = self._points(X)
         return self.classes_[np.asarray(self.student_.predict(points)).astype(np.int64)]
 
-    @available_if(lambda model: hasattr(model.student_, "predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Predict the probability of each label, shape (n, C); rows add up to 1."""
-        return by_class(self.student_, "predict_proba", self._points(X), len(self.classes_))
+        points, C = self._points(X), len(self.classes_)
+        if not hasattr(self.student_, "predict_proba"):  # a constant: all labels were the same
+            return np.eye(C)[np.asarray(self.student_.predict(points)).astype(np.int64)]
+        return by_class(self.student_, "predict_proba", points, C)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -250,21 +289,19 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n = int(owner.max()) + 1
         chosen = rng.permutation(n)[: math.ceil(share * n)]
         theirs = np.isin(owner, chosen)
+        rows = X.iloc if hasattr(X, "iloc") else X
         left = None if units is None else np.unique(units[~theirs], return_inverse=True)[1]
         if theirs.all():
             raise ValueError(f"X: {len(codes)} sample(s) are too few to share with public_share={share}")
-        return X[~theirs], codes[~theirs], X[theirs], left
+        return rows[~theirs], codes[~theirs], rows[theirs], left
 
     def _config(self) -> Any:
-        names = {"teacher": self.teacher, "student": self.student}
+        learners = {"teacher": self.teacher, "student": self.student}
         overrides = ["dataset=npz", "dataset.path=none", f"mechanism={self.mechanism}"]
-        overrides += [f"{k}={v}" for k, v in names.items() if isinstance(v, str) and "." not in v]
+        overrides += [f"{k}={v}" for k, v in learners.items() if isinstance(v, str) and "." not in v]
         raw = composition.compose(overrides)
-        for key, value in names.items():
-            if not isinstance(value, str):
-                name = f"{type(value).__module__}.{type(value).__qualname__}"
-                raw[key] |= {"estimator": name, "params": _changed(value)}
-            elif "." in value:
+        for key, value in learners.items():
+            if isinstance(value, str) and "." in value:
                 raw[key] |= {"estimator": value, "params": {}}
         raw |= {"eps": self.eps, "delta": self.delta}
         raw["teacher"]["count"] = self.n_teachers
@@ -277,10 +314,21 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError(f"settings: {key}: no such key")
             place[last] = value
         config = parse(raw)
-        return replace(config, dataset=DatasetConfig("python", {}), release=True)
+        given = {
+            key: replace(getattr(config, key), estimator=value, params={})
+            for key, value in learners.items()
+            if not isinstance(value, str)
+        }
+        return replace(config, dataset=DatasetConfig("python", {}), release=True, **given)
 
     def _points(self, X: Any) -> Any:
         check_is_fitted(self)
+        if self._encoder is not None:
+            validate_data(self, X, skip_check_array=True, reset=False)
+            try:
+                return without_tiny(frames.new_records(X, self._encoder))
+            except InputError as error:
+                raise ValueError(str(error)) from None
         return without_tiny(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
 
 
@@ -343,11 +391,3 @@ def results(*paths: str | Path) -> pd.DataFrame:
         path, reason = found.unreadable[0]
         raise InputError(f"{path}: {reason}")
     return pd.DataFrame(run_table(found.records, metrics=True).records)
-
-
-def _changed(learner: Any) -> dict[str, Any]:
-    """Parameters of a classifier other than its defaults; the seed is the run's."""
-    default, given = (one.get_params(deep=False) for one in (type(learner)(), clone(learner)))
-    changed = {name: value for name, value in given.items() if repr(value) != repr(default[name])}
-    changed.pop("random_state", None)
-    return changed

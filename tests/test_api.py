@@ -4,13 +4,17 @@ import doctest
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -63,16 +67,70 @@ def test_the_same_seed_gives_the_same_and_no_seed_exact_noise():
     assert (real.predict_proba(X) != other.predict_proba(X)).any()
 
 
-def test_a_teacher_may_be_a_classifier_or_its_name():
+@pytest.mark.parametrize(
+    "teacher",
+    [
+        RandomForestClassifier(n_estimators=3, max_depth=4),
+        make_pipeline(MaxAbsScaler(), DecisionTreeClassifier(max_depth=4)),
+        "tree",
+        "sklearn.tree.DecisionTreeClassifier",
+    ],
+    ids=lambda teacher: getattr(teacher, "__class__", str).__name__,
+)
+def test_a_learner_is_a_classifier_or_its_name(teacher):
+    class Mine(DecisionTreeClassifier):
+        """One that cannot be imported."""
+
     X, y = _data(n_classes=3)
-    forest = RandomForestClassifier(n_estimators=5, max_depth=4)
-    for teacher in (forest, "tree", "sklearn.tree.DecisionTreeClassifier"):
-        model = PateClassifier("gaussian", eps=8.0, teacher=teacher, student="tree", random_state=0)
-        model.fit(X[:2500], y[:2500], X[2500:2700])
-        assert model.score(X[2700:], y[2700:]) > 0.55
-        assert isinstance(model.student_, DecisionTreeClassifier)
-    model = PateClassifier("gaussian", teacher=forest)
-    assert model._config().teacher.params == {"n_estimators": 5, "max_depth": 4}
+    for student, kind in (("tree", DecisionTreeClassifier), (make_pipeline(Mine(max_depth=5)), Pipeline)):
+        model = PateClassifier("gaussian", eps=8.0, teacher=teacher, student=student, random_state=0)
+        given = X[:2500], y[:2500], X[2500:2700]
+        assert model.fit(*given).score(X[2700:], y[2700:]) > 0.55
+        assert isinstance(model.student_, kind)
+        np.testing.assert_array_equal(model.predict(X), clone(model).fit(*given).predict(X))
+
+
+def test_whether_there_are_probabilities_is_known_before_fit():
+    X, y = _data()
+    for student, has in (
+        ("logistic", True),
+        ("linear_svm", False),
+        (LinearSVC(), False),
+        (GaussianNB(), True),
+    ):
+        model = PateClassifier("gaussian", student=student, public_share=0.1, random_state=0)
+        assert hasattr(model, "predict_proba") == hasattr(model.fit(X, y), "predict_proba") == has
+    model = CalibratedClassifierCV(PateClassifier(**PLAIN), ensemble=False, cv=2).fit(X, y)
+    assert model.score(X, y) > 0.8
+
+
+def test_a_student_of_one_label_has_probabilities_too():
+    X, y = _data()
+    y[:2990] = "no"
+    model = PateClassifier(**PLAIN).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X[:3]), [[1, 0]] * 3)
+
+
+def test_a_data_frame_with_texts_is_encoded_by_its_public_part():
+    X, y = _data()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    frame["colour"] = np.where(y == "no", "red", "blue")
+    frame["when"] = pd.Timestamp("2020-01-01")
+    frame.loc[0, "colour"], frame.loc[1, "a"] = "seen in private alone", np.nan
+    for mechanism in ("gaussian", "best"):
+        model = PateClassifier(mechanism, eps=8.0, delta=1e-4, random_state=0)
+        model.fit(frame[:2500], y[:2500], frame[2500:2600])
+        assert model.score(frame[2600:], y[2600:]) > 0.9
+        assert model.predict_proba(frame[:3]).shape == (3, 2)
+        assert "seen in private alone" not in repr(vars(model._encoder))
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.predict(frame.drop(columns="colour"))
+    shared = PateClassifier(**PLAIN).fit(frame, y)
+    assert shared.score(frame, y) > 0.9
+    with pytest.raises(ValueError, match="X, row 5: numeric column 'a' has 'inf'; a finite number is needed"):
+        shared.predict(frame.assign(a=np.where(np.arange(3000) == 5, np.inf, 0.0)))
+    with pytest.raises(ValueError, match=r"X_public: no column is used; .* not used colour: constant"):
+        PateClassifier(**PLAIN).fit(frame[["colour"]][y == "no"], ["yes", *y[y == "no"][1:]])
 
 
 def test_all_records_of_a_group_are_protected_together():
