@@ -132,6 +132,7 @@ class Publication:
     encoder: Any  # fitted transformer, or None
     ex_post: PrivacyLoss  # computed from the answers: data-dependent
     problem: str | None  # why there is no student
+    chosen: str | None = None  # candidate, where the mechanism chose between several
 
 
 def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepared:
@@ -277,7 +278,8 @@ def release(
         except ConfigError as error:  # the answers are paid for, and public
             problem = str(error)
     spent = replace(released.spent, data_dependent=True)
-    return Publication(split.public, released.answers, student, split.encoder, spent, problem)
+    encoder, chosen = split.encoder, released.chosen
+    return Publication(split.public, released.answers, student, encoder, spent, problem, chosen)
 
 
 def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:

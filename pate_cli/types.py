@@ -303,6 +303,7 @@ class Released:
     answers: Answers  # labels for public points; of length 0 if none
     spent: PrivacyLoss  # loss after the fact: a report
     not_private: dict[str, float] = field(default_factory=dict, repr=False)  # for experiments only
+    chosen: str | None = None  # name of the candidate, where the mechanism chose between several
 
 
 class Private(_Private):

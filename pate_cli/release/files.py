@@ -128,6 +128,7 @@ def contents(
     result = result | {
         "status": "ok" if STUDENT in data else "error",
         **{name: facts[name] for name in ("n_asked", "n_answered", "eps_ex_post")},
+        "plan": result["plan"] | _chosen(released),
         "message": problem and f"the answers are released, a student is not: {problem}",
     }
     data[CARD] = model_card(facts)
@@ -151,6 +152,7 @@ def _certified(
         "time": entry.time,
         "purpose": entry.purpose,
         "mechanism": result["mechanism"],
+        **_chosen(released),
         "config_hash": result["config_hash"],
         "guarantee": {
             "eps": result["eps"],
@@ -198,6 +200,10 @@ def _certified(
             "hash": charged.hashes[-1],
         },
     }
+
+
+def _chosen(released: Publication) -> dict[str, str]:
+    return {} if released.chosen is None else {"chosen": released.chosen}
 
 
 def certificate(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:

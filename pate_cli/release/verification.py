@@ -124,6 +124,7 @@ def _result(data: _Files, facts: Mapping[str, Any]) -> str:
     stated |= {name: facts["guarantee"][name] for name in ("eps", "delta", "how")}
     stated |= {"dataset": facts["data"]["dataset"], "release_id": facts["release"]}
     other = [name for name, value in stated.items() if result.get(name) != value]
+    other += ["chosen"] if result["plan"].get("chosen") != facts.get("chosen") else []
     return f"it has another {', '.join(other)}" if other else ""
 
 

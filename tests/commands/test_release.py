@@ -264,6 +264,14 @@ def test_a_model_that_a_mechanism_learns_is_released_and_reopened(place, people,
     assert _bytes(place / "again")["student.skops"] != written["student.skops"]
 
 
+def test_a_choice_between_candidates_is_named(place, people, capsys):
+    assert _release(people, place / "out", "mechanism=tune", "eps=4") == 0
+    chosen = read_record(place / "out" / "result.json").plan["chosen"]
+    assert chosen in ("logistic", "tree")
+    assert f"Chosen of the candidates: `{chosen}`." in (place / "out" / "model_card.md").read_text()
+    assert cli.main(["verify", str(place / "out")]) == 0
+
+
 def test_all_noise_of_such_a_release_is_of_the_exact_kind_and_whole(place, people, monkeypatch):
     drawn = []
 
