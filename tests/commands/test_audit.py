@@ -5,7 +5,6 @@ import pytest
 
 from pate_cli import audit, teachers
 from pate_cli.commands import audit as command
-from pate_cli.errors import InputError
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.types import PrivateRecords
 
@@ -17,14 +16,6 @@ def run(capsys, *argv):
     shown = capsys.readouterr()
     assert shown.err == ""
     return code, shown.out
-
-
-def refused(capsys, *argv):
-    with pytest.raises(InputError) as caught:
-        command.main([*QUICK, *argv])
-    assert capsys.readouterr().out == ""
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
 
 
 def test_a_table_and_one_line_for_the_verdict(capsys, monkeypatch):
@@ -103,10 +94,10 @@ def test_the_rule_of_the_bound_is_told(mechanism, gdp, capsys, tmp_path):
 
 def test_a_private_learner_is_attacked_through_its_outputs(capsys, tmp_path):
     path = tmp_path / "audit.json"
-    argv = ["mechanism=sspp", "--records", "5000", "--output", str(path), "--runs", "20000"]
+    argv = ["mechanism=sspp", "--records", "5000", "--output", str(path), "--runs", "5000"]
     code, shown = run(capsys, *argv)
     assert code == 0
-    assert "sspp: 5,000 private records, 10 public points, 2 classes, 20,000 runs on each" in shown
+    assert "sspp: 5,000 private records, 10 public points, 2 classes, 5,000 runs on each" in shown
     record = json.loads(path.read_text())
     assert (record["mechanism"], record["records"], record["queries"]) == ("sspp", 5000, 10)
     assert record["claim"] == {"eps": 1.0, "delta": 0.0, "mu": None, "how": record["claim"]["how"]}
@@ -144,43 +135,6 @@ def test_delta_and_teachers_come_from_the_configuration_where_it_has_them(given,
     code, shown = run(capsys, "mechanism=svt", *given.split())
     assert code == 0
     assert all(text in shown for text in expected)
-
-
-@pytest.mark.parametrize(
-    ("argv", "named"),
-    [
-        (["eps=inf", "mechanism=sspp"], "eps: got inf; accepted: a finite number"),
-        (["mechanism=sspp", "--classes", "3"], "mechanism=sspp"),
-        (["mechanism=svt", *LIU.split(), "--teachers", "1000"], "cannot answer with 1000 teachers"),
-        (["mechanism=soft", "mechanism.width=2"], "mechanism.width: got 2"),
-        (["mechanism=soft", "--teachers", "6"], "with 6 teachers"),
-        (["mechanism=agprivcl", "--records", "20"], "mechanism=agprivcl cannot answer"),
-        (["--records", "9"], "--records: got 9; accepted: a whole number >= 10"),
-        (["eps=inf"], "eps: got inf; accepted: a finite number"),
-        (["eps=0"], "eps: got 0; accepted: a number from 1e-06 to 500"),
-        (["eps=1,2"], "eps=1,2"),
-        (["mechanism=nonsense"], "mechanism: got 'nonsense'"),
-        (["mechanism=svt", "mechanism.cutoff=11"], "mechanism.cutoff: got 11"),
-        (["foo"], "foo: cannot be read"),
-        (["--runs", "99"], "--runs: got 99; accepted: a whole number >= 100"),
-        (["--queries", "0"], "--queries: got 0"),
-        (["--teachers", "3"], "--teachers: got 3"),
-        (["--classes", "1"], "--classes: got 1"),
-        (["--seed", "-1"], "--seed: got -1"),
-        (["--confidence", "1"], "--confidence: got 1.0; accepted: a number in (0, 1)"),
-        (["--confidence", "nan"], "--confidence: got nan"),
-        (["--config-dir", "/nowhere"], "--config-dir: got '/nowhere'"),
-    ],
-)
-def test_bad_input_is_named_in_one_line(capsys, argv, named):
-    assert named in refused(capsys, *argv)
-
-
-def test_unknown_options_are_argparse_errors(capsys):
-    with pytest.raises(SystemExit) as stop:
-        command.main(["--nonsense"])
-    assert stop.value.code == 2
-    assert "pate audit: error" in capsys.readouterr().err
 
 
 def test_the_same_seed_gives_the_same_report(capsys):
@@ -226,4 +180,3 @@ def test_persons_are_attacked_where_one_record_of_each_is_taken(capsys):
     code, shown = run(capsys, "mechanism=sspp", "--persons", "--runs", "20000")
     assert code == 0
     assert "private persons" in shown
-    assert "here it is --persons" in refused(capsys, "dataset.unit=patient_id")

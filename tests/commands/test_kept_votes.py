@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -60,7 +59,7 @@ def three(tmp_path_factory) -> list[list[dict[str, str]]]:
     return numbers(where)
 
 
-@pytest.mark.parametrize("mechanism", ["gaussian", "svt", "active"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "active"])
 def test_cold_warm_and_without_are_one(mechanism, votes, fits):
     options = [f"mechanism={mechanism}", "repeats=2", "eps=3"]
     assert run(*options, into="none") == 0
@@ -124,15 +123,6 @@ def test_a_learner_without_a_source_is_not_kept_on_disk(votes, fits, monkeypatch
     assert capsys.readouterr().err.count(said) == 1
 
 
-def test_a_release_never_touches_it(votes, capsys, monkeypatch):
-    assert run("release=true", "cache=true", "mechanism=svt") == 2
-    assert capsys.readouterr().err == (
-        "pate: cache: got True; accepted: false with release=true: what is kept there are exact votes\n"
-    )
-    assert not Path("out").exists()
-    assert not votes.exists()
-
-
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -151,11 +141,6 @@ def test_refused_before_anything_is_written(votes, spoil, said, capsys, monkeypa
     assert not votes.exists() or not any(votes.iterdir())
 
 
-def test_a_flag_is_a_flag(capsys):
-    assert run("cache=disk") == 2
-    assert "cache: got 'disk'; accepted: true, false" in capsys.readouterr().err
-
-
 def test_a_full_disk_does_not_stop_a_run(votes, three, monkeypatch, capsys):
     replace = os.replace
 
@@ -172,28 +157,6 @@ def test_a_full_disk_does_not_stop_a_run(votes, three, monkeypatch, capsys):
     )
     assert numbers("full") == three
     assert [path.suffix for path in votes.iterdir()] == [".votes"]
-
-
-@pytest.fixture
-def tiny(tmp_path) -> Iterator[Path]:
-    """A disk with room for less than one entry."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or sys.platform != "linux" or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("a disk cannot be mounted here")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
-def test_a_disk_that_is_really_full(tiny, three, monkeypatch, capsys):
-    monkeypatch.setenv("PATE_CACHE", str(tiny))
-    (tiny / "other").write_bytes(bytes(3500))  # the rest of its only page
-    assert run("repeats=3", "cache=true", into="full") == 0
-    assert capsys.readouterr().err.count("No space left on device; going on without") == 1
-    assert numbers("full") == three
-    (tiny / "other").unlink()
-    assert list(tiny.iterdir()) == []
 
 
 KILLED = """

@@ -122,9 +122,8 @@ def test_without_privacy(pate):
     assert "∞" in out
 
 
-@pytest.mark.parametrize("mechanism", ["gaussian", "svt"])
-def test_of_labels_alone_the_guarantee_says_so(pate, capsys, mechanism):
-    argv = ["split.mode=label_private", f"mechanism={mechanism}", "eps=5"]
+def test_of_labels_alone_the_guarantee_says_so(pate, capsys):
+    argv = ["split.mode=label_private", "mechanism=svt", "eps=5"]
     assert pate(*argv, "hydra.run.dir=out")[0] == 0
     record = result("out")
     assert [record["sizes"][key] for key in ("n_private", "n_public", "n_test")] == [920, 40, 240]
@@ -172,7 +171,6 @@ def test_two_runs_at_the_same_moment_do_not_collide(pate, monkeypatch):
         ("hydra.run.dir='a b, c=d'", "a b, c=d"),
         ("hydra.run.dir=deep/${mechanism.name}/eps-${eps}", "deep/gaussian/eps-1.0"),
         ('hydra.run.dir="it\'s"', "it's"),
-        ("hydra.run.dir=../elsewhere", "../elsewhere"),
     ],
 )
 def test_the_directory_of_a_run_is_the_user_s_to_choose(pate, argument, made):
@@ -223,7 +221,7 @@ def test_the_environment_is_left_as_it_was(pate, monkeypatch):
 
 
 def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
-    sweep = ["mechanism=gaussian,active", "eps=1,2", "repeats=2"]
+    sweep = ["mechanism=gaussian,active", "eps=1,2"]
     named = ["hydra.sweep.dir='all of them'", "hydra.sweep.subdir=${mechanism.name}-${eps}"]
     code, out, err = pate("-m", *sweep, *named)
     assert (code, err) == (0, "written to all of them\ndraw it: pate plot 'all of them'\n")
@@ -237,7 +235,7 @@ def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
     assert len(Path("t.csv").read_text().splitlines()) == 5  # a header and four rows
     # a job is the run that it would be alone
     pate("-m", *sweep, "hydra.sweep.dir=all")
-    pate("mechanism=active", "eps=2", "repeats=2", "hydra.run.dir=alone")
+    pate("mechanism=active", "eps=2", "hydra.run.dir=alone")
     assert numbers("all of them/active-2") == numbers("all/3") == numbers("alone")
 
 
@@ -263,13 +261,13 @@ def failing(monkeypatch: pytest.MonkeyPatch, eps: float, error: BaseException, r
 )
 def test_a_failed_job_does_not_lose_the_others(pate, monkeypatch, error, message):
     failing(monkeypatch, 2, error)
-    code, out, err = pate("-m", "eps=1,2", "seed=1,2", "hydra.sweep.dir=all")
+    code, out, err = pate("-m", "eps=1,2,3", "hydra.sweep.dir=all")
     assert code == 1
-    assert [result(f"all/{i}")["status"] for i in range(4)] == ["ok", "ok", "error", "error"]
-    assert result("all/2")["message"] == message
+    assert [result(f"all/{i}")["status"] for i in range(3)] == ["ok", "error", "ok"]
+    assert result("all/1")["message"] == message
     assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 2
     assert message in " ".join(out.split())  # listed below the table
-    assert "2 of 4 jobs did not finish" in err
+    assert "1 of 3 jobs did not finish" in err
     assert ("Traceback" in err) is isinstance(error, RuntimeError)
     assert "hydra" not in err.lower()
 
@@ -406,7 +404,7 @@ def test_jobs_run_by_hydra_are_the_same(pate):
     """Configurations, overrides and numbers of a sweep that Hydra's runtime runs, as with a launcher."""
 
     def found(*asked: str) -> tuple[dict[str, Any], list[Any]]:
-        argv = ["-m", "teacher.params.C=2", "mechanism=gaussian,svt", "eps=5,inf", "hydra.sweep.dir=out"]
+        argv = ["-m", "teacher.params.C=2", "mechanism=gaussian,svt", "eps=5", "hydra.sweep.dir=out"]
         code, _, err = pate(*argv, "--force", *asked)
         assert code == 0, err
         files = {

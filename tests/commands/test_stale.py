@@ -28,16 +28,6 @@ class Mine(DecisionTreeClassifier):
     def predict(self, X):
         return (super().predict(X) + ownhelper.FLIP + {flip}) % 2
 """
-RECIPE = """\
-title: Small
-source: nowhere
-shows: That it is new.
-kind: runs
-repeats: 1
-rows:
-  - name: only
-    overrides: [mechanism=gaussian, eps=4]
-"""
 
 
 def forget() -> None:
@@ -49,14 +39,12 @@ def forget() -> None:
 
 @pytest.fixture(autouse=True)
 def outside(tmp_path, monkeypatch) -> Path:
-    """A directory to be in, with a cache and a recipe of its own."""
+    """A directory to be in, with a cache."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATE_CACHE", str(tmp_path / "votes"))
     # Python takes what it compiled for current where second and size are those of the source
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(figures, "render", lambda draw, salt: (b"", b"", 1.0))  # nothing is looked at here
-    Path("small").mkdir()
-    Path("small/recipe.yaml").write_text(RECIPE)
     return tmp_path
 
 
@@ -87,11 +75,6 @@ def frontier(*argv: str) -> dict[str, float]:
     return {row["method"]: float(row["accuracy"]) for row in rows("out/table.csv")}
 
 
-def reproduce(*argv: str) -> dict[str, float]:
-    assert main(["reproduce", "./small", *argv, "--output", "out"]) == 0
-    return {"gaussian": float(rows("out/table.csv")[0]["accuracy"])}
-
-
 def cached(*argv: str) -> dict[str, float]:
     assert main(["run", "eps=4", *argv, "cache=true", "hydra.run.dir=out", "--force"]) == 0
     return {"gaussian": float(rows("out/repeats.csv")[0]["accuracy"])}
@@ -103,7 +86,7 @@ def again(*argv: str) -> dict[str, float]:
     return {"gaussian": float(rows("out/repeats.csv")[0]["accuracy"])}
 
 
-@pytest.mark.parametrize("command", [frontier, reproduce, cached, again])
+@pytest.mark.parametrize("command", [frontier, cached, again])
 def test_an_edited_learner_gives_new_numbers(command, learner, fits):
     before = command(*SMALL, MINE)["gaussian"]
     assert before > 0.8
@@ -119,8 +102,7 @@ def test_an_edited_learner_gives_new_numbers(command, learner, fits):
     assert len(fits) == 4  # nothing has changed
 
 
-@pytest.mark.parametrize("command", [reproduce, again])
-def test_an_edited_mechanism_gives_new_numbers(command, outside, monkeypatch):
+def test_an_edited_mechanism_gives_new_numbers(outside, monkeypatch):
     """It spends all of eps, or hardly any of it."""
     monkeypatch.syspath_prepend(outside)
     more = [*SMALL, "mechanism=gaussian", "mechanism.name=ownmechanism"]
@@ -136,7 +118,7 @@ def test_an_edited_mechanism_gives_new_numbers(command, outside, monkeypatch):
         sys.modules.pop("ownmechanism", None)
         importlib.invalidate_caches()
         mechanisms.find.cache_clear()
-        accuracies.append(command(*more)["gaussian"])
+        accuracies.append(again(*more)["gaussian"])
     mechanisms.find.cache_clear()
     sys.modules.pop("ownmechanism")
     assert accuracies[0] == accuracies[2] > accuracies[1] + 0.05
@@ -153,7 +135,7 @@ def test_an_edited_student_gives_new_baselines(learner):
         assert after[name] == pytest.approx(1 - before[name])
 
 
-@pytest.mark.parametrize("command", [frontier, reproduce, cached])
+@pytest.mark.parametrize("command", [frontier, cached])
 def test_an_edited_data_file_gives_new_numbers(command):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 3))
@@ -163,19 +145,14 @@ def test_an_edited_data_file_gives_new_numbers(command):
         Path("mine.csv").write_text("\n".join(["a,b,c,y", *lines]))
 
     options = ["dataset=csv", "dataset.path=mine.csv", "dataset.target=y", *SMALL[1:]]
-    if command is reproduce:  # where `dataset=` chooses rows
-        more = ", ".join(options)
-        Path("small/recipe.yaml").write_text(RECIPE.replace("eps=4", f"eps=4, {more}"))
-        options = []
     write(np.where(X[:, 0] > 0, 1, 2))
     assert command(*options)["gaussian"] > 0.85
     write(rng.permutation(np.where(X[:, 0] > 0, 1, 2)))
     assert command(*options)["gaussian"] < 0.75
 
 
-@pytest.mark.parametrize("command", ["frontier", "reproduce"])
-def test_an_edit_under_a_running_process_is_refused(command, learner, outside, capsys):
-    argv = [command, *(["./small"] if command == "reproduce" else ["--repeats", "1"]), *SMALL, MINE]
+def test_an_edit_under_a_running_process_is_refused(learner, outside, capsys):
+    argv = ["frontier", "--repeats", "1", *SMALL, MINE]
     importlib.import_module("ownlearner")
     assert main([*argv, "teacher.size=0"]) == 2  # seen here for the first time, and nothing done
     frontier(*SMALL, MINE)
@@ -201,17 +178,16 @@ def test_votes_of_a_learner_edited_under_a_running_process_are_not_kept(learner,
     assert [path.read_bytes() for path in Path("votes").iterdir()] == [content]
 
 
-@pytest.mark.parametrize("command", [reproduce, again])
-def test_where_there_is_no_source_nothing_is_found_again(command, fits, monkeypatch):
+def test_where_there_is_no_source_nothing_is_found_again(fits, monkeypatch):
     made = ModuleType("ownlearner")
     exec(LEARNER.format(flip=0).replace("import ownhelper", "").replace("ownhelper.FLIP", "0"), vars(made))
     monkeypatch.setitem(sys.modules, "ownlearner", made)
-    command(*SMALL, MINE)
-    command(*SMALL, MINE)
+    again(*SMALL, MINE)
+    again(*SMALL, MINE)
     assert len(fits) == 2
 
 
-@pytest.mark.parametrize("command", [reproduce, cached, again])
+@pytest.mark.parametrize("command", [cached, again])
 def test_another_version_of_a_package_that_was_loaded_gives_new_numbers(command, outside, fits, monkeypatch):
     """Whoever has loaded it: here nobody says so."""
     place = outside / "site-packages"

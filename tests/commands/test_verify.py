@@ -148,14 +148,6 @@ def _total_raised(place):
     _edit(_ledger_file(place), r'"eps": [0-9.]+', '"eps": 90.0')
 
 
-def _charge_removed(place):
-    """Take the charge out, and what was recorded of it."""
-    content = json.loads(_ledger_file(place).read_text())
-    entries = content["entries"]
-    content["entries"] = [entry for entry in entries if entry["id"] != entries[3]["id"]]
-    _ledger_file(place).write_text(json.dumps(content))
-
-
 TAMPERINGS = {
     _answers: "answers.csv has the queries and labels that are certified: it has others",
     _result: "it has another eps",
@@ -167,7 +159,6 @@ TAMPERINGS = {
     _student_forged: "it is the student of another certificate",
     _all_files: "another one is on record",
     _total_raised: "changed by hand",
-    _charge_removed: "changed by hand",
 }
 
 
