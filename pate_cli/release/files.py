@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from pate_cli.release.ledger import Ledger
 
 __all__ = ["ANSWERS", "CARD", "CERTIFICATE", "CERTIFICATE_VERSION", "FILES", "RESULT", "STUDENT"]
-__all__ += ["certificate", "claim", "contents", "record"]
-__all__ += ["sha256", "to_json", "without_addresses"]
+__all__ += ["certificate", "claim", "contents", "record", "sha256", "to_json", "without_addresses"]
 
 CERTIFICATE = "certificate.json"
 CERTIFICATE_VERSION = 2
@@ -97,12 +96,12 @@ def claim(directory: Path, result: Mapping[str, Any]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         with (directory / RESULT).open("xb") as file:
             file.write(to_json(result))
-    except FileExistsError:
-        why = "another release is, or was, written there; nothing is charged"
-        raise ConfigError("hydra.run.dir", str(directory), f"{accepted} ({why})") from None
     except OSError as error:
-        why = f"{error.strerror or error}; nothing is charged"
-        raise ConfigError("hydra.run.dir", str(directory), f"{accepted} ({why})") from None
+        there = isinstance(error, FileExistsError)
+        why = "another release is, or was, written there" if there else error.strerror or error
+        raise ConfigError(
+            "hydra.run.dir", str(directory), f"{accepted} ({why}; nothing is charged)"
+        ) from None
 
 
 def contents(

@@ -219,15 +219,9 @@ class LedgerDirectory:
                         " nothing is charged, the same command again uses those"
                     )
                 public = None
-            entry = Entry(
-                "release",
-                float(loss.eps),
-                float(loss.delta),
-                note,
-                id=id or secrets.token_hex(8),
-                purpose=purpose,
-                public=public,
-            )
+            id = id or secrets.token_hex(8)
+            eps, delta = float(loss.eps), float(loss.delta)
+            entry = Entry("release", eps, delta, note, id=id, purpose=purpose, public=public)
             try:
                 return self._append(ledger, entry)
             except OSError as error:
