@@ -47,7 +47,7 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
     whole.mkdir()
     killed.mkdir()
     monkeypatch.chdir(whole)
-    assert main(SWEEP) == 0
+    assert main([*SWEEP, "compute.workers=1"]) == 0
     assert [len(job) for job in numbers(whole)] == [4, 4]
     done: dict[str, tuple[int, bytes]] = {}
     for least in (2, 5):
@@ -65,7 +65,7 @@ def test_killed_twice_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch, capsys
         assert len(done) < 8
     monkeypatch.chdir(killed)
     capsys.readouterr()
-    assert main(SWEEP) == 0
+    assert main([*SWEEP, "compute.workers=1"]) == 0
     said = f"pate: {len(done)} of 8 repeats were done before; --force does them anew\n"
     assert said in capsys.readouterr().err
     assert done.items() <= units(killed).items()
