@@ -58,11 +58,9 @@ STEPS = {  # numbered in the papers, with no configuration, evaluation or recipe
 
 LAST = """## Every numbered statement, and what became of it
 
-Each algorithm, theorem with a bound, table, figure and example of the papers. How: a construction above,
-*theory* for `pate plan --theory`, a recipe of `pate reproduce`; *no number here*: a step of a proof, or
-neither implemented, evaluated nor measured. The verdicts are those of the recipe's claims that name the
-statement, or of all of them where none does, as [verdicts.csv](verdicts.csv) has them; *not run* is said of a
-recipe that was not run to its end since it, or its study, was last edited.
+How: a construction above, *theory* for `pate plan --theory`, or a recipe of `pate reproduce`. Verdicts are those
+of the recipe's claims that name the statement, or of all its claims where none does
+([verdicts.csv](verdicts.csv)); *not run*: the recipe or its study was edited since its last complete run.
 `python tests/docs/numbered.py outputs/reproduce` writes this after `pate reproduce all`; a test compares.
 
 <!-- tested: tests/docs/test_statements_page.py -->
@@ -178,14 +176,14 @@ def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, s
 def last_table() -> str:
     """Write the last part of docs/constructions.md."""
     made, measured, theory, verdicts = constructions(), recipes(), evaluated(), kept_verdicts()
-    steps = [f"{paper} {one}" for paper, text in STEPS.items() for one in text.split(", ")]
     lines = []
-    for statement in sorted({*made, *measured, *theory, *steps}, key=_order):
+    for statement in sorted({*made, *measured, *theory}, key=_order):
         how = [*dict.fromkeys(made.get(statement, [])), *["theory"] * (statement in theory)]
         how += [f"`{name}`" for name in dict.fromkeys(measured.get(statement, []))]
         verdict = told(statement, measured.get(statement, []), verdicts)
-        lines.append(f"| {statement} | {'; '.join(how) or 'no number here'} | {verdict} |\n")
-    return LAST + "".join(lines)
+        lines.append(f"| {statement} | {'; '.join(how)} | {verdict} |\n")
+    steps = "; ".join(f"{paper} {text}" for paper, text in STEPS.items())
+    return LAST + "".join(lines) + f"\nSteps of proofs, not implemented, evaluated or measured: {steps}.\n"
 
 
 def constructions_page() -> str:
