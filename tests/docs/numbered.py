@@ -58,14 +58,14 @@ STEPS = {  # numbered in the papers, with no configuration, evaluation or recipe
 
 LAST = """## Every numbered statement, and what became of it
 
-How: a construction above, *theory* for `pate plan --theory`, or a recipe of `pate reproduce`. Verdicts are those
-of the recipe's claims that name the statement, or of all its claims where none does
-([verdicts.csv](verdicts.csv)); *not run*: the recipe or its study was edited since its last complete run.
-`python tests/docs/numbered.py outputs/reproduce` writes this after `pate reproduce all`; a test compares.
+Where: a construction above, *theory* for `pate plan --theory`, or a recipe of `pate reproduce` with the
+verdicts of its claims that name the statement, or of all its claims where none does
+([verdicts.csv](verdicts.csv)); *not run*: recipe or study was edited since its last complete run.
+After `pate reproduce all`, `python tests/docs/numbered.py outputs/reproduce` writes this; a test compares.
 
 <!-- tested: tests/docs/test_statements_page.py -->
-| statement | how | verdict |
-|---|---|---|
+| statement | where, with verdicts |
+|---|---|
 """
 
 
@@ -158,8 +158,8 @@ def take(directory: Path) -> None:
         writer.writerows(sorted(rows, key=lambda row: row["recipe"]))
 
 
-def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, str]]]) -> str:
-    """Say what recipes came to, of a statement."""
+def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, str]]]) -> list[str]:
+    """Recipes of a statement, each with its verdicts."""
     kind_and_number = " ".join(statement.rsplit(" ", 2)[1:])
     parts = []
     for name in dict.fromkeys(names):
@@ -170,7 +170,7 @@ def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, s
         own = [word for claim, word in verdicts[name] if said.search(claim)]
         counts = Counter(own or [word for _, word in verdicts[name]])
         parts.append(f"`{name}`: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
-    return "; ".join(parts)
+    return parts
 
 
 def last_table() -> str:
@@ -178,10 +178,9 @@ def last_table() -> str:
     made, measured, theory, verdicts = constructions(), recipes(), evaluated(), kept_verdicts()
     lines = []
     for statement in sorted({*made, *measured, *theory}, key=_order):
-        how = [*dict.fromkeys(made.get(statement, [])), *["theory"] * (statement in theory)]
-        how += [f"`{name}`" for name in dict.fromkeys(measured.get(statement, []))]
-        verdict = told(statement, measured.get(statement, []), verdicts)
-        lines.append(f"| {statement} | {'; '.join(how)} | {verdict} |\n")
+        where = [*dict.fromkeys(made.get(statement, [])), *["theory"] * (statement in theory)]
+        where += told(statement, measured.get(statement, []), verdicts)
+        lines.append(f"| {statement} | {'; '.join(where)} |\n")
     steps = "; ".join(f"{paper} {text}" for paper, text in STEPS.items())
     return LAST + "".join(lines) + f"\nSteps of proofs, not implemented, evaluated or measured: {steps}.\n"
 
