@@ -42,7 +42,8 @@ from pate_cli.engine.store import PLACE, RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.pipeline import Streams
 from pate_cli.release import ExactNoise
-from pate_cli.report import RunRecord, find_records, read_record, run_table
+from pate_cli.report import RunRecord, find_records, read_record
+from pate_cli.report.runs_table import run_table
 from pate_cli.students import by_class, make_student
 from pate_cli.types import Dataset, IntArray, Part, without_tiny
 

@@ -65,7 +65,7 @@ def settings_table(
     settings : mapping
         Of the recipe.
     """
-    columns = [Column("setting", numeric=False, folds=True), Column("dataset", numeric=False)]
+    columns = [Column("setting", numeric=False, prose=True), Column("dataset", numeric=False)]
     columns += [Column(head, "accuracy") for head in ("within", "of", "furthest")]
     columns += [Column("within, of ASQ rows", head) for head in ("queries", "eps_ex_post")]
     columns += [Column(str(claim["name"]).partition(":")[0], numeric=False) for claim in claims]

@@ -67,13 +67,15 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 def table(records: list[dict[str, Any]]) -> Table:
     """Ours beside the paper's, size by size; on a terminal, ours alone."""
     columns = [Column("dataset", numeric=False)]
-    columns += [Column(whose, head) for head in HEADS.values() for whose in ("ours", "paper")]
-    columns += [Column("how", numeric=False), Column("verdict", numeric=False, tags=True)]
+    columns += [
+        Column(whose, head, detail=whose == "paper") for head in HEADS.values() for whose in ("ours", "paper")
+    ]
+    columns += [Column("how", numeric=False, detail=True), Column("verdict", numeric=False, tags=True)]
     cells = []
     for record in records:
         sizes = [f"{record[name]:,}" for key in HEADS for name in (key, f"printed_{key}")]
         cells.append([record["dataset"], *sizes, record["status"].partition(":")[0], record["verdict"]])
-    return Table(columns, cells, records, brief=[0, *range(1, 13, 2), 14])
+    return Table(columns, cells, records)
 
 
 def count(name: str, *, on_disk: bool) -> dict[str, int]:

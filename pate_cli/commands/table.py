@@ -24,15 +24,12 @@ def main(argv: list[str]) -> int:
     """Run `pate table`."""
     options = _parser().parse_args(argv)
 
-    from pate_cli.report import run_table
+    from pate_cli.report.runs_table import run_table
 
     outputs = _outputs(options.output, options.format)
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
     terminal = not outputs and options.format in (None, "console")
-    width = out().width if terminal else _WIDTH if "console" in (form for _, form in outputs) else None
-    table = run_table(
-        _collect(options.paths), by=by, pivot=options.pivot, metrics=options.metrics, width=width
-    )
+    table = run_table(_collect(options.paths), by=by, pivot=options.pivot, metrics=options.metrics)
     if terminal:
         table.show()
     elif not outputs:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pate_cli.compare.baselines import BASELINES, LIMIT
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
-from pate_cli.engine.store import RepeatRecord
 from pate_cli.report.frame import paired_difference
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import ABSENT
@@ -34,9 +32,9 @@ class Metric(NamedTuple):
         """Write a difference with its interval."""
         return ABSENT if gap is None else gap.text(self.digits, sign=sign)
 
-    def gap(self, of: Sequence[RepeatRecord], minus: Sequence[RepeatRecord]) -> Interval | None:
+    def gap(self, of: DoneRow, minus: DoneRow) -> Interval | None:
         """By how much one is better than another, in `unit`, at the same splits."""
-        found = paired_difference(of, minus, self.name)
+        found = paired_difference(of.repeats, minus.repeats, self.name)
         return found and found.times(self.sign * self.scale)
 
 
@@ -112,9 +110,8 @@ class Place(NamedTuple):
 
     def lead(self, of: str, minus: str) -> Interval | None:
         """By how much one method is better than another, in the metric's unit."""
-        return self.metric.gap(self.board.row(of, self.eps).units, self.board.row(minus, self.eps).units)
+        return self.metric.gap(self.board.row(of, self.eps), self.board.row(minus, self.eps))
 
     def below(self, method: str) -> Interval | None:
         """How far a method is below the best model without privacy, in the metric's unit."""
-        units = self.board.row(method, self.eps).units
-        return self.metric.gap(self.board.baselines[LIMIT].units, units)
+        return self.metric.gap(self.board.baselines[LIMIT], self.board.row(method, self.eps))

@@ -33,7 +33,7 @@ def methods_table(board: Board, delta: float | None) -> Table:
         shown[(name,)] = {f"eps {eps:g}": _accuracy(those[eps]) for eps in budgets}
         records += [_record(those[eps]) for eps in budgets]
     for one in board.baselines.values():
-        guarantees.append(NOT_PRIVATE)
+        guarantees.append("not private")
         shown[(one.name,)] = {f"eps {eps:g}": number(one.over("accuracy")) for eps in budgets}
         blank = dict.fromkeys(records[0])
         records.append(
@@ -82,7 +82,7 @@ def _record(row: DoneRow) -> dict[str, Any]:
 
 def metrics_table(board: Board) -> Table:
     """Further metrics of each row and baseline."""
-    columns = [Column("method", numeric=False), Column("eps"), Column("accuracy")]
+    columns = [Column("method", numeric=False), Column("eps"), Column("accuracy ± ci95")]
     columns += [Column(name.replace("_", " ")) for name in METRICS]
     several = [
         *((row.method, row.eps, row) for row in board.rows),
@@ -102,7 +102,7 @@ def runs_table(board: Board) -> Table:
     """Every row of a method with its queries and eps_ex_post."""
     columns = [Column("method", numeric=False), Column("eps"), Column("teachers"), Column("T")]
     columns += [Column("answered", "queries"), Column("asked", "queries"), Column("eps_ex_post")]
-    columns += [Column("accuracy"), Column("n"), Column("status", numeric=False)]
+    columns += [Column("accuracy ± ci95"), Column("n"), Column("status", numeric=False)]
     cells = []
     for row in board.rows:
         line = [
@@ -124,15 +124,15 @@ def paired_table(board: Board) -> dict[str, Table]:
     budgets = board.budgets
     if len(names) < 2:
         return {}
-    at = {(row.method, row.eps): row.units for row in board.rows}
+    at = {(row.method, row.eps): row.repeats for row in board.rows}
     others = {name: {eps: at[name, eps] for eps in budgets} for name in names[1:]}
     others |= {
-        f"{one.name} ({NOT_PRIVATE})": dict.fromkeys(budgets, one.units) for one in board.baselines.values()
+        f"{one.name} ({NOT_PRIVATE})": dict.fromkeys(budgets, one.repeats) for one in board.baselines.values()
     }
     shown: dict[tuple[str, ...], dict[str, str]] = {}
     records = []
-    for name, units in others.items():
-        gaps = {eps: paired_difference(at[names[0], eps], units[eps], "accuracy") for eps in budgets}
+    for name, repeats in others.items():
+        gaps = {eps: paired_difference(at[names[0], eps], repeats[eps], "accuracy") for eps in budgets}
         shown[(name,)] = {f"eps {eps:g}": gap.text(sign=True) for eps, gap in gaps.items() if gap}
         for eps, gap in gaps.items():
             pair = {"of": names[0], "minus": name, "eps": eps, "n": gap.n if gap else 0}

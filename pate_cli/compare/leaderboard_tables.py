@@ -28,12 +28,12 @@ def winners(places: Sequence[Place], first: str) -> Table:
     """
     metric = places[0].metric
     columns = [
-        *(Column("table", numeric=False), Column("eps"), Column("best row", numeric=False)),
-        *(Column(metric.name), Column(LIMIT)),
-        Column(f"best row below it, {metric.unit}", short="below the\nlimit"),
-        Column(f"{first} below it, {metric.unit}", short=f"{first}\nbelow it"),
-        Column(f"{first} above the best other, {metric.unit}", short=f"{first} above\nthe best other"),
-        Column(TRUE_LABELS),
+        *(Column("table", numeric=False), Column("eps"), Column("best method", numeric=False)),
+        *(Column(_head(metric.name)), Column(LIMIT, detail=True)),
+        Column(f"its {metric.unit} below the {LIMIT}"),
+        Column(f"{metric.unit} of {first} below the {LIMIT}", detail=True),
+        Column(f"{metric.unit} of {first} above the best other method"),
+        Column(TRUE_LABELS, detail=True),
     ]
     cells, records = [], []
     for place in places:
@@ -62,7 +62,11 @@ def winners(places: Sequence[Place], first: str) -> Table:
         f"the {LIMIT}: it, the student on true labels and the measuring are {NOT_PRIVATE}. eps is the "
         "guarantee of one repeat, for one record replaced by another."
     )
-    return Table(columns, cells, records, note, brief=[0, 1, 2, 3, 5, 6, 7])
+    return Table(columns, cells, records, note)
+
+
+def _head(metric: str) -> str:
+    return f"{metric} ± ci95"
 
 
 def ranks_table(
@@ -86,7 +90,7 @@ def ranks_table(
         The method that the others are tested against.
     """
     columns = [Column("eps"), Column("method", numeric=False), Column("mean rank"), Column("win rate")]
-    columns += [Column("first on", "tables"), Column(f"below {LIMIT}, {metric.unit}")]
+    columns += [Column("first on", "tables"), Column(f"{metric.unit} below the {LIMIT}")]
     columns += [Column(f"p against {first}")]
     cells, records = [], []
     for eps, those in ranks.items():
@@ -136,8 +140,8 @@ def paired(
 def rows_table(boards: Sequence[Board], metric: Metric) -> Table:
     """Every row and every baseline with every metric."""
     columns = [Column("table", numeric=False), Column("method", numeric=False), Column("eps")]
-    columns += [Column(name) for name in METRICS]
-    columns += [Column(f"below {LIMIT}, {metric.unit}"), Column("n"), Column("status", numeric=False)]
+    columns += [Column(_head(name)) for name in METRICS]
+    columns += [Column(f"{metric.unit} below the {LIMIT}"), Column("n"), Column("status", numeric=False)]
     cells, records = [], []
     for board in boards:
         table = board.name

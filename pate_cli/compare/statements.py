@@ -56,15 +56,15 @@ def _best(rows: Sequence[DoneRow], all_private: DoneRow, limit: DoneRow | None) 
             row.method
             for _, row in there
             if row is not best
-            and (gap := paired_difference(best.units, row.units, "accuracy"))
+            and (gap := paired_difference(best.repeats, row.repeats, "accuracy"))
             and gap.sign == 0
         ]
         if close:
             text += f"; the difference to {', '.join(close)} is within its interval"
-        gap = paired_difference(all_private.units, best.units, "accuracy")
+        gap = paired_difference(all_private.repeats, best.repeats, "accuracy")
         if gap is not None:
             text += f". {ALL_PRIVATE.capitalize()}, without privacy, give {gap.text(sign=True)} more"
-        if limit and (gap := paired_difference(limit.units, best.units, "accuracy")) is not None:
+        if limit and (gap := paired_difference(limit.repeats, best.repeats, "accuracy")) is not None:
             text += f"; the {limit.name} gives {gap.text(sign=True)} more"
         said.append(f"{text}.")
     return said
@@ -97,7 +97,7 @@ def _names(rows: Sequence[DoneRow], labeller: str) -> list[str]:
 def _compared(name: str, of: Sequence[DoneRow], other: str, than: dict[float, DoneRow]) -> str:
     cases: dict[str, list[str]] = {}
     for row in sorted(of, key=lambda row: row.eps):
-        gap = paired_difference(row.units, than[row.eps].units, "accuracy")
+        gap = paired_difference(row.repeats, than[row.eps].repeats, "accuracy")
         status = next((r.status for r in (row, than[row.eps]) if r.status != "ok"), "")
         if gap is None:
             word, text = status or "not measured", f"{row.eps:g}"
@@ -157,7 +157,7 @@ def _answered(tight: DoneRow, liu: DoneRow) -> str:
 def _no_better_than_majority(rows: Sequence[DoneRow], majority: DoneRow) -> list[str]:
     cases: dict[str, list[float]] = {}
     for row in rows:
-        gap = paired_difference(row.units, majority.units, "accuracy")
+        gap = paired_difference(row.repeats, majority.repeats, "accuracy")
         if gap is not None and gap.sign <= 0:
             cases.setdefault(row.method, []).append(row.eps)
     return [

@@ -140,7 +140,9 @@ def show_table(directory: Path, *, n_jobs: int = 1) -> int:
     """
     found = report.find_records([directory])
     if found.records:
-        report.run_table(found.records, width=terminal.out().width).show()
+        from pate_cli.report.runs_table import run_table
+
+        run_table(found.records).show()
     fine = ("ok", "infeasible")  # that a point of a sweep cannot work is a finding
     bad = sum(record.status not in fine for record in found.records) + len(found.unreadable)
     lost = max(0, n_jobs - len(found.records) - len(found.unreadable))

@@ -6,7 +6,6 @@ Nothing heavy is imported here: a command may import this room at start-up.
 from pate_cli.report.interval import Interval
 from pate_cli.report.provenance import collect_provenance, config_hash, plain, versions
 from pate_cli.report.record import STATUSES, RunRecord, Summary, summarise
-from pate_cli.report.runs_table import run_table
 from pate_cli.report.store import Found, find_records, read_record, write_record, write_repeats
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "find_records",
     "plain",
     "read_record",
-    "run_table",
     "summarise",
     "versions",
     "write_record",

@@ -1,58 +1,52 @@
-"""Rows by repeats by measures: means, paired differences, the settings in which rows differ, and pivots."""
+"""Repeats and settings as pandas frames: means, paired differences, settings in which runs differ, pivots."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from pate_cli.errors import one_line
-from pate_cli.report.interval import Interval, paired
+from pate_cli.report.interval import Interval
 from pate_cli.report.record import RunRecord
 from pate_cli.report.table import ABSENT, Column, number
 
-__all__ = ["ALWAYS", "SYNONYMS", "Repeat", "differing", "flat", "mean_of", "measured", "paired_difference"]
+__all__ = ["ALWAYS", "SYNONYMS", "differing", "flat", "frame_of", "mean_of", "paired_difference"]
 __all__ += ["pivoted", "ranks", "settings", "telling"]
 
 _NO_NUMBERS = ("hydra", "compute", "cache", "release", "purpose", "ledger", "tracking")
-_IN_NAMES = ("dataset.name", "mechanism.name", "mechanism.oracle")  # of the dataset and the mechanism
+_IN_NAMES = ("dataset.name", "dataset.path", "mechanism.name", "mechanism.oracle")
 ALWAYS = ("dataset", "mechanism", "teachers", "eps")  # have a column in any case
 
 SYNONYMS = {"teacher.estimator": "teacher", "student.estimator": "student"}
-SYNONYMS |= {"dataset.name": "dataset", "mechanism.name": "mechanism"}
-
-_OWN = {"answered": "n_answered", "asked": "n_asked"}
+SYNONYMS |= {"dataset.name": "dataset", "dataset.path": "dataset", "mechanism.name": "mechanism"}
 
 
-class Repeat(Protocol):
-    """One repeat of a row; its other measures are attributes."""
-
-    @property
-    def repeat(self) -> int:
-        """Number, from 0: the same split in every row."""
-
-    @property
-    def diagnostics(self) -> dict[str, float | None]:
-        """Further measures by name."""
+def frame_of(repeats: Sequence[Any]) -> pd.DataFrame:
+    """Measures of a row's repeats, a column each; the index is the number of the repeat."""
+    own = {"n_teachers": "n_teachers", "answered": "n_answered", "asked": "n_asked"}
+    own |= {"eps_ex_post": "eps_ex_post", "accuracy": "accuracy"}
+    lines = [{key: getattr(one, name) for key, name in own.items()} | one.diagnostics for one in repeats]
+    return pd.DataFrame(lines, index=[one.repeat for one in repeats], dtype=float)
 
 
-def measured(repeats: Sequence[Repeat], name: str) -> dict[int, float]:
-    """Values of n_teachers, answered, asked, eps_ex_post, accuracy or a diagnostic, by repeat."""
-    if name in ("n_teachers", "eps_ex_post", "accuracy", *_OWN):
-        return {one.repeat: float(getattr(one, _OWN.get(name, name))) for one in repeats}
-    values = {one.repeat: one.diagnostics.get(name) for one in repeats}
-    return {repeat: float(value) for repeat, value in values.items() if value is not None}
-
-
-def mean_of(repeats: Sequence[Repeat], name: str) -> Interval | None:
+def mean_of(repeats: pd.DataFrame, name: str) -> Interval | None:
     """Mean of a measure over the repeats in which it is defined; None if there is none."""
-    values = measured(repeats, name).values()
-    return Interval.of(values) if values else None
+    values = repeats[name].dropna() if name in repeats else ()
+    return Interval.of(values) if len(values) else None
 
 
-def paired_difference(of: Sequence[Repeat], minus: Sequence[Repeat], name: str) -> Interval | None:
+def paired_difference(of: pd.DataFrame, minus: pd.DataFrame, name: str) -> Interval | None:
     """Mean difference of a measure over the repeats both have: the same splits, teachers and points."""
-    return paired(measured(of, name), measured(minus, name))
+    if name not in of or name not in minus:
+        return None
+    gaps = of[name] - minus[name]
+    gaps = gaps[np.isfinite(gaps)]
+    return Interval.of(gaps) if len(gaps) else None
 
 
 def flat(found: Mapping[str, Interval | None]) -> dict[str, float | None]:
@@ -64,17 +58,11 @@ def flat(found: Mapping[str, Interval | None]) -> dict[str, float | None]:
 
 
 def pivoted(
-    keys: Sequence[Column],
-    heads: Sequence[str],
-    cells: Mapping[tuple[str, ...], Mapping[str, str]],
-    group: str = "",
+    keys: Sequence[Column], heads: Sequence[str], cells: Mapping[tuple[str, ...], Mapping[str, str]]
 ) -> tuple[list[Column], list[list[str]]]:
-    """Columns and cells of a table with a row for each key and a column for each value of one setting.
-
-    `keys` are the columns of a key's parts, `heads` the values and `group` the name of the setting.
-    """
-    more = [Column(head, group, short=f"{group}\n{head}" if group else "") for head in heads]
-    return [*keys, *more], [[*key, *(row.get(head, ABSENT) for head in heads)] for key, row in cells.items()]
+    """Columns and cells of a table with a row for each key, and a column for each of `heads`."""
+    lines = [[*key, *(row.get(head, ABSENT) for head in heads)] for key, row in cells.items()]
+    return [*keys, *map(Column, heads)], lines
 
 
 def settings(record: RunRecord) -> dict[str, str]:
@@ -91,7 +79,10 @@ def settings(record: RunRecord) -> dict[str, str]:
             found[one_line(SYNONYMS.get(name, name))] = one_line(text)
 
     walk("", {key: value for key, value in record.config.items() if key not in _NO_NUMBERS})
-    found |= {"dataset": one_line(record.dataset), "mechanism": one_line(record.mechanism)}
+    data = record.config.get("dataset")
+    path = data.get("path") if isinstance(data, dict) else None
+    name = Path(path).name if isinstance(path, str) else record.dataset
+    found |= {"dataset": one_line(name), "mechanism": one_line(record.mechanism)}
     seed, checksum = record.provenance.get("seed"), str(record.provenance.get("dataset_checksum") or "")
     known = {
         "eps": record.eps,
@@ -104,39 +95,33 @@ def settings(record: RunRecord) -> dict[str, str]:
     return found | ({"data": one_line(checksum[:12])} if checksum else {})
 
 
-def differing(given: Sequence[dict[str, str]], *, always: bool = False) -> list[str]:
+def differing(runs: pd.DataFrame, *, always: bool = False) -> list[str]:
     """Name the settings in which runs differ, with `always` those, too, that have a column in any case.
 
     A setting that some runs do not have tells those apart that could have it: `mechanism.cutoff` is
     compared among runs of one mechanism, `teacher.params.C` among those of one teacher.
     """
     found = []
-    for key in dict.fromkeys(key for one in given for key in one):
+    for key in map(str, runs):
         owner = key.partition(".")[0]
-        alike: dict[str, set[str | None]] = {}
-        for one in given:
-            # files differ from dataset to dataset: only another content under the same settings counts
-            of = [v for k, v in one.items() if k.partition(".")[0] == "dataset"] if key == "data" else []
-            alike.setdefault(json.dumps([of, "" if key == owner else one.get(owner)]), set()).add(
-                one.get(key)
-            )
-        values = {one[key] for one in given if key in one}
-        if (len(values) > 1 and key != "data") or any(len(those) > 1 for those in alike.values()):
+        if key == "data":  # files differ from dataset to dataset: only another content of one counts
+            alike = [name for name in map(str, runs) if name.partition(".")[0] == "dataset"]
+        else:
+            alike = [owner] if owner in runs and owner != key else []
+        parts = [part for _, part in runs.groupby(alike, dropna=False)[key]] if alike else [runs[key]]
+        within = any(len(part.unique()) > 1 for part in parts)
+        if within or (key != "data" and len(runs[key].dropna().unique()) > 1):
             found.append(key)
     return [key for key in found if always or key not in ALWAYS]
 
 
-def telling(keys: Sequence[str], given: Sequence[dict[str, str]]) -> list[str]:
+def telling(keys: Sequence[str], runs: pd.DataFrame) -> list[str]:
     """Sort settings: first the one that tells most runs apart, then that which tells most of the rest."""
-    left, told = list(keys), [tuple(one.get(key) for key in ALWAYS) for one in given]
-    found = []
+    left, told = list(keys), [key for key in ALWAYS if key in runs]
     while left:
-        counts = {key: len({(*t, one.get(key)) for t, one in zip(told, given, strict=True)}) for key in left}
-        best = max(left, key=lambda key: counts[key])
-        told = [(*t, one.get(best)) for t, one in zip(told, given, strict=True)]
-        found.append(best)
-        left.remove(best)
-    return found
+        left.remove(best := max(left, key=lambda key: len(runs[[*told, key]].drop_duplicates())))
+        told.append(best)
+    return [key for key in told if key in keys]
 
 
 def ranks(texts: Sequence[str]) -> list[tuple[int, float, str]]:

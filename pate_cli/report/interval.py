@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 __all__ = ["LEVEL", "NORMAL", "STUDENT", "T_NOTE"]
-__all__ += ["Interval", "mean_ci", "paired", "simultaneous"]
+__all__ += ["Interval", "mean_ci", "simultaneous"]
 
 LEVEL = 0.95
 STUDENT = "Student's t"
@@ -110,13 +110,6 @@ def mean_ci(values: Iterable[float]) -> tuple[float, float]:
     """Mean and half width as two numbers, for arrays; the half width of a single value is nan."""
     found = Interval.of(values)
     return found.mean, math.nan if found.half_width is None else found.half_width
-
-
-def paired(of: Mapping[int, float], minus: Mapping[int, float]) -> Interval | None:
-    """Mean difference over the repeats where both have a finite value, by number; None if there is none."""
-    both = [(of[repeat], minus[repeat]) for repeat in of if repeat in minus]
-    gaps = [one - other for one, other in both if math.isfinite(one) and math.isfinite(other)]
-    return Interval.of(gaps) if gaps else None
 
 
 def simultaneous(rows: int, level: float = LEVEL) -> float:

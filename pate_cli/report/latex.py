@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ _PAGE = 40
 _NEEDS = (
     r"% needs \usepackage{graphicx}; rules look better with \usepackage{booktabs}",
     r"\providecommand{\toprule}{\hline}\providecommand{\midrule}{\hline}\providecommand{\bottomrule}{\hline}",
-    r"\ifdefined\cmidrule\else\def\cmidrule(lr)#1{\cline{#1}}\fi",
 )
 _OPEN = r"\par\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 _HEADERS = {"eps": r"$\varepsilon$", "eps_ex_post": r"$\varepsilon_{\mathrm{ex\,post}}$"}
@@ -42,33 +40,21 @@ def latex(table: Table) -> str:
     cells = [[row[index] for index in kept] for row in table.cells]
     lines = [*_NEEDS, *remarks]
     for start in range(0, len(cells), _PAGE):
-        lines += _tabular(columns, cells[start : start + _PAGE])
+        lines.append(_tabular(columns, cells[start : start + _PAGE]))
     return "\n".join([*lines, *([rf"{{\footnotesize {_tex(note)}\par}}"] if note else [])]) + "\n"
 
 
-def _tabular(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
+def _tabular(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> str:
+    import pandas as pd
+
+    groups = [_tex(column.group) for column in columns]
+    heads = [_HEADERS.get(column.header, _tex(column.header)) for column in columns]
+    frame = pd.DataFrame([list(map(_tex, row)) for row in cells])
+    frame.columns = pd.MultiIndex.from_arrays([groups, heads]) if any(groups) else pd.Index(heads)
     shape = "".join("r" if column.numeric else "l" for column in columns)
-    body = [_line(map(_tex, row)) for row in cells]
-    lines = [_OPEN, rf"\begin{{tabular}}{{{shape}}}", r"\toprule", *_head(columns), r"\midrule", *body]
-    return [*lines, r"\bottomrule", r"\end{tabular}}", r"\par\smallskip"]
-
-
-def _head(columns: Sequence[Column]) -> list[str]:
-    lines = []
-    if any(column.group for column in columns):
-        heads, rules, start = [], [], 1
-        for name, run in groupby(columns, key=lambda column: column.group):
-            width = len(list(run))
-            heads.append(rf"\multicolumn{{{width}}}{{c}}{{{_tex(name)}}}" if name else "&" * (width - 1))
-            if name:
-                rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
-            start += width
-        lines = [_line(heads), " ".join(rules)]
-    return [*lines, _line(_HEADERS.get(column.header, _tex(column.header)) for column in columns)]
-
-
-def _line(cells: Iterable[str]) -> str:
-    return " & ".join(cells) + r" \\"
+    style = frame.style.hide(axis="index")
+    text = style.to_latex(column_format=shape, hrules=True, multicol_align="c")
+    return f"{_OPEN}\n{text}}}\n\\par\\smallskip"
 
 
 def _tex(text: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
 
 from pate_cli.errors import InputError, one_line
 from pate_cli.report.frame import ALWAYS, SYNONYMS, differing, pivoted, ranks, settings, telling
@@ -34,16 +36,8 @@ METRICS = {
 }
 """Figures beside accuracy that `pate table --metrics` shows, with `recall.CLASS` of each class."""
 
-_SHORT = {
-    "answered/asked": "answered\n/asked",
-    "eps_ex_post": "eps_ex\n_post",
-    "accuracy ± ci95": "accuracy\n± ci95",
-    "teachers": "teach-\ners",
-    "exact votes": "exact\nvotes",
-    "majority": "major-\nity",
-    **{name: name.replace("_", "_\n", 1) for name in METRICS},
-}
-"""Narrow headings, so that the table fits into 80 columns."""
+_UNBALANCED = 0.8
+"""Share of the commonest class above which accuracy says little: `roc_auc` and recalls are shown, too."""
 
 
 def run_table(
@@ -52,33 +46,32 @@ def run_table(
     by: Sequence[str] = (),
     pivot: str | None = None,
     metrics: bool = False,
-    width: int | None = None,
 ) -> Table:
     """Put runs into a table with a column for each setting in which they differ.
 
     Finished runs that agree in the settings `by` are averaged; the values of the setting `pivot` are columns
-    of accuracy. Settings that do not fit into a terminal of `width` are named below the table instead.
+    of accuracy.
     """
     averaged = bool(by) or pivot is not None
     runs = select(records, averaged=averaged and "repeats" not in (*by, pivot))
-    rows = [_Run(run, settings(run)) for run in (runs.records if averaged else runs.rows)]
-    apart = differing([run.settings for run in rows])
     if not averaged:
-        return _plain_table(runs, rows, apart, width, metrics=metrics)
-    finished = [run for run in rows if run.record.status == "ok" and run.record.accuracy is not None]
-    keys = [_known("--by", key, rows) for key in by]
+        return _plain_table(runs, metrics=metrics)
+    frame = pd.DataFrame([settings(run) for run in runs.records])
+    keys = [_known("--by", key, frame) for key in by]
     if pivot is not None:
-        pivot = _known("--pivot", pivot, rows)
+        pivot = _known("--pivot", pivot, frame)
         if pivot in keys:
             raise InputError(f"--pivot {pivot}: is among --by; its values cannot be rows and columns")
-        keys = keys or [key for key in (*ALWAYS[:2], "eps", *apart) if key != pivot]
+        keys = keys or [key for key in (*ALWAYS[:2], "eps", *differing(frame)) if key != pivot]
     chosen = [*keys, *([] if pivot is None else [pivot])]
-    groups: dict[tuple[str, ...], list[_Run]] = {}
-    for run in finished:
-        groups.setdefault(tuple(run.settings.get(key, ABSENT) for key in chosen), []).append(run)
+    finished = [run.status == "ok" and run.accuracy is not None for run in runs.records]
+    groups = frame.reindex(columns=frame.columns.union(chosen))[finished]
+    groups = groups.fillna(dict.fromkeys(chosen, ABSENT))
     averages = {
-        key: _average(group) for key, group in sorted(groups.items(), key=lambda item: ranks(item[0]))
+        tuple(map(str, key)): _average([runs.records[index] for index in part.index], frame.loc[part.index])
+        for key, part in groups.groupby(chosen)
     }
+    averages = dict(sorted(averages.items(), key=lambda item: ranks(item[0])))
     mixed = list(dict.fromkeys(key for one in averages.values() for key in one.mixed))
     said = [
         *([f"Accuracy by {pivot}."] if pivot else []),
@@ -95,11 +88,6 @@ def run_table(
     lines = [dict(zip(chosen, key, strict=True)) | one.record() for key, one in averages.items()]
     columns, cells = _averaged(keys, averages) if pivot is None else _by_value(keys, pivot, averages)
     return Table(columns, cells, lines, " ".join(said), runs.remarks())
-
-
-class _Run(NamedTuple):
-    record: RunRecord
-    settings: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -131,15 +119,10 @@ class _Average:
 _MEANS = ("n_teachers", "n_answered", "n_asked", "eps_ex_post")
 
 
-def _average(group: Sequence[_Run]) -> _Average:
+def _average(runs: list[RunRecord], frame: pd.DataFrame) -> _Average:
     """Average over all repeats where only seeds differ: then they are independent given the data."""
-    runs = [run.record for run in group]
     intervals = [run.accuracy for run in runs if run.accuracy is not None]
-    mixed = [
-        key
-        for key in differing([run.settings for run in group], always=True)
-        if key not in ("seed", "repeats")
-    ]
+    mixed = [key for key in differing(frame, always=True) if key not in ("seed", "repeats")]
     if mixed:
         mean = math.fsum(one.mean for one in intervals) / len(intervals)
         return _Average(runs, Interval(mean, None, sum(one.n for one in intervals)), mixed)
@@ -169,75 +152,53 @@ def _averaged(keys: Sequence[str], groups: dict[tuple[str, ...], _Average]) -> t
 def _by_value(keys: Sequence[str], pivot: str, groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
     cells: dict[tuple[str, ...], dict[str, str]] = {}
     for key, one in groups.items():
-        cells.setdefault(key[:-1], {})[key[-1]] = number(one.accuracy)
-    heads = sorted({key[-1] for key in groups}, key=lambda text: ranks([text]))
-    return pivoted(
-        [_column(key, [row[i] for row in cells]) for i, key in enumerate(keys)], heads, cells, pivot
-    )
+        cells.setdefault(key[:-1], {})[f"{pivot} {key[-1]}"] = number(one.accuracy)
+    values = sorted({key[-1] for key in groups}, key=lambda text: ranks([text]))
+    columns = [_column(key, [row[i] for row in cells]) for i, key in enumerate(keys)]
+    return pivoted(columns, [f"{pivot} {value}" for value in values], cells)
 
 
-def _plain_table(
-    runs: Runs, rows: Sequence[_Run], apart: Sequence[str], width: int | None, *, metrics: bool
-) -> Table:
-    extras = telling(apart, [run.settings for run in rows])
-    keys = {id(run): ranks([run.settings.get(key, "") for key in extras]) for run in rows}
-    rows = sorted(rows, key=lambda run: (order(run.record), keys[id(run)]))
+def _plain_table(runs: Runs, *, metrics: bool) -> Table:
+    frame = pd.DataFrame([settings(run) for run in runs.rows])
+    extras = telling(differing(frame), frame)
+    found = {id(run): settings(run) | _measured(run) for run in runs.rows}
+
+    def place(run: RunRecord) -> Any:
+        return order(run), ranks([found[id(run)].get(key, "") for key in extras])
+
+    lines = [found[id(run)] for run in sorted(runs.rows, key=place)]
     heads = ["dataset", "mechanism", *extras, *_MEASURES]
-    heads += ["exact votes"] if any(run.record.diagnostics.get("ceiling") is not None for run in rows) else []
-    heads += ["majority"] if any(majority(run.record) is not None for run in rows) else []
-    figures = _figures(run.record for run in rows) if metrics else []
+    heads += ["exact votes"] if any(run.diagnostics.get("ceiling") is not None for run in runs.rows) else []
+    shares = [share for run in runs.rows if (share := majority(run)) is not None]
+    heads += ["majority"] if shares else []
+    figures = _figures(runs.rows)
+    if not metrics:
+        unbalanced = max(shares, default=0.0) > _UNBALANCED
+        figures = [name for name in figures if unbalanced and name.startswith(("roc_auc", "recall."))]
     heads += figures
-    heads += ["status"] if any(run.record.status != "ok" for run in rows) else []
-    columns, cells = _grid(heads, [run.settings | _measured(run.record) for run in rows])
-    lines = []
+    heads += ["status"] if any(run.status != "ok" for run in runs.rows) else []
+    columns, cells = _grid(heads, lines, details=[*extras, "majority"])
+    records = []
     for run in runs.records:
-        line, found = _record(run) | {name: run.diagnostics.get(name) for name in figures}, settings(run)
-        lines.append(line | {key: found.get(key) for key in extras if key not in line})
+        line, own = _record(run) | {name: run.diagnostics.get(name) for name in figures}, settings(run)
+        records.append(line | {key: own.get(key) for key in extras if key not in line})
     said = [GUARANTEE, *([f"{_MAJORITY}."] if "majority" in heads else [])]
     said += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
-    note = " ".join([*said, *_interval_note(run.record.accuracy for run in rows)])
-    table = Table(columns, cells, lines, note, runs.remarks())
-    return table if width is None else _fitted(table, extras, width)
+    note = " ".join([*said, *_interval_note(run.accuracy for run in runs.rows)])
+    return Table(columns, cells, records, note, runs.remarks())
 
 
-def _fitted(table: Table, extras: Sequence[str], width: int) -> Table:
-    """Choose the columns for a terminal; those equal in all rows are left out first."""
-    heads = [column.header for column in table.columns]
-    optional = [*extras, *(["majority"] if "majority" in heads else [])]
-    always = [index for index, head in enumerate(heads) if head not in optional]
-
-    def chosen(shown: list[int]) -> list[int]:
-        for key in optional:
-            more = sorted([*shown, heads.index(key)])
-            shown = more if table.width(more) <= width else shown
-        return shown
-
-    brief, said = chosen(always), ""
-    if len(brief) < len(heads):
-        common = [i for i in always if heads[i] in ALWAYS[:3] and table.constant(i)]
-        brief = chosen([index for index in always if index not in common])
-        if common:
-            said = f"In every run: {', '.join(f'{heads[i]} {table.cells[0][i]}' for i in common)}. "
-        if hidden := [key for key in extras if heads.index(key) not in brief]:
-            said += (
-                f"They differ in these too: {', '.join(hidden)} (--format csv shows them, --by averages). "
-            )
-        if "majority" in heads and (last := heads.index("majority")) not in brief:
-            name = heads.index("dataset")
-            shares = dict.fromkeys(f"{row[name]} {row[last]}" for row in table.cells)
-            said += f"Share of the commonest class: {', '.join(shares)}."
-    return replace(table, brief=brief, left_out=said.strip())
-
-
-def _grid(heads: Sequence[str], lines: Sequence[dict[str, str]]) -> tuple[list[Column], list[list[str]]]:
+def _grid(
+    heads: Sequence[str], lines: Sequence[dict[str, str]], details: Sequence[str] = ()
+) -> tuple[list[Column], list[list[str]]]:
     cells = [[line.get(head, ABSENT) for head in heads] for line in lines]
-    return [_column(head, [row[i] for row in cells]) for i, head in enumerate(heads)], cells
+    columns = [_column(head, [row[i] for row in cells], details) for i, head in enumerate(heads)]
+    return columns, cells
 
 
-def _column(head: str, cells: Sequence[str]) -> Column:
+def _column(head: str, cells: Sequence[str], details: Sequence[str] = ()) -> Column:
     numeric = head in _MEASURES or all(ranks([c])[0][0] != 1 for c in cells)
-    short = _SHORT.get(head) or head.replace(".", ".\n")
-    return Column(head, numeric=numeric, short=short, folds=not numeric)
+    return Column(head, numeric=numeric, detail=head in details)
 
 
 _MEASURES = ("teachers", "answered/asked", "eps", "eps_ex_post", "accuracy ± ci95")
@@ -290,9 +251,9 @@ def _record(run: RunRecord) -> dict[str, Any]:
     }
 
 
-def _known(option: str, key: str, rows: Sequence[_Run]) -> str:
+def _known(option: str, key: str, frame: pd.DataFrame) -> str:
     """Name of a setting here, checked."""
-    there = list(dict.fromkeys((*ALWAYS, *(name for run in rows for name in run.settings))))
+    there = list(dict.fromkeys((*ALWAYS, *frame)))
     name = SYNONYMS.get(key, key)
     if name not in there:
         raise InputError(f"{option}: {key!r}: no such setting of these runs; there are: {', '.join(there)}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from pate_cli.report.console import show
 from pate_cli.report.interval import Interval
 from pate_cli.report.latex import latex
 from pate_cli.terminal import out
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["ABSENT", "Column", "Table", "from_frame", "number"]
 
 ABSENT = "–"
-_FOLD = 12  # signs of a word that is not broken if there is room
-_MOST_LINES = 100  # on a terminal
-_ASCII = str.maketrans({"±": "+-", "∞": "inf", "–": "-", "−": "-", "≤": "<=", "≥": ">=", "×": "x"})
 
 
 @dataclass(frozen=True)
@@ -34,24 +30,13 @@ class Column:
     group: str = ""  # columns next to each other with one group share a heading above theirs
     numeric: bool = True
     tags: bool = False  # its cells are verdicts
-    short: str = ""  # heading on a terminal, of one or several lines
-    folds: bool = False  # its words may be broken in a narrow terminal
-    prose: bool = False  # its cells are sentences: on the page they have several lines
+    prose: bool = False  # its cells are sentences, of several lines
+    detail: bool = False  # a terminal shows it where there is room
 
     @property
     def full(self) -> str:
         """Heading where there is one line for it."""
         return f"{self.header} ({self.group})" if self.group else self.header
-
-    @property
-    def narrow(self) -> str:
-        """Heading on a terminal."""
-        return self.short or self.full.replace(" (", "\n(")
-
-    def width(self, cells: Sequence[str], fold: int) -> int:
-        """Number of characters on a terminal, words that fold being broken after `fold`."""
-        longest = max((len(text) for cell in cells for text in cell.split("\n")), default=0)
-        return max(*map(len, self.narrow.split("\n")), min(longest, fold) if self.folds else longest)
 
 
 @dataclass(frozen=True)
@@ -63,17 +48,14 @@ class Table:
     records: list[dict[str, Any]] = field(default_factory=list)  # nothing rounded; all with the same keys
     note: str = ""  # below the table
     remarks: list[str] = field(default_factory=list)  # below the note, a line each; comments in LaTeX
-    brief: list[int] = field(default_factory=list)  # columns shown on a terminal; empty for all
-    left_out: str = ""  # on a terminal, of the columns that are not shown
 
     def to_csv(self) -> str:
         """Raw values: empty where absent, infinity `inf`, floats in full."""
-        buffer = io.StringIO()
-        writer = csv.writer(buffer, lineterminator="\n")
+        import pandas as pd
+
         names = list(self.records[0]) if self.records else [column.full for column in self.columns]
-        writer.writerow(names)
-        writer.writerows([record[name] for name in names] for record in self.records)
-        return buffer.getvalue()
+        frame = pd.DataFrame(self.records, columns=names, dtype=object)
+        return frame.to_csv(index=False, lineterminator="\n")
 
     def to_markdown(self) -> str:
         """Pipe table, the note, and the remarks as a list."""
@@ -102,53 +84,8 @@ class Table:
         return [(name, len(list(run))) for name, run in groupby(self.columns, lambda column: column.group)]
 
     def show(self, console: Console | None = None) -> None:
-        """Print it to a console (default: stdout), rather too wide than with a number cut."""
-        from rich import box
-        from rich.table import Table as Rich
-        from rich.text import Text
-
-        if console is None:
-            console = out()
-        encoding, signs = console.encoding, _ASCII if console.options.ascii_only else {}
-
-        def text(words: str, style: str = "") -> Text:  # Text: "active[svt]" would be read as markup
-            words = words.translate(signs).encode(encoding, "replace").decode(encoding)
-            return Text(words, style=style)
-
-        shown = self.brief or list(range(len(self.columns)))
-        fold = _FOLD if self.width(shown) <= console.width else 0
-        floor = self.width(shown, fold)
-        roomy = floor + len(shown) - 1 <= console.width
-        grid = Rich(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, int(roomy), 0, 0))
-        for index in shown:
-            column = self.columns[index]
-            least = column.width([row[index] for row in self.cells], fold)
-            grid.add_column(
-                text(column.narrow),
-                justify="right" if column.numeric else "left",
-                no_wrap=not column.folds,
-                overflow="fold",
-                min_width=least,
-            )
-        for row in self.cells[:_MOST_LINES]:
-            grid.add_row(*(text(row[index]) for index in shown))
-        if len(self.cells) > _MOST_LINES:
-            grid.add_row(f"... {len(self.cells) - _MOST_LINES} more")
-        if floor > console.width:
-            grid.width = floor
-        if self.cells:
-            console.print(grid, crop=False)
-        below = [self.note, self.left_out] if self.cells else []
-        for words in filter(None, below):
-            console.print(text(words, "italic"))
-        for remark in self.remarks:
-            console.print(text(remark))
-
-    def width(self, shown: Sequence[int], fold: int = _FOLD) -> int:
-        """Least number of characters of a line of these columns."""
-        cells = ([row[index] for row in self.cells] for index in shown)
-        widths = [self.columns[i].width(those, fold) for i, those in zip(shown, cells, strict=True)]
-        return sum(widths) + len(widths) - 1
+        """Print it to a console (default: stdout), within its width."""
+        show(self, console or out())
 
     def constant(self, index: int) -> bool:
         """Whether every row, of several, has the same in this column."""

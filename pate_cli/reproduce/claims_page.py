@@ -33,13 +33,13 @@ def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command:
     several = len({seed for by_seed in found.values() for seed in by_seed}) > 1
     columns = [
         Column("recipe", numeric=False),
-        Column("claim", numeric=False, folds=True, prose=True),
-        Column("ours less claimed"),
-        Column("margin"),
+        Column("claim", numeric=False, prose=True),
+        Column("ours less claimed", detail=True),
+        Column("margin", detail=True),
         Column("verdict", numeric=False, tags=True),
-        *([Column("with each seed", numeric=False, folds=True)] if several else []),
-        Column("reason", numeric=False, prose=True),
-        Column("command", numeric=False),
+        *([Column("with each seed", numeric=False, detail=True)] if several else []),
+        Column("reason", numeric=False, prose=True, detail=True),
+        Column("command", numeric=False, detail=True),
     ]
     cells, records, absent = [], [], []
     for name, by_seed in found.items():
@@ -85,7 +85,7 @@ def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command:
     return Findings(
         recipe=recipe,
         command=command,
-        table=Table(columns, cells, records, _SAID, brief=[0, 1, 4]),
+        table=Table(columns, cells, records, _SAID),
         absent=absent,
         notes=[_SEEDS] if several else [],
         quick=quick,

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import pandas as pd
+
 from pate_cli.engine.plan import Plan, PlannedRow
 from pate_cli.engine.schedule import Failure, Results
 from pate_cli.engine.store import RepeatRecord
 from pate_cli.privacy.gaussian import eps_of_mu
-from pate_cli.report.frame import mean_of, paired_difference
+from pate_cli.report.frame import frame_of, mean_of, paired_difference
 from pate_cli.report.interval import Interval
 
 __all__ = ["DoneRow", "Pair", "done_rows", "matches", "pairs"]
@@ -95,9 +97,14 @@ class DoneRow:
         y = self.planned.prepared.dataset.y
         return float(np.bincount(y).max() / len(y))
 
+    @cached_property
+    def repeats(self) -> pd.DataFrame:
+        """Measures of the repeats; see `report.frame.frame_of`."""
+        return frame_of(self.units)
+
     def over(self, name: str) -> Interval | None:
-        """Mean of a measure over repeats; see `report.frame.measured`."""
-        return mean_of(self.units, name)
+        """Mean of a measure over repeats."""
+        return mean_of(self.repeats, name)
 
     @property
     def difference(self) -> Interval | None:
@@ -170,7 +177,7 @@ class Pair:
 
     def over(self, name: str) -> Interval | None:
         """Mean difference of a measure."""
-        return paired_difference(self.of.units, self.minus.units, name)
+        return paired_difference(self.of.repeats, self.minus.repeats, name)
 
 
 def done_rows(plan: Plan, results: Results) -> list[DoneRow]:

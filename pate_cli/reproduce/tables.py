@@ -33,19 +33,23 @@ def runs_table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict], margin: fl
     columns = [Column("dataset", numeric=False), Column("method", numeric=False)]
     if several["panel"]:
         columns.insert(0, Column("panel", numeric=False))
-    columns.append(Column("teachers"))
+    columns.append(Column("teachers", detail=True))
     if several["cutoff"]:
         columns.append(Column("T"))
     columns.append(Column("eps"))
     if printed:
-        columns += [Column("ours", "queries answered"), Column("paper", "queries answered")]
-        columns += [Column(head, "eps_ex_post") for head in ("ours", "at the paper's queries", "paper")]
-        columns += [Column(head, "accuracy") for head in ("ours", "paper", "difference")]
+        columns += [Column("ours", "queries answered", detail=True)]
+        columns += [Column("paper", "queries answered", detail=True)]
+        columns += [
+            Column(head, "eps_ex_post", detail=True) for head in ("ours", "at the paper's queries", "paper")
+        ]
+        columns += [Column(head, "accuracy ± ci95") for head in ("ours", "paper", "difference")]
         columns += [Column("verdict", numeric=False, tags=True)]
     else:
         columns += [Column("answered", "queries"), Column("asked", "queries"), Column("eps_ex_post")]
-        columns += [Column("accuracy"), Column("label agreement"), Column("status", numeric=False)]
-    columns.insert(-1, Column("n"))
+        columns += [Column("accuracy ± ci95"), Column("label agreement", detail=True)]
+        columns += [Column("status", numeric=False)]
+    columns.insert(-1, Column("n", detail=True))
     cells = []
     for row in rows:
         spec, p = row.planned.spec, row.printed
@@ -67,11 +71,9 @@ def runs_table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict], margin: fl
             line += [_mean(row.over("eps_ex_post"), ".4f", ci=False), _mean(accuracy)]
             line += [_mean(row.over("label_agreement")), str(len(row.units)), row.status]
         cells.append(line)
-    narrow = ("teachers", "n", "paper (queries answered)", "at the paper's queries (eps_ex_post)")
-    brief = [index for index, column in enumerate(columns) if column.full not in narrow]
     note = f"{NOTE} {rule(len(verdicts), margin)}" if printed else NOTE
     records = [_record(row, verdicts.get(row.name)) for row in rows]
-    return Table(columns, cells, records, note, brief=brief)
+    return Table(columns, cells, records, note)
 
 
 def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from pate_cli.report.interval import Interval, mean_ci, paired, simultaneous
+from pate_cli.report.interval import Interval, mean_ci, simultaneous
 
 
 @pytest.mark.parametrize(("n", "level", "t"), [(2, 0.95, 12.7062), (10, 0.95, 2.2622), (30, 0.99, 2.7564)])
@@ -36,12 +36,6 @@ def test_pooled_means_are_those_of_all_values() -> None:
     pooled = Interval.pooled([Interval.of(part) for part in parts])
     assert (pooled.mean, pooled.n) == (pytest.approx(whole.mean), 20)
     assert pooled.half_width == pytest.approx(whole.half_width)
-
-
-def test_differences_are_of_the_repeats_both_have() -> None:
-    found = paired({0: 1.0, 1: 2.0, 2: math.inf}, {1: 0.5, 0: 0.75, 2: 0.0, 3: 9.0})
-    assert found == Interval.of([0.25, 1.5])
-    assert paired({0: 1.0}, {1: 1.0}) is None
 
 
 def test_intervals_cover_as_often_as_they_say() -> None:

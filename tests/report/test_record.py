@@ -231,5 +231,5 @@ def test_importing_the_room_is_cheap() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "pate_cli.report.runs_table" in loaded
+    assert "pate_cli.report.record" in loaded
     assert not {"numpy", "scipy", "pandas", "sklearn", "rich", "matplotlib"} & set(loaded)

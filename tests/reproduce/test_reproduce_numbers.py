@@ -11,7 +11,7 @@ from pate_cli.engine.store import RepeatRecord
 from pate_cli.errors import InputError
 from pate_cli.privacy import gaussian
 from pate_cli.report import Interval
-from pate_cli.report.frame import paired_difference
+from pate_cli.report.frame import frame_of, paired_difference
 from pate_cli.reproduce.rows import DoneRow, pairs
 from pate_cli.reproduce.study import load_study
 from pate_cli.reproduce.verdicts import check_claim, claim_verdicts, eps_ex_post_verdict, row_verdicts
@@ -36,11 +36,12 @@ def unit(repeat, accuracy=0.9, answered=10, ex_post=0.5, **changes):
 
 
 def test_paired_differences_use_the_repeats_both_have():
-    of = [unit(0, 0.9), unit(1, 0.8), unit(3, 0.1)]
-    minus = [unit(1, 0.7), unit(0, 0.85), unit(2, 0.0)]
+    of = frame_of([unit(0, 0.9), unit(1, 0.8), unit(3, 0.1)])
+    minus = frame_of([unit(1, 0.7), unit(0, 0.85), unit(2, 0.0)])
     assert paired_difference(of, minus, "accuracy") == Interval.of([0.9 - 0.85, 0.8 - 0.7])
     assert paired_difference(of, minus, "label_agreement") is None
-    assert paired_difference([unit(0, ex_post=math.inf)], [unit(0, ex_post=math.inf)], "eps_ex_post") is None
+    free = frame_of([unit(0, ex_post=math.inf)])
+    assert paired_difference(free, free, "eps_ex_post") is None
 
 
 @pytest.fixture
