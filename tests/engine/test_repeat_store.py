@@ -62,10 +62,8 @@ def resealed(text, **changes):
     [
         lambda text: text[: len(text) // 2],
         lambda text: "",
-        lambda text: "[]",
         lambda text: "null",
-        lambda text: text.replace("0.333", "0.334"),  # a number like any other
-        lambda text: text.replace('"eps": "inf"', '"eps": 1.0'),
+        lambda text: text.replace("0.333", "0.334"),
         lambda text: resealed(text, schema=0),
         lambda text: resealed(text, key=dataclasses.asdict(KEY) | {"dataset": "abd"}),
         lambda text: resealed(text, record=json.loads(text)["entry"]["record"] | {"repeat": 0}),
@@ -74,7 +72,6 @@ def resealed(text, **changes):
         lambda text: resealed(text, record={"accurasy": 1}),
         lambda text: resealed(text, repeat=0),
         lambda text: resealed(text, loaded={}),
-        lambda text: text.replace('"n_asked": 3', '"n_asked": 4'),
         lambda text: json.dumps({**json.loads(text), "sha256": None}),
         lambda text: resealed(text, record=json.loads(text)["entry"]["record"] | {"diagnostics": None}),
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -170,43 +169,6 @@ def test_what_killed_runs_left_is_swept_when_it_is_old(store):
     names = {path.name for path in files(store)}
     assert {".young.tmp", "mine.txt"} < names
     assert ".old.tmp" not in names
-
-
-WORKER = """
-import sys
-import numpy as np
-from pate_cli.engine.loaded import loaded_code
-from pate_cli.engine.store import CacheKey
-from pate_cli.engine.votes import VoteDirectory
-from pate_cli.teachers.vote_record import VoteRecord
-from pathlib import Path
-
-path, limit, rounds, start = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-loaded_code()  # the first time it reads what is installed
-print("ready", flush=True)
-store = VoteDirectory(path, limit)
-for n in range(start, start + rounds):
-    n %= 5
-    store.keep(CacheKey(f"key {n}", "data"), 0, VoteRecord(np.full((20000, 2), n), n / 7))
-    found = store.recall(CacheKey(f"key {(n + 1) % 5}", "data"), 0)
-    if found is not None and not ((found.counts == (n + 1) % 5).all() and found.counts.shape == (20000, 2)):
-        sys.exit("something else was read")
-"""
-
-
-def worker(place: Path, limit: int, rounds: int, start: int = 0) -> subprocess.Popen[bytes]:
-    arguments = [str(place), str(limit), str(rounds), str(start)]
-    command = [sys.executable, "-c", WORKER, *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def test_two_processes_at_once(place):
-    """Both write, read and trim the same few entries; nobody reads anything else, or complains."""
-    both = [worker(place, 10**6, 40, start) for start in (0, 2)]
-    said = [process.communicate(timeout=300)[1].decode() for process in both]
-    assert [process.returncode for process in both] == [0, 0], said
-    assert said == ["", ""]
-    assert not list(place.glob(".*.tmp"))
 
 
 def test_where(monkeypatch, tmp_path):
