@@ -96,7 +96,7 @@ def _parse(path: Path) -> tuple[Any, Any, str]:
 
 
 def _read(content: bytes, path: Path) -> pd.DataFrame:
-    """Read one file as text and numbers; what the documentation does not list is refused."""
+    """Read one file as text and numbers; refuses cells that the documentation does not list."""
     import pandas as pd
 
     try:

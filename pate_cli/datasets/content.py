@@ -1,4 +1,4 @@
-"""A dataset by its content, whatever its name and wherever its files are."""
+"""Fingerprint of a dataset by its content alone, not its name or the places of its files."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _NO_TEXT = {
 
 @dataclass(frozen=True)
 class Word:
-    """A text that a function takes, and turns into its usual form."""
+    """Check of a text by the function that brings it into its usual form."""
 
     what: str
     read: Callable[[Any], str]
@@ -101,8 +101,8 @@ def load(name: str, options: Options) -> Dataset:
 def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: str = "dataset.{}") -> Table:
     """Read a file, perhaps compressed; see `Table`.
 
-    Cells of the columns `text` stay as they are written, whatever they look like. `key` is how a user
-    types an option of the format, for messages.
+    Cells of the columns `text` stay as they are written, even where all of them are numbers. `key` is how a
+    user types an option of the format, for messages.
     """
     import pandas as pd
 
@@ -159,7 +159,7 @@ def _is_mixed(column: Any) -> bool:
 
 
 def _as_utf8(raw: bytes, form: CsvFormat, path: Path, key: str) -> bytes:
-    """Text in UTF-8, without a byte order mark; refuses what is none."""
+    """Text in UTF-8, without a byte order mark; refuses a file that is no text."""
     for mark, what in _NO_TEXT.items():
         if raw.startswith(mark):
             raise DataError(f"{path}: {what}; accepted: a CSV file")

@@ -76,7 +76,7 @@ class TableEncoder:
         return {"columns": self.schema.plain()["columns"]}
 
     def fit(self, X: pd.DataFrame) -> Any:
-        """Fit a ColumnTransformer on public rows, of which it takes what is not declared.
+        """Fit a ColumnTransformer: means, deviations and undeclared categories are those of public rows.
 
         Its attribute `profile_` is for new records: see `new_records.training_table`.
         """

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pate_cli.datasets.reading import Table, has_value, texts
-from pate_cli.datasets.schema import Column, Schema, has_decimal_comma, listed, not_a_number, typed
+from pate_cli.datasets.schema import (
+    PLAIN_NUMBERS,
+    Column,
+    Schema,
+    has_decimal_comma,
+    listed,
+    not_a_number,
+    typed,
+)
 from pate_cli.datasets.three_files import texts_of
 from pate_cli.errors import DataError
 from pate_cli.types import FloatArray
@@ -130,13 +138,14 @@ def advice(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str
         elif column.kind == "category" and hasattr(cells, "cat") and _are_codes(cells):
             yield f"{name!r} has codes with leading zeros, which are no numbers"
         if doubt is not None:
-            held = table.cell(name, doubt[0])
-            mend = "plain numbers are read, without units and without separators of thousands"
+            row, among = doubt
+            held = table.cell(name, row)
+            mend = "kind: numeric with missing: true in the schema takes such cells as missing"
             if has_decimal_comma(held):
                 mend = "--decimal , if the comma stands before decimals"
-            elif doubt[1]:
-                mend = "kind: numeric with missing: true in the schema takes such cells as missing"
-            yield f"{table.place(doubt[0])}: {name!r} has {held!r} and looks like numbers; {mend}"
+            elif not among:
+                mend = f"{PLAIN_NUMBERS} are read"
+            yield f"{table.place(row)}: {name!r} has {held!r} and looks like numbers; {mend}"
     if whole := [name for name in schema.of_kind("numeric") if not schema.columns[name].missing]:
         yield (
             f"a run and pate predict refuse a missing number in {listed(whole)}; missing: true in the schema"

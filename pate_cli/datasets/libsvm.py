@@ -132,7 +132,7 @@ def with_columns(file: LoadedFile, n_features: int | None, from_0: bool) -> Load
 
 
 def _lines(content: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Number of each line and its fields, without what follows #."""
+    """Number of each line and its fields, without comments (#)."""
     for number, line in enumerate(io.BytesIO(content), start=1):
         yield number, [field.decode("ascii", "replace") for field in line.split(b"#", 1)[0].split()]
 

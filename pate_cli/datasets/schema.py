@@ -23,9 +23,10 @@ from pate_cli.errors import ConfigError, DataError, InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Column", "Schema", "as_yaml", "has_decimal_comma", "listed", "not_a_number", "read_schema"]
-__all__ += ["typed"]
+__all__ = ["PLAIN_NUMBERS", "Column", "Schema", "as_yaml", "has_decimal_comma", "listed"]
+__all__ += ["not_a_number", "read_schema", "typed"]
 
+PLAIN_NUMBERS = "plain numbers, without units and without separators of thousands"
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
 _KEYS = {"numeric": ("low", "high", "missing"), "category": ("values", "missing"), "ignored": ("why",)}
 
@@ -211,7 +212,7 @@ def not_a_number(table: Table, name: str, row: int, *, among: bool = True) -> st
     if has_decimal_comma(held):
         accepted.append("'dataset.decimal=\",\"' if the comma stands before decimals")
     elif not among:
-        accepted.append("plain numbers, without units and without separators of thousands")
+        accepted.append(PLAIN_NUMBERS)
     if among:
         accepted += [f"{typed('numeric', name)} (such cells are missing)", typed("missing", held)]
     accepted.append(f"{typed('categories', name)} or {typed('drop', name)}")

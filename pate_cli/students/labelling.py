@@ -18,7 +18,7 @@ _ROWS = 4096
 
 
 def codes_of(model: SavedStudent, X: Any) -> IntArray:
-    """Class codes, shape (m,); raises what the classifier raises, ValueError for a code that is no class."""
+    """Class codes, shape (m,); errors of the classifier, or ValueError for a code that is no class."""
     codes: IntArray = _by_rows(model.student.predict, X).astype(np.int64)
     if codes.shape != (X.shape[0],) or (codes < 0).any() or (codes >= len(model.classes)).any():
         raise ValueError(f"gives a code that is not one of its {len(model.classes)} classes")
