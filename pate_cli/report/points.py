@@ -34,8 +34,10 @@ class Point(NamedTuple):
 
 def rows_of_runs(records: Sequence[RunRecord]) -> list[Row]:
     """Rows of runs and of their baselines; `apart` are the settings in which runs differ."""
+    import pandas as pd
+
     runs = select(records, averaged=True).records
-    given = [settings(run) for run in runs]
+    given = pd.DataFrame([settings(run) for run in runs])
     apart = [key for key in differing(given) if key not in ("seed", "repeats", "data")]
     rows = run_table(runs, metrics=True).records
     for row in rows:
