@@ -129,6 +129,9 @@ def test_a_data_frame_with_texts_is_encoded_by_its_public_part():
     assert shared.score(frame, y) > 0.9
     with pytest.raises(ValueError, match="X, row 5: numeric column 'a' has 'inf'; a finite number is needed"):
         shared.predict(frame.assign(a=np.where(np.arange(3000) == 5, np.inf, 0.0)))
+    refused = pytest.raises(ValueError, match="X_public: got ndarray; accepted: a DataFrame, as X of fit was")
+    with pytest.warns(UserWarning, match="valid feature names"), refused:
+        PateClassifier(**PLAIN).fit(frame, y, frame.to_numpy())
     with pytest.raises(ValueError, match=r"X_public: no column is used; .* not used colour: constant"):
         PateClassifier(**PLAIN).fit(frame[["colour"]][y == "no"], ["yes", *y[y == "no"][1:]])
 

@@ -51,6 +51,8 @@ def _table(frame: pd.DataFrame, name: str) -> Table:
     """A DataFrame as a reader of files returns one."""
     import pandas as pd
 
+    if not hasattr(frame, "iloc"):
+        raise DataError(f"{name}: got {type(frame).__name__}; accepted: a DataFrame, as X of fit was")
     dates = frozenset(str(column) for column, dtype in frame.dtypes.items() if dtype.kind in "mM")
     cells = {
         str(column): held.to_numpy(np.float64, na_value=np.nan)
