@@ -266,7 +266,9 @@ def release(
                 counts = [group.votes_and_failures(split.public.X)[0].counts for group in groups]
                 votes = Votes(np.sum(counts, axis=0), run.n_teachers)
     except Exception:  # its message may quote a record
-        raise RuntimeError("no votes (why may be private)") from None
+        raise RuntimeError(
+            "training failed; the cause is withheld because it may reveal private data"
+        ) from None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         door = Door.seeded(streams.noise) if noise is None else Door(noise())

@@ -6,6 +6,7 @@ import csv
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from pate_cli.errors import InputError
@@ -33,23 +34,28 @@ class Point(NamedTuple):
 
 
 def rows_of_runs(records: Sequence[RunRecord]) -> list[Row]:
-    """Rows of runs and of their baselines; `apart` are the settings in which runs differ."""
+    """Rows of runs and their baselines; `apart` names the settings in which runs on one dataset differ."""
     import pandas as pd
 
     runs = select(records, averaged=True).records
     given = pd.DataFrame([settings(run) for run in runs])
-    apart = [key for key in differing(given) if key not in ("seed", "repeats", "data")]
     rows = run_table(runs, metrics=True).records
-    for row in rows:
-        row["accuracy_ci95"] = row.pop("ci95")
-        row["apart"] = [key for key in apart if row.get(key) is not None]
-    baselines = {"ceiling": "student on exact votes", "majority": "majority class"}
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
-        for column, name in baselines.items():
-            values = [_number(row, column) for row in rows if row["dataset"] == dataset]
-            held = [value for value in values if value is not None]
-            if held and max(held) - min(held) < 1e-3:  # else it differs from method to method
-                rows.append({"kind": _BASELINE, "dataset": dataset, "method": name, "accuracy": max(held)})
+        keys = differing(given[given["dataset"] == dataset])
+        apart = [key for key in keys if key not in ("seed", "repeats", "data")]
+        those = [row for row in rows if row["dataset"] == dataset]
+        for row in those:
+            row["accuracy_ci95"] = row.pop("ci95")
+            row["apart"] = [key for key in apart if row.get(key) is not None]
+        for column, name in (("ceiling", "student on exact votes"), ("majority", "majority class")):
+            held: dict[Any, list[float]] = {}
+            for row in those:
+                if (value := _number(row, column)) is not None:
+                    held.setdefault(row["seed"], []).append(value)
+            # otherwise it differs from method to method, and is no line across
+            if held and all(max(values) - min(values) < 1e-3 for values in held.values()):
+                accuracy = fmean(map(fmean, held.values()))
+                rows.append({"kind": _BASELINE, "dataset": dataset, "method": name, "accuracy": accuracy})
     return rows
 
 

@@ -101,7 +101,7 @@ def test_lines_bands_baselines_and_infeasible_points(place):
         "student on exact votes (not DP)",
         "majority class (not DP)",
     ]
-    lines = {tuple(line.get_ydata()): line for line in axis.lines}
+    lines = {tuple(round(float(y), 9) for y in line.get_ydata()): line for line in axis.lines}
     assert {(0.7, 0.8), (0.75,), (0.97, 0.97), (0.52, 0.52), (0.0,)} == set(lines)
     assert lines[0.0,].get_transform().transform((0.5, 0))[1] < axis.transAxes.transform((0, 0))[1]
     assert list(lines[0.0,].get_xdata()) == [0.5]
