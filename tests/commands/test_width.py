@@ -1,0 +1,74 @@
+"""Every table fits a terminal of 80 columns, with long names and every number whole."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from pate_cli import cli, terminal
+
+NAME = "a_table_of_records_with_a_long_name"
+OWN = ["dataset=csv", f"dataset.path={NAME}.csv", "dataset.target=label"]
+SMALL = ["split.public=60", "teacher.size=40", "compute.workers=1"]
+METHODS = ["--methods", "output_perturbation", "--repeats", "2"]
+METHODS += ["--method", "my_own_long_name=mechanism=output_perturbation"]
+LEDGER = ["--eps", "4", "--delta", "0.01"]
+RECIPE = """\
+title: A recipe
+source: nowhere
+shows: That it fits.
+kind: runs
+rows:
+  - name: "a {eps}"
+    method: a method with a long name
+    panel: a panel with a long name
+    for: {eps: [0.5, 4]}
+    overrides: [mechanism=output_perturbation, repeats=2, "eps={eps}", OVERRIDES]
+    printed: {queries: 60, eps_ex_post: 0.5, accuracy: 0.7, ci: 0.01}
+"""
+
+
+@pytest.fixture
+def shown(outside, monkeypatch, capsys):
+    """Call commands at 80 columns: lines of their tables, not of sentences and paths."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("PATE_LEDGER", str(outside / "ledger"))
+    X = np.random.default_rng(0).normal(size=(900, 3)).round(3)
+    lines = [f"{a},{b},{c},{'yes' if a + b > 0 else 'no'}" for a, b, c in X.tolist()]
+    (outside / f"{NAME}.csv").write_text("\n".join(["a,b,c,label", *lines]) + "\n")
+    (outside / "own").mkdir()
+    (outside / "own" / "recipe.yaml").write_text(RECIPE.replace("OVERRIDES", ", ".join([*OWN, *SMALL])))
+    monkeypatch.setattr("pate_cli.report.figures.render", lambda *_, **__: (b"", b"", 1.0))
+    terminal.out.cache_clear()
+
+    def call(*commands):
+        for argv in commands:
+            assert cli.main(list(argv)) == 0
+        return [line for line in capsys.readouterr().out.splitlines() if not line.startswith(("- ", "/"))]
+
+    yield call
+    terminal.out.cache_clear()
+
+
+PIVOT = ["--by", "mechanism", "--pivot", "eps"]
+RUNS = ["run", "-m", *OWN, *SMALL, "repeats=2", "mechanism=gaussian,output_perturbation", "eps=0.5,1"]
+
+
+@pytest.mark.parametrize(
+    ("commands", "numbers"),
+    [
+        ([["frontier", *OWN, *SMALL, *METHODS, "--eps", "0.5,1,2,4"]], (2 + 4) * 4),
+        ([["leaderboard", "--tables", f"{NAME}.csv:target=label", *SMALL, *METHODS, "--eps", "1"]], 3),
+        ([["reproduce", "./own"]], 2 * 2),
+        ([RUNS, ["table", "outputs", "--metrics"], ["table", "outputs", *PIVOT]], 12),
+        ([["plan", *OWN, "split.public=60", "mechanism=svt", "eps=4", "teacher.size=10"]], 0),
+        ([["ledger", "init", *OWN, *LEDGER], ["ledger", "show"]], 0),
+    ],
+    ids=["frontier", "leaderboard", "reproduce", "table", "plan", "ledger"],
+)
+def test_tables_fit_80_columns(shown, commands, numbers):
+    lines = shown(*commands)
+    assert [line for line in lines if len(line) > 80] == []
+    assert len(re.findall(r"\d ± \d+\.\d+(?![…\d])", "\n".join(lines))) >= numbers
