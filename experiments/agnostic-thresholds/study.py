@@ -143,7 +143,7 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
 
 
 def _plan(make: Callable[[], Mechanism]) -> Mechanism | None:
-    """What `make` makes, or None where it is infeasible at these sizes."""
+    """Calibrated mechanism, or None where it is infeasible at these sizes."""
     with suppress(InfeasibleError):
         return make()
     return None

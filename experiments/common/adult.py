@@ -42,20 +42,12 @@ CHECKS: dict[str, Check] = {
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """Votes and h* of one split, not differentially private.
+    """Votes and h* of one split, not differentially private."""
 
-    Attributes
-    ----------
-    votes_for_1, best : ndarray of int64, shape (q,)
-        Teachers of `n_teachers` that say 1, and the class that h* gives each query.
-    accuracy : dict of str to float
-        On the records left over: "teacher" (mean), "vote", "h*".
-    """
-
-    votes_for_1: IntArray
+    votes_for_1: IntArray  # teachers that predict 1 on each query, shape (q,)
     n_teachers: int
-    best: IntArray
-    accuracy: dict[str, float]
+    best: IntArray  # class predicted by h* on each query
+    accuracy: dict[str, float]  # on the records left over: "teacher" (mean), "vote", "h*"
 
     @property
     def agreement(self) -> FloatArray:
@@ -82,13 +74,7 @@ class Margins:
 def of_split(
     dataset: Dataset, *, n_private: int, n_public: int, n_queries: int, n_teachers: int, seed: Any
 ) -> Margins:
-    """Split a dataset of two classes, train the teachers and h*, and let them vote on the queries.
-
-    Raises
-    ------
-    ConfigError
-        If the parts need more records than there are.
-    """
+    """Split a dataset of two classes, train the teachers and h*, and let them vote on the queries."""
     dealing, teaching = (np.random.default_rng(child) for child in seed.spawn(2))
     split = datasets.split(dataset, private=n_private, public=n_public, budget=n_queries, rng=dealing)
     learner = learners.make_learner("logistic", {}, seed=0, n_classes=2)

@@ -110,13 +110,7 @@ def enough_teachers(c: svt.SvtCalibration, agreement: float, failure: float) -> 
 
 
 def binclas(sizes: Sizes, rule: svt.Calibration, cutoff: int, agreement: float, failure: float) -> BinClas:
-    """BTT18's with K as in `enough_teachers`.
-
-    Raises
-    ------
-    InfeasibleError
-        If there are fewer records than teachers.
-    """
+    """BTT18's with K as in `enough_teachers`; InfeasibleError where there are fewer records."""
     c = svt.calibrate(rule, sizes.eps, sizes.delta, sizes.m, cutoff)
     teachers = enough_teachers(c, agreement, failure)
     if teachers > sizes.n:
@@ -131,13 +125,7 @@ def learner(name: str, sizes: Sizes, **options: Any) -> Mechanism:
 
 
 def with_teachers(name: str, sizes: Sizes, agreement: float, failure: float, **options: Any) -> Mechanism:
-    """AgPrivCl or Universal with K as in `enough_teachers`.
-
-    Raises
-    ------
-    InfeasibleError
-        If there are fewer records in the sample than teachers.
-    """
+    """AgPrivCl or Universal with K as in `enough_teachers`; InfeasibleError where the sample is smaller."""
     needed, sampled, plan = _needed(name, sizes, agreement, failure, options)
     if needed > sampled:
         raise InfeasibleError(f"{needed} teachers, {sampled} records in the sample")

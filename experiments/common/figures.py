@@ -1,4 +1,4 @@
-"""What the figures of studies have in common: panels with labels and logarithmic axes, lines, legends."""
+"""Figures of studies: panels with labels and logarithmic axes, lines, legends."""
 
 from __future__ import annotations
 

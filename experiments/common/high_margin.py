@@ -6,8 +6,6 @@ import math
 
 from pate_cli.privacy.svt import liu2021_scale
 
-__all__ = ["high_margin_sizes"]
-
 
 def high_margin_sizes(
     eps: float, delta: float, ell: float, beta: float, *, nu: float, xi: float
@@ -18,20 +16,9 @@ def high_margin_sizes(
     threshold; Algorithm 2 compares ``ceil((n1 - n2)/2) - 1``, which may be half of that less one. With
     the noise that the proof allows, ``x = sqrt(K)`` solves ``xi x^2 - sqrt(ln(3m/gamma)/2) x = need``.
 
-    Parameters
-    ----------
-    eps, delta : float
-    ell : float
-        m, the number of queries.
-    beta : float
-        Probability of failure (gamma in the paper), in (0, 1).
-    nu, xi : float
-        All but a share nu of the points have an expected margin above xi (Definition 17), in (0, 1/2).
-
-    Returns
-    -------
-    cutoff, printed, needed : float
-        Before rounding.
+    `ell` is m, the number of queries, and `beta` the probability of failure (gamma in the paper). All but a
+    share nu of the points have an expected margin above xi in (0, 1/2) (Definition 17). Returns T, K as
+    printed and K as needed, before rounding.
     """
     rare = math.log(3 / beta)
     cutoff = nu * ell + math.sqrt(2 * nu * ell * rare) + 2 / 3 * rare

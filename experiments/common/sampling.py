@@ -23,7 +23,7 @@ T = TypeVar("T")
 def seeded(
     cases: Sequence[T], seed: int, progress: Progress, work: Sequence[int] | None = None
 ) -> Iterator[tuple[T, np.random.SeedSequence]]:
-    """Give each case with a seed of its own, and tell the progress by the work of each (default 1)."""
+    """Iterate over cases, each with its own seed; reports progress by the work of each (default 1)."""
     work = work or [1] * len(cases)
     total, done = sum(work), 0
     progress(0, total)
@@ -62,7 +62,7 @@ def fewest(holds: Callable[[int], bool], most: float, step: float) -> float:
 
 
 def control(claim: str, gaps: Sequence[Interval], says: Callable[[Interval], str]) -> Verdict:
-    """Judge simulated less exact numbers, all of them together; `says` is told the largest gap."""
+    """Judge the gaps between simulated and exact numbers jointly; `says` describes the largest gap."""
     worst = max(gaps, key=lambda one: abs(one.mean))
     words = [compare(one, AGREES, len(gaps)) for one in gaps]
     return Verdict(f"control: {claim}, to {AGREES:g}", combined(words), says(worst), margin=AGREES)

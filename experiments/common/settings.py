@@ -30,16 +30,7 @@ _SHORT: dict[VerdictWord, str] = {"reproduces": "holds", "differs (below)": "fai
 
 
 def finish(p: dict[str, Any], rows: Sequence[DoneRow], findings: Findings) -> Findings:
-    """Add the table of settings; it judges the claims in each, and two verdicts on all take their place.
-
-    Parameters
-    ----------
-    p : dict of str to object
-        See `CHECKS`.
-    rows : sequence of DoneRow
-    findings : Findings
-        Its claims are those of the recipe.
-    """
+    """Add the table of settings, which judges the recipe's claims in each; two verdicts take their place."""
     verdicts, recipe = {one.name: one for one in findings.rows}, findings.recipe
     claims = [settings_verdict(rows, verdicts, p, recipe.margin)]
     claims += filter(None, [interval_verdict(rows, p["splits"])])
@@ -53,17 +44,9 @@ def settings_table(
     claims: Sequence[dict[str, Any]],
     settings: Mapping[str, Any],
 ) -> Table:
-    """Say of each setting and dataset which printed numbers it gives, and which observations survive it.
+    """Table of the printed numbers that each setting reproduces on a dataset, and of the claims that hold.
 
-    Parameters
-    ----------
-    rows : sequence of DoneRow
-    verdicts : mapping of str to Verdict
-        Of the accuracies, by the names of the rows.
-    claims : sequence of dict
-        The paper's observations, as `claim_verdicts` takes them.
-    settings : mapping
-        Of the recipe.
+    `verdicts` are those of the accuracies, by the names of the rows; `claims` are the paper's observations.
     """
     columns = [Column("setting", numeric=False, prose=True), Column("dataset", numeric=False)]
     columns += [Column(head, "accuracy") for head in ("within", "of", "furthest")]
@@ -75,8 +58,8 @@ def settings_table(
         gaps = [abs(row.difference.mean) for row in part if row.difference is not None]
         active = [row for row in part if _fewer(row)]
         found = {
-            "queries": _within(active, "answered", "queries", settings["queries"], _budget),
-            "eps_ex_post": _within(active, "eps_ex_post", "eps_ex_post", settings["eps_ex_post"], _eps),
+            key: _within(active, measure, key, settings[key])
+            for key, measure in (("queries", "answered"), ("eps_ex_post", "eps_ex_post"))
         }
         said = [_SHORT.get(one.verdict, one.verdict) for one in claim_verdicts(claims, part)]
         within, furthest = words.count("reproduces"), f"{max(gaps):.3f}" if gaps else "–"
@@ -106,7 +89,7 @@ def settings_table(
 def settings_verdict(
     rows: Sequence[DoneRow], verdicts: Mapping[str, Verdict], settings: Mapping[str, Any], margin: float
 ) -> Verdict:
-    """Say whether any setting gives as many printed accuracies as hoped for, and which gives most."""
+    """Judge whether some setting reproduces as many printed accuracies as hoped for; names the best."""
     need, of = int(settings["rows"]), settings["of"]
     name = f"{of}: some setting gives at least {need} printed accuracies to {margin:g}"
     tallies = {}
@@ -181,19 +164,13 @@ def _fewer(row: DoneRow) -> bool:
     return prepared is not None and row.budget is not None and row.budget < prepared.sizes.n_public
 
 
-def _within(rows: Sequence[DoneRow], measure: str, printed: str, share: float, unit: Any) -> tuple[int, int]:
+def _within(rows: Sequence[DoneRow], measure: str, printed: str, share: float) -> tuple[int, int]:
+    """Rows within a share of their budget (of queries, or eps) of the printed number, and rows compared."""
     words = []
     for row in rows:
         ours, theirs = row.over(measure), row.printed.get(printed)
         if ours is None or theirs is None or not math.isfinite(theirs) or not math.isfinite(ours.mean):
             continue
-        words.append(compare(ours.less(theirs), share * unit(row), len(rows)))
+        unit = row.eps if printed == "eps_ex_post" else float(row.budget or 0)
+        words.append(compare(ours.less(theirs), share * unit, len(rows)))
     return words.count("reproduces"), len(words)
-
-
-def _budget(row: DoneRow) -> float:
-    return float(row.budget or 0)
-
-
-def _eps(row: DoneRow) -> float:
-    return row.eps

@@ -119,7 +119,7 @@ def train(family: Family, n_teachers: int, size: int, rng: np.random.Generator) 
 
 
 def differing(trained: FloatArray, says_one: FloatArray) -> float:
-    """How often answers differ from h* that are 1 with probability `says_one[j]` where j teachers say 1."""
+    """Disagreement with h* of answers that are 1 with probability `says_one[j]` where j teachers vote 1."""
     cuts = np.concatenate([[-1.0], np.sort(trained), [1.0]])
     left, right = np.minimum(cuts, 0.0), np.maximum(cuts, 0.0)
     return float((says_one @ np.diff(left) + (1 - says_one) @ np.diff(right)) / 2)

@@ -33,7 +33,7 @@ from . import thresholds
 from .thresholds import Family
 
 QUANTITIES = ("teacher Dis", "vote Dis", "student Dis", "student excess")
-"""What `run_once` gives, in this order; Dis is the disagreement with h*."""
+"""Measures of `run_once`, in order; Dis is the disagreement with h*."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,7 @@ def design(mechanism: str, tau: float, n: int, privacy: Privacy, points: float, 
     """Choose K and m (and T) at n, as the module says.
 
     `points` is m in units of (n/K)^e, and `mistakes`, for T, a teacher's Dis in units of (K/n)^e.
-
-    Raises
-    ------
-    ConfigError
-        If K would be above n.
+    A ConfigError where K would be above n.
     """
     power = tau / (2 - tau)
     cutoff = max(1, math.ceil(3 * mistakes * points))

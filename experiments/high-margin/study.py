@@ -160,7 +160,7 @@ class _Case:
 
 @dataclass(frozen=True)
 class _Run:
-    """What one run of Algorithms 2 and 3 came to."""
+    """Measures of one run of Algorithms 2 and 3."""
 
     held: bool
     wrong: int

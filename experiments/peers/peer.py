@@ -1,4 +1,4 @@
-"""What the mechanisms of other packages share."""
+"""Base class and checks of the mechanisms of other packages."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def _way(name: str, case: Case, p: dict[str, Any]) -> Way:
 
 @cache
 def _left_by_relabelling(eps: float, delta: float) -> tuple[float, float, float]:
-    """Give eps and delta of AgPrivCl's sparse vector, and the share of the records that it samples."""
+    """Eps and delta of AgPrivCl's sparse vector, and the share of the records that it samples."""
     sizes = Sizes(eps, delta, _PLENTY, 1, "thresholds")
     options = {"hypotheses": "thresholds", "cutoff": 1}
     plan: Any = mechanisms.calibrate("agprivcl", options, sizes.setting(_PLENTY))

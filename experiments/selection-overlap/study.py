@@ -1,4 +1,4 @@
-"""How much two ways of choosing public points overlap (LZCW21 Remark 25).
+"""Overlap of the public points chosen by two mechanisms (LZCW21 Remark 25).
 
 The sparse vector technique pays for the points it leaves unanswered; the active
 learner pays for those it asks. Both walk through the public points in the same order
@@ -36,27 +36,15 @@ MEASURES = ("jaccard", "jaccard_chance", "coefficient", "coefficient_chance", "e
 
 @dataclass(frozen=True)
 class Overlap:
-    """Two sets of points in one repeat.
+    """Two sets of points in one repeat."""
 
-    Attributes
-    ----------
-    reached : int
-        Points both mechanisms came to, u.
-    asked, paid, shared : int
-        Of them: asked by the active learner, left unanswered by the sparse vector technique, both.
-    jaccard, coefficient : float
-        shared / (asked or paid), and shared / min(asked, paid).
-    jaccard_chance, coefficient_chance : float
-        Their expectations for independent choices of the same sizes.
-    """
-
-    reached: int
-    asked: int
-    paid: int
-    shared: int
-    jaccard: float
-    coefficient: float
-    jaccard_chance: float
+    reached: int  # points both mechanisms came to, u
+    asked: int  # of them, by the active learner
+    paid: int  # left unanswered by the sparse vector technique
+    shared: int  # both
+    jaccard: float  # shared / (asked or paid)
+    coefficient: float  # shared / min(asked, paid)
+    jaccard_chance: float  # their expectations for independent choices of the same sizes
     coefficient_chance: float
 
     @property
@@ -67,16 +55,9 @@ class Overlap:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """The repeats of a pair of rows in which both chose at least one point.
+    """The repeats of a pair of rows in which both chose at least one point."""
 
-    Attributes
-    ----------
-    pair : Pair
-        `of` is the active learner, `minus` the sparse vector technique.
-    found : list of Overlap
-    """
-
-    pair: Pair
+    pair: Pair  # `of` is the active learner, `minus` the sparse vector technique
     found: list[Overlap]
 
     def over(self, name: str) -> Interval | None:
@@ -85,16 +66,10 @@ class Compared:
 
 
 def compare(active: RepeatRecord, svt: RepeatRecord, budget: int) -> Overlap | None:
-    """Compare one repeat of both; None where one of the sets is empty.
+    """Compare one repeat of both, on the same split; None where one of the sets is empty.
 
-    Parameters
-    ----------
-    active : RepeatRecord
-        Its `asked` are in the order of the stream.
-    svt : RepeatRecord
-        Of the same split; its `asked` are the stream itself, up to where it stopped.
-    budget : int
-        Questions after which the active learner looks at no further point.
+    `asked` of the active learner, at most `budget` points, is in the order of the stream; that of the sparse
+    vector technique is the stream itself, up to where it stopped.
     """
     reached = len(svt.asked)
     if active.n_asked >= budget and active.asked[-1] in svt.asked:

@@ -101,12 +101,8 @@ def changes(
 ) -> tuple[FloatArray, FloatArray]:
     """Fit on D and on D^i, with the same coins, for random D and i spread over the records.
 
-    The same seed gives the same records and points, whatever the learner.
-
-    Returns
-    -------
-    squares, predicted : ndarray of shape (repeats, points)
-        ``(h_D(x) - h_{D^i}(x))^2`` and ``h_D(x)``.
+    Returns ``(h_D(x) - h_{D^i}(x))^2`` and ``h_D(x)``, each of shape (repeats, points). Equal seeds draw the
+    same records and points for any learner.
     """
     rng = np.random.default_rng(seed)
     data = Sigmoid(features, 6.0)

@@ -1,4 +1,4 @@
-"""What the papers' theorems say of one problem: sample sizes, rates, and with which constants."""
+"""Sample sizes and error rates of the papers' theorems for one problem, and which constants are known."""
 
 from .problem import PARAMETERS, TheoryProblem
 from .statements import STATEMENTS

@@ -46,7 +46,7 @@ def _union(p: TheoryProblem, cutoff: float) -> float:
 
 
 def _btt_3_3(p: TheoryProblem) -> list[Quantity]:
-    """The counting argument, at the share of a third that Theorem 3.2 asks for."""
+    """The counting argument, at the share of a third of Theorem 3.2."""
     mistakes = printed_cutoff(p.gamma + p.alpha, p.m, p.beta) / 3
     return [
         Quantity("B, mistakes of a teacher on m queries, at most", mistakes, EXPLICIT),

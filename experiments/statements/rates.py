@@ -26,9 +26,9 @@ ALGORITHMS = ("gaussian", "svt before", "svt", "active")
 
 @dataclass(frozen=True)
 class Problem:
-    """What a bound depends on besides n, m and eps: VC dimension, tau, disagreement coefficient, Err(h*).
+    """Parameters of a bound besides n, m and eps: VC dimension, tau, disagreement coefficient, Err(h*).
 
-    Of the latter only "svt before" outside the realizable case depends.
+    Only "svt before" outside the realizable case depends on Err(h*).
     """
 
     d: float

@@ -112,7 +112,7 @@ def _nb_11(p: TheoryProblem) -> list[Quantity]:
 
 
 def _lwy_2_10(p: TheoryProblem) -> list[Quantity]:
-    """For a learner of empirical error alpha; nothing is said from eps delta n = 1 on."""
+    """For a learner of empirical error alpha; no bound from eps delta n = 1 on."""
     unlikely = p.eps * p.delta * p.n
     if unlikely >= 1:
         bound = failure = math.inf
