@@ -54,7 +54,10 @@ _DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([ T].*)?|\d{4}/\d\d?/\d\d?.*"
 )
 
-_NUMBERED = re.compile(r"(case|fall|order|invoice|sample|visit|record)$|(no|nr|num|number|nummer)$")
+_NUMBERED = re.compile(
+    r"(^|_)(case|fall|order|invoice|sample|visit|record|(case|fall|order|invoice|sample|visit|record)?_?"
+    r"(no|nr|num|number|nummer))$"
+)
 """Names of columns of numbers that are given one after another."""
 
 _SERIAL = re.compile(r"([A-Za-z]{1,6}[-_ ]?)\d{3,}")
@@ -229,12 +232,14 @@ def _column(table: Table, name: str, words: Collection[str]) -> Column:
 
 
 def _are_case_numbers(name: str, held: FloatArray) -> bool:
-    """Whether whole numbers repeat less than chance would have it, or hardly in a column named for it."""
+    """Whether whole numbers hardly repeat, by the name of the column or where chance would repeat them."""
     n, repeats = len(held), len(held) - len(np.unique(held))
     if n < _FEWEST or repeats > (1 - _NEARLY_ALL) * n or (held != np.round(held)).any():
         return False
-    by_chance = n * (n - 1) / (2 * (float(held.max() - held.min()) + 1))  # of uniform draws
-    return 3 * repeats < by_chance and (by_chance >= 10 or bool(_NUMBERED.search(_spaced(name))))
+    if _NUMBERED.search(_spaced(name)):
+        return True
+    by_chance = n * (n - 1) / (2 * (float(held.max()) - float(held.min()) + 1))  # pairs, of uniform draws
+    return by_chance >= max(30, 3 * repeats) if repeats else by_chance >= 9
 
 
 def _are_codes(cells: pd.Series) -> bool:

@@ -151,8 +151,6 @@ def fails(capsys, *argv) -> str:
     ("content", "said"),
     [
         (None, "no such file"),
-        ("", "empty"),
-        ("1 1:2 2:3\n1 1:2 2:x\n", "d, line 2: "),
         ("1 1:2\n1 1:nan\n", "d, line 2: "),
         ("1 1:2\n1 9:1\n", "4 features"),
     ],

@@ -278,6 +278,7 @@ def test_describe_gives_the_reason_for_each_column_that_is_no_plain_number(place
             "zip": rng.choice(["01067", "10115", "04109"], n),
             "case": rng.choice(10**6, n, replace=False),
             "serial": 3 * rng.permutation(n),
+            "visit_no": 10**6 + 7919 * (rng.permutation(n) * 20 // 21),
             "salary": rng.integers(20_000, 150_000, n),
             "y": rng.choice(["no", "yes"], n),
         }
@@ -295,7 +296,7 @@ def test_describe_gives_the_reason_for_each_column_that_is_no_plain_number(place
         columns = read_schema("s.yaml").columns
         why = {name: column.why for name, column in columns.items() if column.kind == "ignored"}
         assert why == dict.fromkeys(["pid", "sample"], "identifiers") | dict.fromkeys(
-            ["case", "serial"], "case numbers"
+            ["case", "serial", "visit_no"], "case numbers"
         )
         assert {name: c.missing for name, c in columns.items() if c.kind == "numeric"} == {
             "lab": True,
