@@ -12,7 +12,7 @@ import pytest
 from pate_cli import pipeline
 from pate_cli.config.composition import compose
 from pate_cli.engine import execution, schedule
-from pate_cli.engine.parallel import local, tasks
+from pate_cli.engine.parallel import attempts, local
 from pate_cli.engine.store import RepeatStore
 from pate_cli.errors import ConfigError
 
@@ -61,7 +61,7 @@ def spread(monkeypatch) -> list[tuple[str, list[Any]]]:
         items = list(items)
         seen.append((task.__name__, items))
         for item in reversed(items):
-            yield item, tasks.attempt(task, shared.only(item), item, 0)
+            yield item, attempts.attempt(task, shared.only(item), item, 0)
 
     monkeypatch.setattr(local, "spread", instead)
     monkeypatch.setattr("joblib.cpu_count", lambda: 4)
@@ -158,9 +158,9 @@ def test_a_learner_that_fails_on_every_part_is_told_wherever_it_is_trained(monke
 def test_a_task_that_loses_its_workers_is_a_failure_and_the_others_go_on(monkeypatch, tmp_path, count):
     def losing(task: Callable[..., Any], shared: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
         for item in items:
-            lost = tasks.Attempt(0, None, ChildProcessError("killed"))
+            lost = attempts.Attempt(0, None, ChildProcessError("killed"))
             (name,) = shared.only(item).rows
-            yield item, lost if name == "2" else tasks.attempt(task, shared.only(item), item, 0)
+            yield item, lost if name == "2" else attempts.attempt(task, shared.only(item), item, 0)
 
     monkeypatch.setattr(local, "spread", losing)
     rows = [row(f"seed={seed}", f"compute.workers={count}", name=str(seed)) for seed in range(1, 4)]

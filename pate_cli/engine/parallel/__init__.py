@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pate_cli.config import ComputeConfig
 from pate_cli.engine.parallel import dask, local
+from pate_cli.engine.parallel.attempts import single_threaded
 from pate_cli.engine.parallel.signals import die_with, interrupts_ignored, terminable
-from pate_cli.engine.parallel.tasks import single_threaded
 
 __all__ = ["Workers", "die_with", "interrupts_ignored", "open_workers", "single_threaded", "terminable"]
 
@@ -46,8 +47,4 @@ def open_workers(compute: ComputeConfig) -> Iterator[Workers]:
             yield Workers(cluster.count, cluster.spread, here=False)
     else:
         count = local.workers(compute.workers)
-
-        def spread(task: Any, shared: Any, items: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-            return local.spread(task, shared, items, count)
-
-        yield Workers(count, spread, here=True)
+        yield Workers(count, partial(local.spread, workers=count), here=True)

@@ -13,12 +13,14 @@ import tempfile
 import uuid
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pate_cli.engine.parallel import local, tasks
+from pate_cli.engine.parallel import local
+from pate_cli.engine.parallel.attempts import Attempt, Call, attempt, two_tries
 from pate_cli.engine.parallel.signals import interrupts_ignored
 from pate_cli.errors import ConfigError, InputError
 
@@ -60,9 +62,7 @@ class Cluster:
     client: Client
     count: int
 
-    def spread(
-        self, task: tasks.Task[S, I, T], shared: S, items: Iterable[I]
-    ) -> Iterator[tuple[I, tasks.Attempt[T]]]:
+    def spread(self, task: Call[S, I, T], shared: S, items: Iterable[I]) -> Iterator[tuple[I, Attempt[T]]]:
         """Do `task(shared, item)` for each item on the cluster; pairs of item and attempt as they come.
 
         `shared` is sent once to every worker.
@@ -76,17 +76,13 @@ class Cluster:
         from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
-        def once(left: Iterator[tuple[int, I]]) -> Generator[tasks.Attempt[T], None, None]:
+        def once(left: Iterator[tuple[int, I]]) -> Generator[Attempt[T], None, None]:
             futures: list[Any] = []
             try:
                 futures += self.client.scatter([shared], broadcast=True, hash=False)
                 run = uuid.uuid4().hex[:12]
-                submitted = (
-                    self.client.submit(
-                        tasks.attempt, task, futures[0], item, number, pure=False, key=f"pate-{run}-{number}"
-                    )
-                    for number, item in left
-                )
+                submit = partial(self.client.submit, attempt, task, futures[0], pure=False)
+                submitted = (submit(item, number, key=f"pate-{run}-{number}") for number, item in left)
                 futures += islice(submitted, 2 * self.count)  # one at work, one waiting
                 running = as_completed(futures[1:], loop=self.client.loop)
                 for future in running:
@@ -101,7 +97,7 @@ class Cluster:
                 with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
                     self.client.cancel(futures, force=True)
 
-        return tasks.two_tries(once, items, (KilledWorker, FutureCancelledError))
+        return two_tries(once, items, (KilledWorker, FutureCancelledError))
 
 
 @contextlib.contextmanager

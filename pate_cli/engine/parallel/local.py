@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from pate_cli.engine.parallel import tasks
+from pate_cli.engine.parallel.attempts import Attempt, Call, attempt, two_tries
 from pate_cli.engine.parallel.signals import die_with, interrupts_ignored
 
 __all__ = ["spread", "workers"]
@@ -40,8 +40,8 @@ def workers(asked: int | None) -> int:
 
 
 def spread(
-    task: tasks.Task[S, I, T], shared: S, items: Iterable[I], workers: int
-) -> Iterator[tuple[I, tasks.Attempt[T]]]:
+    task: Call[S, I, T], shared: S, items: Iterable[I], workers: int
+) -> Iterator[tuple[I, Attempt[T]]]:
     """Do `task(shared, item)` for each item in worker processes; pairs of item and attempt as they come.
 
     Large arrays in `shared` are mapped into the workers' memory, not copied; where `shared` has a method
@@ -50,7 +50,7 @@ def spread(
     """
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    def once(left: Iterator[tuple[int, I]]) -> Generator[tasks.Attempt[T], None, None]:
+    def once(left: Iterator[tuple[int, I]]) -> Generator[Attempt[T], None, None]:
         from joblib import Parallel, delayed
 
         only = getattr(shared, "only", lambda _: shared)
@@ -65,7 +65,7 @@ def spread(
                 warnings.simplefilter("ignore")  # who stops early knows that work is left
                 results.close()
 
-    return tasks.two_tries(once, items, TerminatedWorkerError)
+    return two_tries(once, items, TerminatedWorkerError)
 
 
 @contextmanager
@@ -84,6 +84,6 @@ def _silent_manager() -> Iterator[None]:
         threading.excepthook = told
 
 
-def _attempt(task: tasks.Task[S, I, T], shared: S, item: I, number: int, parent: int) -> tasks.Attempt[T]:
+def _attempt(task: Call[S, I, T], shared: S, item: I, number: int, parent: int) -> Attempt[T]:
     die_with(parent)
-    return tasks.attempt(task, shared, item, number)
+    return attempt(task, shared, item, number)

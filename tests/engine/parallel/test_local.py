@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pate_cli.engine.parallel import interrupts_ignored, local, tasks, terminable
+from pate_cli.engine.parallel import attempts, interrupts_ignored, local, terminable
 from pate_cli.errors import ConfigError, Terminated
 
 
@@ -85,7 +85,7 @@ def test_the_user_s_error_comes_back_as_it_was():
 
 
 def test_an_error_that_cannot_be_sent_is_told():
-    with pytest.raises(tasks.WorkerError, match="Local: lost a sock") as caught:
+    with pytest.raises(attempts.WorkerError, match="Local: lost a sock") as caught:
         next(local.spread(fault, None, [7], workers=2))[1].open()
     assert "in fault" in str(caught.value.__cause__)  # the worker's traceback
 

@@ -1,4 +1,4 @@
-"""Tasks of workers: one BLAS thread, errors that can be sent, and a second try where a worker is lost."""
+"""Attempts at a task in a worker: one BLAS thread, errors that can be sent, a second try if it is lost."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from pate_cli import terminal
 
-__all__ = ["Attempt", "Task", "WorkerError", "attempt", "single_threaded", "two_tries"]
+__all__ = ["Attempt", "Call", "WorkerError", "attempt", "single_threaded", "two_tries"]
 
 S = TypeVar("S")
 I = TypeVar("I")  # noqa: E741 - of an item
 T = TypeVar("T")
 
-Task: TypeAlias = Callable[[S, I], T]
+Call: TypeAlias = Callable[[S, I], T]
 """Function of what all tasks share and one item; of a module, so that it can be sent."""
 
 _LOST = "the worker process was killed, twice (out of memory? compute.workers=1 needs least)"
@@ -45,7 +45,7 @@ class Attempt(Generic[T]):
         return self.result  # type: ignore[return-value]
 
 
-def attempt(task: Task[S, I, T], shared: S, item: I, number: int) -> Attempt[T]:
+def attempt(task: Call[S, I, T], shared: S, item: I, number: int) -> Attempt[T]:
     """Do one task, with a number to know it by, in a worker."""
     try:
         with single_threaded():
