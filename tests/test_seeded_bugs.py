@@ -82,9 +82,9 @@ BUGS = [
      f"{door}:Door.gamma", "self.noise.exponential(scale,", "self.noise.exponential(scale / 2,"),
     # gaussian, active
     ("half of the noise that the plan has", paid, Form("gaussian"),
-     "mechanisms.votes:noisy_counts", "sigma=sigma,", "sigma=sigma / 2,"),
+     "mechanisms.gaussian:noisy_counts", "sigma=sigma,", "sigma=sigma / 2,"),
     ("sensitivity stated half as large", moved, Form("gaussian", n_classes=3),
-     "mechanisms.votes:noisy_counts", "sensitivity=l2_", "sensitivity=0.5 * l2_"),
+     "mechanisms.gaussian:noisy_counts", "sensitivity=l2_", "sensitivity=0.5 * l2_"),
     ("calibrated on ten times delta", paid, Form("gaussian"),
      "mechanisms.gaussian:gaussian_labels", "sigma_by(rule, eps, delta,", "sigma_by(rule, eps, 10 * delta,"),
     ("integer noise calibrated on ten times delta", paid, Form("gaussian", exact=True),
@@ -130,9 +130,9 @@ BUGS = [
     ("all of eps for the labels, after the estimate", paid, Form("svt", private_cutoff),
      "mechanisms.private_cutoff:calibrate", "eps - 1 / (K * scale)", "eps"),
     ("fullest bin released though unstable", replayed, Form("soft"),
-     "mechanisms.score_bins:SoftSession.ask", "scores[j, found.above[0]] =", "scores[j] = plain[j] +"),
+     "mechanisms.soft:SoftSession.ask", "scores[j, found.above[0]] =", "scores[j] = plain[j] +"),
     ("a score counted twice", moved, Form("soft"),
-     "mechanisms.score_bins:ScoreBins.add", "n_bins - 1)] += 1", "n_bins - 1)] += 2"),
+     "mechanisms.soft:ScoreBins.of", "n_bins - 1)] += 1", "n_bins - 1)] += 2"),
     # hypotheses
     ("a choice with twice eps", paid, Form("sspp"),
      f"{agnostic}.sspp:SsppPlan.chosen", "eps=self.eps", "eps=2 * self.eps"),
@@ -239,7 +239,7 @@ def edit(patch, where, right, wrong):
     module = importlib.import_module(f"pate_cli.{module}")
     owner = operator.attrgetter(name.rpartition(".")[0])(module) if "." in name else module
     found = inspect.getattr_static(owner, name.rpartition(".")[2])
-    plain = found.fget if isinstance(found, property) else found
+    plain = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
     source = textwrap.dedent(inspect.getsource(plain))
     assert source.count(right) == 1, f"{where} is not as it was: seed the bug anew"
     made = {}
@@ -273,7 +273,7 @@ def test_the_page_lists_every_bug_with_the_check_that_catches_it():
 @pytest.mark.parametrize(
     ("argv", "bug"),
     [
-        (["mechanism=gaussian"], ("mechanisms.votes:noisy_counts", "sigma=sigma,", "sigma=0.9 * sigma,")),
+        (["mechanism=gaussian"], ("mechanisms.gaussian:noisy_counts", "sigma=sigma,", "sigma=0.9 * sigma,")),
         (["mechanism=noisy_gd"], (f"{noisy}:noisy_descent", "range(steps)", "range(steps + 1)")),
         (["mechanism=sspp"], (f"{agnostic}.sspp:SsppPlan.chosen", "eps=self.eps", "eps=1.1 * self.eps")),
     ],

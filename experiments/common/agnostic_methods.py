@@ -16,9 +16,10 @@ import numpy as np
 from pate_cli import mechanisms, queries
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms.agnostic.voting import Classroom, answer, student
+from pate_cli.mechanisms.agnostic.voting import Classroom, answer
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.mechanisms.sparse_vector import SparseVector
+from pate_cli.mechanisms.teaching import fit_student
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
@@ -93,7 +94,7 @@ class BinClas(Mechanism):
         counts = np.ones(records.n_records, dtype=np.int64)
         votes = self.classroom.votes(records.X[deal], records.y[deal], counts, used, public, 0)
         answers = answer(self.mechanism, votes, queries.passive_order(public.n_points, rng), door)
-        return Released(student(self.setting, public, answers, rng), answers, self.guarantee)
+        return Released(fit_student(self.setting, public, answers, rng), answers, self.guarantee)
 
 
 def theorem_cutoff(gamma: float, alpha: float, m: int, beta: float) -> int:

@@ -162,12 +162,12 @@ def _once(
     high = ordered[cut] if cut < len(x) else 1.0
     chosen = float((low + high) / 2)
     # equal parts of T, which is in random order, as `Classroom.votes` deals them
-    part = np.arange(len(x)) * plan.teachers // len(x)
-    trained = np.array([_consistent(x[part == k], labels[part == k]) for k in range(plan.teachers)])
+    part = np.arange(len(x)) * plan.n_teachers // len(x)
+    trained = np.array([_consistent(x[part == k], labels[part == k]) for k in range(plan.n_teachers)])
     excess, differs = error_of(family, trained, plan.vote_eps)
     errors = np.abs(np.clip(trained, -1.0, 1.0) - chosen) / 2
     # the least alpha for which the teachers are good enough, and enough of them
-    alpha = 4 * max(float(errors.max()), math.exp(-plan.teachers * plan.vote_eps / 6))
+    alpha = 4 * max(float(errors.max()), math.exp(-plan.n_teachers * plan.vote_eps / 6))
     inside = np.clip(trained, -1.0, 1.0) - chosen  # the chosen threshold moved to 0
     holds = error_of(Family(1.0, 1.0, 1.0), inside, plan.vote_eps)[1] <= alpha
     return excess, differs, float(family.excess(chosen)), holds
@@ -192,7 +192,7 @@ def _row(tau: float, eps: float, n: int, plan: PredictionPlan, found: FloatArray
         **with_ci("of relabelling", "ci95 of it", found[:, 2]),
         **with_ci("not private", "ci95 without", plain[:, 0]),
         "relabelled": plan.division.t,
-        "teachers": plan.teachers,
+        "teachers": plan.n_teachers,
         "eps a vote": plan.vote_eps,
         "repeats": len(found),
     }
@@ -248,12 +248,12 @@ def _control(p: dict[str, Any]) -> list[Verdict]:
     for size, own in zip(p["control"], seed.spawn(len(p["control"])), strict=True):
         rng = np.random.default_rng(own)
         each = [
-            error_of(family, thresholds.train(family, plan.teachers, size, rng), plan.vote_eps)[1]
+            error_of(family, thresholds.train(family, plan.n_teachers, size, rng), plan.vote_eps)[1]
             for _ in range(p["control_repeats"])
         ]
-        exact = exact_error(size, plan.teachers, plan.vote_eps)
+        exact = exact_error(size, plan.n_teachers, plan.vote_eps)
         gap = Interval.of(np.array(each) / exact - 1)
-        claim = f"control: error of an answer by {plan.teachers} teachers of {size} clean records is exact"
+        claim = f"control: error of an answer by {plan.n_teachers} teachers of {size} clean records is exact"
         says = f"{gap.less(-1).text(4)} times {exact:.5g}"
         made.append(close(claim, gap, _SLACK, says, len(p["control"])))
     return made

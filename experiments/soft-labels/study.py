@@ -25,8 +25,7 @@ from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.base import VoteMechanism
-from pate_cli.mechanisms.score_bins import SoftSession, score_bins
-from pate_cli.mechanisms.soft import SoftPlan, fit_on_scores
+from pate_cli.mechanisms.soft import SoftPlan, SoftSession, fit_on_scores, score_bins
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band, new_figure
 from pate_cli.report.interval import Interval
@@ -119,8 +118,8 @@ def _repeat(data: Sigmoid, plans: list[Any], p: dict[str, Any], seed: np.random.
 
             found[:, i, 0] = _students(fit, answers.asked, labels, truth, data, test, p["C"])
         if soft is not None:
-            bins = bins or score_bins(ensemble, public.X[order], soft.n_bins)
-            released = SoftSession(soft.calibration, second).answer_all(bins)
+            bins = bins or score_bins(ensemble.teachers, public.X[order], soft.n_bins)
+            released = SoftSession(soft.tests, second).answer_all(bins)
             asked = order[: len(released)]
             scores = np.array([np.nan if score is None else score for score in released])
 

@@ -100,9 +100,9 @@ class Mechanism(ABC):
         """Privacy loss of the whole run, at most."""
 
     @property
-    @abstractmethod
     def n_teachers(self) -> int:
-        """Number of teachers, 0 for none."""
+        """Number of teachers; by default none."""
+        return 0
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:

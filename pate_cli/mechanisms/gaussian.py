@@ -135,29 +135,12 @@ class Gaussian(VoteMechanism):
         return numbers if self.unit is None else numbers | {"integer_noise": True}
 
     def table(self) -> NumbersTable:
-        """Noise on a count of votes, and the cost after the fact of fewer queries."""
-        if self.sigma == 0:
-            rows: list[tuple[Any, ...]] = [("queries, at most (ell)", self.ell, "queries")]
-            return NumbersTable("No noise", ("", "value", "unit"), rows)
-        rows = [
-            (_NAMES[self.rule], self.sigma, "votes"),
-            ("sigma / teachers", self.sigma / self.n_teachers, "of all votes"),
-        ]
-        for rule in CALIBRATIONS:
-            if rule != self.rule:
-                rows.append((_NAMES[rule], self._sigma_by(rule), "votes (not used)"))
-        rows.append(("sensitivity of one query, L2", self.sensitivity, "votes"))
-        for share, word in ((4, "a quarter"), (2, "half"), (1, "all")):
+        """Its public numbers, and the cost after the fact of fewer queries."""
+        table = super().table()
+        for share in (4, 2):
             asked = -(-self.ell // share)
-            name = f"eps_ex_post of {word} of the queries"
-            rows.append((name, self.eps_of(asked), f"nats, {asked} queries"))
-        return NumbersTable("Gaussian noise on a count of votes", ("", "value", "unit"), rows)
-
-    def _sigma_by(self, rule: Calibration) -> float | str:
-        try:
-            return sigma_by(rule, self.eps, self.delta, self.ell, self.sensitivity)
-        except ValueError:  # does not hold at this eps
-            return "-"
+            table.rows.append((f"eps_ex_post of {asked} queries", self.eps_of(asked)))
+        return table
 
     def with_exact_noise(self) -> Gaussian:
         """Calibrate integer noise, for a release.
@@ -176,11 +159,6 @@ class Gaussian(VoteMechanism):
         return replace(self, sigma=sigma, unit=1.0)
 
 
-_NAMES: dict[str, str] = {
-    "tight": "sigma, exact",
-    "liu2021": "sigma by the looser zCDP rule",
-    "bassily2018": "sigma by advanced composition",
-}
 _PROOFS: dict[str, str] = {
     "liu2021": "zCDP (LZCW21 Algorithm 1, line 1)",
     "bassily2018": "advanced composition (as BTT18 Algorithm 2 has it)",

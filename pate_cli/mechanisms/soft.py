@@ -8,18 +8,28 @@ not stable either, the answer is bottom. The student learns from the scores.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import sklearn
+from numpy.typing import NDArray
 
 from pate_cli.checks import Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import score_bins
-from pate_cli.mechanisms.base import Mechanism, SampledAttack
-from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, auto_cutoff, can_answer, fewest_teachers
+from pate_cli.mechanisms.base import Mechanism, Sample, SampledAttack
+from pate_cli.mechanisms.sparse_vector import (
+    CALIBRATION,
+    CUTOFF,
+    SparseVector,
+    auto_cutoff,
+    calibrated,
+    can_answer,
+    fewest_teachers,
+)
 from pate_cli.mechanisms.teaching import fit_student, make_teacher, train_teachers
-from pate_cli.privacy import svt
+from pate_cli.mechanisms.votes import Steps, distance_to_instability
 from pate_cli.privacy.door import Door
 from pate_cli.types import (
     UNANSWERED,
@@ -31,9 +41,10 @@ from pate_cli.types import (
     PublicPoints,
     Released,
     Setting,
+    _Private,
 )
 
-__all__ = ["Options", "SoftPlan", "calibrate", "fit_on_scores"]
+__all__ = ["Options", "ScoreBins", "SoftPlan", "SoftSession", "calibrate", "fit_on_scores", "score_bins"]
 
 
 class _Width:
@@ -54,7 +65,7 @@ _WIDTH = _Width()
 
 @dataclass(frozen=True)
 class SoftPlan(Mechanism):
-    """Soft labels, calibrated; see `pate_cli.mechanisms.score_bins.SoftSession` for the guarantee.
+    """Soft labels, calibrated; see `SoftSession` for the guarantee.
 
     Attributes
     ----------
@@ -63,22 +74,22 @@ class SoftPlan(Mechanism):
         B, at least 2.
     cutoff : int
         T: queries that may go unanswered, if both their tests fail.
-    calibration : SvtCalibration or None
-        For 2 T and twice the number of queries; None at eps = inf.
+    tests : SparseVector or None
+        Calibrated for 2 T and twice the number of queries; None at eps = inf.
     """
 
     persons = "parts"
     setting: Setting
     n_bins: int
     cutoff: int
-    calibration: svt.SvtCalibration | None
+    tests: SparseVector | None
 
     @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta) for the whole run."""
-        c = self.calibration
-        if c is None:
+        if self.tests is None:
             return PrivacyLoss(math.inf, 0.0, "no noise")
+        c = self.tests.calibration
         return PrivacyLoss(c.eps, c.delta, f"sparse vector, {c.rule}: {c.cutoff} failed tests of bins")
 
     @property
@@ -88,14 +99,14 @@ class SoftPlan(Mechanism):
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers; `tests` are the sub-queries the noise is calibrated for."""
-        c = self.calibration
         numbers: dict[str, Any] = {
             "ell": self.setting.n_public,
             "width": 1 / self.n_bins,
             "cutoff": self.cutoff,
         }
-        if c is None:
+        if self.tests is None:
             return numbers
+        c = self.tests.calibration
         return numbers | {
             "rule": c.rule,
             "tests": c.ell,
@@ -109,11 +120,11 @@ class SoftPlan(Mechanism):
 
     def unanswered(self) -> str | None:
         """Say how many queries may fail both tests; see `Mechanism`."""
-        if self.calibration is None:
+        if self.tests is None:
             return None
         return (
             f"at most {self.cutoff:,} of {self.setting.n_public:,} queries stay unanswered before the cutoff"
-            f" ends the run, as {self.calibration.cutoff:,} failed tests do"
+            f" ends the run, as {self.tests.calibration.cutoff:,} failed tests do"
         )
 
     def release(
@@ -123,8 +134,8 @@ class SoftPlan(Mechanism):
         s = self.setting
         ensemble = train_teachers(s, private.records, rng)
         order = rng.permutation(public.n_points)
-        session = score_bins.SoftSession(self.calibration, door)
-        released = session.answer_all(score_bins.score_bins(ensemble, public.X[order], self.n_bins))
+        session = SoftSession(self.tests, door)
+        released = session.answer_all(score_bins(ensemble.teachers, public.X[order], self.n_bins))
         asked = order[: len(released)]
         scores = np.array([np.nan if score is None else score for score in released])
         labels = np.where(np.isnan(scores), UNANSWERED, scores >= 0.5).astype(np.int64)
@@ -132,10 +143,24 @@ class SoftPlan(Mechanism):
         return Released(model, Answers(asked, labels, n_teachers=s.n_teachers), session.spent())
 
     def attacks(self) -> list[SampledAttack]:
-        """Worst-case scores for an audit."""
-        if self.calibration is None:
+        """Worst-case scores for an audit: one teacher's scores differ between D and D'.
+
+        Samples have shape (runs, m): the score released for each query, -1 for bottom, -2 where the run took
+        no more.
+        """
+        if self.tests is None:
             raise ValueError("nothing to attack at eps = inf")
-        return score_bins.attacks(self.calibration, self.n_teachers, self.n_bins, self.setting.n_public)
+        c, m = self.tests.calibration, self.setting.n_public
+        steps, w, last = Steps(self.n_teachers), c.threshold, min(c.cutoff // 2, m - 1)
+        up, critical = steps.up, steps.critical
+        kinds = {
+            "every query critical": [critical] * m,
+            "low thresholds survive, then critical": [up(0.7 * w)] * (m - last) + [critical] * last,
+            "all at the threshold, a score more": [up(w)] * m,
+            "T failures expected, a score more": [up(c.margin(min(0.5, c.cutoff / c.ell)))] * m,
+            "more and less in turn": steps.in_turn(w, m),
+        }
+        return [SampledAttack(name, _sampler(self, each), runs=80_000) for name, each in kinds.items()]
 
 
 @dataclass(frozen=True)
@@ -143,7 +168,7 @@ class Options:
     """Options of `mechanism=soft`."""
 
     width: float = option(0.1, _WIDTH)
-    calibration: svt.Calibration = option("tight", CALIBRATION)
+    calibration: Literal["tight", "liu2021", "bassily2018"] = option("tight", CALIBRATION)
     cutoff: int | None = option("auto", CUTOFF)
 
 
@@ -168,12 +193,8 @@ def calibrate(options: Options, setting: Setting) -> SoftPlan:
     if math.isinf(setting.eps):
         return SoftPlan(setting, n_bins, setting.n_public, None)
     eps, delta, tests, K = setting.eps, setting.delta, 2 * setting.n_public, setting.n_teachers
-    try:
-        T = max(1, auto_cutoff(eps, delta, tests, K, rule) // 2) if cutoff is None else cutoff
-        c, least = svt.calibrate(rule, eps, delta, tests, 2 * T), svt.calibrate(rule, eps, delta, tests, 2)
-    except ValueError as error:
-        accepted = f"tight or liu2021 at eps={eps:g}; {error}"
-        raise ConfigError("mechanism.calibration", rule, accepted) from error
+    T = max(1, auto_cutoff(eps, delta, tests, K, rule) // 2) if cutoff is None else cutoff
+    c, least = (calibrated(rule, eps, delta, tests, failed) for failed in (2 * T, 2))
     if not can_answer(c, K):
         fewer = "; or mechanism.cutoff=1" if T > 1 and fewest_teachers(least) <= K else ""
         raise InfeasibleError(
@@ -182,7 +203,7 @@ def calibrate(options: Options, setting: Setting) -> SoftPlan:
             f" of unanimous scores; what would do: at least {fewest_teachers(c)} teachers"
             f" (teacher.count, or less teacher.size){fewer}"
         )
-    return SoftPlan(setting, n_bins, T, c)
+    return SoftPlan(setting, n_bins, T, SparseVector(c, ell=tests, n_teachers=K))
 
 
 def _check_learners(setting: Setting) -> None:
@@ -220,3 +241,135 @@ def fit_on_scores(
     used = weights > 0
     twice = Answers(np.concatenate([asked, asked])[used], labels[used])
     return fit_student(setting, public, twice, rng, unanswered="drop", weights=weights[used])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ScoreBins(_Private):
+    """Histograms of K teachers' scores on m points, over both partitions. PRIVATE.
+
+    Changing one record changes one teacher, so at most one score a query: in each histogram at most
+    one unit leaves a bin and at most one enters another. That is a moved vote, or half of one, so the
+    distance to instability has sensitivity 1, and where the fullest bin changes, it is 0.
+
+    Attributes
+    ----------
+    plain : ndarray of int64, shape (m, B)
+        Bins [i/B, (i+1)/B); the last one holds 1 as well.
+    shifted : ndarray of int64, shape (m, B - 1)
+        Bins [(i + 1/2)/B, (i + 3/2)/B); the two half bins at the ends are left out.
+    """
+
+    plain: IntArray
+    shifted: IntArray
+
+    @classmethod
+    def of(cls, scores: Iterable[FloatArray], n_points: int, n_bins: int) -> ScoreBins:
+        """Count each teacher's scores, of shape (m,), in [0, 1]."""
+        bins = cls(np.zeros((n_points, n_bins), np.int64), np.zeros((n_points, n_bins - 1), np.int64))
+        rows = np.arange(n_points)
+        for one in scores:
+            bins.plain[rows, np.minimum((one * n_bins).astype(np.int64), n_bins - 1)] += 1
+            shifted = np.floor(one * n_bins - 0.5).astype(np.int64)
+            inside = (shifted >= 0) & (shifted < n_bins - 1)
+            bins.shifted[rows[inside], shifted[inside]] += 1
+        return bins
+
+    def fullest(self) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+        """Middle of the fullest bin and its distance to instability, plain and shifted, shapes (m,)."""
+        n_bins = self.plain.shape[1]
+        shifted = self.shifted if n_bins > 2 else np.pad(self.shifted, ((0, 0), (0, 1)))
+        return (
+            (np.argmax(self.plain, axis=1) + 0.5) / n_bins,
+            distance_to_instability(self.plain),
+            (np.argmax(shifted, axis=1) + 1.0) / n_bins,
+            distance_to_instability(shifted),
+        )
+
+    def __repr__(self) -> str:
+        return f"ScoreBins(n_queries={len(self.plain)}, n_bins={self.plain.shape[1]})"
+
+
+def score_bins(teachers: Iterable[Any], X: Any, n_bins: int) -> ScoreBins:
+    """Bins of the teachers' scores of class 1 on the rows of X. PRIVATE."""
+    with sklearn.config_context(assume_finite=True):
+        return ScoreBins.of((teacher.scores(X) for teacher in teachers), X.shape[0], n_bins)
+
+
+class SoftSession:
+    """Answer queries with the middle of a stable bin, or with bottom.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record: a query is one or
+    two adaptive queries of the sparse vector technique, calibrated for ``2 m`` of them and ``2 T``
+    refusals. Distances and fullest bins meet the two conditions of its proof (see `ScoreBins` and
+    `pate_cli.mechanisms.stable.StableSession`). Middles of stable bins are released.
+
+    Parameters
+    ----------
+    tests : SparseVector or None
+        With doubled T and ell; None for no privacy.
+    door : Door
+    runs : int
+        R, independent runs side by side that are asked the same.
+    """
+
+    def __init__(self, tests: SparseVector | None, door: Door, runs: int = 1) -> None:
+        self.runs = runs
+        self._door = door
+        self._tests = None if tests is None else door.above_threshold(tests.calibration, runs)
+
+    def ask(self, bins: ScoreBins) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Put queries to every run, in order, until 2 T refusals.
+
+        A query whose first test is the last refusal there may be is answered with bottom.
+
+        Returns
+        -------
+        scores : ndarray of float64, shape (m, R)
+            NaN for bottom.
+        reached : ndarray of bool, shape (m, R)
+            Whether the run still took queries.
+        """
+        plain, plain_dist, shifted, shifted_dist = bins.fullest()
+        shape = (len(plain), self.runs)
+        if self._tests is None:
+            exact = np.repeat(plain[:, None], self.runs, axis=1)
+            passed = self._door.gaussian(exact, sensitivity=1.0, sigma=0.0, releases=len(plain))
+            return passed, np.ones(shape, dtype=bool)
+        scores, reached = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
+        for j in range(len(plain)):
+            if self._tests.exhausted:
+                break
+            at = slice(j, j + 1)
+            first = self._tests.test(plain_dist[at], plain[at])
+            again = (first.reached & ~first.above)[0]
+            second = self._tests.test(shifted_dist[at], shifted[at], among=again)
+            for found in (first, second):
+                scores[j, found.above[0]] = np.asarray(found.values)[0]
+            reached[j] = first.reached[0]
+        return scores, reached
+
+    def answer_all(self, bins: ScoreBins) -> list[float | None]:
+        """Answer in order until 2 T refusals, in one run; may give fewer than asked."""
+        if self.runs != 1:
+            raise ValueError(f"answers are of one run, and there are {self.runs}")
+        scores, reached = self.ask(bins)
+        return [None if math.isnan(score) else score for score in scores[reached].tolist()]
+
+    def spent(self) -> PrivacyLoss:
+        """Loss after the fact: a report."""
+        return self._tests.spent() if self._tests else PrivacyLoss(math.inf, 0.0, "no noise")
+
+
+def _sampler(plan: SoftPlan, steps: Sequence[tuple[int, int]]) -> Sample:
+    """Put scores to `SoftSession`: on the two sides, so many teachers with the high one."""
+
+    def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+        high = np.array([step[int(neighbour)] for step in steps])
+        # a little beside the edges: both partitions see two full bins, and so do both tests
+        low = 0.75 / plan.n_bins
+        scores = np.where(np.arange(plan.n_teachers)[:, None] < high, 1 - low, low)
+        session = SoftSession(plan.tests, Door.seeded(int(rng.integers(2**63))), runs)
+        released, reached = session.ask(ScoreBins.of(scores, len(high), plan.n_bins))
+        return np.where(reached, np.where(np.isnan(released), -1.0, released), -2.0).T
+
+    return sample

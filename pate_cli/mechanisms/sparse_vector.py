@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Votes
 
 __all__ = ["CALIBRATION", "CUTOFF", "SparseVector", "SparseVectorSession"]
-__all__ += ["auto_cutoff", "can_answer", "fewest_teachers", "stable_labels"]
+__all__ += ["auto_cutoff", "calibrated", "can_answer", "fewest_teachers", "stable_labels"]
 
 CALIBRATION = OneOf(svt.CALIBRATIONS)
 CUTOFF = Or("auto", Whole(1))
@@ -101,48 +101,19 @@ class SparseVector(VoteMechanism):
         return numbers | {"integer_noise": True} if numbers.pop("integers") else numbers
 
     def table(self) -> NumbersTable:
-        """The calibration, and the other two beside it."""
-        used, n_teachers = self.calibration, self.n_teachers
-        rules = sorted(svt.CALIBRATIONS, key=lambda rule: rule != used.rule)
-        columns = [used, *(self._other(rule) for rule in rules[1:])]
-        rows: list[tuple[Any, ...]] = []
-
-        def row(name: str, unit: str, value: Callable[[svt.SvtCalibration], Any]) -> None:
-            rows.append((name, *("-" if c is None else value(c) for c in columns), unit))
-
-        row("cut-off T", "unstable answers", lambda c: c.cutoff)
-        row("noise", "kind", lambda c: c.noise)
-        row("threshold drawn", "times a run", lambda c: "T" if c.redraw else "1")
-        row("threshold w", "votes", lambda c: c.threshold)
-        row("threshold noise scale", "votes", lambda c: c.threshold_scale)
-        row("query noise scale", "votes", lambda c: c.query_scale)
-        row("delta of composition", "probability", lambda c: c.delta_comp)
-        row("delta of stability", "probability", lambda c: c.delta_stab)
-        row("half answered at", "votes", lambda c: c.margin(0.5))
-        row("95% answered at", "votes", lambda c: c.margin(0.05))
-        row("largest distance", "votes", lambda c: max_distance(n_teachers))
-        if self.n_classes == 2:
-            row("majority for half", "of the teachers", lambda c: _share(c.margin(0.5), n_teachers))
-            row("majority for 95%", "of the teachers", lambda c: _share(c.margin(0.05), n_teachers))
-        row("fewest teachers", "teachers, at T", fewest_teachers)
-        row("feasible", f"at {n_teachers:,} teachers", lambda c: "yes" if can_answer(c, n_teachers) else "no")
-        caption = (
-            "Votes here are a distance: half the lead of the majority, less one.\n"
-            "Answered at: from this distance on, by at least half or 95% of the noise.\n"
-            "- : the published constants are no guarantee at this eps."
+        """The calibration, and the leads and numbers of teachers at which it answers."""
+        c, K = self.calibration, self.n_teachers
+        table = super().table()
+        table.rows.extend(
+            [
+                ("half answered at", c.margin(0.5)),
+                ("95% answered at", c.margin(0.05)),
+                ("largest distance", max_distance(K)),
+                ("fewest teachers", fewest_teachers(c)),
+            ]
         )
-        title = "Sparse vector technique"
-        return NumbersTable(title, ("", f"{rules[0]} (used)", *rules[1:], "unit"), rows, caption)
-
-    def _other(self, rule: svt.Calibration) -> svt.SvtCalibration | None:
-        """Calibration by another rule, with its own T if that is left open; None where it does not hold."""
-        c, cutoff = self.calibration, self.chosen
-        try:
-            if cutoff is None:
-                cutoff = auto_cutoff(c.eps, c.delta, c.ell, self.n_teachers, rule)
-            return svt.calibrate(rule, c.eps, c.delta, c.ell, cutoff)
-        except ValueError:
-            return None
+        caption = "Distances, in votes, are half the lead of the majority, less one."
+        return table._replace(caption=caption)
 
     def with_exact_noise(self) -> SparseVector:
         """Recalibrate for integer noise and an integer threshold; see `pate_cli.privacy.svt`.
@@ -190,6 +161,17 @@ class SparseVectorSession(Session):
         return ReleasedLabels(labels, None, reached)
 
 
+def calibrated(
+    rule: svt.Calibration, eps: float, delta: float, ell: int, cutoff: int, *, quick: bool = False
+) -> svt.SvtCalibration:
+    """Calibrate, as `svt.calibrate`; ConfigError where the published constants do not hold at this eps."""
+    try:
+        return svt.calibrate(rule, eps, delta, ell, cutoff, quick=quick)
+    except ValueError as error:
+        accepted = f"tight or liu2021 at eps={eps:g}; {error}"
+        raise ConfigError("mechanism.calibration", rule, accepted) from error
+
+
 def stable_labels(
     eps: float,
     delta: float,
@@ -215,22 +197,11 @@ def stable_labels(
     """
     if cutoff is not None and cutoff > ell:
         raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the number of queries, {ell}")
-    try:
-        used = auto_cutoff(eps, delta, ell, n_teachers, rule) if cutoff is None else cutoff
-        calibration = svt.calibrate(rule, eps, delta, ell, used)
-    except ValueError as error:
-        raise ConfigError(
-            "mechanism.calibration", rule, f"tight or liu2021 at eps={eps:g}; {error}"
-        ) from error
+    used = auto_cutoff(eps, delta, ell, n_teachers, rule) if cutoff is None else cutoff
+    calibration = calibrated(rule, eps, delta, ell, used)
     if not can_answer(calibration, n_teachers):
         raise InfeasibleError(_what_would_do(calibration, n_teachers, n_records))
     return SparseVector(calibration, cutoff, ell=ell, n_teachers=n_teachers, n_classes=n_classes)
-
-
-def _share(distance: float, n_teachers: int) -> float | str:
-    """Smallest share of the teachers that has a distance, for two classes."""
-    share = 0.5 + (2 * math.ceil(distance) + 1) / (2 * n_teachers)
-    return share if share <= 1 else "> 1"
 
 
 def can_answer(c: svt.SvtCalibration, n_teachers: int) -> bool:
@@ -265,7 +236,7 @@ def auto_cutoff(
     dists = [max(0.0, margin * n_teachers / 2 - 1) for margin in margins]
 
     def expected_answers(cutoff: int) -> float:
-        c = svt.calibrate(rule, eps, delta, ell, cutoff, quick=True)
+        c = calibrated(rule, eps, delta, ell, cutoff, quick=True)
         if c.threshold >= best:
             return 0.0
         unstable = sum(c.p_unstable(dist) for dist in dists) / len(dists)
@@ -295,10 +266,9 @@ def _what_would_do(c: svt.SvtCalibration, n_teachers: int, n_records: int | None
 
     def works(eps: float, cutoff: int) -> bool:
         try:
-            other = svt.calibrate(rule, eps, c.delta, c.ell, cutoff)
+            return can_answer(svt.calibrate(rule, eps, c.delta, c.ell, cutoff), n_teachers)
         except ValueError:
             return False
-        return can_answer(other, n_teachers)
 
     smaller = next((t for t in range(c.cutoff - 1, 0, -max(1, c.cutoff // 50)) if works(c.eps, t)), None)
     if smaller is not None:

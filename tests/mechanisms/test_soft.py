@@ -15,7 +15,7 @@ from pate_cli.audit import audit
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import soft
-from pate_cli.mechanisms.score_bins import ScoreBins, SoftSession
+from pate_cli.mechanisms.soft import ScoreBins, SoftSession
 from pate_cli.privacy import svt
 from pate_cli.privacy.above_threshold import AboveThreshold
 from pate_cli.privacy.door import Door
@@ -42,7 +42,7 @@ def noise(seed=0):
 
 def test_bins_are_those_of_the_paper():
     scores = np.array([[0.0], [0.1249], [0.125], [0.2499], [0.25], [0.3749], [0.875], [0.9], [1.0]])
-    bins = ScoreBins.of(scores, 4)
+    bins = ScoreBins.of(scores, 1, 4)
     assert bins.plain.tolist() == [[4, 2, 0, 3]]
     assert bins.shifted.tolist() == [[4, 0, 0]]  # 1/8 to 3/8; below 1/8 and from 7/8 on: left out
     middle, dist, shifted, shifted_dist = (float(v[0]) for v in bins.fullest())
@@ -54,7 +54,7 @@ def test_one_changed_score_moves_a_distance_by_one_and_a_changed_answer_has_dist
     """Brute force over all scores of four teachers on a grid, and all changes of one of them."""
     grid = [0.05, 0.3, 0.45, 0.7, 0.95]
     found = {
-        scores: ScoreBins.of(np.array(scores)[:, None], 2).fullest()
+        scores: ScoreBins.of(np.array(scores)[:, None], 1, 2).fullest()
         for scores in itertools.product(grid, repeat=4)
     }
     for scores, here in found.items():
@@ -67,7 +67,7 @@ def test_one_changed_score_moves_a_distance_by_one_and_a_changed_answer_has_dist
 
 def test_noise_is_calibrated_for_twice_the_queries_and_twice_the_cutoff():
     plan = plan_soft(OPTIONS, setting())
-    assert plan.calibration == svt.calibrate("tight", 1.0, 1e-3, 120, 6)
+    assert plan.tests.calibration == svt.calibrate("tight", 1.0, 1e-3, 120, 6)
     assert (plan.guarantee.eps, plan.guarantee.delta) == (1.0, 1e-3)
     assert (plan.describe()["cutoff"], plan.describe()["failed_tests"], plan.describe()["tests"]) == (
         3,
@@ -75,10 +75,12 @@ def test_noise_is_calibrated_for_twice_the_queries_and_twice_the_cutoff():
         120,
     )
     # by hand, threshold kept: 1/threshold_scale + 2 * 6/query_scale
-    c = plan.calibration
+    c = plan.tests.calibration
     assert not c.redraw
     assert 1 / c.threshold_scale + 12 / c.query_scale == pytest.approx(1.0)
-    loose = plan_soft(OPTIONS | {"calibration": "liu2021", "cutoff": 1}, setting(n_teachers=9000)).calibration
+    loose = plan_soft(
+        OPTIONS | {"calibration": "liu2021", "cutoff": 1}, setting(n_teachers=9000)
+    ).tests.calibration
     log2d = math.log(2 / 1e-3)
     lam = math.sqrt(4 * (1 + log2d)) + math.sqrt(4 * log2d)  # 2 T = 2, ell = 120
     assert (loose.threshold_scale, loose.threshold) == pytest.approx((lam, 3 * lam * math.log(244 / 1e-3)))
@@ -92,8 +94,8 @@ def test_first_the_plain_bin_then_the_shifted_one_then_bottom():
         "bottom": np.linspace(0, 1, 400),
     }
     kinds = ["plain", "shifted", "bottom", "plain", "shifted", "bottom", "plain", "bottom"]
-    bins = ScoreBins.of(np.column_stack([column[kind] for kind in kinds]), 4)
-    session = SoftSession(plan.calibration, noise())
+    bins = ScoreBins.of(np.column_stack([column[kind] for kind in kinds]), 8, 4)
+    session = SoftSession(plan.tests, noise())
     # failed tests: 0, 1, 3, 3, 4, 6 = 2 T, and no more is taken
     assert session.answer_all(bins) == [0.625, 0.5, None, 0.625, 0.5, None]
     assert session.answer_all(bins) == []
@@ -103,8 +105,8 @@ def test_first_the_plain_bin_then_the_shifted_one_then_bottom():
 def test_a_first_test_that_spends_the_last_failure_is_answered_with_bottom():
     plan = plan_soft(OPTIONS | {"cutoff": 1}, setting())
     half = np.repeat([0.48, 0.52], 200)
-    bins = ScoreBins.of(np.column_stack([half, half, half]), 4)
-    assert SoftSession(plan.calibration, noise()).answer_all(bins) == [0.5, None]
+    bins = ScoreBins.of(np.column_stack([half, half, half]), 3, 4)
+    assert SoftSession(plan.tests, noise()).answer_all(bins) == [0.5, None]
 
 
 @pytest.mark.parametrize(

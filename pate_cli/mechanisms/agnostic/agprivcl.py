@@ -74,7 +74,7 @@ class AgPrivClPlan(Mechanism):
     n_private: int  # n
     n_sampled: int  # n'
     relabel_eps: float  # eps~ of the exponential mechanism that relabels
-    teachers: int  # K, at most
+    n_teachers: int = field(default=0, kw_only=True)  # K, at most
     mechanism: VoteMechanism  # the sparse vector technique, for all public points
     classroom: voting.Classroom = field(repr=False)
     eps_proved: float  # by the exact steps; equal to eps in `tight`
@@ -100,11 +100,6 @@ class AgPrivClPlan(Mechanism):
             eps, delta = printed.loss(c, self.delta, relabel_eps, n_sampled, n_sampled / self.n_private)
         return PrivacyLoss(eps, delta, f"{how} (paper)")
 
-    @property
-    def n_teachers(self) -> int:
-        """K."""
-        return self.teachers
-
     def describe(self) -> dict[str, Any]:
         """Its public numbers; those of the sparse vector technique begin with `svt_`."""
         own = {
@@ -116,7 +111,7 @@ class AgPrivClPlan(Mechanism):
             "hypotheses": self.classroom.hypotheses.name,
             "n_sampled": self.n_sampled,
             "relabel_eps": self.relabel_eps,
-            "n_teachers": self.teachers,
+            "n_teachers": self.n_teachers,
             "ell": self.mechanism.ell,
         }
         return own | self.numbers | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
@@ -131,7 +126,7 @@ class AgPrivClPlan(Mechanism):
         """Answer the public points in random order, and fit the student on the answers."""
         order = rng.permutation(public.n_points)
         answers = self.answers(private.records, public, order, door, rng)
-        model = voting.student(self.classroom.setting, public, answers, rng)
+        model = self.classroom.student(public, answers, rng)
         return Released(model, answers, self.guarantee)
 
     def answers(
@@ -151,10 +146,10 @@ class AgPrivClPlan(Mechanism):
         seed = int(rng.integers(2**31))
         copies = relabel.drawn(self.n_sampled, choices.noise, self.n_sampled)
         if self.calibration == "paper":
-            votes = self.classroom.votes_as_drawn(X, y, copies, self.teachers, public, seed)
+            votes = self.classroom.votes_as_drawn(X, y, copies, self.n_teachers, public, seed)
         else:
             counts = np.bincount(copies, minlength=self.n_sampled)
-            votes = self.classroom.votes(X, y, counts, self.teachers, public, seed)
+            votes = self.classroom.votes(X, y, counts, self.n_teachers, public, seed)
         return voting.answer(self.mechanism, votes, order, votes_door)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
@@ -168,12 +163,12 @@ class AgPrivClPlan(Mechanism):
         just large enough for the teachers that an answer needs, one record each; its sampled share is at
         most the plan's.
         """
-        teachers = self.teachers
+        teachers = self.n_teachers
         if isinstance(self.mechanism, SparseVector):
             teachers = min(teachers, 2 * fewest_teachers(self.mechanism.calibration))
         n = math.ceil(teachers * self.n_private / self.n_sampled)
         classroom = self.classroom.of_thresholds
-        tiny = replace(self, n_private=n, n_sampled=teachers, teachers=teachers, classroom=classroom)
+        tiny = replace(self, n_private=n, n_sampled=teachers, n_teachers=teachers, classroom=classroom)
         point, order = PublicPoints(np.zeros((1, 1))), np.zeros(1, dtype=np.int64)
 
         def labels(private: PrivateRecords, door: Door, rng: np.random.Generator) -> IntArray:
@@ -235,7 +230,9 @@ def _tight(
             f"what would do: {ways}"
         ) from error
     proved = accounting.agprivcl(inner, svt_delta, relabel_eps, sampled, n)
-    return AgPrivClPlan(eps, delta, "tight", n, sampled, relabel_eps, teachers, mechanism, classroom, *proved)
+    return AgPrivClPlan(
+        *(eps, delta, "tight", n, sampled, relabel_eps, mechanism, classroom, *proved), n_teachers=teachers
+    )
 
 
 def _paper(setting: Setting, classroom: voting.Classroom, alpha: float, beta: float) -> AgPrivClPlan:
@@ -259,5 +256,6 @@ def _paper(setting: Setting, classroom: voting.Classroom, alpha: float, beta: fl
         raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
     numbers = {"alpha": alpha, "beta": beta, "records_of_theorem_7": theorem}
     return AgPrivClPlan(
-        eps, delta, "paper", n, sampled, 1.0, teachers, mechanism, classroom, proved, delta_proved, numbers
+        *(eps, delta, "paper", n, sampled, 1.0, mechanism, classroom, proved, delta_proved, numbers),
+        n_teachers=teachers,
     )

@@ -60,7 +60,7 @@ class PredictionPlan(Mechanism):
     vote_eps: float  # of one answer, for fixed teachers
     eps_per_query: float  # pure loss of one query alone, from the private records on
     eps_composed: float  # loss of all queries, at delta, if each relabels a sample of its own
-    teachers: int
+    n_teachers: int = field(default=0, kw_only=True)  # K
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -75,11 +75,6 @@ class PredictionPlan(Mechanism):
         delta = self.division.inner_delta
         return self.division.loss(spent, math.inf if others else pure_eps(eps, count, delta), delta)
 
-    @property
-    def n_teachers(self) -> int:
-        """K."""
-        return self.teachers
-
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
         return {
@@ -91,7 +86,7 @@ class PredictionPlan(Mechanism):
             "vote_eps": self.vote_eps,
             "eps_per_query": self.eps_per_query,
             "eps_composed": self.eps_composed,
-            "n_teachers": self.teachers,
+            "n_teachers": self.n_teachers,
         } | self.division.describe()
 
     def release(
@@ -100,8 +95,8 @@ class PredictionPlan(Mechanism):
         """Answer `n_queries` public points; the student learns from the answers."""
         order = rng.permutation(public.n_points)[: self.n_queries]
         labels = self.answers(private.records, PublicPoints(public.X[order]), door, int(rng.integers(2**31)))
-        answers = Answers(order, labels, n_teachers=self.teachers)
-        model = voting.student(self.classroom.setting, public, answers, rng)
+        answers = Answers(order, labels, n_teachers=self.n_teachers)
+        model = self.classroom.student(public, answers, rng)
         return Released(model, answers, self.guarantee)
 
     def answers(self, S: PrivateRecords, points: PublicPoints, door: Door, seed: int) -> IntArray:
@@ -109,7 +104,7 @@ class PredictionPlan(Mechanism):
         relabelling, voting_noise = door.spawn(2)
         T, labels = self.division.relabelled(self.classroom.hypotheses, S, relabelling)
         once = np.ones(len(labels), dtype=np.int64)
-        votes = self.classroom.votes(T, labels, once, self.teachers, points, seed)
+        votes = self.classroom.votes(T, labels, once, self.n_teachers, points, seed)
         return predict(votes.counts[:, 1], votes.n_teachers, self.vote_eps, voting_noise)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
@@ -120,7 +115,7 @@ class PredictionPlan(Mechanism):
         """The lone teacher: one record is sampled and is the only teacher, and the query is 0."""
         n = max(2, math.ceil(self.division.n / self.division.t))
         division, classroom = replace(self.division, n=n, t=1), self.classroom.of_thresholds
-        tiny = replace(self, division=division, classroom=classroom, teachers=1)
+        tiny = replace(self, division=division, classroom=classroom, n_teachers=1)
         points = PublicPoints(np.zeros((self.n_queries, 1)))
 
         def answers(private: PrivateRecords, door: Door, rng: np.random.Generator) -> IntArray:
@@ -170,4 +165,4 @@ def calibrate(options: Options, setting: Setting) -> PredictionPlan:
     alone, _ = d.total(d.eps_in, vote_eps, 0.0)  # one query is an inner (vote_eps, 0)-DP algorithm
     classroom = voting.Classroom(hypotheses, setting)
     composed = pure_eps(alone, m, delta)
-    return PredictionPlan(setting.eps, delta, d, classroom, m, vote_eps, alone, composed, teachers)
+    return PredictionPlan(setting.eps, delta, d, classroom, m, vote_eps, alone, composed, n_teachers=teachers)

@@ -79,7 +79,7 @@ class TransformPlan(Mechanism):
     division: shares.Shares
     classroom: voting.Classroom = field(repr=False)
     mechanism: VoteMechanism | None  # the inner sparse vector technique
-    teachers: int
+    n_teachers: int = field(default=0, kw_only=True)  # K of `inner=svt`, else 0
     grid: FloatArray | None = field(default=None, repr=False)
     draws: int = 0  # of a black box
 
@@ -103,11 +103,6 @@ class TransformPlan(Mechanism):
                 eps = accounting.black_box(eps, self.draws, self.division.t)
         return self.division.loss(spent, eps, delta)
 
-    @property
-    def n_teachers(self) -> int:
-        """K of `inner=svt`, else 0."""
-        return self.teachers
-
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
         own = {
@@ -115,7 +110,7 @@ class TransformPlan(Mechanism):
             "delta": self.delta,
             "calibration": self.division.calibration,
             "hypotheses": self.classroom.hypotheses.name,
-            "n_teachers": self.teachers,
+            "n_teachers": self.n_teachers,
         }
         if self.draws:
             own |= {"black_box_eps": 1.0, "black_box_draws": self.draws}
@@ -135,7 +130,7 @@ class TransformPlan(Mechanism):
             h = candidates.hypothesis(self.chosen(candidates, S, door))
             return Released(h, common.labels_of(h, public), self.guarantee)
         answers = self.answers(self.mechanism, S, public, door, rng)
-        model = voting.student(self.classroom.setting, public, answers, rng)
+        model = self.classroom.student(public, answers, rng)
         return Released(model, answers, self.guarantee)
 
     def chosen(self, candidates: Dichotomies, S: PrivateRecords, door: Door) -> int:
@@ -162,7 +157,7 @@ class TransformPlan(Mechanism):
         relabelling, second = door.spawn(2)
         T, labels = self.division.relabelled(self.classroom.hypotheses, S, relabelling)
         once = np.ones(len(labels), dtype=np.int64)
-        votes = self.classroom.votes(T, labels, once, self.teachers, public, int(rng.integers(2**31)))
+        votes = self.classroom.votes(T, labels, once, self.n_teachers, public, int(rng.integers(2**31)))
         return voting.answer(mechanism, votes, rng.permutation(public.n_points), second)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
@@ -194,9 +189,9 @@ class TransformPlan(Mechanism):
 
         The set is just large enough for the teachers that an answer needs, one record each.
         """
-        t = min(self.teachers, 2 * fewest_teachers(mechanism.calibration))
+        t = min(self.n_teachers, 2 * fewest_teachers(mechanism.calibration))
         n = max(t + 1, math.ceil(t * self.division.n / self.division.t)) | 1  # odd: one label is the majority
-        tiny, point = replace(self._on(n, t), teachers=t), PublicPoints(np.zeros((1, 1)))
+        tiny, point = replace(self._on(n, t), n_teachers=t), PublicPoints(np.zeros((1, 1)))
 
         def labels(private: PrivateRecords, door: Door, rng: np.random.Generator) -> IntArray:
             return tiny.answers(mechanism, private, point, door, rng).labels
@@ -229,7 +224,7 @@ def calibrate(options: Options, setting: Setting) -> TransformPlan:
                 f"eps={d.inner_eps:.3g}; what would do: more records, a larger eps, or "
                 f"mechanism.black_box=false"
             )
-        return TransformPlan(eps, 0.0, d, classroom, None, 0, grid, draws)
+        return TransformPlan(eps, 0.0, d, classroom, None, grid, draws)
     teachers = max(1, d.t // max(1, setting.n_private // setting.n_teachers))
     try:
         mechanism = stable_labels(
@@ -242,7 +237,7 @@ def calibrate(options: Options, setting: Setting) -> TransformPlan:
             f"eps={d.inner_eps:.3g}; what would do: more records, a larger eps, a smaller "
             f"teacher.size, or mechanism.inner=exponential"
         ) from error
-    return TransformPlan(eps, setting.delta, d, classroom, mechanism, teachers)
+    return TransformPlan(eps, setting.delta, d, classroom, mechanism, n_teachers=teachers)
 
 
 def _grid(options: Options) -> FloatArray:

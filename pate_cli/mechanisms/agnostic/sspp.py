@@ -54,11 +54,6 @@ class SsppPlan(Mechanism):
         """Pure."""
         return PrivacyLoss(self.eps, 0.0, "exponential mechanism over labelings of the public points")
 
-    @property
-    def n_teachers(self) -> int:
-        """None."""
-        return 0
-
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
         return {"eps": self.eps, "hypotheses": self.hypotheses.name, "n_public": self.n_public}

@@ -12,7 +12,6 @@ import numpy as np
 from pate_cli.checks import Or, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.agnostic import agprivcl, common, sspp
-from pate_cli.mechanisms.agnostic.voting import student
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import Answers, Holdout, PrivacyLoss, Private, PublicPoints, Released, Setting
@@ -59,7 +58,7 @@ class UniversalPlan(Mechanism):
     @property
     def n_teachers(self) -> int:
         """Of AgPrivCl."""
-        return self.answering.teachers
+        return self.answering.n_teachers
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers: of AgPrivCl, and SSPP's eps."""
@@ -75,7 +74,7 @@ class UniversalPlan(Mechanism):
         early, late = order[: self.first], order[self.first :]
         answers = self.answering.answers(private.records, public, early, first_door, rng)
         if self.learning is None:
-            model = student(self.answering.classroom.setting, public, answers, rng)
+            model = self.answering.classroom.student(public, answers, rng)
             return Released(model, answers, self.guarantee)
         # the points are public whether they were answered or not
         learnt = self.learning.release(private, PublicPoints(public.X[early]), second_door, rng)

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli import queries, students
+from pate_cli import queries
 from pate_cli.learners import make_learner
 from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
 from pate_cli.mechanisms.base import VoteMechanism
+from pate_cli.mechanisms.teaching import fit_student
 from pate_cli.privacy.door import Door
 from pate_cli.teachers import Ensemble, fit_part
 from pate_cli.types import Answers, IntArray, PublicPoints, Setting, Votes
 
-__all__ = ["Classroom", "answer", "student"]
+__all__ = ["Classroom", "answer"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,10 @@ class Classroom:
         part = before * n_teachers // int(counts.sum())
         starts = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
         return self._votes(X, y, [(rows, counts[rows]) for rows in np.split(drawn, starts[1:])], points, seed)
+
+    def student(self, public: PublicPoints, answers: Answers, rng: np.random.Generator) -> Any:
+        """Fit the student of the configuration on the answers: post-processing."""
+        return fit_student(self.setting, public, answers, rng)
 
     def votes_as_drawn(
         self, X: Any, y: IntArray, drawn: IntArray, n_teachers: int, points: PublicPoints, seed: int
@@ -89,18 +94,3 @@ def answer(mechanism: VoteMechanism, votes: Votes, order: IntArray, door: Door) 
     """Answer public points in `order` by the mechanism: released."""
     answers = queries.collect(order, mechanism.session(door).answer_all(votes.at(order)))
     return replace(answers, n_teachers=votes.n_teachers)
-
-
-def student(setting: Setting, public: PublicPoints, answers: Answers, rng: np.random.Generator) -> Any:
-    """Fit the student of the configuration on the answers: post-processing."""
-    name, params = setting.student
-    return students.fit_student(
-        public,
-        answers,
-        estimator=name,
-        params=params,
-        unanswered=setting.unanswered,
-        rng=rng,
-        n_classes=2,
-        seed=int(rng.integers(2**31)),
-    )

@@ -140,11 +140,6 @@ class BestPlan(Mechanism):
         mu = mu_of(self.eps, self.delta)
         return PrivacyLoss(self.eps, self.delta, "exact Gaussian profile of noisy gradients", mu=mu)
 
-    @property
-    def n_teachers(self) -> int:
-        """None."""
-        return 0
-
     persons = "sums"
 
     def with_exact_noise(self) -> Mechanism:

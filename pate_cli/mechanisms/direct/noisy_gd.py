@@ -111,11 +111,6 @@ class NoisyGradientPlan(Mechanism):
         how = f"exact Gaussian profile of {self.steps} noisy gradients"
         return PrivacyLoss(self.eps, self.delta, how, mu=mu_of(self.eps, self.delta))
 
-    @property
-    def n_teachers(self) -> int:
-        """None."""
-        return 0
-
     persons = "sums"
 
     @property

@@ -112,11 +112,6 @@ class OutputPlan(Mechanism):
     scale: float
 
     @property
-    def n_teachers(self) -> int:
-        """None."""
-        return 0
-
-    @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta), or (eps, 0)."""
         if self.scale == 0:

@@ -229,7 +229,7 @@ def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
     assert counts([0.1, 0.2], [0, 0], [1, 0, 1, 0]) == [[2, 0]]
     assert counts([0.1, 0.2], [0, 1], [1, 0, 1, 0]) == [[0, 2]]
     plan = mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, setting())
-    small = replace(plan, calibration="paper", n_private=500, n_sampled=100, teachers=7)
+    small = replace(plan, calibration="paper", n_private=500, n_sampled=100, n_teachers=7)
     monkeypatch.setattr(Classroom, "votes", lambda *_: pytest.fail("copies kept together"))
     rng = np.random.default_rng(0)
     small.answers(PrivateRecords(*line(500, rng)), points, np.zeros(1, dtype=int), Door.seeded(1), rng)
