@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from pate_cli.checks import Flag, OneOf, Real, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.gaussian import gaussian_labels
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, CUTOFF, stable_labels
-from pate_cli.privacy.gaussian import Calibration
 from pate_cli.queries.half_spaces import Active
 from pate_cli.queries.thresholds import Disagreement
 from pate_cli.types import Setting
@@ -33,7 +33,7 @@ class Options:
     oracle: str = option("gaussian", OneOf(("gaussian", "svt")))
     mellowness: float = option(0.05, Real(0, closed_below=True))
     fill: bool = option(True, Flag())
-    calibration: Calibration = option("tight", CALIBRATION)
+    calibration: Literal["tight", "liu2021", "bassily2018"] = option("tight", CALIBRATION)
     cutoff: int | None = option("auto", CUTOFF)
     hypotheses: str = option("half_spaces", OneOf(("half_spaces", "thresholds")))
     constant: float = option(1.0, Real(0))

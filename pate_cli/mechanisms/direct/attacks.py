@@ -1,20 +1,21 @@
-"""Worst-case neighbours for learners on the private records: few records on a line, of any size.
+"""Learners that clip sums over persons, and their worst-case neighbours: few records on a line, of any size.
 
 A learner's n, and with it its noise and steps, stays as it is: the other persons have no gradient.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from pate_cli.mechanisms.base import SampledAttack
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.privacy.door import Door
-from pate_cli.types import FloatArray, PrivateRecords, PublicPoints
+from pate_cli.types import FloatArray, PrivateRecords, PublicPoints, Released
 
-__all__ = ["PUBLIC", "attacks_on", "attacks_on_persons"]
+__all__ = ["PUBLIC", "PersonSums", "attacks_on", "attacks_on_persons"]
 
 Outputs: TypeAlias = Callable[[PrivateRecords, PublicPoints, Door, int], FloatArray]
 """``outputs(private, public, door, runs)``: what independent runs release, shape (runs, k)."""
@@ -24,6 +25,36 @@ _Side: TypeAlias = list[tuple[float, int]]
 
 PUBLIC = PublicPoints(np.array([[-1.0], [0.0], [1.0]]))
 """The public set of all pairs."""
+
+
+class PersonSums(Mechanism):
+    """A learner on the private records that clips the sum of a person's gradients."""
+
+    persons = "sums"
+    n: int
+    """Private persons."""
+
+    @abstractmethod
+    def outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
+        """All that independent runs release, for an audit, shape (runs, k)."""
+
+    @property
+    def runs_on_persons(self) -> int:
+        """Runs of each side of an attack on persons: some seconds' worth."""
+        return 10_000
+
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case records; see `Mechanism`."""
+        return attacks_on(self.outputs, 20_000, self.n)
+
+    def attacks_on_persons(self) -> list[SampledAttack]:
+        """All records of one person in place of others; see `Mechanism`."""
+        return attacks_on_persons(self.outputs, self.runs_on_persons, self.n)
+
+    def released(self, model: Any) -> Released:
+        """A model, and no labels of points."""
+        return Released(model, no_answers(), self.guarantee)
+
 
 _FAR = 1e300
 _MANY = 30  # records of a person that has many

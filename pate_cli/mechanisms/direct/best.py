@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
-from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
-from pate_cli.mechanisms.direct.attacks import attacks_on, attacks_on_persons
+from pate_cli.mechanisms.direct.attacks import PersonSums
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
     ClippedGradients,
@@ -71,7 +70,7 @@ class Options:
     """As a share of the gradient's norm of a record whose features have norm 1, before anything is learnt."""
 
 
-def calibrate(options: Options, setting: Setting) -> Mechanism:
+def calibrate(options: Options, setting: Setting) -> BestPlan:
     """Choose the clip from public numbers; all else follows from these and the public points."""
     s = setting
     size = math.hypot(1.0, CONSTANT) * (0.5 if s.n_classes == 2 else math.sqrt(1 - 1 / s.n_classes))
@@ -79,7 +78,7 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
 
 
 @dataclass(frozen=True)
-class BestPlan(Mechanism):
+class BestPlan(PersonSums):
     r"""Noisy gradient descent, with momentum, on features made from public points.
 
     The model is ``argmax_c phi(x) . theta_c`` (for two classes the sign of ``phi(x) . theta``), phi the map
@@ -140,9 +139,7 @@ class BestPlan(Mechanism):
         mu = mu_of(self.eps, self.delta)
         return PrivacyLoss(self.eps, self.delta, "exact Gaussian profile of noisy gradients", mu=mu)
 
-    persons = "sums"
-
-    def with_exact_noise(self) -> Mechanism:
+    def with_exact_noise(self) -> BestPlan:
         """Calibrate for integer noise."""
         return replace(self, integer_noise=True)
 
@@ -160,7 +157,7 @@ class BestPlan(Mechanism):
     ) -> Released:
         """Learn from the private records; see `Mechanism`."""
         features, weights, _ = self.fit(private.records, public, door, rng)
-        return Released(PublicKernelClassifier(features, weights[0]), no_answers(), self.guarantee)
+        return self.released(PublicKernelClassifier(features, weights[0]))
 
     def fit(
         self,
@@ -278,16 +275,8 @@ class BestPlan(Mechanism):
         most = calibrate_sigma(self.eps, self.delta, self.steps or _STEPS[1], 2 * self.clip)
         return grain_for(max(self.n * self.clip, _REACH * most))
 
-    def attacks(self) -> list[SampledAttack]:
-        """Put worst-case records to `fit` itself; see `Mechanism`."""
-        return attacks_on(self._outputs, 20_000, self.n)
-
-    def attacks_on_persons(self) -> list[SampledAttack]:
-        """Put persons with several records to `fit` itself; see `Mechanism`."""
-        return attacks_on_persons(self._outputs, 10_000, self.n)
-
-    def _outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
-        """Outputs for an audit: everything public is the same in every run, and on D and D'."""
+    def outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
+        """Outputs of `fit` for an audit: everything public is the same in every run, and on D and D'."""
         _, weights, released = self.fit(private, public, door, np.random.default_rng(0), runs)
         return np.hstack([weights.reshape(runs, -1), self.grain * released.reshape(runs, -1)])
 

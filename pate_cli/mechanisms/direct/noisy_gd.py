@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
-from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
-from pate_cli.mechanisms.direct.attacks import attacks_on, attacks_on_persons
+from pate_cli.mechanisms.direct.attacks import PersonSums
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
     ClippedGradients,
@@ -46,7 +45,7 @@ class Options:
     clip: float = option(math.sqrt(0.5), Real(*CLIPS))
 
 
-def calibrate(options: Options, setting: Setting) -> Mechanism:
+def calibrate(options: Options, setting: Setting) -> NoisyGradientPlan:
     """Calibrate the noise, and choose the number of steps where it is `auto`.
 
     The excess risk of the averaged weights after a time ``t = steps * step_size`` is about
@@ -64,7 +63,7 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
 
 
 @dataclass(frozen=True)
-class NoisyGradientPlan(Mechanism):
+class NoisyGradientPlan(PersonSums):
     """Full-batch noisy gradient descent on the softmax loss, on columns scaled by public points.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one person: all of a person's records,
@@ -111,8 +110,6 @@ class NoisyGradientPlan(Mechanism):
         how = f"exact Gaussian profile of {self.steps} noisy gradients"
         return PrivacyLoss(self.eps, self.delta, how, mu=mu_of(self.eps, self.delta))
 
-    persons = "sums"
-
     @property
     def grain(self) -> float:
         """Unit of the sums over persons, a power of two."""
@@ -128,7 +125,7 @@ class NoisyGradientPlan(Mechanism):
         """Descend on the private records; see `Mechanism`."""
         scaling = Scaling.of(public.X)
         weights, _ = self.fit(private.records, scaling, door)
-        return Released(linear_model(weights[0], scaling), no_answers(), self.guarantee)
+        return self.released(linear_model(weights[0], scaling))
 
     def fit(
         self, private: PrivateRecords, scaling: Scaling, door: Door, runs: int = 1
@@ -160,14 +157,12 @@ class NoisyGradientPlan(Mechanism):
         weights = np.concatenate([-theta, theta], axis=2) / 2 if columns == 1 else theta
         return np.swapaxes(weights, 1, 2), self.grain * released
 
-    def attacks(self) -> list[SampledAttack]:
-        """Put worst-case records to `fit` itself; see `Mechanism`."""
-        return attacks_on(self._outputs, 20_000, self.n)
+    @property
+    def runs_on_persons(self) -> int:
+        """Fewer of many steps."""
+        return min(20_000, max(400_000 // self.steps, 500))
 
-    def attacks_on_persons(self) -> list[SampledAttack]:
-        """All records of one person in place of others; see `Mechanism`."""
-        return attacks_on_persons(self._outputs, min(20_000, max(400_000 // self.steps, 500)), self.n)
-
-    def _outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
+    def outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
+        """Outputs of `fit` for an audit."""
         found = self.fit(private, Scaling.of(public.X), door, runs)
         return np.hstack([each.reshape(runs, -1) for each in found])
