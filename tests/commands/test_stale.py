@@ -221,7 +221,7 @@ def test_the_table_shows_runs_on_different_files_and_says_so(capsys):
     assert "1 other run of the same configuration and seed left out" in err  # of the first file
     assert main(["table", "runs", "--format", "markdown"]) == 0
     said = capsys.readouterr().out
-    assert said.count("| csv | gaussian |") == 2
+    assert said.count("| mine.csv | gaussian |") == 2
     assert re.search(
         "csv, gaussian, eps 1: one configuration on different data: SHA-256 .*, in this order", said
     )

@@ -192,7 +192,7 @@ def test_unanswered_points_may_count_as_one_half(monkeypatch):
         def predict(self, X):
             return np.zeros(len(X))
 
-    monkeypatch.setattr(fitting, "_make", lambda *args, **kwargs: Student())
+    monkeypatch.setattr(fitting, "make_student", lambda *args, **kwargs: Student())
     points, scores = np.array([2, 0, 1]), np.array([0.75, np.nan, 1.0])
     public, rng = PublicPoints(np.array([[0.0], [1.0], [2.0]])), np.random.default_rng(0)
     soft.fit_on_scores(setting(unanswered="random"), public, points, scores, rng)
