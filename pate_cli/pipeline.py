@@ -167,7 +167,10 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     module = mechanisms.find(config.mechanism.name)
     plan: mechanisms.Mechanism = module.calibrate(config.mechanism.options, setting)
     if config.release:
-        plan = plan.with_exact_noise() if exact else plan
+        try:
+            plan = plan.with_exact_noise() if exact else plan
+        except ValueError as error:  # too many numbers at so small an eps
+            raise ConfigError("eps", config.eps, f"a larger number with release=true: {error}") from error
         if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
             shape, C = (sizes.n_private // n_teachers, dataset.n_features), dataset.n_classes
             learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
