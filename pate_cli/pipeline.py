@@ -87,9 +87,8 @@ class Prepared:
     @property
     def protects(self) -> str:
         """Difference between neighbouring data sets, in words."""
-        unit = self.dataset.unit
-        if unit is not None:
-            return f"one {unit}, all of its records; replaced by any others"
+        if self.dataset.unit is not None:
+            return f"one {self.dataset.unit}, all of its records; replaced by any others"
         return self.config.split.protects
 
 
@@ -240,24 +239,10 @@ def release(
     """Do what `run_repeat` does, for a release: nothing is measured, and the loss is charged first.
 
     Whether a release is made does not depend on the private records: a teacher that cannot be fitted, or
-    cannot predict, is constant, even if all of them are.
-
-    Parameters
-    ----------
-    run : Prepared
-        Of a configuration with `release=true`.
-    streams : Streams
-        See `Streams.fresh`.
-    noise : callable or None
-        Makes the source of integer noise, once the loss is charged. None: seeded noise from `streams`, which
-        is no release to publish.
-    charge : callable
-        Records the loss, or raises. Called once, before any private record is looked at.
-
-    Raises
-    ------
-    RuntimeError
-        If training failed, as for want of memory; the cause is withheld, as it may reveal private data.
+    cannot predict, is constant, even if all of them are. `charge` records the loss or raises; it is called
+    once, before any private record is looked at. `noise` then makes the source of integer noise; None is
+    seeded noise from `streams`, which is no release to publish. RuntimeError if training failed, as for want
+    of memory; the cause is withheld, as it may reveal private data.
     """
     charge(run.plan.guarantee)
     try:
@@ -400,9 +385,7 @@ def _diagnostics(
         right = fit(everything).predict(split.test.X) == split.test.y
         trained.ceilings[student] = float(np.mean(right))
     stopped = {}
-    if mechanisms.picks_queries(
-        run.config.mechanism.name
-    ):  # the table says so where the learner stopped early
+    if mechanisms.picks_queries(run.config.mechanism.name):  # it may have stopped early
         wanted = run.sizes.budget if answers.n_chosen is None else answers.n_chosen
         stopped = {"queries_wanted": float(wanted)}
     return {
