@@ -20,11 +20,6 @@ class Peer(Mechanism):
     eps: float
     delta: float
 
-    @property
-    def n_teachers(self) -> int:
-        """None."""
-        return 0
-
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
         return {name: value for name, value in vars(self).items() if isinstance(value, int | float)}

@@ -115,7 +115,8 @@ def arguments(argv: list[str]) -> list[str]:
 
 def _label(texts: tuple[str, ...]) -> str:
     """Values that tell a candidate from the others."""
-    return " ".join(text.partition("=")[2] if "." not in text.partition("=")[0] else text for text in texts)
+    pairs = ((text.lstrip("+~"), *text.partition("=")[::2]) for text in texts)
+    return " ".join(text if "." in key else value for text, key, value in pairs)
 
 
 def _written(value: Any) -> str:

@@ -53,10 +53,6 @@ class _NoMechanism(Mechanism):
     def guarantee(self) -> PrivacyLoss:
         return PrivacyLoss(math.inf, 1.0, NOT_PRIVATE)
 
-    @property
-    def n_teachers(self) -> int:
-        return 0
-
     def describe(self) -> dict[str, Any]:
         return {}
 

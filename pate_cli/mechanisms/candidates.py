@@ -13,6 +13,7 @@ from pate_cli import learners, mechanisms, students, teachers
 from pate_cli.checks import known
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms.base import Mechanism
+from pate_cli.mechanisms.teaching import fit_student, make_teacher
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Released, Setting, Votes
 
@@ -113,25 +114,16 @@ def fitted(
     records = kept.one_each(rng) if plan.persons == "one record" else kept
     released = plan.release(Private(records, lambda: _votes(s, kept, public, rng)), public, door, rng)
     for label, estimator, params, unanswered in labelling.students:
-        student, seed = released.model, int(rng.integers(2**31))
+        student, own = released.model, replace(s, student=(estimator, params), unanswered=unanswered)
         if student is None:
             with suppress(ConfigError):
-                student = students.fit_student(
-                    public,
-                    released.answers,
-                    estimator=estimator,
-                    params=params,
-                    unanswered=unanswered,
-                    rng=rng,
-                    n_classes=s.n_classes,
-                    seed=seed,
-                )
+                student = fit_student(own, public, released.answers, rng)
         yield label, student, released
 
 
 def _votes(s: Setting, kept: PrivateRecords, public: PublicPoints, rng: np.random.Generator) -> Votes:
     """Train the teachers of a labelling on the records not held out, and let them vote."""
-    learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
+    learner = make_teacher(s)
     seed, counts = int(rng.integers(2**63)), []
     for only in teachers.batches(learner, range(s.n_teachers)):
         group = teachers.train(

@@ -159,11 +159,12 @@ class Tune(Mechanism):
         left_out = list(self.left_out)
         made, problems = self._at(self.labellings, [(self.eps, self.delta)] * len(self.labellings))
         left_out += problems
-        trials, problems = 0.0, [""]
-        while problems:
+        while True:
             trials, shares = self._shares(made)
             made, problems = self._at(made, shares)
             left_out += problems
+            if not problems:
+                break
         if sum(len(labelling.students) for labelling in made) < 2:
             raise InfeasibleError(f"tune: fewer than two candidates can work; {'; '.join(left_out)}")
         return replace(self, labellings=tuple(made), trials=trials, left_out=tuple(left_out))
