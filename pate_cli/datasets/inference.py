@@ -225,7 +225,7 @@ def _column(table: Table, name: str, words: Collection[str]) -> Column:
     spaces = sum(text.count(" ") for text in names) / max(1, len(names))
     if distinct > 0.5 * n and n >= _FEWEST:
         free = spaces >= _WORDS - 1 or length > _LONG
-        return Column("ignored", why="free text" if free else "identifiers")
+        return Column("ignored", why="free text" if free else _IDENTIFIERS)
     if spaces >= _WORDS and length > _LONG:
         return Column("ignored", why="free text")
     return Column("category", values=names, missing=len(names) < len(cells.cat.categories))
@@ -238,7 +238,8 @@ def _are_case_numbers(name: str, held: FloatArray) -> bool:
         return False
     if _NUMBERED.search(_spaced(name)):
         return True
-    by_chance = n * (n - 1) / (2 * (float(held.max()) - float(held.min()) + 1))  # pairs, of uniform draws
+    # pairs of equal numbers among uniform draws; where 9 are expected, none has a probability of e^-9
+    by_chance = n * (n - 1) / (2 * (float(held.max()) - float(held.min()) + 1))
     return by_chance >= max(30, 3 * repeats) if repeats else by_chance >= 9
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pate_cli.report.table import Column, Table
 
-__all__ = ["shortened", "show"]
+__all__ = ["show", "without_middle"]
 
 _NAME = 12  # characters of a name that are always shown
 _PROSE = 24  # least width of a column of sentences
@@ -47,7 +47,7 @@ def show(table: Table, console: Console) -> None:
         console.print(text(remark))
 
 
-def shortened(name: str, width: int) -> str:
+def without_middle(name: str, width: int) -> str:
     """Cut the middle out of a name that is longer than `width`."""
     left = (width - 1) // 2
     return name if len(name) <= width else f"{name[: width - 1 - left]}…{name[len(name) - left :]}"
@@ -86,7 +86,7 @@ class _View:
     def cell(self, row: Sequence[str], index: int) -> str:
         """Text of a cell, a long name without its middle."""
         column = self.table.columns[index]
-        return row[index] if column.numeric or column.prose else shortened(row[index], self.name)
+        return row[index] if column.numeric or column.prose else without_middle(row[index], self.name)
 
     def least(self, index: int) -> int:
         """Width of a column: of its cells, and of the longest part of its heading."""
