@@ -33,8 +33,8 @@ lint: $(VENV)/.dev ## ruff, import-linter and mypy, as before every commit
 bench: $(VENV)/.dev ## measure speed, as ratios of things run side by side (BENCH=--quick: a minute)
 	$(BIN)/python -m benchmarks $(BENCH)
 
-docs: $(VENV)/.docs ## build the site from docs/ into dist/site (minutes; its tools are installed once)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+docs: $(VENV)/.docs ## build the site from docs/ into dist/site (its tools are installed once)
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html docs dist/site
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache dist

@@ -183,7 +183,7 @@ class Door:
     def gamma(
         self, value: NDArray[Any], *, sensitivity: float, scale: float, releases: int = 1
     ) -> FloatArray:
-        """Release vectors with noise b of density proportional to exp(-|b|/scale), each sensitivity/scale-DP.
+        """Release vectors with noise b of density ``~ exp(-|b|/scale)``, each sensitivity/scale-DP.
 
         Parameters
         ----------
