@@ -13,7 +13,7 @@ from pate_cli.cli import main
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "constructions.md").read_text(encoding="utf-8")
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
-    for line in PAGE.partition("## Every numbered statement")[0].splitlines()  # the rest is generated
+    for line in PAGE.splitlines()
     if line.startswith("| ") and not line.startswith("| construction")
 ]
 CODE = [re.findall(r"`([^`]+)`", row[2]) for row in ROWS]

@@ -1,10 +1,8 @@
-"""docs/statements.md and the last table of docs/constructions.md: ``python tests/docs/numbered.py``.
+"""docs/statements.md: ``python tests/docs/numbered.py``.
 
-Made of what is there: the papers named by docs/constructions.md and by each recipe's `source`, the
-statements of `pate plan --theory`, and docs/verdicts.csv, what the recipes came to. So it goes wrong only
-where these do.
-With a directory of `pate reproduce all` (outputs/reproduce), docs/verdicts.csv is first made anew of the
-recipes on its page; each has a hash of its recipe and its study, which a test compares.
+It lists the statements named in docs/constructions.md, in the `source` of a recipe, or by `pate plan --theory`,
+with the verdicts of docs/verdicts.csv. With a directory of `pate reproduce all` (outputs/reproduce),
+docs/verdicts.csv is first written anew for the recipes in it.
 """
 
 from __future__ import annotations
@@ -35,16 +33,17 @@ _PROBLEM = TheoryProblem(n=60_000, m=400, eps=1.0, delta=1 / 60_000, d=6)
 
 HEAD = """# The numbered statements, and where they are
 
-Implemented: a row of [constructions.md](constructions.md). Evaluated: `pate plan --theory` gives its numbers
-for a problem of yours, with these constants. Measured: `pate reproduce NAME` runs it, and its report has our
-number, the interval and the verdict. LZCW21's lemmas on learning in general (35 to 39) and on privacy (40 to
-52) are used and not listed. `python tests/docs/numbered.py` makes this page of those three; a test compares.
+Each is a row of [constructions.md](constructions.md), *theory* (`pate plan --theory` evaluates it for a problem
+of yours, with the constants named), or a recipe of `pate reproduce`, with the verdicts of its claims that name
+the statement, or of all its claims where none does ([verdicts.csv](verdicts.csv)). *Below* and *above*: our
+number beside the printed one. *Not run*: recipe or study was edited since its last complete run. LZCW21's lemmas
+on learning in general (35 to 39) and on privacy (40 to 52) are used and not listed. After `pate reproduce all`,
+`python tests/docs/numbered.py outputs/reproduce` writes this page; a test compares.
 
 <!-- tested: tests/docs/test_statements_page.py -->
-| statement | implemented | evaluated | measured |
-|---|---|---|---|
+| statement | where, with verdicts |
+|---|---|
 """
-
 
 STEPS = {  # numbered in the papers, with no configuration, evaluation or recipe that says their number
     "BTT18": "Theorem 2.4, Theorem 2.5, Theorem 3.1",
@@ -55,18 +54,6 @@ STEPS = {  # numbered in the papers, with no configuration, evaluation or recipe
     "Remark 11, Remark 12, Remark 16, Remark 21, Remark 24, Remark 29, Table 2",
     "LWY25": "Theorem 1.1, Theorem 1.2, Lemma 2.5, Lemma 2.6, Lemma 2.9, Lemma 3.3",
 }
-
-LAST = """## Every numbered statement, and what became of it
-
-Where: a construction above, *theory* for `pate plan --theory`, or a recipe of `pate reproduce` with the
-verdicts of its claims that name the statement, or of all its claims where none does
-([verdicts.csv](verdicts.csv)); *not run*: recipe or study was edited since its last complete run.
-After `pate reproduce all`, `python tests/docs/numbered.py outputs/reproduce` writes this; a test compares.
-
-<!-- tested: tests/docs/test_statements_page.py -->
-| statement | where, with verdicts |
-|---|---|
-"""
 
 
 def cited(text: str) -> list[str]:
@@ -97,8 +84,6 @@ def constructions() -> dict[str, list[str]]:
     """Names of constructions, by the statements they are."""
     found: dict[str, list[str]] = {}
     for line in (REPO / "docs" / "constructions.md").read_text(encoding="utf-8").splitlines():
-        if line == LAST.partition("\n")[0]:
-            break
         if line.startswith("| ") and not line.startswith("| construction"):
             name, papers = (cell.strip() for cell in line.strip("|").split("|")[:2])
             for statement in cited(papers):
@@ -122,7 +107,7 @@ def evaluated() -> dict[str, str]:
     found = {}
     for statement in STATEMENTS:
         constants = [quantity.constants for quantity in statement.evaluate(_PROBLEM)]
-        found[statement.source] = "; ".join(dict.fromkeys(constants))
+        found[statement.source] = ", ".join(dict.fromkeys(constants))
     return found
 
 
@@ -173,37 +158,20 @@ def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, s
     return parts
 
 
-def last_table() -> str:
-    """Write the last part of docs/constructions.md."""
+def render() -> str:
+    """Write the page."""
     made, measured, theory, verdicts = constructions(), recipes(), evaluated(), kept_verdicts()
     lines = []
     for statement in sorted({*made, *measured, *theory}, key=_order):
-        where = [*dict.fromkeys(made.get(statement, [])), *["theory"] * (statement in theory)]
+        where = list(dict.fromkeys(made.get(statement, [])))
+        where += [f"theory ({theory[statement]})"] if statement in theory else []
         where += told(statement, measured.get(statement, []), verdicts)
         lines.append(f"| {statement} | {'; '.join(where)} |\n")
     steps = "; ".join(f"{paper} {text}" for paper, text in STEPS.items())
-    return LAST + "".join(lines) + f"\nSteps of proofs, not implemented, evaluated or measured: {steps}.\n"
-
-
-def constructions_page() -> str:
-    """Write docs/constructions.md: what it says by hand, then the table."""
-    text = CONSTRUCTIONS.read_text(encoding="utf-8")
-    return text.partition(LAST.partition("\n")[0])[0].rstrip("\n") + "\n\n" + last_table()
-
-
-def render() -> str:
-    """Write the page."""
-    made, measured, theory = constructions(), recipes(), evaluated()
-    lines = []
-    for statement in sorted({*made, *measured, *theory}, key=_order):
-        names = ", ".join(f"`{name}`" for name in dict.fromkeys(measured.get(statement, [])))
-        where = "; ".join(dict.fromkeys(made.get(statement, [])))
-        lines.append(f"| {statement} | {where} | {theory.get(statement, '')} | {names} |\n")
-    return HEAD + "".join(lines)
+    return HEAD + "".join(lines) + f"\nSteps of proofs, not implemented, evaluated or measured: {steps}.\n"
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
         take(Path(sys.argv[1]))
     PAGE.write_text(render(), encoding="utf-8")
-    CONSTRUCTIONS.write_text(constructions_page(), encoding="utf-8")

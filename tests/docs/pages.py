@@ -66,9 +66,7 @@ def blocks(page: Path) -> list[Block]:
             at += 1
             while not lines[at].startswith("```"):
                 at += 1
-            body = (
-                [] if line.startswith("```{") else lines[first + 1 : at]
-            )  # not of a directive
+            body = [] if line.startswith("```{") else lines[first + 1 : at]  # not of a directive
         elif line.startswith("    ") and _starts(lines, first):
             while at + 1 < len(lines) and (lines[at + 1].startswith("    ") or not lines[at + 1].strip()):
                 at += 1
