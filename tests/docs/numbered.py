@@ -1,8 +1,8 @@
 """docs/statements.md: ``python tests/docs/numbered.py``.
 
-It lists the statements named in docs/constructions.md, in the `source` of a recipe, or by `pate plan --theory`,
-with the verdicts of docs/verdicts.csv. With a directory of `pate reproduce all` (outputs/reproduce),
-docs/verdicts.csv is first written anew for the recipes in it.
+It lists the statements named in docs/constructions.md, in the `source` of a recipe, or by
+`pate plan --theory`, with the verdicts of docs/verdicts.csv. With a directory of `pate reproduce all`
+(outputs/reproduce), docs/verdicts.csv is first written anew for the recipes in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import yaml
-from pate_cli.experiments.statements import STATEMENTS, TheoryProblem
+from pate_cli.experiments.statements import STATEMENTS
 
 REPO = Path(__file__).resolve().parents[2]
 PAGE = REPO / "docs" / "statements.md"
@@ -29,15 +29,14 @@ KINDS = ("Algorithm", "Definition", "Theorem", "Lemma", "Claim", "Corollary", "P
 KINDS += ("Table", "Figure", "Example")
 _NUMBERS = r"\d+(?:\.\d+)?(?:(?:, | and | to )\d+(?:\.\d+)?)*"
 _TOKEN = re.compile(rf"(BTT18(?:,? long)?|NB20|LZCW21|LWY25)|({'|'.join(KINDS)})s? ({_NUMBERS})")
-_PROBLEM = TheoryProblem(n=60_000, m=400, eps=1.0, delta=1 / 60_000, d=6)
 
 HEAD = """# The numbered statements, and where they are
 
-Each is a row of [constructions.md](constructions.md), *theory* (`pate plan --theory` evaluates it for a problem
-of yours, with the constants named), or a recipe of `pate reproduce`, with the verdicts of its claims that name
-the statement, or of all its claims where none does ([verdicts.csv](verdicts.csv)). *Below* and *above*: our
-number beside the printed one. *Not run*: recipe or study was edited since its last complete run. LZCW21's lemmas
-on learning in general (35 to 39) and on privacy (40 to 52) are used and not listed. After `pate reproduce all`,
+Each is a row of [constructions.md](constructions.md), *theory* (`pate plan --theory` evaluates it for a
+problem of yours), or a recipe of `pate reproduce`, with the verdicts of its claims that name the statement,
+or of all its claims where none does ([verdicts.csv](verdicts.csv)). *Below* and *above*: our number beside
+the printed one. *Not run*: recipe or study was edited since its last complete run. LZCW21's lemmas on learning in
+general (35 to 39) and on privacy (40 to 52) are used and not listed. After `pate reproduce all`,
 `python tests/docs/numbered.py outputs/reproduce` writes this page; a test compares.
 
 <!-- tested: tests/docs/test_statements_page.py -->
@@ -102,13 +101,9 @@ def recipes() -> dict[str, list[str]]:
     return found
 
 
-def evaluated() -> dict[str, str]:
-    """Constants of the statements of `pate plan --theory`."""
-    found = {}
-    for statement in STATEMENTS:
-        constants = [quantity.constants for quantity in statement.evaluate(_PROBLEM)]
-        found[statement.source] = ", ".join(dict.fromkeys(constants))
-    return found
+def evaluated() -> set[str]:
+    """Statements that `pate plan --theory` evaluates."""
+    return {statement.source for statement in STATEMENTS}
 
 
 def fingerprint(name: str) -> str:
@@ -161,12 +156,13 @@ def told(statement: str, names: list[str], verdicts: dict[str, list[tuple[str, s
 def render() -> str:
     """Write the page."""
     made, measured, theory, verdicts = constructions(), recipes(), evaluated(), kept_verdicts()
-    lines = []
+    rows: dict[tuple[str, str], list[str]] = {}  # statements of one paper with the same answer share a row
     for statement in sorted({*made, *measured, *theory}, key=_order):
         where = list(dict.fromkeys(made.get(statement, [])))
-        where += [f"theory ({theory[statement]})"] if statement in theory else []
-        where += told(statement, measured.get(statement, []), verdicts)
-        lines.append(f"| {statement} | {'; '.join(where)} |\n")
+        where += ["theory"] * (statement in theory) + told(statement, measured.get(statement, []), verdicts)
+        paper, kind, number = statement.rsplit(" ", 2)
+        rows.setdefault((paper, "; ".join(where)), []).append(f"{kind} {number}")
+    lines = [f"| {paper} {', '.join(names)} | {where} |\n" for (paper, where), names in rows.items()]
     steps = "; ".join(f"{paper} {text}" for paper, text in STEPS.items())
     return HEAD + "".join(lines) + f"\nSteps of proofs, not implemented, evaluated or measured: {steps}.\n"
 
