@@ -34,9 +34,9 @@ HEAD = """# The numbered statements, and where they are
 
 Each is a row of [constructions.md](constructions.md), *theory* (`pate plan --theory` evaluates it for a
 problem of yours), or a recipe of `pate reproduce`, with the verdicts of its claims that name the statement,
-or of all its claims where none does ([verdicts.csv](verdicts.csv)). *Below* and *above*: our number beside
-the printed one. *Not run*: recipe or study was edited since its last complete run. LZCW21's lemmas on learning
-in general (35 to 39) and on privacy (40 to 52) are used and not listed. After `pate reproduce all`,
+or of all its claims where none does ([verdicts.csv](verdicts.csv)). *Below* and *above*: our number
+beside the printed one. *Not run*: recipe or study was edited since its last complete run. LZCW21's lemmas on
+learning in general (35 to 39) and on privacy (40 to 52) are used and not listed. After `pate reproduce all`,
 `python tests/docs/numbered.py outputs/reproduce` writes this page; a test compares.
 
 <!-- tested: tests/docs/test_statements_page.py -->
