@@ -34,7 +34,7 @@ from sklearn.utils.validation import (
 )
 
 from pate_cli import pipeline
-from pate_cli.config import DatasetConfig, command_line, composition, parse
+from pate_cli.config import DatasetConfig, command_line, compose, parse
 from pate_cli.datasets import frames
 from pate_cli.engine import execution
 from pate_cli.engine.places import check_places
@@ -300,7 +300,7 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learners = {"teacher": self.teacher, "student": self.student}
         overrides = ["dataset=npz", "dataset.path=none", f"mechanism={self.mechanism}"]
         overrides += [f"{k}={v}" for k, v in learners.items() if isinstance(v, str) and "." not in v]
-        raw = composition.compose(overrides)
+        raw = compose(overrides)
         for key, value in learners.items():
             if isinstance(value, str) and "." in value:
                 raw[key] |= {"estimator": value, "params": {}}
@@ -350,10 +350,7 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     InputError
         If the configuration cannot be used, in one line; then nothing is written.
     """
-    line = command_line.parse_argv(list(overrides))
-    if line.argv != line.overrides:
-        raise InputError(f"{line.argv[0]}: an option of pate run; accepted from Python: KEY=VALUE")
-    raw = composition.compose(command_line.jobs(line)[0])
+    raw = compose(command_line.checked(overrides))
     if raw["release"]:
         raise InputError("release: got True; accepted: false from Python; `pate run release=true` makes one")
     if directory is None:

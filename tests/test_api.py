@@ -190,5 +190,5 @@ def test_runs_and_results_from_python(tmp_path, monkeypatch):
     assert "roc_auc" in frame
     with pytest.raises(pate_cli.errors.InputError, match="release: got True"):
         pate_cli.run("release=true")
-    with pytest.raises(pate_cli.errors.InputError, match="-m: an option of pate run; accepted from Python"):
+    with pytest.raises(pate_cli.errors.InputError, match="-m: an option of pate run; accepted here"):
         pate_cli.run("-m", *small)

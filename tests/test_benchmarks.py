@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from benchmarks import __main__ as bench
 from benchmarks import careful, growth, measure, reading, table4
 from pate_cli import datasets
-from pate_cli.config import parse
-from pate_cli.config.rows import Composer
+from pate_cli.config import Composer, parse
 from pate_cli.datasets import libsvm
 from pate_cli.pipeline import prepare, run_repeat
 

@@ -1,17 +1,17 @@
-"""What was typed, before anything runs. Refusals are in test_bad_input.py, through the command."""
+"""What was typed, composed, before anything runs. What is refused is in test_refusals.py."""
 
 from __future__ import annotations
 
+import hydra
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import OmegaConf
 
-from pate_cli import cli
-from pate_cli.config import composition
-from pate_cli.config.command_line import jobs, parse_argv
-from pate_cli.config.composition import chosen_directory, compose, quoted
-from pate_cli.config.rows import compose_all
+from pate_cli.config import Composer, compose, composition, recipes
+from pate_cli.config.command_line import checked, choices, jobs, last_wins, parse_argv
+from pate_cli.config.composition import quoted
 from pate_cli.errors import ConfigError, InputError
 
 
@@ -23,10 +23,9 @@ def test_options_and_overrides_in_any_order():
         assert line.argv == ["-m", "eps=1,2", "seed=3"]  # Hydra wants options first
 
 
-@pytest.mark.parametrize("who", ["teacher", "student"])
-def test_parameters_of_a_learner_need_not_exist_before(who):
-    line = parse_argv([f"{who}.params.C=3", f"{who}.params.penalty=l1"])
-    assert compose(jobs(line)[0])[who]["params"] == {"C": 3, "penalty": "l1"}
+def test_parameters_of_a_learner_need_not_exist_before():
+    line = parse_argv(["teacher.params.C=3", "teacher.params.penalty=l1"])
+    assert compose(jobs(line)[0])["teacher"]["params"] == {"C": 3, "penalty": "l1"}
 
 
 def test_jobs_of_a_sweep():
@@ -56,8 +55,7 @@ def test_another_main_configuration(tmp_path):
 def test_the_dataset_brings_its_sizes_and_the_user_has_the_last_word():
     assert compose([])["teacher"]["size"] == 20
     assert compose(["dataset=mushroom"])["teacher"]["size"] == 100
-    assert compose(["dataset=mushroom", "teacher=tree", "teacher.size=7"])["teacher"]["size"] == 7
-    assert compose(["teacher.size=7", "dataset=mushroom"])["teacher"]["size"] == 7
+    assert compose(["teacher.size=7", "dataset=mushroom", "teacher=tree"])["teacher"]["size"] == 7
 
 
 def test_every_option_of_every_group_composes():
@@ -70,21 +68,22 @@ def test_every_option_of_every_group_composes():
     assert count >= 20
 
 
-def test_jobs_composed_together_are_as_composed_one_by_one(tmp_path):
+def test_jobs_composed_together_are_as_hydra_composes_them(tmp_path):
     (tmp_path / "dataset").mkdir()
     (tmp_path / "dataset" / "mine.yaml").write_text("name: csv\npath: ${eps}-${seed}.csv\n")
     lists = [
-        *(
-            ["mechanism=svt", f"eps={eps}"]
-            for eps in ("1", "2.0", "inf", "null", "'3'", "${seed}", "[1]", "")
-        ),
+        *(["mechanism=svt", f"eps={eps}"] for eps in ("1", "2.0", "inf", "null", "'3'", "${seed}", "[1]")),
         *(["eps=1", "mechanism=svt", "repeats=3"], ["seed=3", "seed=4"], ["dataset=mine", "eps=5", "seed=6"]),
-        *(["dataset=mine", "eps=7"], ["eps=3", "++eps=2"], ["++eps=2", "eps=3"], ["~seed"], []),
+        *(["dataset=mine", "eps=7"], ["eps=3", "++eps=2"], ["++eps=2", "eps=3"], ["~seed"], [], ["seed=1"]),
         *(["teacher=tree", "teacher.size=7"], ["teacher.size=7", "++teacher.params={C: 8}", "repeats=2"]),
+        *(checked(row.overrides) for name in recipes.names() for row in recipes.find_recipe(name).rows[::36]),
     ]
-    together = list(compose_all(lists, parse_argv(["--config-dir", str(tmp_path)])))
-    assert [repr(raw) for raw in together] == [repr(compose(job, str(tmp_path))) for job in lists]
-    assert together[10]["dataset"]["path"] == "5-6.csv"
+    composer = Composer(str(tmp_path))
+    for given in lists:
+        found = composer.compose(given)
+        with hydra.initialize_config_dir(str(composition.conf_dir()), version_base="1.3"):
+            alone = hydra.compose("config", [*given, f"hydra.searchpath=[{quoted(f'file://{tmp_path}')}]"])
+        assert repr(found) == repr(OmegaConf.to_container(alone, resolve=True)), given
 
 
 def test_hydra_is_left_as_it_was():
@@ -108,58 +107,34 @@ def test_configs_of_the_user(tmp_path):
     mine = tmp_path / "it's mine, = [all]"
     (mine / "teacher").mkdir(parents=True)
     (mine / "teacher" / "small.yaml").write_text("estimator: tree\nparams: {}\nsize: 5\ncount: null\n")
-    assert compose(["teacher=small"], str(mine))["teacher"]["estimator"] == "tree"
-    with pytest.raises(
-        ConfigError, match=r"teacher: got 'large'; accepted: libsvm, linear_svm, logistic, .*small, .*tree"
-    ):
-        compose(["teacher=large"], str(mine))
+    composer = Composer(str(mine))
+    assert composer.compose(["teacher=small"])["teacher"]["estimator"] == "tree"
+    with pytest.raises(ConfigError, match=r"teacher: got 'large'; accepted: libsvm, .*small, .*tree"):
+        composer.compose(["teacher=large"])
     with pytest.raises(InputError, match=r"^teacher.oops: no such key; there are: teacher.estimator"):
-        compose(["teacher=small", "teacher.oops=1"], str(mine))
+        composer.compose(["teacher=small", "teacher.oops=1"])
 
 
 def test_chosen_directory():
-    chosen = ["hydra.run.dir=a/${mechanism.name}", "hydra.sweep.dir='b c'", "mechanism=svt"]
-    for multirun, made in ((False, "a/svt"), (True, "b c")):
-        assert chosen_directory([], multirun=multirun) is None
-        assert chosen_directory(chosen, multirun=multirun) == made
+    chosen = ["hydra.run.dir=a/${mechanism.name}-${eps}", "hydra.sweep.dir='b c'", "mechanism=svt", "eps=2"]
+    for multirun, made in ((False, "a/svt-2"), (True, "b c")):
+        assert Composer().directory([], multirun=multirun) is None
+        assert Composer().directory(chosen, multirun=multirun) == made
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["/plain", "/a b", "/it's", "/a,b=c[d]{e}", "/${oops}", "/back\\", "/back\\'quote", '/"', "/é~!$#"],
-)
+@pytest.mark.parametrize("text", ["/it's", "/a,b=c[d]{e}", "/${oops}", "/back\\", "/back\\'quote", "/é~!$#"])
 def test_quoted_text_comes_back(text):
     assert compose([f"dataset.name={quoted(text)}"])["dataset"]["name"] == text
     parsed = OverridesParser.create().parse_override(f"x={quoted(text)}")
     assert not parsed.is_sweep_override()
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"estimator: [tree\n", ", line 2: not YAML (expected ',' or ']', but got '<stream end>')"),
-        (b"a: b: c\n", ", line 1: not YAML (mapping values are not allowed here)"),
-        (b"estimator: tree\n\tparams: 1\n", ", line 2: not YAML (found character '\\t'"),
-        (b"estimator: tree\nparams: \xff\n", ", line 2: not UTF-8 text"),
-        (b"estimator: tree\nparams: \x01\n", ": not YAML (special characters are not allowed)"),
-        (b"- estimator\n", ": holds a list; keys and values are needed"),
-    ],
-)
-def test_a_config_that_is_not_yaml_is_named(content, said, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "own" / "teacher").mkdir(parents=True)
-    (tmp_path / "own" / "teacher" / "mine.yaml").write_bytes(content)
-    for argv in (["run"], ["plan"], ["audit"]):
-        assert cli.main([*argv, "--config-dir", "own", "teacher=mine"]) == 2
-        message = capsys.readouterr().err
-        assert message.startswith(f"pate: own/teacher/mine.yaml{said}")
-        assert message.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["own"]
+def test_the_last_override_of_a_key_wins():
+    given = ["mechanism=svt", "eps=1", "++teacher.params.C=1", "mechanism=gaussian", "++teacher.params.C=2"]
+    assert last_wins(given) == ["eps=1", "mechanism=gaussian", "++teacher.params.C=2"]
 
 
-@pytest.mark.parametrize(("argv", "key"), [([], "hydra.run.dir"), (["-m"], "hydra.sweep.dir")])
-def test_an_empty_directory_is_not_the_current_one(argv, key, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["run", *argv, f"{key}=", "repeats=1"]) == 2
-    assert capsys.readouterr().err == f"pate: {key}: got ''; accepted: a directory, or auto\n"
-    assert list(tmp_path.iterdir()) == []
+def test_choices():
+    given = ["dataset=[a, 'b']", "eps=2", "repeats=3"]
+    assert choices(given) == ({"dataset": ["a", "b"]}, ["eps=2", "repeats=3"])
+    assert choices(["dataset=a", "eps=[1,inf]"]) == ({"dataset": ["a"], "eps": [1.0, float("inf")]}, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +24,26 @@ Execute = Callable[[Mapping[Path, Job]], list[float | None]]
 """Runs jobs, each in its directory; the mean accuracy of each."""
 
 
-def run_by_hydra(line: CommandLine, argv: Sequence[str], execute: Execute) -> None:
-    """Hand over to Hydra, which reads `sys.argv`; the first error of a job is raised at the end."""
+def run_by_hydra(
+    line: CommandLine, execute: Execute, target: Path | None = None, *, files: bool = True
+) -> None:
+    """Hand over to Hydra, which reads `sys.argv`; the first error of a job is raised at the end.
+
+    `target` is the directory of the run or sweep; `files` says whether Hydra writes its own, which hold
+    paths of this machine.
+    """
     import hydra
 
     raised: list[Exception] = []
-    main, more = composition.sources(line.config_dir, line.config_name)
-    if main == composition.conf_dir():
-        more = []  # --config-dir says it
+    main, more = composition.search_path(line.config_dir, line.config_name)
+    argv = ["pate", *line.argv]
+    if target is not None:
+        key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
+        argv.append(f"{key}={composition.quoted(str(target))}")
+    if not files:
+        argv.append("hydra.output_subdir=null")
+    if main != composition.conf_dir():  # else --config-dir, which is among the arguments, adds the other
+        argv += more
 
     @hydra.main(version_base="1.3", config_path=str(main), config_name=composition.CONFIG)
     def run_one(cfg: DictConfig) -> float:
@@ -51,7 +63,7 @@ def run_by_hydra(line: CommandLine, argv: Sequence[str], execute: Execute) -> No
             return 0.0
 
     before = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
-    sys.argv = ["pate", *argv, *more]
+    sys.argv = argv
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come back to us
     try:
         run_one()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pate_cli.config.command_line import CommandLine
-from pate_cli.config.rows import compose_all
+from pate_cli.config import Composer
 from pate_cli.engine import execution
 from pate_cli.engine.execution import Job
 from pate_cli.engine.places import check_places
@@ -17,15 +16,14 @@ from pate_cli.release.release import release
 __all__ = ["check_jobs", "open_store", "run_jobs"]
 
 
-def check_jobs(line: CommandLine, lists: Sequence[Sequence[str]]) -> list[Job]:
+def check_jobs(composer: Composer, lists: Sequence[Sequence[str]]) -> list[Job]:
     """Check every job, and where its work is to be done; InputError unless only some jobs are infeasible."""
-    jobs = [Job.of(raw) for raw in compose_all(lists, line)]
-    for job in jobs:
-        if job.refusal and not isinstance(job.refusal, InfeasibleError):
-            raise job.refusal
+    execution.forget()
+    jobs = [Job.of(composer.compose(given)) for given in lists]
     configs = [job.run.config for job in jobs if job.run]
-    if not configs and jobs[0].refusal:
-        raise jobs[0].refusal
+    for job in jobs:
+        if job.refusal and not (configs and isinstance(job.refusal, InfeasibleError)):
+            raise job.refusal
     for config in configs:
         if config.ledger is not None and not config.release:
             raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")

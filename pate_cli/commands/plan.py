@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli import mechanisms, terminal
 from pate_cli.commands import tune
-from pate_cli.config import command_line, parse
-from pate_cli.config.rows import compose_all
+from pate_cli.config import Composer, command_line, parse
 from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InfeasibleError, InputError
@@ -61,8 +60,8 @@ def main(argv: list[str]) -> int:
     command_line.refuse_unused(line.overrides, UNUSED)
     execution.forget()
     tables, said, refusals = [], list[str](), list[InfeasibleError]()
-    jobs = command_line.jobs(line)
-    for raw in compose_all(jobs, line):
+    jobs, composer = command_line.jobs(line), Composer(line.config_dir, line.config_name)
+    for raw in map(composer.compose, jobs):
         try:
             run = execution.checked(raw)
         except InfeasibleError as error:  # a point of a sweep like the others

@@ -17,7 +17,7 @@ from pathlib import Path
 from pate_cli import terminal
 from pate_cli.commands.hydra_runtime import Execute, run_by_hydra
 from pate_cli.commands.jobs import check_jobs, open_store, run_jobs
-from pate_cli.config import command_line, composition
+from pate_cli.config import Composer, command_line
 from pate_cli.config.command_line import CommandLine
 from pate_cli.engine import execution
 from pate_cli.engine.execution import Job
@@ -36,26 +36,26 @@ _SWEEP = {"hydra.run": "is of a single run; with -m it is hydra.sweep.dir"}
 def main(argv: list[str]) -> int:
     """Check every job before anything is written, then run them; 1 if a job failed."""
     line = command_line.parse_argv(argv)
+    composer = Composer(line.config_dir, line.config_name)
     if line.only_shows:
-        _show(line)
+        _show(line, composer)
         return 0
     command_line.refuse_unused(line.overrides, _SWEEP if line.multirun else _SINGLE)
     if line.sweeper and line.force:
         raise InputError(f"--force: not with hydra/sweeper={line.sweeper}, whose points are not known before")
-    execution.forget()
     lists = command_line.jobs(line)
-    jobs = check_jobs(line, lists)
+    jobs = check_jobs(composer, lists)
     release = any(job.raw["release"] for job in jobs)
     if release and (line.multirun or line.force):
         option = "-m" if line.multirun else "--force"
         raise ConfigError("release", True, f"false with {option}; releases are made one by one, and charged")
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
-    chosen = composition.chosen_directory(lists[0], line.config_dir, line.config_name, multirun=line.multirun)
+    chosen = composer.directory(lists[0], multirun=line.multirun)
     target = _default_target(line, jobs) if chosen is None else Path(chosen).absolute()
     terminal.check_directory(target, key, parents=True)
     if release and target.exists() and any(target.iterdir()):
         raise ConfigError(key, str(target), "a new or an empty directory for a release")
-    plain = composition.is_plain(lists[0], line.config_dir, line.config_name)
+    plain = composer.is_plain(lists[0])
     known = [] if line.sweeper else jobs
     store = open_store(Path("outputs").absolute() if chosen is None else target, known, force=line.force)
     execute = functools.partial(run_jobs, store=store, sweep=line.multirun, command=["pate", "run", *argv])
@@ -69,10 +69,7 @@ def main(argv: list[str]) -> int:
             if plain:
                 _run_jobs(line, lists, jobs, target, execute)
             else:
-                given = [*line.argv, f"{key}={composition.quoted(str(target))}"]
-                # Hydra's files would hold paths of this machine
-                given += ["hydra.output_subdir=null"] * release
-                run_by_hydra(line, given, execute)
+                run_by_hydra(line, execute, target, files=not release)
     except KeyboardInterrupt:
         if target.exists():
             execution.show_table(target)
@@ -89,12 +86,12 @@ def _say(text: str) -> None:
     terminal.err().print(f"pate: {text}", markup=False, soft_wrap=True)
 
 
-def _show(line: CommandLine) -> None:
+def _show(line: CommandLine, composer: Composer) -> None:
     """Show help or a configuration through Hydra, after our checks, whose messages are better."""
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
         for job in command_line.jobs(line):
-            composition.compose(job, line.config_dir, line.config_name)
-    run_by_hydra(line, line.argv, lambda _: [None])
+            composer.compose(job)
+    run_by_hydra(line, lambda _: [None])
 
 
 def _run_jobs(
@@ -103,8 +100,9 @@ def _run_jobs(
     """Run the jobs, each of a sweep in its own directory, with the files that Hydra leaves."""
     from omegaconf import OmegaConf
 
-    places = {target / str(number) if line.multirun else target: job for number, job in enumerate(jobs)}
-    for (directory, job), overrides in zip(list(places.items()), lists, strict=True):
+    places: dict[Path, Job] = {}
+    for number, (job, overrides) in enumerate(zip(jobs, lists, strict=True)):
+        directory = target / str(number) if line.multirun else target
         try:
             directory.mkdir(parents=True, exist_ok=True)
             if not job.raw["release"]:  # overrides as typed may name places of this machine
@@ -112,11 +110,11 @@ def _run_jobs(
                 given = [text for text in overrides if not text.startswith("hydra.")]
                 OmegaConf.save(OmegaConf.create(job.raw), directory / ".hydra" / "config.yaml")
                 OmegaConf.save(OmegaConf.create(given), directory / ".hydra" / "overrides.yaml")
+            places[directory] = job
         except OSError as error:  # of a sweep the other jobs go on
             if not line.multirun:
                 raise
             _say(str(error))
-            del places[directory]
     execute(places)
 
 
@@ -139,17 +137,14 @@ def _no_trace_if_refused(target: Path, *, release: bool) -> Iterator[None]:
 
     Of a release only empty directories: it removes its own files, unless it is charged.
     """
-    there = next(path for path in (target, *target.parents) if path.exists())
+    new = [path for path in (target, *target.parents) if not path.exists()]
     try:
         yield
     except InputError:
-        if there != target and not list(target.rglob("repeats.csv")):
+        if new and not list(target.rglob("repeats.csv")):
             if not release:
                 shutil.rmtree(target, ignore_errors=True)
-            with suppress(OSError):  # not empty
-                for path in (target, *target.parents):
-                    if path == there:
-                        break
-                    if path.exists():
-                        path.rmdir()
+            for path in new:
+                with suppress(OSError):  # not empty, or gone
+                    path.rmdir()
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pate_cli import terminal
-from pate_cli.config import command_line, rows
+from pate_cli.config import Composer, command_line
 from pate_cli.errors import InputError
 
 __all__ = ["arguments", "main"]
@@ -100,10 +100,10 @@ def arguments(argv: list[str]) -> list[str]:
                 f"{key}: has several values; candidates share data, public points and eps, and differ in"
                 f" {', '.join(_GROUPS)}"
             )
-    configs = rows.compose_all(jobs, line)
+    composer = Composer(line.config_dir, line.config_name)
     candidates = [
         {"label": _label(texts), **{group: config[group] for group in _GROUPS}}
-        for texts, config in zip(zip(*swept, strict=True), configs, strict=True)
+        for texts, config in zip(zip(*swept, strict=True), map(composer.compose, jobs), strict=True)
     ]
     options = [arg for arg in line.argv if arg not in line.overrides and arg not in ("-m", "--multirun")]
     options = [arg for arg in options if not arg.lstrip("+~").startswith(tuple(f"{g}." for g in _GROUPS))]

@@ -1,5 +1,6 @@
 """The schema of `conf/`, composition by Hydra, and every check of a value."""
 
+from pate_cli.config.composition import Composer, compose
 from pate_cli.config.schema import (
     ComputeConfig,
     DatasetConfig,
@@ -11,13 +12,5 @@ from pate_cli.config.schema import (
     parse,
 )
 
-__all__ = [
-    "ComputeConfig",
-    "DatasetConfig",
-    "MechanismConfig",
-    "RunConfig",
-    "SplitConfig",
-    "StudentConfig",
-    "TeacherConfig",
-    "parse",
-]
+__all__ = ["ComputeConfig", "DatasetConfig", "MechanismConfig", "RunConfig", "SplitConfig", "StudentConfig"]
+__all__ += ["Composer", "TeacherConfig", "compose", "parse"]

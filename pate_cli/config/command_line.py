@@ -1,4 +1,4 @@
-"""Arguments of `pate run`, and the jobs of a sweep."""
+"""Overrides as typed: arguments of `pate run`, the jobs of a sweep, and what a command refuses."""
 
 from __future__ import annotations
 
@@ -10,48 +10,32 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pate_cli.config.composition import CONFIG, options, own_configs
-from pate_cli.config.typed import check_number, in_quotes, unreadable
 from pate_cli.errors import ConfigError, InputError, shortened
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-__all__ = ["CommandLine", "jobs", "parse_argv", "refuse_unused"]
+__all__ = ["CommandLine", "checked", "choices", "jobs", "last_wins", "parse_argv", "refuse_unused"]
+__all__ += ["without_place"]
 
 _FREE = re.compile(r"^(teacher|student)\.params[.=]")
 _OF_A_GROUP = re.compile(r"^(dataset|teacher|student|mechanism|compute)\.")
 _SHOWS = ("help", "hydra_help", "cfg", "info", "shell_completion")
+_MOST_JOBS = 10_000
+"""All jobs of a sweep are checked before the first one is run."""
 
 
 @dataclass(frozen=True)
 class CommandLine:
-    """Parsed arguments of `pate run`.
+    """Parsed arguments of `pate run`."""
 
-    Attributes
-    ----------
-    argv : list of str
-        For Hydra: options first, and free keys (`teacher.params.X`) made appendable; in a sweep
-        all keys of groups.
-    overrides : list of str
-        As given, with free keys made appendable.
-    multirun : bool
-    config_dir : str or None
-        A directory of the user's own configs.
-    config_name : str
-        The main configuration.
-    only_shows : bool
-        Whether Hydra is only asked to show something (`--help`, `--cfg`, `--info`, ...).
-    force : bool
-        Whether what is done already is to be done again (`--force`).
-    """
-
-    argv: list[str]
-    overrides: list[str]
+    argv: list[str]  # for Hydra: options first; free keys (teacher.params.X) made appendable
+    overrides: list[str]  # as given, free keys made appendable
     multirun: bool
-    config_dir: str | None
+    config_dir: str | None  # directory of the user's own configs
     config_name: str
-    only_shows: bool
-    force: bool = False
+    only_shows: bool  # whether Hydra only shows something (--help, --cfg, --info, ...)
+    force: bool  # whether finished repeats are done again
 
     @property
     def sweeper(self) -> str | None:
@@ -61,41 +45,23 @@ class CommandLine:
 
 
 def parse_argv(argv: Sequence[str]) -> CommandLine:
-    """Read the arguments of `pate run` as Hydra will; options and overrides may come in any order.
-
-    Raises
-    ------
-    InputError
-        If an option is not known, or not one of ours.
-    """
-    force = "--force" in argv  # ours; Hydra has no such option
-    # teacher.params holds whatever the learner takes, so its keys need not exist before
-    argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv if arg != "--force"]
+    """Read the arguments of `pate run` as Hydra will, in any order; InputError for an unknown option."""
+    argv = ["++" + arg if _FREE.match(arg) else arg for arg in argv]
     parser = _parser()
     args = parser.parse_intermixed_args(argv)
-    given = list(argv)
-    for override in args.overrides:
-        given.remove(override)
-    commands = [name.replace("_", "-") for name in ("run", "multirun", *_SHOWS[2:]) if getattr(args, name)]
-    if len(commands) > 1:
-        parser.error(f"--{' and --'.join(commands)}: give one of them")
     if args.resolve and not (args.cfg or args.help):
         parser.error("--resolve: only with --cfg or --help")
     own_configs(args.config_dir)
     if args.config_name != CONFIG and args.config_name not in (there := options("", args.config_dir)):
         raise ConfigError("--config-name", args.config_name, ", ".join(there))
-    # a sweep over the options of a group is composed once without them: their keys need not exist there;
-    # every job is checked by `compose` before
+    ours = list(argv)
+    for text in [*args.overrides, *["--force"] * argv.count("--force")]:  # Hydra has no such option
+        ours.remove(text)
+    # a sweep over the options of a group is composed once without them: their keys need not exist there
     swept = [f"++{text}" if args.multirun and _OF_A_GROUP.match(text) else text for text in args.overrides]
-    return CommandLine(
-        [*given, *swept],
-        list(args.overrides),
-        bool(args.multirun),
-        args.config_dir,
-        args.config_name,
-        any(getattr(args, name) for name in _SHOWS),
-        force,
-    )
+    only_shows = any(getattr(args, name) for name in _SHOWS)
+    where = args.config_dir, args.config_name
+    return CommandLine([*ours, *swept], args.overrides, args.multirun, *where, only_shows, args.force)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -104,35 +70,27 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> _Parser:
-    """Parse the options of Hydra's command line that are of use here."""
+    """Parser of `--force` and the options of Hydra that are of use here."""
     parser = _Parser(add_help=False)
     parser.add_argument("overrides", nargs="*")
-    for flags in (("--help", "-h"), ("--hydra-help",), ("--run", "-r"), ("--multirun", "-m"), ("--resolve",)):
+    for flags in (["--help", "-h"], ["--hydra-help"], ["--resolve"], ["--force"]):
         parser.add_argument(*flags, action="store_true")
-    parser.add_argument("--shell-completion", "-sc", action="store_true")
-    parser.add_argument("--cfg", "-c", choices=("job", "hydra", "all"))
     parser.add_argument("--package", "-p")
-    shown = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
-    parser.add_argument("--info", "-i", nargs="?", const="all", choices=shown)
     parser.add_argument("--config-name", "-cn", default=CONFIG)
     parser.add_argument("--config-dir", "-cd")
+    one = parser.add_mutually_exclusive_group()
+    for flags in (["--run", "-r"], ["--multirun", "-m"], ["--shell-completion", "-sc"]):
+        one.add_argument(*flags, action="store_true")
+    one.add_argument("--cfg", "-c", choices=("job", "hydra", "all"))
+    shown = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+    one.add_argument("--info", "-i", nargs="?", const="all", choices=shown)
     return parser
 
 
 def refuse_unused(given: Sequence[str], unused: Mapping[str, str]) -> None:
-    """Refuse overrides of keys that a command does not use: ignored in silence they would mislead.
+    """Refuse overrides (InputError) of keys that a command would ignore, or of keys below them.
 
-    Parameters
-    ----------
-    given : sequence of str
-        Overrides as typed.
-    unused : mapping of str to str
-        Why each key, and all below it, is of no use here.
-
-    Raises
-    ------
-    InputError
-        Names the override.
+    `unused` says why, by key; the first that fits counts.
     """
     for text in given:
         key = text.partition("=")[0].lstrip("+~")
@@ -141,66 +99,139 @@ def refuse_unused(given: Sequence[str], unused: Mapping[str, str]) -> None:
                 raise InputError(f"{shortened(text)}: {why}")
 
 
+def checked(given: Sequence[str], unused: Mapping[str, str] | None = None) -> list[str]:
+    """Check overrides of one run, without options, and make free keys appendable; raises InputError."""
+    refuse_unused(given, unused or {})
+    line = parse_argv(given)
+    if line.argv != line.overrides:
+        raise InputError(f"{line.argv[0]}: an option of pate run; accepted here: KEY=VALUE")
+    return jobs(line)[0]
+
+
 def jobs(line: CommandLine) -> list[list[str]]:
-    """Overrides of each job: one list, or one for each point of a sweep.
+    """Overrides of each job: one list, or one for each point of a sweep; raises InputError.
 
     Of a sweeper that finds its points as it goes, one point only: the first value of each.
-
-    Raises
-    ------
-    InputError
-        If an override cannot be read.
     """
+    parsed = [_parsed(text, line) for text in line.overrides]
+    if not line.multirun:
+        return [line.overrides]
+    count, points = 1, dict[str, list[str]]()
+    for text, override in zip(line.overrides, parsed, strict=True):
+        points[override.get_key_element()] = found = _points(text, override)
+        count *= 1 if line.sweeper else len(found)
+        if count > _MOST_JOBS:
+            raise InputError(f"{text}: makes more than {_MOST_JOBS:,} jobs, the most of one sweep")
+    if line.sweeper:
+        return [[found[0] for found in points.values()]]
+    return [list(job) for job in itertools.product(*points.values())]
+
+
+def _parsed(text: str, line: CommandLine) -> Override:
+    """Parse an override, a glob replaced by the options that fit; refuse what this command line cannot do."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import Glob
     from hydra.errors import HydraException
 
-    parser, parsed = OverridesParser.create(), []
-    for text in line.overrides:
-        try:
-            override = parser.parse_override(text)
-        except (HydraException, ValueError) as error:  # the latter: more digits than Python reads
-            raise unreadable(text, error) from error
-        if not override.key_or_group:
-            raise InputError(f"{text}: no key; accepted: KEY=VALUE")
-        if override.key_or_group == "hydra.mode":
-            raise InputError(f"{text}: not here; accepted: pate run -m for a sweep")
-        if override.is_sweep_override() and not line.multirun:
-            one = in_quotes(text)
-            raise InputError(f"{text}: several values need -m (pate run -m ...); one value: {one}")
-        value: Any = override.value()
-        if isinstance(value, Glob):
-            there = options(override.key_or_group, line.config_dir)
-            if not (chosen := value.filter(there)):
-                raise InputError(f"{text}: holds no value; there are: {', '.join(there) or 'none'}")
-            override = parser.parse_override(f"{override.get_key_element()}={','.join(chosen)}")
-        if override.is_interval_sweep() and not line.sweeper:
-            raise InputError(
-                f"{text}: an interval needs a sweeper that searches it, as hydra/sweeper=optuna; "
-                "accepted here: values, as in 1,2,4"
-            )
-        parsed.append(override)
-    if not line.multirun:
-        return [line.overrides]
-    if line.sweeper:
-        return [[_first(override) for override in parsed]]
-    check_number(parsed)
-    points = {override.get_key_element(): _points(override) for override in parsed}
-    return [list(job) for job in itertools.product(*points.values())]
+    parser = OverridesParser.create()
+    try:
+        override = parser.parse_override(text)
+    except (HydraException, ValueError) as error:  # the latter: more digits than Python reads
+        raise _unreadable(text, error) from error
+    if not override.key_or_group:
+        raise InputError(f"{text}: no key; accepted: KEY=VALUE")
+    if override.key_or_group == "hydra.mode":
+        raise InputError(f"{text}: not here; accepted: pate run -m for a sweep")
+    if override.is_sweep_override() and not line.multirun:
+        raise InputError(f"{text}: several values need -m (pate run -m ...); one value: {_in_quotes(text)}")
+    if override.is_interval_sweep() and not line.sweeper:
+        raise InputError(
+            f"{text}: an interval needs a sweeper that searches it, as hydra/sweeper=optuna; "
+            "accepted here: values, as in 1,2,4"
+        )
+    value: Any = override.value()
+    if isinstance(value, Glob):
+        there = options(override.key_or_group, line.config_dir)
+        if not (chosen := value.filter(there)):
+            raise InputError(f"{text}: holds no value; there are: {', '.join(there) or 'none'}")
+        return parser.parse_override(f"{override.get_key_element()}={','.join(chosen)}")
+    return override
 
 
-def _points(override: Override) -> list[str]:
-    """One override for each value of a sweep."""
-    key = override.get_key_element()
+def _points(text: str, override: Override) -> list[str]:
+    """One override for each value, of an interval for its start; of too many values not all."""
+    from hydra.errors import HydraException
+
+    key, value = override.get_key_element(), override.value()
+    if override.is_interval_sweep():
+        return [f"{key}={getattr(value, 'start', '')}"]
     if not override.is_sweep_override():
         return [f"{key}={override.get_value_element_as_str()}"]
-    return [f"{key}={value}" for value in override.sweep_string_iterator()]
+    try:
+        values = list(itertools.islice(override.sweep_string_iterator(), _MOST_JOBS + 1))
+    except (HydraException, ValueError, ArithmeticError) as error:
+        accepted = "range(START,STOP,STEP), finite numbers, STEP not 0"
+        raise InputError(f"{shortened(text)}: {error}; accepted: {accepted}") from error
+    if not values:
+        raise InputError(f"{text}: holds no value, so there is nothing to run")
+    return [f"{key}={each}" for each in values]
 
 
-def _first(override: Override) -> str:
-    value: Any = override.value()
-    if override.is_interval_sweep():
-        return f"{override.get_key_element()}={value.start}"
-    if override.is_discrete_sweep():
-        return f"{override.get_key_element()}={next(iter(override.sweep_string_iterator()))}"
-    return f"{override.get_key_element()}={override.get_value_element_as_str()}"
+def _unreadable(text: str, error: Exception) -> InputError:
+    """Error for an override that Hydra's grammar does not accept."""
+    key, _, value = text.partition("=")
+    parts = value.split(",")
+    if len(parts) > 1 and "" in map(str.strip, parts):
+        kept = ",".join(filter(str.strip, parts))
+        why, hint = "nothing next to a comma", f"{key}={kept}" if kept else _in_quotes(text)
+    else:
+        why = str(error).splitlines()[0].strip() if str(error).strip() else type(error).__name__
+        hint = f"KEY=VALUE, or {_in_quotes(text)} for a value with special characters" * bool(value)
+    hint = shortened(hint or "KEY=VALUE")
+    return InputError(f"{shortened(text)}: cannot be read ({shortened(why)}); accepted: {hint}")
+
+
+def _in_quotes(text: str) -> str:
+    """Write an override for the shell, its value in quotes."""
+    key, _, value = text.partition("=")
+    return f"""'{key}="{value}"'"""
+
+
+def last_wins(given: Sequence[str]) -> list[str]:
+    """Drop overrides whose key comes again: a group can be chosen only once."""
+    kept: dict[str, str] = {}
+    for text in given:
+        key = text.partition("=")[0].lstrip("+~")
+        kept.pop(key, None)
+        kept[key] = text
+    return list(kept.values())
+
+
+def without_place(given: Sequence[str]) -> list[str]:
+    """Leave out what only says where the work is done, or kept: no number depends on it."""
+    return [text for text in given if not text.startswith(("compute", "cache"))]
+
+
+def choices(given: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
+    """Split what chooses rows of a recipe, as values by key, from the other overrides; raises ConfigError.
+
+    `dataset=NAME`, `dataset=[NAME,NAME]` and `eps=[0.5,1]` choose rows, the last of a key counts; `eps=0.5`
+    sets eps in every row.
+    """
+    chosen: dict[str, list[Any]] = {}
+    rest = []
+    for text in given:
+        key, _, value = text.partition("=")
+        listed = value.startswith("[") and value.endswith("]")
+        if key != "dataset" and not (key == "eps" and listed):
+            rest.append(text)
+            continue
+        items = [item.strip(" '\"") for item in value.removeprefix("[").removesuffix("]").split(",")]
+        example = "[mushroom,a9a]" if key == "dataset" else "[0.5,1,inf]"
+        try:
+            chosen[key] = [item if key == "dataset" else float(item) for item in items]
+        except ValueError as error:
+            raise ConfigError(key, value, f"a list as in {key}={example}") from error
+        if not all(items):
+            raise ConfigError(key, value, f"a list as in {key}={example}")
+    return chosen, rest

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
-import os
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.config.typed import broken_file, first_line, refers
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError, DataError, InputError, shortened
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-__all__ = ["CONFIG", "base_of", "chosen_directory", "compose", "conf_dir", "is_plain", "options"]
-__all__ += ["own_configs", "packaged", "quoted", "sources"]
+__all__ = ["CONFIG", "Composer", "compose", "conf_dir", "options", "own_configs", "packaged", "quoted"]
+__all__ += ["search_path"]
 
 CONFIG = "config"
 """Name of the main configuration, unless `--config-name` names another."""
-
 
 _PRESETS = "experiment"
 """Group of whole configurations, which only `+experiment=NAME` chooses; it is no key of a run."""
@@ -34,7 +31,7 @@ _LAUNCHERS = {
     "submitit_slurm": "hydra-submitit-launcher submitit",
 }
 _USUAL = {"launcher": "basic", "sweeper": "basic", "job_logging": "none", "hydra_logging": "none"}
-"""Options of Hydra's own groups under which it does nothing for a run that we do not do."""
+"""Options of Hydra's own groups with which a run does not need its runtime."""
 
 
 def packaged(name: str) -> Path:
@@ -44,6 +41,11 @@ def packaged(name: str) -> Path:
     return inside if inside.is_dir() else here.parent / name
 
 
+def conf_dir() -> Path:
+    """Directory of the configuration groups."""
+    return packaged("conf")
+
+
 def own_configs(directory: str | None) -> str | None:
     """Return `--config-dir` as typed; a ConfigError if it is not a directory."""
     if directory and not Path(directory).is_dir():
@@ -51,12 +53,20 @@ def own_configs(directory: str | None) -> str | None:
     return directory
 
 
-def conf_dir() -> Path:
-    """Directory of the configuration groups."""
-    return packaged("conf")
+def options(group: str, config_dir: str | None = None) -> list[str]:
+    """Names of the options of a group, ours and those of the user's directory; of group "", of main ones."""
+    places = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
+    return sorted({path.stem for place in places for path in (place / group).glob("*.yaml")})
 
 
-def sources(config_dir: str | None, config_name: str) -> tuple[Path, list[str]]:
+def quoted(text: str) -> str:
+    """Write any text as a value of an override; an interpolation in it is not resolved."""
+    from hydra.core.override_parser.types import Quote, QuotedString
+
+    return QuotedString(text.replace("${", "\\${"), Quote.single).with_quotes()
+
+
+def search_path(config_dir: str | None, config_name: str) -> tuple[Path, list[str]]:
     """Directory of the main configuration, and the override that adds the other to Hydra's search path."""
     main = ours = conf_dir()
     if config_dir is None:
@@ -67,133 +77,146 @@ def sources(config_dir: str | None, config_name: str) -> tuple[Path, list[str]]:
     return main, [f"hydra.searchpath=[{quoted(f'file://{other}')}]"]
 
 
-def quoted(text: str) -> str:
-    """Text as a value of an override, whatever it holds; an interpolation in it is left as it is written."""
-    from hydra.core.override_parser.types import Quote, QuotedString
-
-    return QuotedString(text.replace("${", "\\${"), Quote.single).with_quotes()
-
-
 def compose(
     overrides: Sequence[str], config_dir: str | None = None, config_name: str = CONFIG
 ) -> dict[str, Any]:
-    """Compose one configuration and resolve it to plain containers.
+    """Compose one configuration as plain containers; an InputError names the key and those that exist."""
+    return Composer(config_dir, config_name).compose(overrides)
 
-    Raises
-    ------
-    InputError
-        Names the key or option and lists those that exist.
+
+class Composer:
+    """Composes the jobs of one command: those that differ in numbers alone share one composition by Hydra.
+
+    Hydra takes about 0.1 s a configuration; a number is set afterwards. Every method raises an `InputError`
+    that names the key or option and lists those that exist.
     """
-    cfg = _composed(overrides, config_dir, config_name)
-    with _one_line(overrides, config_dir), _resolving(cfg):
-        container = _plain_containers(cfg)
-    return _checked_groups(container, config_dir)
 
+    def __init__(self, config_dir: str | None = None, config_name: str = CONFIG) -> None:
+        self.config_dir, self.config_name = config_dir, config_name
+        self._by_hydra = lru_cache(maxsize=100)(self._composed)
 
-def base_of(
-    overrides: Sequence[str], config_dir: str | None = None, config_name: str = CONFIG
-) -> dict[str, Any] | None:
-    """Compose a configuration to set numbers in afterwards; None where a value refers to another.
+    def compose(self, given: Sequence[str]) -> dict[str, Any]:
+        """Compose a configuration and resolve it to plain containers, without Hydra's own part."""
+        from omegaconf import OmegaConf
 
-    Raises
-    ------
-    InputError
-        As `compose`.
-    """
-    if refers(_composed(overrides, config_dir, config_name)):
-        return None
-    return compose(overrides, config_dir, config_name)
+        cfg = self._with_numbers(given)
+        with self._one_line(given), _resolving(cfg):
+            ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+            container: Any = OmegaConf.to_container(ours, resolve=True)
+        return {str(key): value for key, value in container.items()}
 
+    def directory(self, given: Sequence[str], *, multirun: bool) -> str | None:
+        """Directory that `hydra.run.dir` or `hydra.sweep.dir` chooses; None for `auto`, our own choice."""
+        key = "sweep" if multirun else "run"
+        cfg = self._by_hydra(tuple(given))
+        with self._one_line(given), _resolving(cfg):
+            chosen = str(cfg.hydra[key].dir or "")
+        if not chosen.strip():  # it would be the current directory
+            raise ConfigError(f"hydra.{key}.dir", chosen, "a directory, or auto")
+        return None if chosen == "auto" else chosen
 
-def chosen_directory(
-    overrides: Sequence[str], config_dir: str | None = None, config_name: str = CONFIG, *, multirun: bool
-) -> str | None:
-    """Directory the user chose for a run (`hydra.run.dir`) or a sweep (`hydra.sweep.dir`), resolved.
+    def is_plain(self, given: Sequence[str]) -> bool:
+        """Whether a run needs none of Hydra's launchers, sweepers, callbacks, logs or directories."""
+        from omegaconf import OmegaConf
 
-    None where it is left to us (`auto`, the default). Raises as `compose` does.
-    """
-    key = "sweep" if multirun else "run"
-    cfg = _composed(overrides, config_dir, config_name)
-    with _one_line(overrides, config_dir), _resolving(cfg):
-        chosen = str(cfg.hydra[key].dir or "")
-    if not chosen.strip():  # it would be the current directory, and whatever is in it
-        raise ConfigError(f"hydra.{key}.dir", chosen, "a directory, or auto")
-    return None if chosen == "auto" else chosen
+        cfg = self._by_hydra(tuple(given)).hydra
+        if cfg.mode is not None:
+            raise InputError(f"hydra.mode: got {cfg.mode.name} in a file; accepted: pate run -m for a sweep")
+        held: Any = OmegaConf.to_container(cfg, resolve=False, enum_to_str=True)
+        sweeper, job = held["sweeper"], held["job"]
+        asked = [held["callbacks"], held["verbose"], sweeper.get("params"), sweeper.get("max_batch_size")]
+        asked += [job["chdir"], job["env_set"], job["env_copy"]]
+        return (
+            all(held["runtime"]["choices"][f"hydra/{group}"] == usual for group, usual in _USUAL.items())
+            and not any(asked)
+            and (held["sweep"]["subdir"], held["output_subdir"]) == ("${hydra.job.num}", ".hydra")
+        )
 
+    def _composed(self, given: tuple[str, ...]) -> DictConfig:
+        """Compose by Hydra, with its own configuration."""
+        from hydra import compose as hydra_compose
+        from hydra import initialize_config_dir
 
-def is_plain(overrides: Sequence[str], config_dir: str | None = None, config_name: str = CONFIG) -> bool:
-    """Whether a run needs none of Hydra's launchers, sweepers, callbacks, logs or directories.
+        main, more = search_path(self.config_dir, self.config_name)
+        with self._one_line(given), initialize_config_dir(str(main), version_base="1.3"):
+            return hydra_compose(self.config_name, [*given, *more], return_hydra_config=True)
 
-    Raises
-    ------
-    InputError
-        If a file of the user's sets `hydra.mode`.
-    """
-    from omegaconf import OmegaConf
+    def _with_numbers(self, given: Sequence[str]) -> DictConfig:
+        from omegaconf import OmegaConf
+        from omegaconf.errors import OmegaConfBaseException
 
-    cfg = _composed(overrides, config_dir, config_name).hydra
-    if cfg.mode is not None:
-        raise InputError(f"hydra.mode: got {cfg.mode.name} in a file; accepted: pate run -m for a sweep")
-    held: Any = OmegaConf.to_container(cfg, resolve=False, enum_to_str=True)
-    sweeper, job, sweep = held["sweeper"], held["job"], held["sweep"]
-    asked = (held["callbacks"], held["verbose"], sweeper.get("params"), sweeper.get("max_batch_size"))
-    return (
-        all(held["runtime"]["choices"][f"hydra/{group}"] == usual for group, usual in _USUAL.items())
-        and not any((*asked, job["chdir"], job["env_set"], job["env_copy"]))
-        and (sweep["subdir"], held["output_subdir"]) == ("${hydra.job.num}", ".hydra")
-    )
+        numbers = {text: value for text in given if (value := _number(text)) is not None}
+        rest = tuple(text for text in given if text not in numbers)
+        keys = [text.partition("=")[0].lstrip("+~") for text in given]
+        if len(set(keys)) < len(keys) or any("{" in text for text in rest):
+            return self._by_hydra(tuple(given))  # a later override may undo an earlier one
+        cfg = copy.deepcopy(self._by_hydra(rest))
+        try:
+            for text, value in numbers.items():
+                key = text.partition("=")[0]
+                if OmegaConf.is_config(OmegaConf.select(cfg, key)):
+                    return self._by_hydra(tuple(given))
+                OmegaConf.update(cfg, key, value)
+        except OmegaConfBaseException:  # no such key: Hydra's error says more
+            return self._by_hydra(tuple(given))
+        return cfg
 
+    @contextmanager
+    def _one_line(self, overrides: Sequence[str]) -> Iterator[None]:
+        """Turn Hydra's errors into an `InputError` of one line."""
+        from hydra.errors import HydraException
+        from omegaconf.errors import OmegaConfBaseException
+        from yaml import YAMLError
 
-def _composed(overrides: Sequence[str], config_dir: str | None, config_name: str) -> DictConfig:
-    """Compose, with Hydra's own configuration; the last one is remembered, so callers must not change it."""
-    files = sorted(Path(config_dir).rglob("*.yaml")) if config_dir else []
-    try:
-        state = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
-    except OSError:  # which composing says better
-        state = [("", time.monotonic_ns(), 0)]
-    return _compose_new(tuple(overrides), config_dir, config_name, os.getcwd(), tuple(state))
+        try:
+            yield
+        except (HydraException, OmegaConfBaseException, ValueError, YAMLError) as error:
+            raise self._explained(error, overrides) from error
 
+    def _explained(self, error: Exception, overrides: Sequence[str]) -> InputError:
+        from hydra.errors import MissingConfigException
 
-@lru_cache(maxsize=1)
-def _compose_new(
-    given: tuple[str, ...], config_dir: str | None, config_name: str, cwd: str, state: Any
-) -> DictConfig:
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
+        if mark := getattr(error, "problem_mark", None):
+            return DataError(f"{mark.name}, line {mark.line + 1}: not YAML ({getattr(error, 'problem', '')})")
+        if isinstance(error, UnicodeDecodeError):
+            return DataError(f"--config-dir {self.config_dir}: a file is not UTF-8 text ({error.reason})")
+        for override in overrides:
+            key, _, option = override.partition("=")
+            if key == _PRESETS:
+                return InputError(f"{override}: a preset is added; accepted: +{override}")
+            if (group := key.lstrip("+")) in _groups():
+                there = options(group, self.config_dir)
+                if key != group or option not in there:
+                    how = f"{group}=OPTION, of " if key != group else ""
+                    return ConfigError(key, option, how + ", ".join(there))
+        if isinstance(error, MissingConfigException):
+            group, _, option = str(error.missing_cfg_file).rpartition("/")
+            if group == "hydra/launcher" and option in _LAUNCHERS:
+                return InputError(f"{group}={option}: not installed; pip install {_LAUNCHERS[option]}")
+            return ConfigError(group or option, option, ", ".join(sorted(error.options or [])) or "none")
+        if found := re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", str(error)):
+            return self._unknown_key(found.group(1), overrides)
+        where = getattr(error, "full_key", None)
+        return InputError(f"{where}: {_words(error)}" if where else _words(error))
 
-    main, more = sources(config_dir, config_name)
-    with _one_line(given, config_dir), initialize_config_dir(str(main), version_base="1.3"):
-        return hydra_compose(config_name, [*given, *more], return_hydra_config=True)
-
-
-@contextmanager
-def _one_line(overrides: Sequence[str], config_dir: str | None) -> Iterator[None]:
-    """Turn Hydra's errors into an `InputError` of one line."""
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-    from yaml import YAMLError
-
-    try:
-        yield
-    except (HydraException, OmegaConfBaseException, ValueError, YAMLError) as error:
-        unread = isinstance(error, (YAMLError, UnicodeDecodeError)) or "composing config" in str(error)
-        broken = broken_file(config_dir) if config_dir and unread else None
-        raise broken or _explained(error, overrides, config_dir) from error
-
-
-def _checked_groups(container: dict[str, Any], config_dir: str | None) -> dict[str, Any]:
-    for group in _groups():
-        if not isinstance(container.get(group), dict):
-            raise ConfigError(group, container.get(group), ", ".join(options(group, config_dir)))
-    return container
-
-
-def _plain_containers(cfg: DictConfig) -> dict[str, Any]:
-    from omegaconf import OmegaConf
-
-    ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
-    container: Any = OmegaConf.to_container(ours, resolve=True)
-    return {str(key): value for key, value in container.items()}
+    def _unknown_key(self, key: str, overrides: Sequence[str]) -> InputError:
+        """Name the keys that exist beside an unknown one, and the nearest of them."""
+        if key.startswith("hydra."):
+            return InputError(f"{key}: no such key; pate run --cfg hydra shows those there are")
+        # the options and presets chosen on the same line decide which keys there are
+        choosing = (*_groups(), f"+{_PRESETS}")
+        node = self.compose([text for text in overrides if text.partition("=")[0] in choosing])
+        *above, name = key.split(".")
+        for depth, part in enumerate(above):
+            if not isinstance(node.get(part), dict):
+                above, name = above[:depth], part
+                break
+            node = node[part]
+        before = "".join(f"{part}." for part in above)
+        near = [] if name in node else difflib.get_close_matches(name, node, n=1)
+        hint = f"; did you mean {before}{near[0]}" if near else ""
+        there = ", ".join(before + other for other in node) or f"none in {before.rstrip('.')}"
+        return InputError(f"{key}: no such key{hint}; there are: {there}")
 
 
 @contextmanager
@@ -210,58 +233,28 @@ def _resolving(cfg: DictConfig) -> Iterator[None]:
         holder.cfg = before
 
 
-def _explained(error: Exception, overrides: Sequence[str], config_dir: str | None) -> InputError:
-    from hydra.errors import MissingConfigException
+@lru_cache(maxsize=10_000)
+def _number(text: str) -> float | None:
+    """Value of an override that sets a number, else None."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
 
-    for override in overrides:
-        group, _, option = override.lstrip("+").partition("=")
-        if group == _PRESETS and not override.startswith("+"):
-            return InputError(f"{override}: a preset is added; accepted: +{override}")
-        if group in _groups() and (override.startswith("+") or option == "null"):
-            got = None if option == "null" else option
-            hint = f"{group}=OPTION, of {', '.join(options(group, config_dir))}"
-            return ConfigError(override if override.startswith("+") else group, got, hint)
-    if isinstance(error, MissingConfigException):
-        group, _, option = str(error.missing_cfg_file).rpartition("/")
-        if group == "hydra/launcher" and option in _LAUNCHERS:
-            return InputError(f"{group}={option}: not installed; pip install {_LAUNCHERS[option]}")
-        return ConfigError(group or option, option, ", ".join(sorted(error.options or [])) or "none")
-    message = str(error)
-    key = re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", message)
-    if key:
-        return _unknown_key(key.group(1), overrides, config_dir)
-    where = getattr(error, "full_key", None)
-    return InputError(f"{where}: {first_line(error)}" if where else first_line(error))
-
-
-def _unknown_key(key: str, overrides: Sequence[str], config_dir: str | None) -> InputError:
-    """The keys that exist next to an unknown one, the nearest first."""
-    parent, _, name = key.rpartition(".")
-    if key.startswith("hydra."):
-        return InputError(f"{key}: no such key; pate run --cfg hydra shows those there are")
-    # the options and presets chosen on the same line decide which keys there are
-    choosing = (*_groups(), f"+{_PRESETS}")
-    node: Any = compose([o for o in overrides if o.partition("=")[0] in choosing], config_dir)
-    prefix = f"{parent}." if parent else ""
-    for part in parent.split(".") if parent else []:
-        if not isinstance(node, dict) or part not in node:
-            break
-        node = node[part]
-    else:
-        if not isinstance(node, dict):
-            return InputError(f"{key}: no such key; {parent} is a value, as in {parent}={node}")
-        near = difflib.get_close_matches(name, list(node), n=1)
-        hint = f"; did you mean {prefix}{near[0]}" if near else ""
-        there = ", ".join(prefix + other for other in node) or f"none in {parent}"
-        return InputError(f"{key}: no such key{hint}; there are: {there}")
-    return InputError(f"{key}: no such key, nor {parent}; pate run --help shows those there are")
+    if text[:1] in "+~" or text.startswith("hydra."):
+        return None
+    try:
+        value = OverridesParser.create().parse_override(text).value()
+    except (HydraException, ValueError):
+        return None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _groups() -> list[str]:
     return sorted(path.name for path in conf_dir().iterdir() if path.is_dir() and path.name != _PRESETS)
 
 
-def options(group: str, config_dir: str | None) -> list[str]:
-    """Names of the options of a group, ours and those of the user's directory; of group "", of main ones."""
-    places = [conf_dir(), *([Path(config_dir)] if config_dir else [])]
-    return sorted({path.stem for place in places for path in (place / group).glob("*.yaml")})
+def _words(error: Exception) -> str:
+    """Message of an error on one line; of its cause, or its type, where it has none."""
+    text = " ".join(str(error).split())
+    if not text and isinstance(error.__cause__, Exception):
+        return _words(error.__cause__)
+    return shortened(text) or type(error).__name__

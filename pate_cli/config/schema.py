@@ -28,6 +28,7 @@ from pate_cli.checks import (
     read_values,
     take,
 )
+from pate_cli.config import composition
 from pate_cli.datasets.splitting import MODES
 from pate_cli.errors import ConfigError
 
@@ -46,11 +47,8 @@ _ORACLES = {"active": "gaussian", "active-svt": "svt"}
 
 
 @dataclass(frozen=True)
-class _Said:
-    """A check with words of its own for what is accepted.
-
-    With `as_typed` a number stays as it was typed: 1 record is not a share of 1.0.
-    """
+class _Worded:
+    """A check with words of its own; with `as_typed` a number keeps its type: 1 record is no share of 1.0."""
 
     check: Check
     says: str
@@ -71,11 +69,9 @@ class _Params:
     of: str
 
     def take(self, value: object) -> dict[str, Any]:
-        if value is None:
-            return {}
-        if not isinstance(value, Mapping):
+        if not isinstance(value, Mapping | None):
             raise ValueError
-        return {str(name): item for name, item in value.items()}
+        return {str(name): item for name, item in (value or {}).items()}
 
     def describe(self) -> str:
         return f"keys of the learner, as in {self.of}.params.C=10"
@@ -100,19 +96,14 @@ class _Matching:
 _PURPOSE = _Matching(r"(?=.*\S).{1,200}", "what a release is for, one line of at most 200 characters")
 _ADDRESS = _Matching(r"(tcp|tls|ucx|wss?)://\S+:\d+", "a scheduler as tcp://HOST:PORT or tls://HOST:PORT")
 # every calibration is exact to the last digits from 1e-6 to 500: e^eps and its square are floats
-_EPS = _Said(
+_EPS = _Worded(
     Real(1e-6, 500, closed_below=True, infinite=True), "a number from 1e-06 to 500, or inf for no privacy"
 )
-_DELTA = _Said(
+_DELTA = _Worded(
     Or("null", Real(0, 1, open_above=True)),
     "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
 )
-_SHARE = _Said(Or("null", Real()), "a number > 0, or null", as_typed=True)
-
-
-def _digits(low: int, high: int) -> _Said:
-    """A whole number; a float is refused, as the same run would have two hashes."""
-    return _Said(Whole(low, high), f"a whole number from {low} to {high}", as_typed=True)
+_SHARE = _Worded(Or("null", Real()), "a number > 0, or null", as_typed=True)
 
 
 @dataclass(frozen=True)
@@ -148,21 +139,11 @@ class StudentConfig:
 
 @dataclass(frozen=True)
 class MechanismConfig:
-    """`mechanism`: its name, and its options as its module reads them.
+    """`mechanism`: its name, and its options as its module reads them."""
 
-    Attributes
-    ----------
-    name : str
-        As chosen, or the import path of a module.
-    options : Any
-        `Options` of that module; every value is checked.
-    label : str
-        Name in tables and of directories.
-    """
-
-    name: str
-    options: Any
-    label: str
+    name: str  # as chosen, or the import path of a module
+    options: Any  # `Options` of that module, checked
+    label: str  # name in tables and of directories
 
     @property
     def oracle(self) -> str:
@@ -179,7 +160,7 @@ class SplitConfig:
 
     private: float | None = option(None, _SHARE)
     public: float | None = option(None, _SHARE)
-    budget: float = option(None, _Said(Real(), Real().describe(), as_typed=True))
+    budget: float = option(None, _Worded(Real(), "a number > 0", as_typed=True))
     mode: str = option("records", OneOf(MODES))
     public_from_private: bool = option(False, Flag())
 
@@ -219,8 +200,8 @@ class RunConfig:
     compute: ComputeConfig
     eps: float = option(None, _EPS)
     delta: float | None = option(None, _DELTA)
-    repeats: int = option(None, _digits(1, 1_000_000))
-    seed: int = option(None, _digits(0, 2**128 - 1))  # SeedSequence mixes 128 bits: more is a mistake
+    repeats: int = option(None, Whole(1, 1_000_000))
+    seed: int = option(None, Whole(0, 2**128 - 1))  # SeedSequence mixes 128 bits: more is a mistake
     split: SplitConfig
     release: bool = option(False, Flag())
     purpose: str | None = option(None, Or("null", _PURPOSE))
@@ -230,13 +211,7 @@ class RunConfig:
 
 
 def parse(raw: Mapping[str, Any]) -> RunConfig:
-    """Check a composed configuration.
-
-    Parameters
-    ----------
-    raw : mapping
-        Plain containers, as `OmegaConf.to_container(cfg, resolve=True)` gives them
-        (a missing mandatory value is the text "???").
+    """Check a composed configuration, plain containers in which a missing mandatory value is the text "???".
 
     Raises
     ------
@@ -266,24 +241,18 @@ def parse(raw: Mapping[str, Any]) -> RunConfig:
 
 
 def _check_release(config: RunConfig) -> None:
-    if config.split.mode != "records":  # the ledger's losses are of records, and the features would be shown
-        raise ConfigError("split.mode", config.split.mode, "records with release=true")
-    if math.isinf(config.eps):
-        raise ConfigError("eps", config.eps, "a finite number with release=true")
-    if config.repeats != 1:
-        raise ConfigError("repeats", config.repeats, "1 with release=true; each release is charged by itself")
-    if config.compute.name != "local":
-        raise ConfigError(
-            "compute", config.compute.name, "local with release=true: records stay on this machine"
-        )
-    if config.seed != 0:
-        raise ConfigError("seed", config.seed, "nothing with release=true: it draws its own randomness")
-    if config.tracking is not None:
-        raise ConfigError(
-            "tracking", config.tracking, "null with release=true: nothing but its files leaves it"
-        )
-    if config.cache:
-        raise ConfigError("cache", True, "false with release=true: what is kept there are exact votes")
+    mode, place, cached = config.split.mode, config.compute.name, config.cache
+    for key, value, fits, accepted, why in (
+        ("split.mode", mode, mode == "records", "records", ""),  # losses are of records, features are shown
+        ("eps", config.eps, math.isfinite(config.eps), "a finite number", ""),
+        ("repeats", config.repeats, config.repeats == 1, "1", "; each release is charged by itself"),
+        ("compute", place, place == "local", "local", ": records stay on this machine"),
+        ("seed", config.seed, config.seed == 0, "nothing", ": it draws its own randomness"),
+        ("tracking", config.tracking, not config.tracking, "null", ": nothing but its files leaves it"),
+        ("cache", cached, not cached, "false", ": what is kept there are exact votes"),
+    ):
+        if not fits:
+            raise ConfigError(key, value, f"{accepted} with release=true{why}")
 
 
 def _teacher(group: Mapping[str, Any]) -> TeacherConfig:
@@ -300,25 +269,21 @@ def _compute(group: Mapping[str, Any]) -> ComputeConfig:
     if config.address is not None and config.name != "dask":
         raise ConfigError("compute.address", config.address, "null without compute=dask")
     if config.address is not None and config.workers is not None:
-        raise ConfigError(
-            "compute.workers", config.workers, "null with compute.address: the cluster has its own"
-        )
+        accepted = "null with compute.address: the cluster has its own"
+        raise ConfigError("compute.workers", config.workers, accepted)
     return config
 
 
 def _mechanism(group: Mapping[str, Any]) -> MechanismConfig:
     name = take("mechanism.name", group.get("name"), Text())
-    known("mechanism.", group, ("name", *(field.name for field in fields(mechanisms.find(name).Options))))
     options = mechanisms.read(name, {key: value for key, value in group.items() if key != "name"})
     return MechanismConfig(name, options, mechanisms.label(name, options))
 
 
-def _group(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _group(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = raw.get(key)
-    if not isinstance(value, Mapping):
-        if key == "split":  # the one group without options
-            raise ConfigError(
-                key, value, "its keys: " + ", ".join(f"split.{name}" for name in option_names(SplitConfig))
-            )
-        raise ConfigError(key, value, f"the name of an option of the group (conf/{key}/)")
+    if not isinstance(value, dict):
+        of_split = (f"split.{name}" for name in option_names(SplitConfig))
+        there = of_split if key == "split" else composition.options(key)  # the one group without options
+        raise ConfigError(key, value, ", ".join(there))
     return value

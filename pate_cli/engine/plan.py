@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pate_cli.config import RunConfig, parse
+from pate_cli.config import Composer, RunConfig, parse
+from pate_cli.config.command_line import checked, choices, last_wins, without_place
 from pate_cli.config.recipes import Recipe, RowSpec
-from pate_cli.config.rows import Composer, checked, choices, last_wins, without_place
 from pate_cli.engine.checked import Job, missing_data
 from pate_cli.engine.places import check_code, check_places
 from pate_cli.engine.task import Row

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pate_cli.config.command_line import without_place
 from pate_cli.config.recipes import Recipe
-from pate_cli.config.rows import without_place
 from pate_cli.report.findings import Findings
 from pate_cli.report.provenance import plain
 from pate_cli.report.verdict import Verdict

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from pate_cli.config.rows import without_place
+from pate_cli.config.command_line import without_place
 from pate_cli.errors import InputError
 from pate_cli.report.interval import Interval, simultaneous
 from pate_cli.report.verdict import FEWEST, Verdict, VerdictWord, at_least, combined, compare

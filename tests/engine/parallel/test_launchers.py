@@ -117,6 +117,6 @@ def test_launchers_are_extras(option, needs):
     from hydra.errors import MissingConfigException
 
     error = MissingConfigException("no", f"hydra/launcher/{option}", ["basic"])
-    found = composition._explained(error, [f"hydra/launcher={option}"], None)
+    found = composition.Composer()._explained(error, [f"hydra/launcher={option}"])
     assert isinstance(found, InputError)
     assert str(found) == f"hydra/launcher={option}: not installed; pip install {needs}"
