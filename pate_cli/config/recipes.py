@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pate_cli.checks import OneOf, Real, Whole, known, take
 from pate_cli.config.composition import packaged
 from pate_cli.errors import InputError
 
@@ -16,95 +17,105 @@ __all__ = ["FILE", "STUDY", "Recipe", "RowSpec", "find_recipe", "names", "read_r
 
 FILE = "recipe.yaml"
 STUDY = "study.py"
-MARGIN = 0.02
-"""Accuracies closer than this count as the same, where a recipe states no `margin` of its own."""
-
-KINDS = ("runs", "study")
-_KEYS = {
-    "title", "source", "shows", "kind", "rows", "quick", "repeats", "figure", "pairs", "claims",
-    "params", "printed", "notes", "margin", "data",
-}  # fmt: skip
-_ROW_KEYS = {"name", "method", "panel", "overrides", "printed", "note", "for"}
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
 class RowSpec:
-    """One row of a table: a configuration, and what the paper prints for it.
+    """One row of a table: a configuration, and what the paper prints for it."""
 
-    Attributes
-    ----------
-    name : str
-        Unique within the recipe.
-    method : str
-        As the paper calls it; empty for the name of the mechanism.
-    panel : str
-        Rows of one panel belong together, in figures and paired differences.
-    overrides : tuple of str
-        As after `pate run`.
-    printed : dict of str to number
-        What the paper prints (for runs: queries, queries_ci, eps, eps_ex_post, accuracy, ci); may be empty.
-    note : str
-    """
-
-    name: str
-    method: str = ""
-    panel: str = ""
-    overrides: tuple[str, ...] = ()
-    printed: dict[str, Any] = field(default_factory=dict)
+    name: str  # unique within the recipe
+    method: str = ""  # as the paper calls it; empty for the name of the mechanism
+    panel: str = ""  # rows of one panel belong together, in figures and paired differences
+    overrides: tuple[str, ...] = ()  # as after `pate run`
+    printed: dict[str, Any] = field(
+        default_factory=dict
+    )  # queries, eps, eps_ex_post, accuracy, ...
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Content of a `recipe.yaml`.
-
-    Attributes
-    ----------
-    name, title, source, shows : str
-        `source`: paper, table or figure, page. `shows`: one sentence.
-    kind : {"runs", "study"}
-    rows : tuple of RowSpec
-        Of runs.
-    quick : list of str (runs) or dict (study)
-        Overrides, or parameters, that make the small version.
-    repeats : int
-    figures : tuple of dict
-        See `pate_cli.reproduce.figures`.
-    pairs : tuple of (str, str)
-        Methods compared at the same splits: (of, minus).
-    claims : tuple of dict
-        See `pate_cli.reproduce.verdicts.claim_verdicts`.
-    margin : float
-        By how much an accuracy may be off the printed one and count as the same.
-    params : dict
-        Of the study, or of the `study.py` beside a recipe of runs.
-    data : tuple of str
-        Datasets that the study reads.
-    printed : dict
-        What the paper prints that is not of a row: shown in the report as it stands.
-    notes : tuple of str
-    directory : Path
-        With `recipe.yaml`; `study.py` too where it is a study, or runs have views of their own.
-    """
+    """Content of a `recipe.yaml`."""
 
     name: str
     title: str
-    source: str
-    shows: str
-    kind: str
+    source: str  # paper, table or figure, page
+    shows: str  # one sentence
+    kind: str  # runs, or study
     rows: tuple[RowSpec, ...] = ()
-    quick: Any = None
+    quick: Any = None  # overrides of runs, or parameters of a study, that make the small version
     repeats: int = 30
-    figures: tuple[dict[str, Any], ...] = ()
-    pairs: tuple[tuple[str, str], ...] = ()
-    claims: tuple[dict[str, Any], ...] = ()
-    margin: float = MARGIN
-    params: dict[str, Any] = field(default_factory=dict)
-    data: tuple[str, ...] = ()
-    printed: dict[str, Any] = field(default_factory=dict)
+    figures: tuple[dict[str, Any], ...] = ()  # see `pate_cli.reproduce.figures`
+    pairs: tuple[tuple[str, str], ...] = ()  # methods compared at the same splits: (of, minus)
+    claims: tuple[dict[str, Any], ...] = ()  # see `pate_cli.reproduce.verdicts.claim_verdicts`
+    margin: float = 0.02  # accuracies closer than this count as the same
+    params: dict[str, Any] = field(default_factory=dict)  # of the study, or of the `study.py` beside runs
+    data: tuple[str, ...] = ()  # datasets that the study reads
+    printed: dict[str, Any] = field(default_factory=dict)  # in the paper, but of no row
     notes: tuple[str, ...] = ()
-    directory: Path = Path()
+    directory: Path = Path()  # with `recipe.yaml`, and `study.py` where there is one
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A value from which a function makes another; None where the key is missing."""
+
+    make: Callable[[Any], Any]
+    says: str
+
+    def take(self, value: object) -> Any:
+        try:
+            return self.make(value)
+        except (TypeError, AttributeError) as error:
+            raise ValueError from error
+
+    def describe(self) -> str:
+        return self.says
+
+
+def _text(given: Any) -> str:
+    """Text on one line; ValueError if it is empty."""
+    if not isinstance(given, str) or not given.strip():
+        raise ValueError
+    return " ".join(given.split())
+
+
+def _loops(given: Any) -> dict[str, Any]:
+    """Lists of values by key, or names with the overrides of each; ValueError otherwise."""
+    for values in (loops := dict(given or {})).values():
+        lists = list(values.values()) if isinstance(values, dict) else [values]
+        if not all(isinstance(each, list) for each in lists):
+            raise ValueError
+    return loops
+
+
+_TEXT = _Made(_text, "a text")
+_MAY_BE_EMPTY = _Made(lambda given: " ".join(str(given or "").split()), "a text")
+_LIST = _Made(lambda given: tuple(given or ()), "a list")
+_MAPPING = _Made(lambda given: dict(given or {}), "keys and values")
+_RECIPE = {
+    **dict.fromkeys(("title", "source", "shows"), _TEXT),
+    "kind": OneOf(("runs", "study")),
+    "rows": _LIST,
+    "quick": _Made(lambda given: given or [], "overrides, or parameters of the study"),
+    "repeats": Whole(1),
+    "figure": _Made(lambda given: [given] if isinstance(given, dict) else list(given or ()), "figures"),
+    "pairs": _Made(lambda given: tuple((str(of), str(minus)) for of, minus in given or ()), "[[OF, MINUS]]"),
+    "claims": _LIST,
+    "margin": Real(0, 1, open_above=True),
+    "params": _MAPPING,
+    "data": _LIST,
+    "printed": _MAPPING,
+    "notes": _Made(lambda given: tuple(map(_text, given or ())), "a list of texts"),
+}
+_ROW = {
+    "name": _TEXT,
+    **dict.fromkeys(("method", "panel", "note"), _MAY_BE_EMPTY),
+    "overrides": _Made(list, "a list of overrides"),
+    "printed": _MAPPING,
+    "for": _Made(_loops, "a list of values for each key, or names with the overrides each stands for"),
+}
 
 
 def names() -> list[str]:
@@ -113,13 +124,7 @@ def names() -> list[str]:
 
 
 def find_recipe(name: str) -> Recipe:
-    """Read a recipe by its name, or by the path of a directory with a `recipe.yaml` in it.
-
-    Raises
-    ------
-    InputError
-        If there is none, naming those there are; or if it cannot be read.
-    """
+    """Read a recipe by its name, or by the path of a directory with a `recipe.yaml`; raises InputError."""
     if name in names():
         return read_recipe(packaged("experiments") / name)
     if ("/" in name or name == ".") and (Path(name) / FILE).is_file():
@@ -128,122 +133,67 @@ def find_recipe(name: str) -> Recipe:
 
 
 def read_recipe(directory: Path) -> Recipe:
-    """Read the recipe of one directory.
-
-    Raises
-    ------
-    InputError
-        Names the file and the key that is not accepted.
-    """
+    """Read the recipe of one directory; an InputError names the file and the key that is not accepted."""
     path = directory / FILE
-    content = _load(path)
-    if unknown := sorted(content.keys() - _KEYS):
-        raise InputError(f"{path}: {unknown[0]}: no such key; there are: {', '.join(sorted(_KEYS))}")
-    for key in ("title", "source", "shows", "kind"):
-        if not isinstance(content.get(key), str) or not content[key].strip():
-            raise InputError(f"{path}: {key}: got {content.get(key)!r}; accepted: a text")
-    kind = content["kind"]
-    if kind not in KINDS:
-        raise InputError(f"{path}: kind: got {kind!r}; accepted: {', '.join(KINDS)}")
-    if kind != "study" and not content.get("rows"):
-        raise InputError(f"{path}: rows: missing; a recipe of kind {kind} needs it")
-    if kind == "study" and not (directory / STUDY).is_file():
-        raise InputError(f"{path}: kind: study; needs a {STUDY} beside it")
-    rows = tuple(
-        row for index, given in enumerate(content.get("rows") or []) for row in _rows(given, index, path)
-    )
-    seen: set[str] = set()
-    for row in rows:
-        if row.name in seen:
-            raise InputError(f"{path}: rows: two are named {row.name!r}; names must differ")
-        seen.add(row.name)
-    repeats = content.get("repeats", 30)
-    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-        raise InputError(f"{path}: repeats: got {repeats!r}; accepted: a whole number >= 1")
-    margin = content.get("margin", MARGIN)
-    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < 1:
-        raise InputError(f"{path}: margin: got {margin!r}; accepted: a number in (0, 1)")
-    figure = content.get("figure") or []
-    return Recipe(
-        name=directory.resolve().name,
-        **{key: " ".join(content[key].split()) for key in ("title", "source", "shows")},
-        kind=kind,
-        rows=rows,
-        quick=content.get("quick") or ({} if kind == "study" else []),
-        repeats=repeats,
-        figures=tuple(figure if isinstance(figure, list) else [figure]),
-        pairs=tuple((str(of), str(minus)) for of, minus in content.get("pairs") or []),
-        claims=tuple(content.get("claims") or []),
-        margin=float(margin),
-        params=dict(content.get("params") or {}),
-        data=tuple(map(str, content.get("data") or ())),
-        printed=dict(content.get("printed") or {}),
-        notes=tuple(" ".join(str(note).split()) for note in content.get("notes") or []),
-        directory=directory,
-    )
+    try:
+        given = _read(_load(path), _RECIPE, {"repeats": Recipe.repeats, "margin": Recipe.margin})
+        rows = [row for index, one in enumerate(given.pop("rows")) for row in _rows(one, f"rows[{index}]")]
+        if given["kind"] == "runs" and not rows:
+            raise InputError("rows: missing; a recipe of kind runs needs it")
+        if given["kind"] == "study" and not (directory / STUDY).is_file():
+            raise InputError(f"kind: study; needs a {STUDY} beside it")
+        twice = [row.name for row in rows if [other.name for other in rows].count(row.name) > 1]
+        if twice:
+            raise InputError(f"rows: two are named {twice[0]!r}; names must differ")
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    figures = tuple(given.pop("figure"))
+    given["quick"] = given["quick"] or ({} if given["kind"] == "study" else [])
+    return Recipe(directory.resolve().name, rows=tuple(rows), figures=figures, directory=directory, **given)
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _load(path: Path) -> Any:
     from omegaconf import OmegaConf
 
     try:
-        content: Any = OmegaConf.to_container(OmegaConf.load(path))
+        return OmegaConf.to_container(OmegaConf.load(path))
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+        raise InputError(f"{error.strerror or error}") from error
     except Exception as error:  # of YAML or OmegaConf: many classes, one meaning
-        raise InputError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{path}: empty; accepted: the keys of a recipe")
-    return {str(key): value for key, value in content.items()}
+        raise InputError(f"not valid YAML: {error}") from error
 
 
-def _rows(given: Any, index: int, path: Path) -> list[RowSpec]:
+def _read(given: Any, checks: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the values of keys; raises InputError."""
+    if not isinstance(given, dict) or not given:
+        raise InputError(f"got {given!r}; accepted: the keys {', '.join(checks)}")
+    known("", given, tuple(checks))
+    return {key: take(key, (defaults | given).get(key), check) for key, check in checks.items()}
+
+
+def _rows(given: Any, where: str) -> Iterator[RowSpec]:
     """One row, or one for each combination of the values under `for`, put in where `{key}` stands.
 
     Where a key has names with overrides in place of values, those of the name come after the row's own.
     """
-    where = f"{path}: rows[{index}]"
-    if not isinstance(given, Mapping) or (unknown := sorted(given.keys() - _ROW_KEYS)):
-        got = repr(given) if not isinstance(given, Mapping) else unknown[0]
-        raise InputError(f"{where}: got {got}; accepted: the keys {', '.join(sorted(_ROW_KEYS))}")
-    overrides = given.get("overrides")
-    if not given.get("name") or not isinstance(overrides, list):
-        raise InputError(f"{where}: needs a name and a list of overrides")
-    loops = given.get("for") or {}
-    if not isinstance(loops, Mapping) or not all(map(_is_loop, loops.values())):
-        accepted = "a list of values for each key, or names with the overrides each stands for"
-        raise InputError(f"{where}: for: got {loops!r}; accepted: {accepted}")
-    rows = []
-    for values in itertools.product(*(values for values in loops.values())):
-        chosen = {key: _plain(value) for key, value in zip(loops, values, strict=True)}
-        named = [
-            loops[key][value]
-            for key, value in zip(loops, values, strict=True)
-            if isinstance(loops[key], dict)
-        ]
-        extra = [text for texts in named for text in texts]
-
-        def fill(text: Any, chosen: Mapping[str, str] = chosen) -> str:
-            return _FIELD.sub(lambda m: chosen.get(m.group(1), m.group(0)), str(text))
-
-        rows.append(
-            RowSpec(
-                name=fill(given["name"]),
-                method=fill(given.get("method") or ""),
-                panel=fill(given.get("panel") or ""),
-                overrides=tuple(map(fill, [*overrides, *extra])),
-                printed=dict(given.get("printed") or {}),
-                note=" ".join(fill(given.get("note") or "").split()),
-            )
-        )
-    return rows
+    try:
+        row = _read(given, _ROW, {})
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    loops, printed, overrides = row.pop("for"), row.pop("printed"), row.pop("overrides")
+    for values in itertools.product(*loops.values()):
+        chosen = dict(zip(loops, values, strict=True))
+        more = [loops[key][name] for key, name in chosen.items() if isinstance(loops[key], dict)]
+        texts = [_filled(text, chosen) for text in [*overrides, *itertools.chain(*more)]]
+        filled = {key: _filled(text, chosen) for key, text in row.items()}
+        yield RowSpec(**filled, overrides=tuple(texts), printed=dict(printed))
 
 
-def _is_loop(values: Any) -> bool:
-    """Whether it is a list, or names with a list of overrides each."""
-    named = isinstance(values, dict) and all(isinstance(texts, list) for texts in values.values())
-    return named or isinstance(values, list)
+def _filled(text: Any, chosen: Mapping[str, Any]) -> str:
+    """Put the chosen values in where `{key}` stands."""
 
+    def value(found: re.Match[str]) -> str:
+        one = chosen.get(found[1], found[0])
+        return f"{one:g}" if isinstance(one, float) else str(one)
 
-def _plain(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return _FIELD.sub(value, str(text))

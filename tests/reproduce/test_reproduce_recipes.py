@@ -50,8 +50,8 @@ def test_rows_are_repeated_for_each_value(recipe_dir):
         (("title:", "titel:"), "titel: no such key"),
         (("title: A small recipe", "title: ''"), "title: got ''"),
         (("name: nowhere", "name: active 4"), "two are named 'active 4'"),
-        (("    overrides: [dataset=real-sim]\n", ""), r"rows\[3\]: needs a name and a list of overrides"),
-        (("name: nowhere", "nmae: nowhere"), r"rows\[3\]: got nmae; accepted: the keys"),
+        (("    overrides: [dataset=real-sim]\n", ""), r"rows\[3\]: overrides: got None; accepted: a list"),
+        (("name: nowhere", "nmae: nowhere"), r"rows\[3\]: nmae: no such key"),
         (("{eps: [0.5, 4, .inf]}", "{eps: 4}"), r"rows\[0\]: for: got"),
         (("repeats: 3", "repeats: 0"), "repeats: got 0"),
         (("rows:\n", "rows: [\n"), "not valid YAML"),
@@ -104,7 +104,7 @@ def test_rows_are_chosen(plan_of):
         ("repeats=1,2", "several values need -m"),
         ("teacher.count=100000", "teacher.count"),
         ("nonsense", "cannot be read"),
-        ("--cfg=job", "not an option of pate reproduce"),
+        ("--cfg=job", "an option of pate run"),
     ],
 )
 def test_a_wrong_override_is_named(plan_of, given, message):
