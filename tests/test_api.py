@@ -8,10 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
@@ -19,7 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pate_cli
-from pate_cli import PateClassifier, api
+from pate_cli import PateClassifier
+from pate_cli.api import classifier
 
 PLAIN = {"mechanism": "gaussian", "eps": math.inf, "public_share": 0.3, "n_teachers": 2, "random_state": 0}
 
@@ -36,10 +34,10 @@ def _data(n=3000, n_classes=2, seed=0):
 
 
 def test_the_examples_in_the_module():
-    assert doctest.testmod(api).failed == 0
+    assert doctest.testmod(classifier).failed == 0
 
 
-@pytest.mark.parametrize("mechanism", ["best", "gaussian", "svt", "noisy_gd"])
+@pytest.mark.parametrize("mechanism", ["best", "svt"])
 def test_mechanisms_learn_and_say_what_it_cost(mechanism):
     X, y = _data()
     model = PateClassifier(mechanism, eps=4.0, delta=1e-4, random_state=0)
@@ -49,19 +47,15 @@ def test_mechanisms_learn_and_say_what_it_cost(mechanism):
     assert 0 <= model.privacy_.delta <= 1e-4
     assert model.privacy_.neighbours.startswith("one record")
     assert not model.privacy_.exact
-    p = model.predict_proba(X)
-    assert p.shape == (3000, 2)
-    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
 
-def test_the_same_seed_gives_the_same_and_no_seed_exact_noise():
+def test_no_seed_is_exact_noise():
     pytest.importorskip("opendp")
     X, y = _data()
-    given = X[:2500], y[:2500], X[2500:2600]
-    model = PateClassifier(eps=4.0, delta=1e-4, random_state=3)
-    first, again = (clone(model).fit(*given).predict_proba(X) for _ in range(2))
-    np.testing.assert_array_equal(first, again)
-    real, other = (PateClassifier(eps=4.0, delta=1e-4).fit(*given) for _ in range(2))
+    real, other = (
+        PateClassifier(eps=4.0, delta=1e-4).fit(X[:2500], y[:2500], X[2500:2600]) for _ in range(2)
+    )
     assert real.privacy_.exact
     assert real.score(X[2600:], y[2600:]) > 0.7
     assert (real.predict_proba(X) != other.predict_proba(X)).any()
@@ -70,12 +64,10 @@ def test_the_same_seed_gives_the_same_and_no_seed_exact_noise():
 @pytest.mark.parametrize(
     "teacher",
     [
-        RandomForestClassifier(n_estimators=3, max_depth=4),
         make_pipeline(MaxAbsScaler(), DecisionTreeClassifier(max_depth=4)),
-        "tree",
         "sklearn.tree.DecisionTreeClassifier",
     ],
-    ids=lambda teacher: getattr(teacher, "__class__", str).__name__,
+    ids=["a classifier", "its name"],
 )
 def test_a_learner_is_a_classifier_or_its_name(teacher):
     class Mine(DecisionTreeClassifier):
@@ -92,21 +84,10 @@ def test_a_learner_is_a_classifier_or_its_name(teacher):
 
 def test_whether_there_are_probabilities_is_known_before_fit():
     X, y = _data()
-    for student, has in (
-        ("logistic", True),
-        ("linear_svm", False),
-        (LinearSVC(), False),
-        (GaussianNB(), True),
-    ):
+    for student, has in (("logistic", True), ("linear_svm", False), (LinearSVC(), False)):
         model = PateClassifier("gaussian", student=student, public_share=0.1, random_state=0)
         assert hasattr(model, "predict_proba") == hasattr(model.fit(X, y), "predict_proba") == has
-    model = CalibratedClassifierCV(PateClassifier(**PLAIN), ensemble=False, cv=2).fit(X, y)
-    assert model.score(X, y) > 0.8
-
-
-def test_a_student_of_one_label_has_probabilities_too():
-    X, y = _data()
-    y[:2990] = "no"
+    y[:2990] = "no"  # a student of one label
     model = PateClassifier(**PLAIN).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X[:3]), [[1, 0]] * 3)
 
@@ -163,9 +144,8 @@ def test_sparse_records_and_pipelines():
     ("parameters", "said"),
     [
         ({"mechanism": "gausian"}, "gaussian"),
-        ({"eps": -1.0}, "eps: got -1.0; accepted: a number from 1e-06"),
         ({"settings": {"mechanism.nothing": 1}}, "mechanism.nothing: no such key"),
-        ({"public_share": 2}, r"public_share: got 2; accepted: a number in \(0, 1\)"),
+        ({"settings": {"nothing.at.all": 1}}, "settings: nothing.at.all: no such key"),
         ({"public_share": None}, "X_public: missing; or public_share=0.02"),
         ({"classes": ["no", "maybe"]}, "y: a label that is not among `classes`"),
         ({"mechanism": "svt", "eps": 0.001}, "cannot answer"),

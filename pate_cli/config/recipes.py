@@ -28,9 +28,7 @@ class RowSpec:
     method: str = ""  # as the paper calls it; empty for the name of the mechanism
     panel: str = ""  # rows of one panel belong together, in figures and paired differences
     overrides: tuple[str, ...] = ()  # as after `pate run`
-    printed: dict[str, Any] = field(
-        default_factory=dict
-    )  # queries, eps, eps_ex_post, accuracy, ...
+    printed: dict[str, Any] = field(default_factory=dict)  # queries, eps, eps_ex_post, accuracy, ...
     note: str = ""
 
 
@@ -163,7 +161,7 @@ def _load(path: Path) -> Any:
         raise InputError(f"not valid YAML: {error}") from error
 
 
-def _read(given: Any, checks: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+def _read(given: Any, checks: Mapping[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
     """Check the values of keys; raises InputError."""
     if not isinstance(given, dict) or not given:
         raise InputError(f"got {given!r}; accepted: the keys {', '.join(checks)}")

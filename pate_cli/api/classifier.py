@@ -1,4 +1,4 @@
-"""`pate` from Python: a classifier with scikit-learn's conventions, runs, and results as a DataFrame.
+"""A classifier with scikit-learn's conventions.
 
 >>> import numpy as np
 >>> from pate_cli import PateClassifier
@@ -15,11 +15,12 @@ True
 from __future__ import annotations
 
 import math
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from operator import getitem
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -34,23 +35,14 @@ from sklearn.utils.validation import (
 )
 
 from pate_cli import pipeline
-from pate_cli.config import DatasetConfig, command_line, compose, parse
+from pate_cli.config import DatasetConfig, RunConfig, compose, parse
 from pate_cli.datasets import frames
-from pate_cli.engine import execution
-from pate_cli.engine.places import check_places
-from pate_cli.engine.store import PLACE, RepeatStore
 from pate_cli.errors import InputError
-from pate_cli.pipeline import Streams
 from pate_cli.release import ExactNoise
-from pate_cli.report import RunRecord, find_records, read_record
-from pate_cli.report.runs_table import run_table
 from pate_cli.students import by_class, make_student
 from pate_cli.types import Dataset, IntArray, Part, without_tiny
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["PateClassifier", "Privacy", "results", "run"]
+__all__ = ["PateClassifier", "Privacy"]
 
 
 @dataclass(frozen=True)
@@ -181,9 +173,9 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If something cannot be used, or the mechanism cannot work with these numbers; before training.
         """
-        table = frames.has_texts(X)
-        if table:
-            validate_data(self, X, skip_check_array=True)
+        self._is_table = frames.has_texts(X)
+        if self._is_table:
+            self._checked(X, reset=True)
             y = column_or_1d(y, warn=True)
             check_consistent_length(X, y)
         else:
@@ -191,49 +183,40 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         exact = self.random_state is None
         seed = None if exact else int(check_random_state(self.random_state).randint(2**31))
-        streams = Streams.fresh() if seed is None else Streams.of(seed, 0)
+        streams = pipeline.Streams.fresh() if seed is None else pipeline.Streams.of(seed, 0)
         self.classes_, codes = self._codes(y)
         units = None if groups is None else np.unique(np.asarray(groups), return_inverse=True)[1]
         if units is not None and units.shape != (len(y),):
             raise ValueError(f"groups: {units.shape[0]} values; accepted: {len(y)}, one for each record")
         if X_public is None:
             X, codes, X_public, units = self._shared(X, codes, units, streams.split)
-        elif table:
-            validate_data(self, X_public, skip_check_array=True, reset=False)
         else:
-            X_public = validate_data(self, X_public, accept_sparse="csr", dtype=np.float64, reset=False)
+            X_public = self._checked(X_public)
         if hasattr(X_public, "tocsr") != hasattr(X, "tocsr"):  # both sparse, or both dense
             X_public = X_public.toarray() if hasattr(X_public, "tocsr") else type(X)(X_public)
-        encoder = None
-        if table:
-            try:
+        with _value_errors():
+            encoder = None
+            if self._is_table:
                 encoder = frames.encoder_of(X_public)
-                X, X_public = (
-                    frames.records(held, encoder, name) for held, name in ((X, "X"), (X_public, "X_public"))
-                )
-            except InputError as error:
-                raise ValueError(str(error)) from None
-        dataset = Dataset(
-            name="python",
-            X=X,
-            y=codes,
-            classes=tuple(map(str, self.classes_.tolist())),
-            checksum="",
-            source="Python",
-            encoder=encoder,
-            public=Part(X_public, None),
-            units=units,
-            unit=None if units is None else "group",
-        )
-        try:
-            config = self._config()
-            ready = pipeline.prepare(config, dataset, exact=exact)
+                X = frames.records(X, encoder, "X")
+                X_public = frames.records(X_public, encoder, "X_public")
+            dataset = Dataset(
+                name="python",
+                X=X,
+                y=codes,
+                classes=tuple(map(str, self.classes_.tolist())),
+                checksum="",
+                source="Python",
+                encoder=encoder,
+                public=Part(X_public, None),
+                units=units,
+                unit=None if units is None else "group",
+            )
+            ready = pipeline.prepare(self._config(), dataset, exact=exact)
             if exact:
                 ExactNoise()  # an error names the package to install, before any record is read
             noise = ExactNoise if exact else None
             published = pipeline.release(ready, streams, noise, lambda loss: None)  # no ledger
-        except InputError as error:
-            raise ValueError(" ".join(str(error).split())) from None
         if published.student is None:
             raise ValueError(f"nothing was learnt, and the budget is spent: {published.problem}")
         loss = ready.plan.guarantee
@@ -296,24 +279,21 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"X: {len(codes)} sample(s) are too few to share with public_share={share}")
         return rows[~theirs], codes[~theirs], rows[theirs], left
 
-    def _config(self) -> Any:
+    def _config(self) -> RunConfig:
+        """Configuration of the run that these parameters describe."""
         learners = {"teacher": self.teacher, "student": self.student}
         overrides = ["dataset=npz", "dataset.path=none", f"mechanism={self.mechanism}"]
-        overrides += [f"{k}={v}" for k, v in learners.items() if isinstance(v, str) and "." not in v]
-        raw = compose(overrides)
         for key, value in learners.items():
-            if isinstance(value, str) and "." in value:
-                raw[key] |= {"estimator": value, "params": {}}
-        raw |= {"eps": self.eps, "delta": self.delta}
-        raw["teacher"]["count"] = self.n_teachers
-        for key, value in (self.settings or {}).items():
+            if isinstance(value, str):
+                overrides.append(f"{key}.estimator={value}" if "." in value else f"{key}={value}")
+        raw = compose(overrides)
+        settings = {"eps": self.eps, "delta": self.delta, "teacher.count": self.n_teachers}
+        for key, value in (settings | dict(self.settings or {})).items():
             *above, last = key.split(".")
-            place: Any = raw
-            for part in above:
-                place = place.get(part) if isinstance(place, dict) else None
-            if not isinstance(place, dict):
-                raise InputError(f"settings: {key}: no such key")
-            place[last] = value
+            try:
+                reduce(getitem, above, raw)[last] = value
+            except (KeyError, TypeError):
+                raise InputError(f"settings: {key}: no such key") from None
         config = parse(raw)
         given = {
             key: replace(getattr(config, key), estimator=value, params={})
@@ -322,70 +302,23 @@ class PateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         }
         return replace(config, dataset=DatasetConfig("python", {}), release=True, **given)
 
+    def _checked(self, X: Any, *, reset: bool = False) -> Any:
+        """Check features: a DataFrame with texts for its columns, anything else for numbers."""
+        if self._is_table:
+            return validate_data(self, X, skip_check_array=True, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+
     def _points(self, X: Any) -> Any:
         check_is_fitted(self)
-        if self._encoder is not None:
-            validate_data(self, X, skip_check_array=True, reset=False)
-            try:
-                return without_tiny(frames.new_records(X, self._encoder))
-            except InputError as error:
-                raise ValueError(str(error)) from None
-        return without_tiny(validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False))
+        X = self._checked(X)
+        with _value_errors():
+            return without_tiny(frames.new_records(X, self._encoder) if self._is_table else X)
 
 
-def run(*overrides: str, directory: str | Path | None = None, force: bool = False) -> RunRecord:
-    """Do a run, as ``pate run`` does, and return the content of its ``result.json``.
-
-    Parameters
-    ----------
-    *overrides : str
-        As typed: ``run("dataset=mushroom", "mechanism=svt", "eps=1.0")``. Not a release.
-    directory : path-like, optional
-        Of its files; default: a temporary directory.
-    force : bool
-        Whether to redo finished repeats that are stored in `directory`.
-
-    Raises
-    ------
-    InputError
-        If the configuration cannot be used, in one line; then nothing is written.
-    """
-    raw = compose(command_line.checked(overrides))
-    if raw["release"]:
-        raise InputError("release: got True; accepted: false from Python; `pate run release=true` makes one")
-    if directory is None:
-        with tempfile.TemporaryDirectory() as place:
-            return run(*overrides, directory=place)
-    execution.forget()
-    checked = execution.checked(raw)
-    check_places([checked.config])
-    job = execution.Job(raw, checked)
-    target = Path(directory).absolute()
-    target.mkdir(parents=True, exist_ok=True)
-    store = RepeatStore(target / PLACE)
-    if force:
-        store.forget(checked.key, checked.config.repeats)
-    execution.execute({target: job}, store, sweep=False, command=["pate", "run", *overrides])
-    return read_record(target / "result.json")
-
-
-def results(*paths: str | Path) -> pd.DataFrame:
-    """Collect runs, as ``pate table`` does: a row a run, every number in full.
-
-    Parameters
-    ----------
-    *paths : path-like
-        Directories that are searched, or files; default: ``outputs``.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    """
-    import pandas as pd
-
-    found = find_records(paths or ("outputs",))
-    if found.unreadable:
-        path, reason = found.unreadable[0]
-        raise InputError(f"{path}: {reason}")
-    return pd.DataFrame(run_table(found.records, metrics=True).records)
+@contextmanager
+def _value_errors() -> Iterator[None]:
+    """Raise user errors as scikit-learn does."""
+    try:
+        yield
+    except InputError as error:
+        raise ValueError(str(error)) from None
