@@ -6,18 +6,18 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pate_cli import config
 from pate_cli.audit import audit, differing_paths
-from pate_cli.audit.target import RECORDS, TEACHERS, Target, make_target
-from pate_cli.config import command_line, composition
+from pate_cli.audit.target import RECORDS, TEACHERS, make_target
+from pate_cli.commands import grid
+from pate_cli.config import command_line, compose, parse
+from pate_cli.config.composition import own_configs
 from pate_cli.errors import ConfigError
-from pate_cli.terminal import check_file, err, out, write_output
+from pate_cli.terminal import check_file, err, write_output
 
 if TYPE_CHECKING:
     from pate_cli.audit import Finding
-    from pate_cli.config import RunConfig
     from pate_cli.types import PrivacyLoss
 
 __all__ = ["main"]
@@ -32,32 +32,37 @@ _UNUSED = dict.fromkeys(_OTHERS, "not used by pate audit") | {
 }
 """Keys that an audit does not use."""
 
+_LEAST = {"runs": 100, "queries": 1, "records": 10, "teachers": 4, "classes": 2, "seed": 0}
+_SIZES = ("queries", "classes", "records", "teachers", "runs", "persons", "seed")
+
 
 def main(argv: list[str]) -> int:
     """Run `pate audit`; 1 if a measured lower bound on eps exceeds the claim."""
     options = _parser().parse_intermixed_args(argv)
     _check(options)
-    config = _config(options)
+    command_line.refuse_unused(options.overrides, _UNUSED)
+    config = parse(compose(command_line.checked(options.overrides), own_configs(options.config_dir)))
     from rich.progress import Progress
 
-    sizes = ("queries", "classes", "records", "teachers", "runs", "persons", "seed")
-    target = make_target(config, **{name: getattr(options, name) for name in sizes})
+    target = make_target(config, **{name: getattr(options, name) for name in _SIZES})
     plan, attacks, numbers = target.mechanism, target.attacks, target.numbers
     differing = [] if target.learner else differing_paths(plan, attacks)
-    moved = numbers.get("votes_moved", 0)
     runs = options.runs if target.learner else numbers["runs"]  # each attack on a learner has its own
     how = {"runs": runs, "confidence": options.confidence, "seed": options.seed}
     with Progress(console=err(), transient=True, disable=not err().is_terminal) as bar:
         task = bar.add_task("attacks", total=len(attacks))
         findings = audit(plan, attacks, **how, advance=lambda: bar.advance(task))
-    worst = max(findings, key=lambda finding: finding.bound)
-    claim = plan.guarantee
+    worst, claim = max(findings, key=lambda finding: finding.bound), plan.guarantee
+    moved = numbers.get("votes_moved", 0)
     violation = worst.bound > claim.eps or bool(differing) or moved > 1
+    m = config.mechanism
+    name = m.label if target.learner or m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
+    _show_findings(f"{name}: {_sizes(numbers, learner=target.learner)}", findings, claim, target.learner)
     verdict = _verdict(worst, claim, options.confidence, differing, moved)
-    _print(target, findings, _title(config, target), verdict, violation=violation)
+    grid.line(f"\n{verdict}", style="bold red" if violation else "bold")
     if options.output:
         record = {
-            "mechanism": config.mechanism.oracle,
+            "mechanism": m.oracle,
             "claim": {"eps": claim.eps, "delta": claim.delta, "mu": claim.mu, "how": claim.how},
             "plan": plan.describe(),
             **numbers,
@@ -121,8 +126,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(options: argparse.Namespace) -> None:
-    least_of = {"runs": 100, "queries": 1, "records": 10, "teachers": 4, "classes": 2, "seed": 0}
-    for name, least in least_of.items():
+    for name, least in _LEAST.items():
         value = getattr(options, name)
         if value is not None and value < least:
             raise ConfigError(f"--{name}", value, f"a whole number >= {least}")
@@ -132,25 +136,14 @@ def _check(options: argparse.Namespace) -> None:
         check_file(options.output)
 
 
-def _config(options: argparse.Namespace) -> RunConfig:
-    command_line.refuse_unused(options.overrides, _UNUSED)
-    argv = [*(["--config-dir", options.config_dir] if options.config_dir else []), *options.overrides]
-    (job,) = command_line.jobs(command_line.parse_argv(argv))
-    return config.parse(composition.compose(job, options.config_dir))
-
-
-def _title(config: RunConfig, target: Target) -> str:
-    m, setting = config.mechanism, target.numbers
-    name = m.label if target.learner or m.label == m.oracle else f"{m.oracle}, the oracle of {m.name}"
-    if target.learner:
-        counted = "private persons" if setting["persons"] else "private records"
-        parts = [f"{setting['records']:,} {counted}", f"{setting['queries']:,} public points"]
-    else:
-        parts = [f"{setting['queries']:,} queries"]
-    parts.append(f"{setting['classes']} classes")
-    if setting["n_teachers"]:
-        parts.append(f"{setting['n_teachers']:,} teachers")
-    return f"{name}: {', '.join(parts)}, {setting['runs']:,} runs on each database"
+def _sizes(numbers: dict[str, Any], *, learner: bool) -> str:
+    """What was attacked, and how often."""
+    of = "persons" if numbers["persons"] else "records"
+    parts = [f"{numbers['records']:,} private {of}"] if learner else []
+    parts += [f"{numbers['queries']:,} {'public points' if learner else 'queries'}"]
+    parts += [f"{numbers['classes']} classes"]
+    parts += [f"{numbers['n_teachers']:,} teachers"] if numbers["n_teachers"] else []
+    return ", ".join([*parts, f"{numbers['runs']:,} runs on each database"])
 
 
 def _verdict(
@@ -168,44 +161,34 @@ def _verdict(
     return f"no violation found: {measured} is {place} the claim {claim.eps:g}"
 
 
-def _print(target: Target, findings: list[Finding], title: str, verdict: str, *, violation: bool) -> None:
-    from rich import box
-    from rich.table import Table
-
-    claim, learner = target.mechanism.guarantee, target.learner
-    table = Table(
-        title=f"{title}\nclaim: eps {claim.eps:g}, delta {claim.delta:g}; {claim.how}",
-        title_justify="left",
-        title_style="",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for column in ("records of D, against D'" if learner else "votes on D, against D'", "event"):
-        table.add_column(column, overflow="fold")
-    for column in ("on D", "on D'", "eps at least", "of claim"):
-        table.add_column(column, justify="right", no_wrap=True)
-    best: dict[str, Finding] = {}  # of each attack the direction that shows more
+def _show_findings(title: str, findings: list[Finding], claim: PrivacyLoss, learner: bool) -> None:
+    """Print a row for each attack, in the direction that shows more, and how to read it."""
+    best: dict[str, Finding] = {}
     for finding in findings:
         if finding.attack not in best or finding.bound > best[finding.attack].bound:
             best[finding.attack] = finding
-    for finding in best.values():
-        hits = (f"{side:,}" for side in (finding.hits, finding.neighbour_hits))
-        share = f"{100 * finding.bound / claim.eps:.0f}%"
-        table.add_row(finding.attack, finding.event, *hits, f"{finding.bound:.3f}", share)
-    what = (
-        "event: the outputs released, added up, or the log-odds of D against D' they give"
-        if learner
-        else "event: log-odds of D against D' by the outcomes or the noisy counts,\n"
-        "learnt query by query or by kind of query"
-    )
+    numbers = ("on D", "on D'", "eps at least", "of claim")
+    rows = [
+        (
+            *(finding.attack, finding.event, f"{finding.hits:,}", f"{finding.neighbour_hits:,}"),
+            *(f"{finding.bound:.3f}", f"{100 * finding.bound / claim.eps:.0f}%"),
+        )
+        for finding in best.values()
+    ]
+    if learner:
+        event = "event: the outputs released, added up, or the log-odds of D against D' they give"
+    else:
+        event = "event: log-odds of D against D' by the outcomes or the noisy counts,"
+        event += "\nlearnt query by query or by kind of query"
     if claim.mu is None:
         rule = "bound: from the probabilities of one event on D and on D'"
     else:
         rule = f"bound: GDP, as {claim.mu:.4g}-GDP is claimed; a lower limit of mu, turned to eps at delta"
     counted = " or ".join(f"{runs:,}" for runs in sorted({finding.runs for finding in findings}))
-    table.caption = f"{what}\n{rule}\non D, on D': of {counted} other runs each, those in the event"
-    table.caption_justify = "left"
-    out().print(table)
-    out().print()
-    out().print(verdict, style="bold red" if violation else "bold", markup=False, soft_wrap=True)
+    grid.show(
+        ("records of D, against D'" if learner else "votes on D, against D'", "event", *numbers),
+        rows,
+        right=numbers,
+        title=f"{title}\nclaim: eps {claim.eps:g}, delta {claim.delta:g}; {claim.how}",
+        caption=f"{event}\n{rule}\non D, on D': of {counted} other runs each, those in the event",
+    )

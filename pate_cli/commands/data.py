@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 from pathlib import Path
 
+from pate_cli.commands import grid
 from pate_cli.commands.own_files import add_format_options, read_table
 from pate_cli.datasets import NAMES, inference, schema
 from pate_cli.datasets.files import (
@@ -19,7 +20,7 @@ from pate_cli.datasets.files import (
     status,
 )
 from pate_cli.errors import ConfigError, DataError, one_line
-from pate_cli.terminal import check_file, out, write_output
+from pate_cli.terminal import check_file, write_output
 
 __all__ = ["main"]
 
@@ -66,46 +67,30 @@ def _entries(names: list[str], command: str) -> list[Entry]:
 
 
 def _list() -> int:
-    from rich.table import Table
-
-    table = Table("name", box=None, pad_edge=False)
-    for heading in ("records", "features", "classes"):
-        table.add_column(heading, justify="right")
-    for heading in ("files", "state", "source"):
-        table.add_column(heading)
-    here: dict[str, list[str]] = {}
+    rows, here = [], dict[str, list[str]]()
     for name in NAMES:
-        entry = ENTRIES.get(name)
-        if entry is not None:
-            rows = []
-            for file in entry.files:
-                form, path = find(file) or (file, None)
-                rows.append((form.name, "here" if path else "missing"))
-                if path:
-                    here.setdefault(str(path.parent.resolve()), []).append(form.name)
-            sizes = (entry.n_records, entry.n_features, entry.n_classes)
-            files, states = ("\n".join(column) for column in zip(*rows, strict=True))
-            table.add_row(name, *(f"{size:,}" for size in sizes), files, states, entry.source)
-        elif name in EMBEDDED:
-            made = EMBEDDED[name]
-            sizes = (made.n_records, made.n_features, made.n_classes)
-            table.add_row(name, *(f"{size:,}" for size in sizes), "none", "", made.source)
-        else:
-            table.add_row(name, "", "", "", "dataset.path", "", "your file")
-    out().print(table)
-    # Outside the table, where a path is not cut in two.
+        about = ENTRIES.get(name) or EMBEDDED.get(name)
+        if about is None:
+            rows.append((name, "", "", "", "dataset.path", "", "your file"))
+            continue
+        found = [find(file) or (file, None) for file in about.files]
+        files = "\n".join(form.name for form, _ in found) or "none"
+        states = "\n".join("here" if path else "missing" for _, path in found)
+        sizes = (f"{about.n_records:,}", f"{about.n_features:,}", f"{about.n_classes:,}")
+        rows.append((name, *sizes, files, states, about.source))
+        for form, path in found:
+            if path:
+                here.setdefault(str(path.parent.resolve()), []).append(form.name)
+    numbers = ("records", "features", "classes")
+    grid.show(("name", *numbers, "files", "state", "source"), rows, right=numbers)
     for directory, names in here.items():
-        out().print(f"in {directory}: {', '.join(names)}", soft_wrap=True, markup=False)
-    where = download_directory().resolve()
-    out().print(f"pate data fetch NAME downloads to {where}", soft_wrap=True, markup=False)
+        grid.line(f"in {directory}: {', '.join(names)}")
+    grid.line(f"pate data fetch NAME downloads to {download_directory().resolve()}")
     return 0
 
 
 def _describe(options: argparse.Namespace) -> int:
-    """Print the schema proposed for a file, and write it where it was asked for."""
-    from rich.markup import escape
-    from rich.table import Table as Shown
-
+    """Print the schema proposed for a file, and write it if that is asked for."""
     if options.output is not None:
         check_file(options.output)
     table = read_table(options.file, options)
@@ -116,44 +101,40 @@ def _describe(options: argparse.Namespace) -> int:
     found = inference.infer(table, target=options.target, words=words, source=str(options.file))
     if options.target is not None:
         found = dataclasses.replace(found, classes=inference.labels_of(table, options.target, words))
-    shown = Shown("column", "kind", "", "missing", box=None, pad_edge=False)
+    rows = []
     for name, column in found.columns.items():
         missing = "" if column.kind == "ignored" else "has a code" if column.missing else "none"
-        shown.add_row(escape(one_line(name)), column.kind, escape(one_line(column.about)), missing)
+        rows.append((one_line(name), column.kind, one_line(column.about), missing))
     if found.classes is not None:
-        shown.add_row(escape(options.target), "target", escape(one_line(", ".join(found.classes))), "")
-    out().print(shown)
+        rows.append((options.target, "target", one_line(", ".join(found.classes)), ""))
+    grid.show(("column", "kind", "", "missing"), rows)
     for remark in inference.advice(table, found, words):
-        out().print(one_line(remark), soft_wrap=True, markup=False)
+        grid.line(one_line(remark))
     if options.output is None:
-        out().print(
-            "--output FILE.yaml writes it, for dataset.schema=FILE.yaml", soft_wrap=True, markup=False
-        )
+        grid.line("--output FILE.yaml writes it, for dataset.schema=FILE.yaml")
     else:
         write_output(options.output, schema.as_yaml(found))
-        out().print(f"written to {options.output}", soft_wrap=True, markup=False)
+        grid.line(f"written to {options.output}")
     return 0
 
 
 def _fetch(entries: list[Entry]) -> int:
     for entry in entries:
         for found in require(entry):
-            out().print(f"{entry.name}: {found.path} ok", soft_wrap=True, markup=False)
+            grid.line(f"{entry.name}: {found.path} ok")
     return 0
 
 
 def _verify(entries: list[Entry], *, named: bool) -> int:
+    """Print the state of every file; DataError for a wrong one, or one that is missing and was named."""
     bad: list[FileStatus] = []
     for entry in entries:
         for file in status(entry):
-            out().print(f"{entry.name}: {file.path or file.file} {file.state}", soft_wrap=True, markup=False)
-            # A missing file is only a fault if the user asked about it.
+            grid.line(f"{entry.name}: {file.path or file.file} {file.state}")
             if file.state == "wrong" or (file.state == "missing" and named):
                 bad.append(file)
     if bad:
-        first = (
-            bad[0].detail
-            or f"{bad[0].dataset}: {bad[0].file} is missing; run `pate data fetch {bad[0].dataset}`"
-        )
-        raise DataError(first + (f" (and {len(bad) - 1} more, above)" if len(bad) > 1 else ""))
+        missing = f"{bad[0].dataset}: {bad[0].file} is missing; run `pate data fetch {bad[0].dataset}`"
+        more = f" (and {len(bad) - 1} more, above)" if len(bad) > 1 else ""
+        raise DataError((bad[0].detail or missing) + more)
     return 0

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pate_cli import mechanisms, terminal
-from pate_cli.commands import tune
+from pate_cli import mechanisms
+from pate_cli.commands import grid, tune
 from pate_cli.config import Composer, command_line, parse
 from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InfeasibleError, InputError
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from pate_cli.mechanisms.base import NumbersTable
 
 __all__ = ["UNUSED", "main"]
 
@@ -50,7 +48,7 @@ def main(argv: list[str]) -> int:
 
         return plan_theory.main(argv)
     if not {"-h", "--help"}.isdisjoint(argv):
-        terminal.out().print(_USAGE, end="", soft_wrap=True, markup=False)
+        grid.line(_USAGE.rstrip())
         return 0
     if argv[:1] == ["tune"]:
         argv = tune.arguments(argv[1:])
@@ -59,53 +57,42 @@ def main(argv: list[str]) -> int:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     command_line.refuse_unused(line.overrides, UNUSED)
     execution.forget()
-    tables, said, refusals = [], list[str](), list[InfeasibleError]()
+    tables, said, refusals = list[NumbersTable](), list[str](), list[InfeasibleError]()
     jobs, composer = command_line.jobs(line), Composer(line.config_dir, line.config_name)
-    for raw in map(composer.compose, jobs):
+    for raw in map(composer.compose, jobs):  # all of them before the first is shown
         try:
             run = execution.checked(raw)
         except InfeasibleError as error:  # a point of a sweep like the others
             refusals.append(error)
             config = parse(raw)
-            table = _table(f"{config.dataset.name}-{config.mechanism.label}, eps {config.eps:g}", "", "why")
-            table.add_row("infeasible", str(error))
-            tables.append(table)
+            title = f"{config.dataset.name}-{config.mechanism.label}, eps {config.eps:g}"
+            tables.append(NumbersTable(title, ("", "why"), [("infeasible", str(error))]))
             continue
-        tables += _tables(run)  # all of them before the first is shown
+        title = f"{run.label}, eps {run.config.eps:g}"
+        tables.append(NumbersTable(title, ("", "value", "unit"), _sizes(run)))
+        if not math.isinf(run.config.eps):
+            tables.append(run.prepared.plan.table())
         said += [f"eps {run.config.eps:g}, {text}" for text in run.prepared.expectations]
     if len(refusals) == len(jobs):
         raise refusals[0]
     for text in dict.fromkeys(said):
-        terminal.err().print(f"pate: {text}", markup=False, soft_wrap=True)
+        grid.remark(text)
     for table in tables:
-        terminal.out().print(table, crop=False)
-        terminal.out().print()
+        right = [name for name in table.columns if name not in ("", "unit", "why")]
+        cells = [[_show(value) for value in row] for row in table.rows]
+        grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
+        grid.line("")
     return 0
 
 
-def _tables(run: CheckedRun) -> list[Table]:
-    """Sizes and budget of a run, and the numbers of its mechanism."""
-    tables = [_sizes(run)]
-    if not math.isinf(run.config.eps):
-        numbers = run.prepared.plan.table()
-        table = _table(numbers.title, *numbers.columns)
-        if numbers.columns[-1] != "unit":  # a long value is broken into lines, its name is not lost
-            table.columns[0].no_wrap, table.columns[-1].no_wrap = True, False
-        for row in numbers.rows:
-            table.add_row(*map(_show, row))
-        table.caption = numbers.caption or None
-        tables.append(table)
-    return tables
-
-
-def _sizes(run: CheckedRun) -> Table:
+def _sizes(run: CheckedRun) -> list[tuple[Any, ...]]:
+    """Sizes and budget of a run: name, value and unit."""
     p, config = run.prepared, run.config
     sizes = p.sizes
-    what, _, assumed = p.protects.rpartition("; ")  # a unit's name may have one of its own
+    neighbours, _, assumed = p.protects.rpartition("; ")  # a unit's name may have one of its own
     counted = "records" if p.dataset.unit is None else f"of {p.dataset.unit}"
     source = f"probability: 1 / private {counted}" if config.delta is None else "probability"
-    table = _table(f"{run.label}, eps {config.eps:g}", "", "value", "unit")
-    rows: list[tuple[str, Any, str]] = [
+    rows: list[tuple[Any, ...]] = [
         ("data set", p.dataset.n_records, "records"),
         ("private split", sizes.n_private, counted),
         ("public split", sizes.n_public, "points"),
@@ -116,18 +103,14 @@ def _sizes(run: CheckedRun) -> Table:
         *_queries(run),
         ("eps, of one repeat", config.eps, "nats (log of a probability ratio)"),
         ("delta, of one repeat", p.delta, source),
-        ("protects", what, assumed),
+        ("protects", neighbours, assumed),
         ("repeats", config.repeats, "random splits; each costs eps"),
     ]
-    if math.isinf(config.eps):
-        rows.append(("noise", 0, "votes: no privacy at eps=inf"))
-    for name, value, unit in rows:
-        table.add_row(name, _show(value), unit)
-    return table
+    return rows + [("noise", 0, "votes: no privacy at eps=inf")] * math.isinf(config.eps)
 
 
 def _teachers(run: CheckedRun) -> list[tuple[str, Any, str]]:
-    """How many teachers there are, and the records they are trained on: not always all of them."""
+    """Number of teachers, and the records they are trained on: not always all of them."""
     p, n = run.prepared, run.prepared.sizes.n_private
     if not p.n_teachers:
         return [("teachers", 0, "teachers: it has none")]
@@ -142,35 +125,18 @@ def _teachers(run: CheckedRun) -> list[tuple[str, Any, str]]:
 
 
 def _queries(run: CheckedRun) -> list[tuple[str, Any, str]]:
-    """How many queries the guarantee is for, and which."""
+    """Number of queries that the guarantee is for, and which they are."""
     public, m = run.prepared.plan.describe(), run.prepared.sizes.n_public
     ell, answers = public.get("ell"), public.get("answers")
     if ell is None:
         return []
+    asked = "all public points" if ell >= m else f"of {m:,} public points"
     if mechanisms.picks_queries(run.config.mechanism.name):
         asked = "split.budget, chosen actively"
-    elif ell < m:
-        asked = f"of {m:,} public points"
-    else:
-        asked = "all public points"
     rows: list[tuple[str, Any, str]] = [("queries, at most (ell)", ell, f"queries: {asked}")]
     if answers is not None and answers < ell:
         rows.append(("answers, at most", answers, "answers: split.budget; the other queries are checks"))
     return rows
-
-
-def _table(title: str, *columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(
-        title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0)
-    )
-    table.caption_justify = "left"
-    for column in columns:
-        text = column in ("", "unit", "why")
-        table.add_column(column, justify="left" if text else "right", no_wrap=not text)
-    return table
 
 
 def _show(value: Any) -> str:

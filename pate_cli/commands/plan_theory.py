@@ -7,9 +7,9 @@ import math
 from importlib import import_module
 from typing import Any
 
-from pate_cli import terminal
+from pate_cli.commands import grid
 from pate_cli.commands.plan import UNUSED
-from pate_cli.config import command_line, composition
+from pate_cli.config import command_line, compose
 from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InputError
@@ -25,33 +25,20 @@ _SAME = "not used by pate plan --theory, whose numbers are the same whatever it 
 def main(argv: list[str]) -> int:
     """Run `pate plan --theory`."""
     options = _parser().parse_intermixed_args(argv)
-    line = command_line.parse_argv(options.overrides)
-    command_line.refuse_unused(line.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
-    jobs = command_line.jobs(line)
+    command_line.refuse_unused(options.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
     execution.forget()
-    run = execution.checked(composition.compose(jobs[0]))
-    problem = _problem(run, options)
-    shown = ", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items())
-    terminal.out().print(shown, markup=False, highlight=False)
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("statement", overflow="fold")
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("constants")
+    problem = _problem(execution.checked(compose(command_line.checked(options.overrides))), options)
+    grid.line(", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items()))
+    rows: list[tuple[str, ...]] = []
     for statement in theory.STATEMENTS:
-        table.add_row(f"{statement.source}: {statement.about}", style="bold")
-        for quantity in statement.evaluate(problem):
-            table.add_row(f"  {quantity.name}", _value(quantity), quantity.constants)
-    terminal.out().print(table)
-    terminal.out().print(
+        rows.append((f"{statement.source}: {statement.about}",))
+        rows += [(f"  {q.name}", _value(q), q.constants) for q in statement.evaluate(problem)]
+    grid.show(("statement", "value", "constants"), rows, right=("value",))
+    grid.line(
         "explicit: every constant is the paper's or its proofs'. Otherwise the expression\n"
         "with the constant 1: to compare as n, m or eps change, with nothing else.\n"
         "with a slip: as printed, and not what its proof gives here; that is in the next row.\n"
-        "A probability of 1 or more says nothing.",
-        markup=False,
-        highlight=False,
+        "A probability of 1 or more says nothing."
     )
     return 0
 
@@ -72,18 +59,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _problem(run: CheckedRun, options: argparse.Namespace) -> Any:
+    """Sizes of the run, with what was typed in their place."""
     p = run.prepared
-    given = {name: getattr(options, name) for name in theory.PARAMETERS if getattr(options, name) is not None}
-    of_run = {
-        "n": p.sizes.n_private,
-        "m": p.sizes.n_public,
-        "eps": run.config.eps,
-        "delta": p.delta,
-        "d": p.dataset.n_features + 1,
-    }
-    if math.isinf({**of_run, **given}["eps"]):
+    numbers = {"n": p.sizes.n_private, "m": p.sizes.n_public, "eps": run.config.eps, "delta": p.delta}
+    numbers |= {"d": p.dataset.n_features + 1}
+    numbers |= {name: value for name in theory.PARAMETERS if (value := getattr(options, name)) is not None}
+    if math.isinf(numbers["eps"]):
         raise InputError("eps: got inf; accepted: a finite number, the theorems are about privacy")
-    return theory.TheoryProblem(**{**of_run, **given})
+    return theory.TheoryProblem(**numbers)
 
 
 def _value(quantity: Any) -> str:

@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from pate_cli import terminal
+from pate_cli.commands import grid
 from pate_cli.commands.hydra_runtime import Execute, run_by_hydra
 from pate_cli.commands.jobs import check_jobs, open_store, run_jobs
 from pate_cli.config import Composer, command_line
@@ -60,7 +61,7 @@ def main(argv: list[str]) -> int:
     store = open_store(Path("outputs").absolute() if chosen is None else target, known, force=line.force)
     execute = functools.partial(run_jobs, store=store, sweep=line.multirun, command=["pate", "run", *argv])
     if line.sweeper:
-        _say(
+        grid.remark(
             f"hydra/sweeper={line.sweeper}: accuracy is measured on held-out records, so choosing by it is"
             " not differentially private"
         )
@@ -78,12 +79,8 @@ def main(argv: list[str]) -> int:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        _say(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
+        grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
     return execution.show_table(target, n_jobs=len(known))
-
-
-def _say(text: str) -> None:
-    terminal.err().print(f"pate: {text}", markup=False, soft_wrap=True)
 
 
 def _show(line: CommandLine, composer: Composer) -> None:
@@ -114,7 +111,7 @@ def _run_jobs(
         except OSError as error:  # of a sweep the other jobs go on
             if not line.multirun:
                 raise
-            _say(str(error))
+            grid.remark(str(error))
     execute(places)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pate_cli import terminal
+from pate_cli.commands import grid
 from pate_cli.config import Composer, command_line
 from pate_cli.errors import InputError
 
@@ -30,25 +30,9 @@ _GROUPS = ("mechanism", "teacher", "student")
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate tune`: `pate run mechanism=tune` with the candidates that are typed.
-
-    Parameters
-    ----------
-    argv : list of str
-        Arguments after `pate tune`.
-
-    Returns
-    -------
-    int
-        As of `pate run`.
-
-    Raises
-    ------
-    InputError
-        If the candidates need unlike data, or are none.
-    """
+    """Run `pate tune`: `pate run mechanism=tune` with the candidates that are typed."""
     if not {"-h", "--help"}.isdisjoint(argv):
-        terminal.out().print(_USAGE, end="", soft_wrap=True, markup=False)
+        grid.line(_USAGE.rstrip())
         return 0
     from pate_cli.commands import run
 
@@ -61,29 +45,25 @@ def main(argv: list[str]) -> int:
 def _show_choice(directory: str) -> None:
     """Print how often each candidate of the newest experiment was chosen, and its held-out accuracy."""
     from pate_cli.report import find_records
-    from pate_cli.report.table import Column, Table
 
     records = [record for record in find_records([directory]).records if record.mechanism == "tune"]
     newest = max(records, key=lambda record: str(record.provenance["started"]), default=None)
     if newest is None or not newest.diagnostics:  # a release measures nothing
         return
-    cells = []
+    rows = []
     for label in newest.plan["candidates"]:
         share = newest.diagnostics.get(f"chosen {label}", 0.0)
         right = newest.diagnostics.get(f"held-out accuracy {label}")
-        cells.append([label, f"{share:.0%}", "–" if right is None else f"{right:.4f}"])
-    columns = [Column("candidate", numeric=False), Column("chosen"), Column("held-out accuracy")]
+        rows.append((label, f"{share:.0%}", "–" if right is None else f"{right:.4f}"))
+    numbers = ("chosen", "held-out accuracy")
     note = "Held-out accuracy is the mean of exact counts: not differentially private."
-    Table(columns, cells, note=note).show()
+    grid.show(("candidate", *numbers), rows, right=numbers, caption=note)
 
 
 def arguments(argv: list[str]) -> list[str]:
     """Turn the arguments of `pate tune` into those of `pate run mechanism=tune`.
 
-    Raises
-    ------
-    InputError
-        As of `main`.
+    InputError if the candidates need unlike data, or are none.
     """
     holdout = [f"mechanism.{arg.removeprefix('tune.')}" for arg in argv if arg.startswith("tune.")]
     line = command_line.parse_argv(["-m", *(arg for arg in argv if not arg.startswith("tune."))])
@@ -102,7 +82,7 @@ def arguments(argv: list[str]) -> list[str]:
             )
     composer = Composer(line.config_dir, line.config_name)
     candidates = [
-        {"label": _label(texts), **{group: config[group] for group in _GROUPS}}
+        {"label": _label(texts), **{group: config.get(group) for group in _GROUPS}}
         for texts, config in zip(zip(*swept, strict=True), map(composer.compose, jobs), strict=True)
     ]
     options = [arg for arg in line.argv if arg not in line.overrides and arg not in ("-m", "--multirun")]
