@@ -16,19 +16,11 @@ __all__ = ["AboveThreshold", "Decisions"]
 
 
 class Decisions(NamedTuple):
-    """Decisions on m consecutive numbers in R runs, as released.
+    """Decisions on m consecutive numbers in R runs, as released."""
 
-    Attributes
-    ----------
-    above, reached : ndarray of bool, shape (m, R)
-        Whether a number was above, and whether the run asked and still took numbers.
-    values : ndarray of shape (m,) or None
-        Values of those that were above in some run, and 0 elsewhere.
-    """
-
-    above: NDArray[np.bool_]
-    reached: NDArray[np.bool_]
-    values: NDArray[Any] | None = None
+    above: NDArray[np.bool_]  # whether a number was above, shape (m, R)
+    reached: NDArray[np.bool_]  # whether the run asked and still took numbers, shape (m, R)
+    values: NDArray[Any] | None = None  # of the numbers above in some run, 0 elsewhere, shape (m,)
 
 
 Release: TypeAlias = Callable[[NDArray[Any], Callable[[], Decisions]], Decisions]
@@ -40,22 +32,15 @@ class AboveThreshold:
     **Guarantee.** The calibration's, for adaptively chosen numbers that one changed record moves by at most
     1; the proof stands at the top of `pate_cli.privacy.svt`.
 
-    Parameters
-    ----------
-    calibration : SvtCalibration
-    noise : Noise
-        Threshold noise and query noise are drawn from two sources spawned from it.
-    runs : int
-        R.
-    release : callable, optional
-        Takes the numbers and the function that decides on them; a door passes its own.
+    Threshold noise and query noise have a source each. A door passes its own `release`, which takes the
+    numbers and the function that decides on them.
 
     Attributes
     ----------
     asked, below : ndarray of int64, shape (R,)
         Numbers compared, and those that were below the threshold.
     open : ndarray of bool, shape (R,)
-        Whether a number was above the threshold since its noise was drawn.
+        Whether a number was compared since the threshold noise was drawn.
     """
 
     def __init__(
@@ -95,16 +80,9 @@ class AboveThreshold:
         values: NDArray[Any] | None = None,
         among: NDArray[np.bool_] | None = None,
     ) -> Decisions:
-        """Compare consecutive numbers in every run, or in some.
+        """Compare m consecutive numbers (PRIVATE) in every run, or in the runs `among`.
 
-        Parameters
-        ----------
-        numbers : ndarray of shape (m,)
-            PRIVATE. Distances to instability, where values go with them.
-        values : ndarray of shape (m,), optional
-            PRIVATE. Each is released where its number is above.
-        among : ndarray of bool, shape (R,), optional
-            Runs that ask.
+        A value (PRIVATE), whose distance to instability its number then is, is released where that is above.
         """
         asking = np.flatnonzero(self.taking if among is None else self.taking & among)
 

@@ -2,9 +2,9 @@
 
 References
 ----------
-.. [1] P. Kairouz, S. Oh, P. Viswanath. The composition theorem for differential
-   privacy. ICML 2015, Theorem 3.3: randomised response dominates every eps0-DP
-   mechanism, so its T-fold composition has the exact profile of all of them.
+.. [1] P. Kairouz, S. Oh, P. Viswanath. The composition theorem for differential privacy. ICML 2015,
+   Theorem 3.3: randomised response dominates every eps0-DP mechanism, so its T-fold composition has the
+   exact profile of all of them.
 """
 
 from __future__ import annotations
@@ -23,21 +23,9 @@ __all__ += ["root_on_safe_side"]
 
 
 def root_on_safe_side(function: Callable[[float], float], low: float, high: float, *, below: bool) -> float:
-    """Root of an increasing function, moved until the function is not positive (`below`) or not negative.
+    """Root of an increasing function in ``[low, high]``, ``0 <= low``, to a few units in the last place.
 
-    Parameters
-    ----------
-    function : callable
-        Increasing on ``[low, high]``, of opposite signs at the ends.
-    low, high : float
-        Bracket, ``0 <= low < high``.
-    below : bool
-        Which side of the root is safe.
-
-    Returns
-    -------
-    float
-        Within a few units in the last place of the root.
+    It is moved until the function is not positive there (`below`), or not negative.
     """
     root = float(brentq(function, low, high, xtol=1e-300, rtol=8.9e-16, maxiter=500))
     step = 1e-15
@@ -48,25 +36,13 @@ def root_on_safe_side(function: Callable[[float], float], low: float, high: floa
 
 
 def log_pure_profile(eps: float, eps0: float, count: int) -> float:
-    """Natural log of the delta of `count` adaptively composed eps0-DP mechanisms at `eps`.
+    """Natural log of the delta at `eps` of `count` adaptively composed eps0-DP mechanisms.
 
-    Parameters
-    ----------
-    eps : float
-        In [0, inf).
-    eps0 : float
-        Loss of each mechanism, in [0, inf).
-    count : int
-        Number of mechanisms, at least 1.
-
-    Returns
-    -------
-    float
-        -inf where ``count * eps0 <= eps`` (no delta is needed).
+    -inf where no delta is needed: ``count * eps0 <= eps``.
     """
-    # terms l with (count - 2 l) eps0 > eps; at most count / 2 of them, all positive
     if count * eps0 <= eps:
         return -math.inf
+    # terms l with (count - 2 l) eps0 > eps; at most count / 2 of them, all positive
     last = min(math.ceil((count - eps / eps0) / 2), count // 2 + 1)
     terms = np.arange(last + 1, dtype=float)
     gap = (count - 2 * terms) * eps0 - eps
@@ -78,21 +54,9 @@ def log_pure_profile(eps: float, eps0: float, count: int) -> float:
 
 @lru_cache(maxsize=1024)  # tens of milliseconds each
 def eps0_of(eps: float, delta: float, count: int) -> float:
-    """Largest eps0 such that `count` eps0-DP mechanisms compose to (eps, delta)-DP.
+    """Largest eps0 such that `count` eps0-DP mechanisms compose to (eps, delta)-DP, rounded down.
 
-    Parameters
-    ----------
-    eps : float
-        In (0, inf).
-    delta : float
-        In [0, 1); 0 gives ``eps / count``.
-    count : int
-        At least 1.
-
-    Returns
-    -------
-    float
-        Rounded down: the profile at it is at most delta.
+    eps is finite and above 0, delta in [0, 1); with delta = 0 it is ``eps / count``.
     """
     low = pure = eps / count * (1 - 1e-15)  # so that count * low <= eps in floating point too
     if delta <= 0:
@@ -110,21 +74,9 @@ def eps0_of(eps: float, delta: float, count: int) -> float:
 
 
 def pure_eps(eps0: float, count: int, delta: float) -> float:
-    """Smallest eps at which `count` eps0-DP mechanisms compose to (eps, delta)-DP.
+    """Smallest eps at which `count` eps0-DP mechanisms compose to (eps, delta)-DP, rounded up.
 
-    Parameters
-    ----------
-    eps0 : float
-        Loss of each mechanism, in [0, inf).
-    count : int
-        At least 1.
-    delta : float
-        In [0, 1); 0 gives ``count * eps0``.
-
-    Returns
-    -------
-    float
-        Rounded up: the profile at it is at most delta.
+    eps0 is finite, delta in [0, 1); with delta = 0 it is ``count * eps0``.
     """
     pure = count * eps0
     if Fraction(pure) < count * Fraction(eps0):

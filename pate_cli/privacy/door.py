@@ -23,27 +23,14 @@ Out = TypeVar("Out")
 
 
 class Passing(NamedTuple):
-    """A release before its noise. PRIVATE.
-
-    Attributes
-    ----------
-    kind : str
-    value : ndarray
-        Before noise.
-    sensitivity, scale : float
-        As stated by the mechanism, in the unit of the value; of an exponential mechanism, eps.
-    releases : int
-        Independent releases along the first axis, each of that sensitivity.
-    unit : float or None
-        Of integer noise.
-    """
+    """A release before its noise. PRIVATE."""
 
     kind: str
     value: NDArray[Any]
-    sensitivity: float
-    scale: float
-    releases: int = 1
-    unit: float | None = None
+    sensitivity: float  # as stated by the mechanism, in the unit of the value
+    scale: float  # likewise; of an exponential mechanism, eps
+    releases: int = 1  # independent releases along the first axis, each of that sensitivity
+    unit: float | None = None  # of integer noise
 
 
 @dataclass
@@ -52,15 +39,12 @@ class Spent:
 
     Attributes
     ----------
-    mu_squared : float
-        Of the Gaussian releases: adaptively chosen releases of mu_i-GDP compose to the root of the sum of
-        mu_i^2 (Dong, Roth, Su 2022, Corollary 2).
-    integers : int
-        Numbers that got integer Gaussian noise; see `pate_cli.privacy.gaussian`.
-    pure : Counter of float
-        Number of releases of each pure eps: Laplace noise and exponential mechanisms.
-    inner : Counter of float
-        The same, for choices that are not released.
+    mu_squared, integers : float, int
+        Sum of mu^2 of the Gaussian releases, which compose to its root also where they are chosen adaptively
+        (Dong, Roth, Su 2022, Corollary 2); how many numbers got integer noise (`pate_cli.privacy.gaussian`).
+    pure, inner : Counter of float
+        Number of releases of each pure eps: Laplace noise and exponential mechanisms; and the same for
+        choices that are not released.
     sparse : list of AboveThreshold
         Runs of the sparse vector technique.
     other : Counter of str
@@ -98,17 +82,13 @@ class Door:
     Sensitivities are those of one replaced record (or person), in L2 for the Gaussian and in L1 for Laplace
     noise. Noise of scale 0 releases a value as it is, at infinite cost.
 
-    Parameters
-    ----------
-    noise : Noise
-        Seeded, for experiments; exact integers from the system's entropy, for a release.
-
     Attributes
     ----------
+    noise : Noise
+        Seeded, for experiments; exact integers from the system's entropy, for a release. Also for random
+        choices inside a mechanism that are not released, such as a sample of the records.
     spent : Spent
         Shared with all doors that `spawn` makes.
-    noise : Noise
-        For random choices inside a mechanism that are not released, such as a sample of the records.
     """
 
     def __init__(self, noise: Noise, spent: Spent | None = None) -> None:
@@ -154,10 +134,6 @@ class Door:
             How many releases of one run this is: rows of `value`, each of which has the sensitivity.
         unit : float, optional
             For integer noise: `value` is whole multiples of it, and so is the noise.
-
-        Returns
-        -------
-        ndarray of float64, like `value`
         """
         if unit is None:
             self.spent.mu_squared += releases * (math.inf if sigma == 0 else (sensitivity / sigma) ** 2)
@@ -185,15 +161,8 @@ class Door:
     ) -> FloatArray:
         """Release vectors with noise b of density ``~ exp(-|b|/scale)``, each sensitivity/scale-DP.
 
-        Parameters
-        ----------
-        value : ndarray of shape (..., d)
-            PRIVATE. The norm of the noise is Gamma(d, scale), a sum of d exponentials; its direction uniform.
-        sensitivity : float
-            Of one vector, in L2.
-        scale : float
-        releases : int
-            Vectors of one run.
+        `value` has shape (..., d), and `releases` vectors of one run. The norm of the noise is
+        Gamma(d, scale), a sum of d exponentials; its direction uniform.
         """
         self.spent.pure[sensitivity / scale if scale else math.inf] += releases
 
@@ -226,10 +195,6 @@ class Door:
             inf takes the first of the largest scores.
         released : bool
             False for a choice that only the mechanism itself sees; see `Spent.inner`.
-
-        Returns
-        -------
-        ndarray of int64, of the shape of `scores` without `axis`
         """
         choices = scores.size // scores.shape[axis]
         (self.spent.pure if released else self.spent.inner)[eps] += choices
@@ -266,17 +231,11 @@ class Door:
 
 
 class RecordingDoor(Door):
-    """Keeps a record of its releases, for audits and tests.
-
-    Attributes
-    ----------
-    released : list of (Passing, ndarray or Decisions)
-        In the order of the releases; those of doors that `spawn` makes are their own.
-    """
+    """Keeps its releases in order, for audits and tests; each door that `spawn` makes keeps its own."""
 
     def __init__(self, noise: Noise, spent: Spent | None = None) -> None:
         super().__init__(noise, spent)
-        self.released: list[tuple[Passing, Any]] = []
+        self.released: list[tuple[Passing, Any]] = []  # with arrays or Decisions
 
     def _pass(self, passing: Passing, make: Callable[[], Out]) -> Out:
         out = make()

@@ -1,17 +1,15 @@
 r"""The Gaussian mechanism: its exact privacy profile, the inverses of it, and integer noise.
 
-Any number of adaptively chosen queries of L2 sensitivity `s`, each answered with
-N(0, sigma^2) noise, `ell` in total, is mu-GDP with ``mu = s * sqrt(ell) / sigma``
-(Dong, Roth, Su 2022, Corollary 2), and a mu-GDP mechanism is (eps, delta)-DP
-exactly when ``delta >= profile(eps, mu)`` (Balle and Wang 2018, Theorem 8).
+The `ell` adaptively chosen queries of a run, of L2 sensitivity `s` and answered with N(0, sigma^2) noise, are
+mu-GDP with ``mu = s * sqrt(ell) / sigma`` ([2]_, Corollary 2). A mu-GDP mechanism is (eps, delta)-DP exactly
+when ``delta >= profile(eps, mu)`` ([1]_, Theorem 8).
 
-**Integer noise**, of a release. Votes and rounded gradients are integers (in some unit). With integer noise
-every value a release computes is an integer below 2^53, exact in floating point, so the proof is about the
-numbers that leave and not about an idealisation of them. N_Z(0, sigma^2) has probability proportional to
-``exp(-x^2 / (2 sigma^2))`` on the integers. A vector of d integers, which one replaced record moves by at
-most Delta in L2, gets independent N_Z(0, sigma^2) on each coordinate, in T adaptive rounds. A query about
-votes is a case: the count of class 1 (d = 1, Delta = 1), or of more classes the histogram (d = C, Delta =
-sqrt(2)).
+**Integer noise**, of a release. Votes and rounded gradients are integers (in some unit), and so is all that a
+release computes from them: exact in floating point below 2^53, so the proof is about the numbers that leave.
+N_Z(0, sigma^2) has probability proportional to ``exp(-x^2 / (2 sigma^2))`` on the integers. A vector of d
+integers, which one replaced record moves by at most Delta in L2, gets independent N_Z(0, sigma^2) on each
+coordinate, in T adaptive rounds; of votes, the count of class 1 (d = Delta = 1), or of more classes the
+histogram (d = C, Delta = sqrt(2)).
 
 *Poisson summation.* ``sum_x exp(-(x - c)^2 / (2v))`` over the integers lies within a factor ``1 -+ u(v)`` of
 ``sqrt(2 pi v)`` for every real c, where ``u(v) = 2 sum_{m>=1} q^(m^2)``, ``q = exp(-2 pi^2 v)``.
@@ -32,8 +30,7 @@ The integer noises of the sparse vector technique stand with its proof, in `pate
 
 References
 ----------
-.. [1] B. Balle, Y.-X. Wang. Improving the Gaussian mechanism for differential
-   privacy. ICML 2018.
+.. [1] B. Balle, Y.-X. Wang. Improving the Gaussian mechanism for differential privacy. ICML 2018.
 .. [2] J. Dong, A. Roth, W. Su. Gaussian differential privacy. JRSS-B 2022.
 .. [3] M. Bun, T. Steinke. Concentrated differential privacy. TCC 2016.
 .. [4] C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential privacy. NeurIPS 2020.
@@ -48,22 +45,9 @@ from scipy.special import erfcx, log_ndtr
 
 from pate_cli.privacy.composition import advanced_factor, advanced_limit, root_on_safe_side
 
-__all__ = [
-    "CALIBRATIONS",
-    "Calibration",
-    "calibrate_sigma",
-    "calibrate_sigma_composed",
-    "calibrate_sigma_zcdp",
-    "eps_of_mu",
-    "log_profile",
-    "mu_of",
-    "profile",
-    "sigma_by",
-    "vector_eps",
-    "vector_mu",
-    "vector_mu_squared",
-    "vector_sigma",
-]
+__all__ = ["CALIBRATIONS", "Calibration", "calibrate_sigma", "calibrate_sigma_zcdp", "eps_of_mu"]
+__all__ += ["log_profile", "mu_of", "profile", "sigma_by"]
+__all__ += ["vector_eps", "vector_mu", "vector_mu_squared", "vector_sigma"]
 
 Calibration: TypeAlias = Literal["tight", "liu2021", "bassily2018"]
 CALIBRATIONS: tuple[Calibration, ...] = ("tight", "liu2021", "bassily2018")
@@ -83,25 +67,11 @@ _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 def log_profile(eps: float, mu: float) -> float:
-    """Natural log of the smallest delta at which mu-GDP is (eps, delta)-DP.
+    """Natural log of the smallest delta at which mu-GDP is (eps, delta)-DP; -inf where that is 0.
 
-    Parameters
-    ----------
-    eps : float
-        In [0, inf).
-    mu : float
-        In [0, inf); 0 means nothing was released.
-
-    Returns
-    -------
-    float
-        ``log(Phi(mu/2 - eps/mu) - exp(eps) * Phi(-mu/2 - eps/mu))``; -inf where delta is 0.
-
-    Notes
-    -----
-    The two terms agree to many digits when delta is small. With ``phi(a) =
-    exp(eps) * phi(b)`` the difference is ``phi(a) * (m(-a) - m(-b))``, m the Mills
-    ratio, which loses no more than the digits of ``m`` itself.
+    ``log(Phi(mu/2 - eps/mu) - exp(eps) * Phi(-mu/2 - eps/mu))``, eps and mu in [0, inf). The two terms agree
+    to many digits when delta is small. With ``phi(a) = exp(eps) * phi(b)`` the difference is
+    ``phi(a) * (m(-a) - m(-b))``, m the Mills ratio, which loses no more than the digits of ``m`` itself.
     """
     if mu == 0:
         return -math.inf
@@ -123,19 +93,9 @@ def profile(eps: float, mu: float) -> float:
 
 
 def mu_of(eps: float, delta: float) -> float:
-    """Largest mu for which mu-GDP implies (eps, delta)-DP.
+    """Largest mu for which mu-GDP implies (eps, delta)-DP, rounded so that ``profile(eps, mu) <= delta``.
 
-    Parameters
-    ----------
-    eps : float
-        In (0, inf).
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        Rounded so that ``profile(eps, mu) <= delta``.
+    eps is finite and above 0, delta in (0, 1).
     """
     target = math.log(delta)
     low = high = 1.0
@@ -150,19 +110,9 @@ def mu_of(eps: float, delta: float) -> float:
 
 
 def eps_of_mu(mu: float, delta: float) -> float:
-    """Smallest eps >= 0 at which mu-GDP is (eps, delta)-DP.
+    """Smallest eps >= 0 at which mu-GDP is (eps, delta)-DP, rounded so that ``profile(eps, mu) <= delta``.
 
-    Parameters
-    ----------
-    mu : float
-        In [0, inf].
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        Rounded up: ``profile(eps, mu) <= delta``.
+    mu is in [0, inf], delta in (0, 1).
     """
     if math.isinf(mu):
         return math.inf
@@ -190,24 +140,9 @@ def _rounding(eps: float, mu: float) -> float:
 
 
 def calibrate_sigma(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
-    """Smallest noise for `ell` adaptive Gaussian queries to be (eps, delta)-DP.
+    """Smallest noise for `ell` adaptive Gaussian queries to be (eps, delta)-DP: a standard deviation.
 
-    Parameters
-    ----------
-    eps : float
-        In (0, inf].
-    delta : float
-        In (0, 1).
-    ell : int
-        Number of queries, at least 1.
-    sensitivity : float
-        L2 sensitivity of one query, in votes: 1 for the count of one of two
-        classes, sqrt(2) for a histogram over more.
-
-    Returns
-    -------
-    float
-        Standard deviation, in votes; 0 for eps = inf.
+    It is in the unit of `sensitivity`, the L2 sensitivity of one query; 0 for eps = inf.
     """
     if math.isinf(eps):
         return 0.0
@@ -215,44 +150,32 @@ def calibrate_sigma(eps: float, delta: float, ell: int, sensitivity: float = 1.0
 
 
 def calibrate_sigma_zcdp(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
-    """Noise by the looser zCDP rule that LZCW21 Algorithm 1 states, line 1.
+    """Noise by the looser zCDP rule of LZCW21 Algorithm 1, line 1; never less than `calibrate_sigma`.
 
-    Same parameters and unit as `calibrate_sigma`; never smaller than it. The rho at which ``rho + 2 sqrt(rho
-    ln(1/delta)) = eps`` (Bun and Steinke 2016, Proposition 1.3).
+    The rho at which ``rho + 2 sqrt(rho ln(1/delta)) = eps`` ([3]_, Proposition 1.3).
     """
     inverse = math.log(1 / delta)
     root = eps / (math.sqrt(inverse + eps) + math.sqrt(inverse))  # of rho, without cancellation
     return sensitivity * math.sqrt(ell / (2 * (root * root)))
 
 
-def calibrate_sigma_composed(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
-    """Noise by BTT18's advanced composition, the "straightforward" use of it in its abstract.
-
-    A query gets ``eps0 = eps/sqrt(8 ell ln(2/delta))``, as an unstable answer of Algorithm 2 has, and
-    ``delta/(2 ell)``; the noise of one query is exact. The other half of delta is the composition's slack.
-    Same parameters and unit as `calibrate_sigma`; never smaller than it.
-
-    Raises
-    ------
-    ValueError
-        If eps is too large for advanced composition; see `advanced_limit`.
-    """
-    advanced_limit(eps, delta)
-    return calibrate_sigma(eps / advanced_factor(delta, ell), delta / (2 * ell), 1, sensitivity)
-
-
 def sigma_by(rule: Calibration, eps: float, delta: float, ell: int, sensitivity: float) -> float:
-    """Noise for `ell` queries by a rule, in votes: `calibrate_sigma`, `_zcdp` or `_composed`.
+    """Noise for `ell` queries, as `calibrate_sigma`, by a rule of `CALIBRATIONS`.
+
+    `bassily2018` is BTT18's advanced composition, the "straightforward" use of it in its abstract: a query
+    has ``eps0 = eps/sqrt(8 ell ln(2/delta))``, as an unstable answer of Algorithm 2 has, and
+    ``delta/(2 ell)``; the noise of one query is exact. The other half of delta is the composition's slack.
 
     Raises
     ------
     ValueError
-        If the rule does not hold at this eps.
+        If the rule does not hold at this eps; see `pate_cli.privacy.composition.advanced_limit`.
     """
     if rule == "liu2021":
         return calibrate_sigma_zcdp(eps, delta, ell, sensitivity)
     if rule == "bassily2018":
-        return calibrate_sigma_composed(eps, delta, ell, sensitivity)
+        advanced_limit(eps, delta)
+        return calibrate_sigma(eps / advanced_factor(delta, ell), delta / (2 * ell), 1, sensitivity)
     return calibrate_sigma(eps, delta, ell, sensitivity)
 
 
@@ -263,16 +186,9 @@ def _log_factor(t: float) -> float:
 
 
 def vector_mu(eps: float, delta: float, numbers: int) -> float:
-    """Largest mu at which integer noise is (eps, delta)-DP; ``mu^2`` adds up over rounds.
+    """Largest mu at which integer noise, on so many numbers over all rounds, is (eps, delta)-DP.
 
-    Parameters
-    ----------
-    eps : float
-        Above 0, finite.
-    delta : float
-        In (0, 1).
-    numbers : int
-        That get noise, over all rounds.
+    ``mu^2`` adds up over rounds; eps is finite and above 0.
 
     Raises
     ------

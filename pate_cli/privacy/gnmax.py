@@ -1,9 +1,8 @@
 """Renyi differential privacy of noisy majorities, as it depends on the votes (Papernot et al. 2018).
 
-Where teachers agree, a noisy majority reveals next to nothing about one of them: its Renyi
-divergence from a neighbour's is far below the worst case. The numbers here are computed
-from votes and are therefore PRIVATE, until they are sanitised by noise in proportion to
-their smooth sensitivity.
+Where teachers agree, a noisy majority reveals next to nothing about one of them: its Renyi divergence from a
+neighbour's is far below the worst case. The numbers here are computed from votes and are therefore PRIVATE,
+until they are sanitised by noise in proportion to their smooth sensitivity.
 
 A query is a point on a line of *states*, from which one record moves by `step` at most:
 
@@ -11,18 +10,18 @@ A query is a point on a line of *states*, from which one record moves by `step` 
 - a check ``largest count + noise >= threshold``: the largest count, 0 .. K, step 1;
 - more classes: the lead of the majority, 0 .. K, step 2.
 
-In the first two the output is one bit, and the divergence from both neighbours, in both
-directions, is exact. For more classes it is Theorem 6 of the paper, in its direction:
-of the output on these votes from that on a neighbour's.
+In the first two the output is one bit, and the divergence from both neighbours, in both directions, is exact.
+For more classes it is Theorem 6 of the paper, in its direction: of the output on these votes from that on a
+neighbour's.
 
 References
 ----------
-.. [1] N. Papernot, S. Song, I. Mironov, A. Raghunathan, K. Talwar, U. Erlingsson.
-   Scalable private learning with PATE. ICLR 2018. Theorem 6, Propositions 7 and 10, appendix B.
-.. [2] C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential privacy.
-   NeurIPS 2020, Proposition 12 (from Renyi to approximate differential privacy).
-.. [3] K. Nissim, S. Raskhodnikova, A. Smith. Smooth sensitivity and sampling in private
-   data analysis. STOC 2007.
+.. [1] N. Papernot, S. Song, I. Mironov, A. Raghunathan, K. Talwar, U. Erlingsson. Scalable private learning
+   with PATE. ICLR 2018. Theorem 6, Propositions 7 and 10, appendix B.
+.. [2] C. Canonne, G. Kamath, T. Steinke. The discrete Gaussian for differential privacy. NeurIPS 2020,
+   Proposition 12 (from Renyi to approximate differential privacy).
+.. [3] K. Nissim, S. Raskhodnikova, A. Smith. Smooth sensitivity and sampling in private data analysis.
+   STOC 2007.
 """
 
 from __future__ import annotations
@@ -45,17 +44,7 @@ Ints = NDArray[np.int64]
 
 
 def eps_of_rdp(rdp: float, order: float, delta: float) -> float:
-    """Eps at `delta` of a mechanism that is (order, rdp)-Renyi differentially private.
-
-    Parameters
-    ----------
-    rdp : float
-        At least 0, in nats.
-    order : float
-        Above 1.
-    delta : float
-        In (0, 1).
-    """
+    """Eps at `delta` of a mechanism that is (order, rdp)-Renyi differentially private; `rdp` is in nats."""
     above = order - 1
     return max(0.0, rdp + math.log(above / order) - (math.log(delta) + math.log(order)) / above)
 
@@ -63,21 +52,8 @@ def eps_of_rdp(rdp: float, order: float, delta: float) -> float:
 def rdp_of_bit(n_teachers: int, centre: float, sigma: float, order: float) -> Floats:
     """Renyi divergence of ``1(s + N(0, sigma^2) >= centre)`` from its neighbours', for each state s.
 
-    Parameters
-    ----------
-    n_teachers : int
-        K; the states are 0 .. K.
-    centre : float
-        In votes.
-    sigma : float
-        In votes.
-    order : float
-        Above 1.
-
-    Returns
-    -------
-    ndarray of float64, shape (K + 1,)
-        The largest over both neighbours and both directions; exact. In nats.
+    The states are 0 .. K. It is the largest over both neighbours and both directions; exact, in nats, shape
+    (K + 1,). `centre` and `sigma` are in votes, the order is above 1.
     """
     shift = (np.arange(n_teachers + 1) - centre) / sigma
     one, zero = log_ndtr(shift), log_ndtr(-shift)
@@ -96,21 +72,10 @@ def _divergence(p1: Floats, p0: Floats, q1: Floats, q0: Floats, order: float) ->
 
 
 def rdp_of_majority(n_teachers: int, n_classes: int, sigma: float, order: float) -> Floats:
-    """Theorem 6 for the noisy majority of C classes, for each lead 0 .. K of the largest count.
+    """Theorem 6 for the noisy majority of C classes, for each lead 0 .. K of the largest count, in nats.
 
-    Parameters
-    ----------
-    n_teachers, n_classes : int
-        K and C.
-    sigma : float
-        Standard deviation of the noise on each count, in votes.
-    order : float
-        Above 1.
-
-    Returns
-    -------
-    ndarray of float64, shape (K + 1,)
-        Never above the bound without votes, ``order / sigma^2``. In nats.
+    It is never above the bound without votes, ``order / sigma^2``. `sigma`, of the noise on each count, is in
+    votes, the order above 1.
     """
     worst = order / sigma**2
     lead = np.arange(n_teachers + 1)
@@ -141,22 +106,12 @@ def _theorem_6(log_q: float, sigma: float, order: float) -> float:
 
 
 def smooth_sensitivity(terms: list[tuple[Floats, Ints, int]], beta: float) -> float:
-    """Upper bound on the beta-smooth sensitivity of a sum over queries.
+    """Upper bound on the beta-smooth sensitivity of a sum over queries, ``beta > 0``.
 
-    Parameters
-    ----------
-    terms : list of (values, states, step)
-        `values` of shape (K + 1,), one a state; `states` of the queries asked; how far
-        one record moves a state.
-    beta : float
-        Positive.
-
-    Returns
-    -------
-    float
-        ``max_d exp(-beta d) sum_q max over states within d records of q of the largest
-        change by one more record``: at least the smooth sensitivity, since one record moves
-        all queries at once, each by `step` at most.
+    A term has values, one for each of the K + 1 states, the states of the queries asked, and how far one
+    record moves a state. The bound is ``max_d exp(-beta d) sum_q max over states within d records of q of
+    the largest change by one more record``: at least the smooth sensitivity, since one record moves all
+    queries at once, each by `step` at most.
     """
     windows = []  # largest change by one record, at each state
     for values, _, step in terms:
@@ -185,40 +140,26 @@ def smooth_sensitivity(terms: list[tuple[Floats, Ints, int]], beta: float) -> fl
 class Sanitiser:
     """Release an upper limit of a number computed from votes, by its smooth sensitivity.
 
-    For a number f (a sum of Renyi divergences) of smooth sensitivity S it releases
-    ``v = f + sigma S Z1`` and ``u = ln S + beta sigma_log Z2``, Z1 and Z2 standard normal; from
-    these two alone, ``v + z sigma exp(u + z beta sigma_log)`` with ``z = -ndtri(failure / 2)`` is
-    below f with probability `failure` at most.
+    For a number f (a sum of Renyi divergences) of smooth sensitivity S it releases ``v = f + sigma S Z1`` and
+    ``u = ln S + beta sigma_log Z2``, Z1 and Z2 standard normal; from these two alone,
+    ``v + z sigma exp(u + z beta sigma_log)`` with ``z = -ndtri(failure / 2)`` is below f with probability
+    `failure` at most.
 
-    **Guarantee.** (order, rdp)-Renyi DP for neighbours that move each query's state by one
-    step at most. Proof. ln S moves by at most beta, so u costs ``a / (2 sigma_log^2)``. The
-    mean of v moves by at most the smaller of the two S, and its standard deviation by a factor
-    ``r`` in ``[exp(-beta), exp(beta)]``. The divergence of two normal laws is
-    ``a m^2 / (2 s^2) + ln(s / (s1^(1-a) s2^a)) / (1 - a)`` with ``s^2 = (1-a) s1^2 + a s2^2``; its
-    first term is largest at ``r = exp(-beta)``, its second grows with ``|ln r|`` (derivative
-    ``a (r^2 - 1) / (1 - a + a r^2)``), so `rdp` adds the two maxima and u's cost.
-    v is GNSS of Papernot et al. (2018), appendix B, with the constants derived anew; u is there to
-    turn an estimate into a limit.
-
-    Attributes
-    ----------
-    order : float
-        At which f is a divergence; above 1.
-    beta : float
-        Of the smooth sensitivity, positive.
-    sigma : float
-        Noise on f, in units of the smooth sensitivity.
-    sigma_log : float
-        Noise on ln S, in units of beta.
-    failure : float
-        Probability that the limit is too low; in (0, 1).
+    **Guarantee.** (order, rdp)-Renyi DP for neighbours that move each query's state by one step at most.
+    Proof. ln S moves by at most beta, so u costs ``a / (2 sigma_log^2)``. The mean of v moves by at most the
+    smaller of the two S, and its standard deviation by a factor ``r`` in ``[exp(-beta), exp(beta)]``. The
+    divergence of two normal laws is ``a m^2 / (2 s^2) + ln(s / (s1^(1-a) s2^a)) / (1 - a)`` with
+    ``s^2 = (1-a) s1^2 + a s2^2``; its first term is largest at ``r = exp(-beta)``, its second grows with
+    ``|ln r|`` (derivative ``a (r^2 - 1) / (1 - a + a r^2)``), so `rdp` adds the two maxima and u's cost.
+    v is GNSS of Papernot et al. (2018), appendix B, with the constants derived anew; u makes a limit of the
+    estimate.
     """
 
-    order: float
-    beta: float
-    sigma: float
-    sigma_log: float
-    failure: float
+    order: float  # at which f is a divergence; above 1
+    beta: float  # of the smooth sensitivity
+    sigma: float  # noise on f, in units of the smooth sensitivity
+    sigma_log: float  # noise on ln S, in units of beta
+    failure: float  # probability that the limit is too low
 
     def rdp(self, order: float) -> float:
         """Renyi divergence at `order`, in nats; inf where the two variances are too far apart for it."""
@@ -253,15 +194,7 @@ class Sanitiser:
 
     @classmethod
     def costing(cls, rdp: float, order: float, failure: float) -> Sanitiser:
-        """Sanitiser that costs `rdp` nats at `order`, a third on each of its three terms.
-
-        Raises
-        ------
-        ValueError
-            If `rdp` is not positive.
-        """
-        if not rdp > 0:
-            raise ValueError(f"rdp={rdp!r}, expected a number > 0")
+        """Sanitiser that costs `rdp` nats at `order`, a third on each of its three terms."""
         third = rdp / 3
         top = 0.5 * math.log(order / (order - 1)) * (1 - 1e-9)  # where the variance costs infinity
 

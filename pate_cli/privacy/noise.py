@@ -1,10 +1,8 @@
 """Where noise comes from, and the tails of its differences.
 
-The sparse vector technique compares ``dist + query_noise`` with
-``w + threshold_noise``; only the difference of the two noises matters for whether
-a query is answered. Scales are standard deviations for the Gaussian and the
-parameter ``b`` of ``exp(-|x|/b)`` for the other two: never an inverse, never a
-variance.
+The sparse vector technique compares ``dist + query_noise`` with ``w + threshold_noise``, so the difference of
+the two noises decides whether a query is answered. Scales are standard deviations for the Gaussian and the
+parameter ``b`` of ``exp(-|x|/b)`` for the other two: never an inverse, never a variance.
 """
 
 from __future__ import annotations
@@ -40,10 +38,7 @@ class Noise(Protocol):
 class SeededNoise:
     """Reproducible pseudo-random noise for experiments; not for a real release.
 
-    Parameters
-    ----------
-    seed : numpy.random.SeedSequence
-        A stream of its own: never the one that split the data.
+    The seed is a stream of its own: never the one that split the data.
     """
 
     def __init__(self, seed: np.random.SeedSequence) -> None:
@@ -68,21 +63,9 @@ class SeededNoise:
 
 
 def difference_tail(margin: float, threshold_scale: float, query_scale: float, kind: NoiseKind) -> float:
-    """Probability that query noise exceeds threshold noise by more than `margin`.
+    """Probability that query noise exceeds threshold noise by more than `margin`, any real number.
 
-    Parameters
-    ----------
-    margin : float
-        In votes, any real number.
-    threshold_scale, query_scale : float
-        Positive, in votes.
-    kind : {"laplace", "exponential"}
-        Two-sided noise, or one-sided noise drawn as ``-Exp(scale)`` for both.
-
-    Returns
-    -------
-    float
-        ``P(query_noise - threshold_noise > margin)``.
+    `kind`: two-sided noise, or one-sided noise drawn as ``-Exp(scale)`` for both. All in votes.
     """
     if kind == "exponential":
         total = threshold_scale + query_scale
@@ -100,25 +83,11 @@ def difference_tail(margin: float, threshold_scale: float, query_scale: float, k
 def discrete_difference_tail(
     margin: int, threshold_scale: float, query_scale: float, kind: NoiseKind
 ) -> float:
-    """Probability that integer query noise exceeds integer threshold noise by more than `margin`.
+    """`difference_tail` of integer noise, exactly: discrete Laplace, or ``-Geom(scale)`` for both.
 
-    Parameters
-    ----------
-    margin : int
-        In votes.
-    threshold_scale, query_scale, kind
-        As of `difference_tail`: discrete Laplace, or ``-Geom(scale)`` for both.
-
-    Returns
-    -------
-    float
-        ``P(query_noise - threshold_noise >= margin + 1)``, exactly.
-
-    Notes
-    -----
-    The sum of DL(b1) and DL(b2) has, at k >= 0, probability ``A a^k + B b^k`` with a, b
-    their two q's (partial fractions of the generating function); summed and written
-    with ``1-a``, ``1-b`` so that equal and large scales need no case of their own.
+    The sum of DL(b1) and DL(b2) has, at k >= 0, probability ``A a^k + B b^k`` with a, b their two q's
+    (partial fractions of the generating function); summed and written with ``1-a``, ``1-b`` so that equal and
+    large scales need no case of their own.
     """
     least = margin + 1
     if kind == "exponential":  # G1 - G2 >= least, G1 of the threshold

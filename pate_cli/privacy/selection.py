@@ -35,14 +35,7 @@ _ORDERS = 1 + np.logspace(-3, 6, 20_000)
 def trials_eps(mu: float, expected: float, delta: float) -> float:
     """Smallest eps at which the best of a geometric number of mu-GDP runs is (eps, delta)-DP.
 
-    Parameters
-    ----------
-    mu : float
-        Of one run, with its score; above 0.
-    expected : float
-        Mean number of runs, at least 1.
-    delta : float
-        In (0, 1).
+    mu is above 0, of one run with its score; `expected`, the mean number of runs, at least 1.
     """
     if math.isinf(mu):
         return math.inf
@@ -58,15 +51,7 @@ def trials_eps(mu: float, expected: float, delta: float) -> float:
 def trials_mu(eps: float, delta: float, expected: float) -> float:
     """Largest mu of one run at which the best of a geometric number of runs is (eps, delta)-DP.
 
-    Parameters
-    ----------
-    eps, delta, expected
-        As in `trials_eps`; eps above 0.
-
-    Returns
-    -------
-    float
-        Rounded down; 0 where no mu is small enough.
+    It is rounded down, and 0 where no mu is small enough; see `trials_eps`.
     """
     if math.isinf(eps):
         return math.inf

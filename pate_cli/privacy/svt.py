@@ -1,4 +1,4 @@
-"""Calibrations of the sparse vector technique over distance to instability.
+"""Calibrations of the sparse vector technique over distance to instability, and their proof.
 
 The mechanism (BTT18 Algorithm 2, LZCW21 Algorithm 2), in votes::
 
@@ -6,54 +6,40 @@ The mechanism (BTT18 Algorithm 2, LZCW21 Algorithm 2), in votes::
     answer the majority if dist_j + nu_j > w + rho, otherwise "unstable"
     stop after T unstable answers
 
-``nu`` is query noise of scale `query_scale`, ``rho`` threshold noise of scale
-`threshold_scale`, drawn anew after each unstable answer (`redraw`) or once a run.
+``nu`` is query noise of scale `query_scale`, ``rho`` threshold noise of scale `threshold_scale`, drawn anew
+after each unstable answer (`redraw`) or once a run.
 
-**Guarantee** of every `SvtCalibration`: (eps, delta)-DP for neighbours that differ
-in one private record, so in at most one vote a query, for adaptively chosen
-queries. The proof has two parts.
+**Guarantee** of every `SvtCalibration`: (eps, delta)-DP for neighbours that differ in one private record, so
+in at most one vote a query, for adaptively chosen queries. The proof has two parts.
 
-*Stability.* Call a query critical if its majority differs between the two
-neighbours; its dist is then 0 on both. Until a critical query is answered, the
-labels given are the same function of the queries on both neighbours, so only the
-answered/unstable pattern carries a loss. ``delta_stab`` bounds the probability
-that a critical query is ever answered. A critical query that is *not* answered is
-an unstable answer, and the T-th of those ends the run: at most T critical queries
-are ever reached, at most one a segment where the threshold is redrawn. The query
-noise of the k-th critical query is fresh, and its threshold noise may be paired
-with it in advance, so ``delta_stab <= T * P(nu - rho > w)`` whatever the queries
-before it taught about the threshold. (The papers use ell in place
-of T; that is safe, since T <= ell, and looser by ``query_scale * ln(ell/T)``.)
+*Stability.* Call a query critical if its majority differs between the two neighbours; its dist is then 0 on
+both. Until a critical query is answered, the labels given are the same function of the queries on both
+neighbours, so only the answered/unstable pattern carries a loss. ``delta_stab`` bounds the probability that a
+critical query is ever answered. One that is *not* answered is an unstable answer, and the T-th of those ends
+the run: at most T critical queries are ever reached, at most one a segment where the threshold is redrawn.
+The query noise of the k-th critical query is fresh, and its threshold noise may be paired with it in advance,
+so ``delta_stab <= T * P(nu - rho > w)`` whatever the queries before it taught about the threshold. (The
+papers use ell in place of T, which is safe, as T <= ell, and looser by ``query_scale * ln(ell/T)``.)
 
-*Pattern.* Compare the run on D at threshold noise ``rho`` with the run on D' at
-``rho - 1``. Every answered query is at least as likely there; every unstable one
-is at most ``exp(2/query_scale)`` less likely, since dist moves by at most 1; the
-density of ``rho`` falls by at most ``exp(1/threshold_scale)``. So a segment that
-ends in an unstable answer costs ``1/threshold_scale + 2/query_scale``, one that
-does not costs ``1/threshold_scale``, and a threshold kept for the whole run is
-paid for once: ``1/threshold_scale + 2 T/query_scale`` (Lyu, Su, Li 2017).
+*Pattern.* Compare the run on D at threshold noise ``rho`` with the run on D' at ``rho - 1``. Every answered
+query is at least as likely there; every unstable one is at most ``exp(2/query_scale)`` less likely, since
+dist moves by at most 1; the density of ``rho`` falls by at most ``exp(1/threshold_scale)``. So a segment that
+ends in an unstable answer costs ``1/threshold_scale + 2/query_scale``, one that does not costs
+``1/threshold_scale``, and a threshold kept for the whole run is paid for once:
+``1/threshold_scale + 2 T/query_scale`` (Lyu, Su, Li, VLDB 2017).
 
-*One-sided noise.* The pattern proof moves the threshold in one direction only and
-asks ``f(rho) <= exp(1/b) f(rho - 1)`` of its density and ``F(z) <= exp(2/b) F(z - 2)``
-of the query noise's distribution function. ``-Exp(b)`` satisfies both with
-equality, so it may replace Laplace noise for both; its tail on the dangerous side
-is that of the threshold alone, ``exp(-w/threshold_scale)``, which is why `tight`
-picks it.
+*One-sided noise.* The pattern proof moves the threshold in one direction only. It needs
+``f(rho) <= exp(1/b) f(rho - 1)`` of the density of threshold noise and ``F(z) <= exp(2/b) F(z - 2)`` of the
+distribution function of query noise. ``-Exp(b)`` satisfies both with equality, so it may replace Laplace
+noise for both; its tail on the dangerous side is that of the threshold alone, ``exp(-w/threshold_scale)``,
+which is why `tight` picks it.
 
-*Integer noise*, of a release. The discrete Laplace law DL(b) has probabilities in
-proportion to ``q^|k|``, ``q = exp(-1/b)``, on the integers, Geom(b) has ``(1 - q) q^k``
-on k >= 0. The pattern proof needs ``f(r) <= exp(1/b) f(r - 1)`` and
-``F(z) <= exp(2/b) F(z - 2)`` for integers r and z only, as distances, and an integer w,
-shift by integers. DL(b) has both, since ``|k|`` moves by at most 1 (2) under a shift by
-1 (2). ``-Geom(b)`` has ``f(r) = (1 - q) q^-r`` for r <= 0, else 0, and ``F(z) = q^-z``
-for z <= 0, else 1: both hold. So the losses are those of the continuous noises at the
-same scales; the tails differ (`discrete_difference_tail`).
-
-References
-----------
-.. [1] BTT18: R. Bassily, O. Thakkar, A. Thakurta. NeurIPS 2018.
-.. [2] LZCW21: C. Liu, Y. Zhu, K. Chaudhuri, Y.-X. Wang. JMLR 2021.
-.. [3] M. Lyu, D. Su, N. Li. Understanding the sparse vector technique. VLDB 2017.
+*Integer noise*, of a release. The discrete Laplace law DL(b) has probabilities in proportion to ``q^|k|``,
+``q = exp(-1/b)``, on the integers, Geom(b) has ``(1 - q) q^k`` on k >= 0. Distances, and an integer w, shift
+by integers, so both facts are needed for integers r and z only. DL(b) has both, since ``|k|`` moves by at
+most 1 (2) under a shift by 1 (2). ``-Geom(b)`` has ``f(r) = (1 - q) q^-r`` for r <= 0, else 0, and
+``F(z) = q^-z`` for z <= 0, else 1: both hold. So the losses are those of the continuous noises at the same
+scales; the tails differ (`discrete_difference_tail`).
 """
 
 from __future__ import annotations
@@ -83,43 +69,22 @@ _SELDOM = 0.05
 class SvtCalibration:
     """Everything that fixes the mechanism; public, all distances in votes.
 
-    Attributes
-    ----------
-    eps, delta : float
-        The guarantee, with ``delta_comp + delta_stab <= delta``.
-    ell : int
-        Most queries that may be asked.
-    cutoff : int
-        T, unstable answers after which the mechanism stops.
-    rule : str
-        Name of the calibration.
-    noise : {"laplace", "exponential"}
-        Two-sided, or ``-Exp`` for threshold and query noise alike.
-    redraw : bool
-        Whether threshold noise is drawn anew after each unstable answer.
-    threshold : float
-        w.
-    threshold_scale, query_scale : float
-        Scales of the two noises.
-    delta_comp, delta_stab : float
-        Delta of the composition, and bound on answering a critical query.
-    integers : bool
-        Whether the noise is discrete Laplace or geometric, and w an integer.
+    The guarantee is (eps, delta), with ``delta_comp + delta_stab <= delta``.
     """
 
     eps: float
     delta: float
-    ell: int
-    cutoff: int
-    rule: str
-    noise: NoiseKind
-    redraw: bool
-    threshold: float
+    ell: int  # most queries that may be asked
+    cutoff: int  # T, unstable answers after which the mechanism stops
+    rule: str  # name of the calibration
+    noise: NoiseKind  # two-sided, or -Exp for threshold and query noise alike
+    redraw: bool  # whether threshold noise is drawn anew after each unstable answer
+    threshold: float  # w
     threshold_scale: float
     query_scale: float
-    delta_comp: float
-    delta_stab: float
-    integers: bool = False
+    delta_comp: float  # of the composition
+    delta_stab: float  # bound on answering a critical query
+    integers: bool = False  # whether the noise is discrete Laplace or geometric, and w an integer
 
     def p_unstable(self, dist: float) -> float:
         """Probability that a query at distance `dist` gets no answer, for a fresh threshold.
@@ -149,12 +114,7 @@ class SvtCalibration:
     def pathwise_eps(self, unstable: int, *, open_segment: bool) -> float:
         """Pure loss of an output with `unstable` unstable answers, up to ``delta_stab``.
 
-        Parameters
-        ----------
-        unstable : int
-            Unstable answers seen.
-        open_segment : bool
-            Whether a query was asked since the last threshold was drawn.
+        `open_segment`: whether a query was asked since the threshold noise was drawn.
         """
         per_unstable = 2 / self.query_scale
         if self.redraw:
@@ -182,14 +142,10 @@ def calibrate(
         `tight`: one-sided noise, threshold kept or redrawn, each at its best split of noise and of delta,
         whichever has the smaller vote margin at which `ell` queries are expected to spend half the cut-off.
         `liu2021`: LZCW21 Algorithm 2, lines 2-3. `bassily2018`: BTT18 Algorithm 2.
-    eps : float
-        In (0, inf).
-    delta : float
-        In (0, 1).
-    ell : int
-        Most queries that may be asked, at least 1.
-    cutoff : int
-        T, from 1 to `ell`.
+    eps, delta : float
+        eps finite and above 0, delta in (0, 1).
+    ell, cutoff : int
+        Most queries that may be asked; T, from 1 to `ell`.
     quick : bool
         Of `tight`, only the kept threshold: milliseconds less, never tighter.
 
@@ -271,11 +227,10 @@ def _best_share(at: Callable[[float], SvtCalibration], failure: float) -> SvtCal
 def discrete_calibration(calibration: SvtCalibration) -> SvtCalibration:
     """Turn a calibration into its integer-noise version.
 
-    The scales, so the pattern's losses, stay; the threshold w becomes the smallest integer
-    (for the published rules: that is not below theirs) with
-    ``attempts * P(nu - rho > w) <= delta_stab``. `attempts` is T, by a union bound over the
-    critical queries; for one kept one-sided threshold the least of T independent
-    Geom(b) is Geom(b/T), and one attempt with that is exact.
+    The scales, so the pattern's losses, stay; the threshold w becomes the smallest integer (for the published
+    rules: that is not below theirs) with ``attempts * P(nu - rho > w) <= delta_stab``. `attempts` is T, by a
+    union bound over the critical queries; for one kept one-sided threshold the least of T independent Geom(b)
+    is Geom(b/T), and one attempt with that is exact.
     """
     c = calibration
     attempts, query_scale = c.cutoff, c.query_scale
@@ -297,27 +252,13 @@ def discrete_calibration(calibration: SvtCalibration) -> SvtCalibration:
 def above_threshold(
     rule: Calibration, eps: float, delta: float, cutoff: int, threshold: float
 ) -> SvtCalibration:
-    """Calibrate the plain sparse vector technique: numbers against a threshold, and nothing but the pattern.
+    """Calibrate the plain sparse vector technique: numbers against a threshold w, only the pattern.
 
     There is no value to hide, so nothing of delta is for stability, and any number of queries may be asked.
-
-    Parameters
-    ----------
-    rule : {"tight", "liu2021", "bassily2018"}
-        `bassily2018`: BTT18's long version, Algorithm 1 (LZCW21 Algorithm 6), ``sqrt(32 T ln(1/delta))/eps``;
-        `liu2021`: the same by zCDP, as LZCW21 has it for its Algorithm 2; `tight`: threshold kept or redrawn,
-        each at its best share, whichever is right in 19 of 20 cases from a smaller distance on.
-    eps, delta : float
-        As of `calibrate`.
-    cutoff : int
-        T, at least 1.
-    threshold : float
-        w, of any sign.
-
-    Raises
-    ------
-    ValueError
-        If the published constants do not give (eps, delta)-DP at these values.
+    `bassily2018`: BTT18's long version, Algorithm 1 (LZCW21 Algorithm 6), ``sqrt(32 T ln(1/delta))/eps``;
+    `liu2021`: the same by zCDP, as LZCW21 has it for its Algorithm 2; `tight`: threshold kept or redrawn,
+    each at its best share, whichever is right in 19 of 20 cases from a smaller distance on. ValueError as of
+    `calibrate`.
     """
 
     def made(threshold_scale: float, query_scale: float, *, redraw: bool) -> SvtCalibration:
@@ -353,14 +294,7 @@ def liu2021_scale(eps: float, delta: float, cutoff: float, slack: int = 2) -> fl
 def printed_cutoff(error: float, ell: float, beta: float) -> float:
     """T of BTT18 Theorem 3.2, ``3 (e m + sqrt(e m ln(m/beta)/2))``, before rounding.
 
-    Parameters
-    ----------
-    error : float
-        e, the error of a teacher: gamma + alpha in the paper.
-    ell : float
-        m, the number of queries.
-    beta : float
-        Probability of failure, in (0, 1).
+    e is the error of a teacher (gamma + alpha in the paper), m = `ell`, beta the probability of failure.
     """
     mistakes = error * ell
     return 3 * (mistakes + math.sqrt(mistakes * math.log(ell / beta) / 2))

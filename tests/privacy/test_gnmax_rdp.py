@@ -1,3 +1,5 @@
+"""Renyi divergences of noisy majorities and their sanitiser, by numerical integration and brute force."""
+
 import itertools
 import math
 
@@ -7,13 +9,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import binom, norm
 
-from pate_cli.privacy.gnmax import (
-    Sanitiser,
-    eps_of_rdp,
-    rdp_of_bit,
-    rdp_of_majority,
-    smooth_sensitivity,
-)
+from pate_cli.privacy.gnmax import Sanitiser, rdp_of_bit, rdp_of_majority, smooth_sensitivity
 from pate_cli.privacy.noise import SeededNoise
 
 
@@ -21,7 +17,7 @@ def renyi(p, q, order):
     return math.log(sum(a**order * b ** (1 - order) for a, b in zip(p, q, strict=True))) / (order - 1)
 
 
-@pytest.mark.parametrize(("sigma", "order"), [(1.5, 3.0), (4.0, 12.5), (10.0, 40.0)])
+@pytest.mark.parametrize(("sigma", "order"), [(1.5, 3.0), (10.0, 40.0)])
 def test_one_bit_is_exact(sigma, order):
     K, centre = 12, 6.0
     rdp = rdp_of_bit(K, centre, sigma, order)
@@ -47,7 +43,7 @@ def winners(counts, sigma):
 
 
 @pytest.mark.parametrize("order", [2.0, 4.0])
-@pytest.mark.parametrize("counts", [(14, 3, 3), (18, 2, 0), (10, 9, 1), (20, 0, 0)])
+@pytest.mark.parametrize("counts", [(14, 3, 3), (10, 9, 1), (20, 0, 0)])
 def test_theorem_6_bounds_the_true_divergence_of_three_classes(counts, order):
     sigma = 2.5
     bound = rdp_of_majority(20, 3, sigma, order)
@@ -61,29 +57,14 @@ def test_theorem_6_bounds_the_true_divergence_of_three_classes(counts, order):
             assert renyi(here, winners(other, sigma), order) <= bound[top[0] - top[1]] + 1e-9
 
 
-def test_theorem_6_gains_where_teachers_agree_only():
-    bound = rdp_of_majority(250, 10, 20.0, 10.0)
-    assert bound[0] == bound[50] == 10 / 20**2
-    assert bound[150] < bound[0] / 1000
-    assert (np.diff(bound) <= 1e-15).all()
-
-
 def brute_smooth(values, states, beta):
     """Smooth sensitivity of a sum by its definition: over all databases, at their distance in records."""
 
-    def total(s):
-        return sum(values[i] for i in s)
-
-    everything = list(itertools.product(range(len(values)), repeat=len(states)))
-
-    def local(s):
-        near = [t for t in everything if max(abs(a - b) for a, b in zip(s, t, strict=True)) <= 1]
-        return max(abs(total(s) - total(t)) for t in near)
-
-    def distance(t):
-        return max(abs(a - b) for a, b in zip(states, t, strict=True))
-
-    return max(math.exp(-beta * distance(t)) * local(t) for t in everything)
+    everything = np.array(list(itertools.product(range(len(values)), repeat=len(states))))
+    total = values[everything].sum(axis=1)
+    apart = np.abs(everything[:, None] - everything).max(axis=2)
+    local = np.where(apart <= 1, np.abs(total[:, None] - total), 0.0).max(axis=1)
+    return (np.exp(-beta * np.abs(everything - states).max(axis=1)) * local).max()
 
 
 @pytest.mark.parametrize("beta", [0.05, 0.7, 3.0])
@@ -95,13 +76,6 @@ def test_smooth_sensitivity_is_an_upper_bound_and_smooth(beta):
         for move in itertools.product((-1, 0, 1), repeat=2):
             near = np.clip(np.add(states, move), 0, 5)
             assert smooth_sensitivity([(values, near, 1)], beta) <= math.exp(beta) * ours * (1 + 1e-12)
-
-
-def test_two_steps_reach_further_than_one():
-    values = np.array([0.0, 0.0, 0.0, 1.0])
-    state = np.array([1])
-    assert smooth_sensitivity([(values, state, 1)], 10.0) == pytest.approx(math.exp(-10))
-    assert smooth_sensitivity([(values, state, 2)], 10.0) == 1.0
 
 
 @pytest.mark.parametrize("rdp", [0.02, 0.3])
@@ -131,11 +105,3 @@ def test_the_limit_is_seldom_too_low():
     noise = SeededNoise(np.random.SeedSequence(1))
     low = sum(float(s.limit(3.0, 0.01, noise)) < 3.0 for _ in range(n))
     assert 0 < low <= binom.isf(1e-7, n, 0.05)  # false alarm 1e-7
-
-
-def test_conversion_is_a_bound_of_the_exact_profile():
-    from pate_cli.privacy.gaussian import eps_of_mu
-
-    for mu, delta in ((0.2, 1e-5), (1.0, 1e-6), (2.0, 1e-3)):
-        best = min(eps_of_rdp(a * mu * mu / 2, a, delta) for a in np.geomspace(1.01, 300, 400))
-        assert eps_of_mu(mu, delta) <= best <= 1.15 * eps_of_mu(mu, delta)

@@ -1,6 +1,7 @@
 """Integer noise: bounds against brute force, a second opinion, and the continuous mechanisms."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ def _pmf(kind, scale, reach):
 
 
 @pytest.mark.parametrize("kind", ["laplace", "exponential"])
-@pytest.mark.parametrize(("threshold_scale", "query_scale"), [(2.0, 3.0), (3.0, 2.0), (4.0, 4.0), (0.5, 9.0)])
+@pytest.mark.parametrize(("threshold_scale", "query_scale"), [(2.0, 3.0), (4.0, 4.0), (9.0, 0.5)])
 def test_difference_tail_against_brute_force(kind, threshold_scale, query_scale):
     reach = 400
     # law of query - threshold
@@ -27,14 +28,6 @@ def test_difference_tail_against_brute_force(kind, threshold_scale, query_scale)
         exact = law[2 * reach + margin + 1 :].sum()
         ours = discrete_difference_tail(margin, threshold_scale, query_scale, kind)
         assert ours == pytest.approx(exact, rel=1e-11)
-
-
-def test_difference_tail_is_continuous_where_the_scales_meet_and_keeps_small_values():
-    tail = discrete_difference_tail
-    assert tail(1000, 37.0, 37.0, "laplace") == pytest.approx(
-        tail(1000, 37.0, 37.0 * (1 + 1e-9), "laplace"), rel=1e-6
-    )
-    assert tail(10**5, 1e3, 1e3, "laplace") == pytest.approx(0.5 * math.exp(-100) * 51, rel=1e-2)
 
 
 @pytest.mark.parametrize("kind", ["laplace", "exponential"])
@@ -54,20 +47,12 @@ def test_the_two_facts_the_pattern_proof_needs(kind, scale):
 
 
 @pytest.mark.parametrize("rule", svt.CALIBRATIONS)
-@pytest.mark.parametrize(
-    ("eps", "ell", "cutoff"), [(1.0, 977, 1), (1.0, 977, 30), (4.0, 50, 5), (0.3, 400, 20)]
-)
+@pytest.mark.parametrize(("eps", "ell", "cutoff"), [(1.0, 977, 1), (4.0, 50, 5), (0.3, 400, 20)])
 def test_svt_threshold_is_the_smallest_safe_integer(rule, eps, ell, cutoff):
     continuous = svt.calibrate(rule, eps, 1 / 39073, ell, cutoff)
     c = svt.discrete_calibration(continuous)
     assert c.threshold == int(c.threshold)
-    assert (c.threshold_scale, c.query_scale, c.redraw, c.noise, c.delta_stab) == (
-        continuous.threshold_scale,
-        continuous.query_scale,
-        continuous.redraw,
-        continuous.noise,
-        continuous.delta_stab,
-    )
+    assert replace(c, threshold=continuous.threshold, integers=False) == continuous
     assert abs(c.threshold - continuous.threshold) < 1.001
 
     def critical(w):
@@ -106,15 +91,10 @@ def test_vectors_of_integers_keep_their_promise(shift, rounds):
     assert exact <= delta < _integer_profile(shift, math.sqrt(sigma**2 - 1.25**2) * 0.9, rounds, eps)
     zcdp = gaussian.calibrate_sigma_zcdp(eps, delta, rounds, norm)  # Canonne, Kamath, Steinke: the same noise
     assert sigma < math.hypot(zcdp, 1.25)
+    with pytest.raises(ValueError, match="no integer noise is calibrated"):
+        gaussian.vector_mu(1e-20, delta, 10**15)
     assert rounds * gaussian.vector_mu_squared(norm, sigma) == pytest.approx(mu**2, rel=1e-8)
     assert gaussian.vector_eps(mu, rounds * len(shift), delta) == pytest.approx(eps, rel=1e-8)
-
-
-@pytest.mark.parametrize(("least", "most"), [(4.0, 1.05), (8.0, 1.02)])
-def test_integer_noise_on_votes_is_little_more_than_real_noise(least, most):
-    """Extra noise of the proof for vectors, where that of a single count could be shown to be less."""
-    mu = 1 / least
-    assert 1 < gaussian.vector_sigma(1.0, mu) / least < most
 
 
 def test_little_noise_costs_more_than_the_continuous_formula_says():
@@ -134,8 +114,7 @@ def test_eps_is_safe_and_near_to_the_exact_one_of_dp_accounting(sigma, ell, delt
     assert exact - 1e-5 * ell <= ours <= exact * (sigma**2 / (sigma**2 - 1.25**2))
 
 
-@pytest.mark.parametrize("t", [0.4, 0.6, 1.0])
-@pytest.mark.parametrize("k", [0, 1, -5])
+@pytest.mark.parametrize(("t", "k"), [(0.4, 1), (0.6, -5), (1.0, 0)])
 def test_a_gaussian_made_whole_is_as_near_to_integer_noise_as_stated(t, k):
     """The law in the proof for vectors, by numerical integration, at t where the two laws differ."""
     sigma = 2.0
@@ -151,8 +130,3 @@ def test_a_gaussian_made_whole_is_as_near_to_integer_noise_as_stated(t, k):
     assert apart <= stated + 1e-9
     if t < 1:
         assert apart > 1e-6  # or there would be nothing to see
-
-
-def test_too_many_numbers_for_the_bound_are_refused():
-    with pytest.raises(ValueError, match="no integer noise is calibrated"):
-        gaussian.vector_mu(1e-20, 1e-5, 10**15)

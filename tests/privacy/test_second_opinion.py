@@ -1,4 +1,4 @@
-"""Our accounting against 60-digit arithmetic, dp-accounting and autodp, at 200 random points."""
+"""Our accounting against 60-digit arithmetic, dp-accounting and autodp, at random points."""
 
 import math
 
@@ -56,12 +56,6 @@ def _tail(w, a, b, kind):
     return (b**2 * exp(-w / b) - a**2 * exp(-w / a)) / (2 * (b**2 - a**2))
 
 
-def test_gaussian_at_200_points():
-    for eps, delta, ell, _ in _points():
-        mu = sqrt(mpf(ell)) / mpf(gaussian.calibrate_sigma(eps, delta, ell))
-        assert 1 - mpf(10) ** -9 < _profile(eps, mu) / mpf(delta) <= 1, (eps, delta, ell)
-
-
 def test_both_inverses_of_the_gaussian_profile_are_on_the_safe_side():
     """Without a margin delta was exceeded by 1.6e-5 of it, at eps = 1e-9; 7e-11 at 1e-5."""
     rng = np.random.default_rng(3)
@@ -103,12 +97,10 @@ def test_svt_at_200_points():
         if c.redraw:
             per_segment = 1 / mpf(c.threshold_scale) + 2 / mpf(c.query_scale)
             assert _composed(eps, per_segment, cutoff) <= mpf(c.delta_comp)
-        else:
-            assert 1 / mpf(c.threshold_scale) + 2 * cutoff / mpf(c.query_scale) <= mpf(eps)
-        if c.noise == "exponential" and not c.redraw:  # the least of T exponentials has scale/T
-            stab = _tail(c.threshold, c.threshold_scale, c.query_scale / cutoff, c.noise)
-        else:
             stab = cutoff * _tail(c.threshold, c.threshold_scale, c.query_scale, c.noise)
+        else:  # the least of T exponentials has scale/T
+            assert 1 / mpf(c.threshold_scale) + 2 * cutoff / mpf(c.query_scale) <= mpf(eps)
+            stab = _tail(c.threshold, c.threshold_scale, c.query_scale / cutoff, c.noise)
         assert stab <= mpf(c.delta_stab)
         if c.threshold > 0:
             assert stab >= mpf(c.delta_stab) * (1 - mpf(10) ** -6)
@@ -117,10 +109,8 @@ def test_svt_at_200_points():
 
 def test_published_svt_rules_are_on_the_safe_side():
     """Their own constants, put through exact composition and the exact tail."""
-    for eps, delta, ell, cutoff in _points(100):
-        for rule in ("liu2021", "bassily2018"):
-            if rule == "bassily2018" and eps > 8 * math.log(2 / delta):
-                continue
+    for eps, delta, ell, cutoff in _points(60):
+        for rule in ("liu2021", "bassily2018")[: 1 + (eps <= 8 * math.log(2 / delta))]:
             c = svt.calibrate(rule, eps, delta, ell, cutoff)
             per_segment = 1 / c.threshold_scale + 2 / c.query_scale
             assert _composed(eps, per_segment, cutoff) <= mpf(delta) / 2
@@ -129,12 +119,11 @@ def test_published_svt_rules_are_on_the_safe_side():
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning", "ignore::FutureWarning")
 def test_gaussian_against_dp_accounting_and_autodp():
-    # both are right over the whole range asked of us: 1e-6 relative, no exception found
     from autodp import dp_bank
     from dp_accounting.pld import common
     from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 
-    for eps, delta, ell, _ in _points(70):  # their searches are slow; at all 200 60 digits agree, above
+    for eps, delta, ell, _ in _points(70):  # their searches are slow
         sigma = gaussian.calibrate_sigma(eps, delta, ell)
         guarantee = common.DifferentialPrivacyParameters(eps, delta)
         theirs = GaussianPrivacyLoss.from_privacy_guarantee(guarantee).standard_deviation * math.sqrt(ell)
@@ -143,7 +132,7 @@ def test_gaussian_against_dp_accounting_and_autodp():
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning", "ignore::RuntimeWarning")
-@pytest.mark.parametrize(("eps0", "count"), [(0.05, 60), (0.2, 5), (0.01, 1000)])
+@pytest.mark.parametrize(("eps0", "count"), [(0.2, 5), (0.01, 1000)])
 def test_composition_against_dp_accounting_and_autodp(eps0, count):
     """dp-accounting is exact where its grid divides eps0; autodp's Renyi bound is safe, but not exact."""
     from autodp import mechanism_zoo, transformer_zoo
