@@ -206,7 +206,7 @@ BUGS = [
      f"{calibrated}:Student.step", "public[i - i % kinds]", "values[i - i % kinds]"),
     ("weights of directions from exact sums", replayed, Form("score_boosting", rounds),
      f"{boosted}:ScoreBoostingPlan.fit", "side.functions_of(",
-     "side._replace(weights=(weights := weights * (1 + np.abs(total)))).functions_of("),
+     "(side := side._replace(weights=side.weights * (1 + np.abs(total)))).functions_of("),
     ("noisy sum scaled to the exact norm", replayed, Form("score_boosting", rounds),
      f"{boosted}:ScoreBoostingPlan.fit", "(total, door)", "(total, door) * np.linalg.norm(total)"),
     ("a calibration step more than paid for", paid, Form("score_boosting", rounds),

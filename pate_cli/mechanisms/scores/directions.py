@@ -8,8 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pate_cli import learners, teachers
-from pate_cli.mechanisms.direct.public_features import CONSTANT, PublicFeatures, enough_points, feature_values
+from pate_cli import teachers
+from pate_cli.mechanisms.direct.public_features import (
+    CONSTANT,
+    PublicFeatures,
+    PublicKernelClassifier,
+    enough_points,
+    feature_values,
+)
+from pate_cli.mechanisms.teaching import make_teacher
 from pate_cli.types import FloatArray, PrivateRecords, Setting
 
 __all__ = ["PublicDirections", "PublicSide", "Response"]
@@ -55,6 +62,10 @@ class PublicDirections:
         variances *= len(values) / variances.sum() if kept.any() else 1.0
         return cls(features, means, turned.T / sizes, values, variances)
 
+    def model(self, function: FloatArray) -> PublicKernelClassifier:
+        """Classifier whose scores are a function; see `weights`."""
+        return PublicKernelClassifier(self.features, self.weights(function))
+
     def weights(self, function: FloatArray) -> FloatArray:
         """Weights on the features and their constant, shape (p, q).
 
@@ -82,6 +93,12 @@ class PublicSide(NamedTuple):
         space = PublicDirections.of(points, rng)
         response = _response(space, points, setting, rng)
         return cls(points, space, _direction_weights(response, space.variances, noise), response)
+
+    def sum_of(self, ensemble: teachers.Ensemble) -> FloatArray:
+        """Add up one vector of norm 1 a teacher. PRIVATE."""
+        if self.response is None:
+            return teachers.sum_of_unit_shares(ensemble, self.points)
+        return teachers.sum_of_unit_vectors(ensemble, self.points, self.space.values * self.weights)
 
     def functions_of(self, total: FloatArray, sigma: float, n_teachers: int) -> list[FloatArray]:
         """Estimate functions from a noisy sum: of vectors along directions, or of shares at points.
@@ -130,7 +147,6 @@ def _response(
     s = setting
     size = min(s.n_private // s.n_teachers, _MOST_RECORDS)
     m, r = directions.values.shape
-    learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
     deviations = directions.variances ** (_FLATTER / 2)
     told, asked, energy = np.zeros(r), np.zeros(r), np.zeros(r)
     for _ in range(_FUNCTIONS):
@@ -142,7 +158,7 @@ def _response(
         ensemble = teachers.train(
             PrivateRecords(points[rows], labels),
             n_teachers=_TEACHERS,
-            learner=learner,
+            learner=make_teacher(s),
             rng=rng,
             n_classes=s.n_classes,
             strict=False,

@@ -7,19 +7,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 
-from pate_cli import learners, teachers
+from pate_cli import teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.mechanisms.direct.public_features import SHUFFLED, PublicKernelClassifier
 from pate_cli.mechanisms.scores.directions import PublicSide
 from pate_cli.mechanisms.scores.student import FINEST, NewtonStep, Student
-from pate_cli.privacy.door import Door
+from pate_cli.mechanisms.teaching import make_teacher
+from pate_cli.privacy.door import Door, RecordingDoor
 from pate_cli.privacy.gaussian import mu_of, vector_mu, vector_sigma
 from pate_cli.types import (
     Answers,
     FloatArray,
+    IntArray,
     PrivacyLoss,
     Private,
     PrivateRecords,
@@ -62,25 +65,23 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
 
 @dataclass(frozen=True)
 class ScoreBoostingPlan(Mechanism):
-    r"""Boosting by scores: the student adds, in each round, what teachers say on what it still gets wrong.
+    r"""Boosting whose rounds release noisy sums of the teachers' scores, in public directions.
 
-    Teachers may be any classifiers. In a round the records, with weights ``(1 - p(y | x)) C/(C-1)`` by how
-    wrong the student is on them, are dealt out to K teachers, and each scores the public points. Of its
-    scores one vector is kept: their mean over the points taken out, projected on orthogonal directions that
-    the public points span in a kernel, weighted by direction, scaled to norm 1. The noisy sum of these
-    vectors is released. Their mean, shrunk by a Gaussian process that knows the noise, is a function h, what
-    teachers lose (`Response.lost`) put back, and g is h without that, less h. The student's scores are
-    ``b + H + G``, and become ``b + alpha H + beta h + gamma G + delta g``: intercept and slopes fitted to
-    the private records by a `NewtonStep` of its own, and by three more after the last round.
+    Additive logistic regression (Friedman, Hastie, Tibshirani 2000) by teachers. In each of T rounds the
+    private records, with weights ``(1 - p(y | x)) C/(C-1)`` by how wrong the student is, are dealt out to K
+    teachers, any classifiers, and each scores the public points. Its vector is these scores less their mean,
+    projected on orthogonal directions that the points span in a kernel, weighted by direction, scaled to
+    norm 1. The noisy sum of the vectors is released. Their mean, shrunk by a Gaussian process that knows the
+    noise, is a function h, with what teachers lose (`Response.lost`) put back, and g is h without that, less
+    h. The student's scores ``b + H + G`` become ``b + alpha H + beta h + gamma G + delta g``: intercept and
+    slopes are fitted to the private records by a `NewtonStep`, and by three more after the last round.
 
-    For more than two classes, where a teacher's scores are its probabilities (or its votes) of all classes,
-    these are scaled to norm 1 as they are, so that none is negative and sqrt(2) is the sensitivity, not 2;
-    the mean over points, a function's constant, then comes with them, and an intercept of each class is
-    fitted, and the slopes of H and h: nothing is put back.
+    For more than two classes a teacher's vector is its probabilities (or votes) of all classes, scaled to
+    norm 1: none is negative, so sqrt(2) is the sensitivity, not 2. An intercept of each class is fitted, and
+    the slopes of H and h: nothing is put back.
 
-    Why so: many weak teachers agree on a direction long before their votes do, and an intercept that most
-    of them share swallows votes but not centred scores. A vector of norm 1 has the sensitivity of one vote
-    for all directions at once; the weights share the noise out among them.
+    Many weak teachers agree on a direction long before their votes do, and a vector of norm 1 has the
+    sensitivity of one vote for all directions at once.
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (replaced by any other
     of finite numbers; n, K and the part sizes are public). *A round's sum:* parts are dealt out
@@ -88,11 +89,11 @@ class ScoreBoostingPlan(Mechanism):
     before; so one replaced record changes one teacher, to the bit (`pate_cli.teachers`). Directions and
     their weights are made from public points and numbers. `teachers.sum_of_unit_vectors` then moves by at
     most 2 in L2, and its coordinates get N(0, (2/mu_r)^2): mu_r-GDP. (`teachers.sum_of_unit_shares` moves by
-    at most sqrt(2), which then stands in place of 2.) *A calibration step:* mu_c-GDP, see
-    `NewtonStep`. *All of it:* T rounds and T + 3 steps, adaptively composed, are mu-GDP with
+    at most sqrt(2), which then stands in place of 2.) *A calibration step:* mu_c-GDP, see `NewtonStep`.
+    *All of it:* T rounds and T + 3 steps, adaptively composed, are mu-GDP with
     ``mu^2 = T mu_r^2 + (T + 3) mu_c^2`` (Dong, Roth, Su 2022, Corollary 2), where mu is the largest with
-    which the exact profile (Balle and Wang 2018) gives (eps, delta); `calibration` is the share of
-    ``mu^2`` that the steps have. Shrinkage and the model are post-processing.
+    which the exact profile (Balle and Wang 2018) gives (eps, delta). Shrinkage and the model are
+    post-processing.
 
     *Integer noise* (`integer_noise`, for a release). A round's sum is whole multiples of `teachers.unit_of`,
     each teacher's vector rounded towards 0 by itself, and a step's of `student.grain_of`, each record's
@@ -101,25 +102,11 @@ class ScoreBoostingPlan(Mechanism):
     above, and sigma^2 has 4 units more. A teacher that cannot be fitted is a constant one, so whether a
     release is made does not depend on the records. Without it the noise is a draw in floating point, for
     experiments.
-
-    Attributes
-    ----------
-    setting : Setting
-    rounds : int
-        T.
-    calibration : float
-        Share of mu^2 for the intercepts and slopes, in (0, 1).
-    integer_noise : bool
-
-    References
-    ----------
-    Friedman, Hastie, Tibshirani. Additive logistic regression: a statistical view of boosting. Annals of
-    Statistics 28(2), 2000. Papernot et al. Scalable private learning with PATE. ICLR 2018.
     """
 
     setting: Setting
-    rounds: int
-    calibration: float
+    rounds: int  # T
+    calibration: float  # share of mu^2 for the intercepts and slopes, in (0, 1)
     integer_noise: bool = False
 
     @property
@@ -205,9 +192,8 @@ class ScoreBoostingPlan(Mechanism):
         self, private: PrivateRecords, side: PublicSide, door: Door, rng: np.random.Generator
     ) -> PublicKernelClassifier:
         """Do the rounds, all that reads private records; an audit attacks this."""
-        s, points, space, weights = self.setting, side.points, side.space, side.weights
-        learner = learners.make_learner(*s.teacher, seed=None, n_classes=s.n_classes)
-        student = Student(space, private, NewtonStep(self.mu_step, self.width, self.integer_noise), door)
+        s, learner = self.setting, make_teacher(self.setting)
+        student = Student(side.space, private, NewtonStep(self.mu_step, self.width, self.integer_noise), door)
         for _ in range(self.rounds):
             ensemble = teachers.train(
                 private,
@@ -218,14 +204,11 @@ class ScoreBoostingPlan(Mechanism):
                 sample_weight=student.mistakes(),
                 strict=not self.integer_noise,
             )
-            if self.width > 1:
-                total = teachers.sum_of_unit_shares(ensemble, points)
-            else:
-                total = teachers.sum_of_unit_vectors(ensemble, points, space.values * weights)
+            total = side.sum_of(ensemble)
             student.step(side.functions_of(self._noisy(total, door), self.sigma, s.n_teachers))
         for _ in range(_LAST):
             student.step()
-        return PublicKernelClassifier(space.features, student.weights)
+        return student.model
 
     def _noisy(self, total: FloatArray, door: Door) -> FloatArray:
         """Release a round's sum."""
@@ -244,10 +227,69 @@ class ScoreBoostingPlan(Mechanism):
         return exact
 
     def attacks(self) -> list[SampledAttack]:
-        """Private sets that differ in one record, for an audit, put to `fit` itself."""
-        from pate_cli.mechanisms.scores.attack import attacks
+        """One teacher of two records on a line, one of which is replaced so that it says the opposite.
 
-        return attacks(self)
+        Public points of two kinds span one direction, so of two classes the teacher's vector of norm 1 is one
+        number, 1 or -1: it moves by 2 in every round, as much as is allowed. The replaced record is far out
+        of bounds, so its gradient in a calibration step changes sign too. What is public is made once.
+
+        All sums have the same noise, and the record moves each in the same direction, so a sample begins with
+        their total along it. Then come the sum of the steps' gradients, and the model's scores on two public
+        points: at most 8 numbers.
+        """
+        public = PublicPoints(np.tile([[-1.0], [1.0]], (30, 1)))
+        small = replace(self.setting, n_private=2, n_public=public.n_points, n_features=1, n_teachers=1)
+        small = replace(small, budget=1, sparse=False, teacher=(f"{__name__}.{Side.__name__}", {}))
+        tiny = replace(self, setting=small)
+        side = tiny.look_at(public, np.random.default_rng(0))
+        sets = [PrivateRecords(np.array([[-0.5], [x]]), np.array([0, 1])) for x in (1.0, -1e3)]
+        exact = []
+        for one in sets:  # the first release of a run, before noise
+            door = RecordingDoor.seeded(0)
+            tiny.fit(one, side, door, np.random.default_rng(0))
+            exact.append(door.released[0][0].value)
+        moved = np.ravel(exact[0] - exact[1])
+
+        def numbers(private: PrivateRecords, door: RecordingDoor, rng: np.random.Generator) -> FloatArray:
+            model = tiny.fit(private, side, door, rng)
+            sums = slice(0, 2 * tiny.rounds, 2)  # rounds and steps take turns, and steps come last
+            released = [out for _, out in door.released]
+            along = sum(float(np.ravel(total) @ moved) for total in released[sums])
+            del released[sums]
+            gradients = np.zeros(tiny.longest)
+            for one in released:  # one of fewer functions is shorter
+                gradients[: len(one)] += one
+            return np.concatenate([[along], gradients, np.ravel(model.decision_function(public.X[:2]))[:3]])
+
+        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+            doors = RecordingDoor.seeded(int(rng.integers(2**63))).spawn(runs)
+            return np.array([numbers(sets[neighbour], door, rng) for door in doors])
+
+        return [SampledAttack("a teacher turned about by one record", sample, 1000)]
+
+
+class Side(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Learner of `attacks`: classifies by the side of 0 that records of the last class are on."""
+
+    def fit(self, X: FloatArray, y: IntArray, sample_weight: FloatArray | None = None) -> Side:
+        """Add up the records by class; weights are ignored."""
+        self.classes_ = np.unique(y)
+        self.slope_ = float(X[:, 0] @ np.where(y == self.classes_[-1], 1.0, -1.0))
+        return self
+
+    def decision_function(self, X: FloatArray) -> FloatArray:
+        """Score of the last class, shape (n,)."""
+        found: FloatArray = np.sign(self.slope_ * X[:, 0])
+        return found
+
+    def predict(self, X: FloatArray) -> IntArray:
+        """Class codes, shape (n,)."""
+        return np.asarray(self.classes_)[-(self.decision_function(X) > 0).astype(np.int64)]
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Probability 1 for the last class or for the first, shape (n, 2)."""
+        last = self.decision_function(X) > 0
+        return np.column_stack([~last, last]).astype(np.float64)
 
 
 def auto_count(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pate_cli.mechanisms.direct.clipped_gradients import probabilities
+from pate_cli.mechanisms.direct.public_features import PublicKernelClassifier
 from pate_cli.mechanisms.direct.rows import UNIT
 from pate_cli.mechanisms.scores.directions import PublicDirections
 from pate_cli.privacy.door import Door
@@ -37,13 +38,8 @@ class Student:
 
     Its scores are an intercept (for more than two classes one of each) and a sum of functions, each with a
     slope. A function is its coefficients along the directions, and a last row of constants: (r + 1, q).
-
-    Attributes
-    ----------
-    intercept : ndarray of shape (q,)
-        PUBLIC.
-    functions : ndarray of shape (kinds, r + 1, q)
-        Those of one kind, such as corrections, added up over the rounds. PUBLIC.
+    Functions of one kind, such as corrections, are added up over the rounds; there are two kinds for two
+    classes, else one.
     """
 
     def __init__(
@@ -52,16 +48,17 @@ class Student:
         self._space, self._newton, self._door, self._y = space, newton, door, private.y
         self._features = space.features.apply(private.X)
         self._scores = np.zeros((private.n_records, newton.width))
-        self._values = np.zeros((0, *self._scores.shape))
-        self.intercept = np.zeros(newton.width)
-        self.functions = np.zeros((0, len(space.variances) + 1, newton.width))
+        self.intercept = np.zeros(newton.width)  # PUBLIC, as functions
+        self._kinds = 2 if newton.width == 1 else 1
+        self.functions = np.zeros((self._kinds, len(space.variances) + 1, newton.width))
+        self._values = np.zeros((self._kinds, *self._scores.shape))  # of the functions, at the records
 
     @property
-    def weights(self) -> FloatArray:
-        """Weights of its scores on the features, shape (p, q). PUBLIC."""
+    def model(self) -> PublicKernelClassifier:
+        """Classifier by its scores. PUBLIC."""
         total = sum(self.functions, np.zeros(self.functions.shape[1:]))
         total[-1] += self.intercept
-        return self._space.weights(total)
+        return self._space.model(total)
 
     def mistakes(self) -> FloatArray:
         """How wrong it is on each record: 1 for a guess; never 0, as a teacher needs weight."""
@@ -75,11 +72,7 @@ class Student:
 
     def step(self, new: Sequence[FloatArray] = ()) -> None:
         """Add functions, one of each kind, and fit the intercept and all slopes by one Newton step."""
-        if not len(self.functions):
-            self.functions = np.zeros((len(new), *self.functions.shape[1:]))
-            self._values = np.zeros((len(new), *self._scores.shape))
-        kinds = len(self.functions)
-        functions = [*self.functions, *new]
+        kinds, functions = self._kinds, [*self.functions, *new]
         values = [*self._values, *map(self._at_records, new)]
         public = [self._space.values @ one[:-1] + one[-1] for one in functions]
         # a correction in units of what it corrects: the damping then keeps small ones to what they were
@@ -96,9 +89,9 @@ class Student:
         )
         self.intercept, slopes = at[: len(self.intercept)], np.zeros(len(functions))
         slopes[vary] = at[len(self.intercept) :] / spreads[vary]
-        by_kind = [list(range(kind, len(functions), kinds)) for kind in range(kinds)]
-        self.functions = np.array([sum(slopes[i] * functions[i] for i in same) for same in by_kind])
-        self._values = np.array([sum(slopes[i] * values[i] for i in same) for same in by_kind])
+        same = [range(kind, len(functions), kinds) for kind in range(kinds)]
+        self.functions = np.array([sum(slopes[i] * functions[i] for i in each) for each in same])
+        self._values = np.array([sum(slopes[i] * values[i] for i in each) for each in same])
         self._scores = sum(self._values, np.tile(self.intercept, (len(self._y), 1)))
 
     def _at_records(self, function: FloatArray) -> FloatArray:
@@ -122,22 +115,13 @@ class NewtonStep:
     functions, b and a are public (released before), so a record's gradient depends on that record alone; it
     is shrunk to L2 norm `clip` (a public number) less 1e-9 of it and truncated towards 0 to whole multiples
     of a power of two, whose sum is exact: replacing one record moves the sum by at most ``2 clip``, and
-    each coordinate gets N(0, sigma^2) with ``sigma = 2 clip/mu`` (Dong, Roth, Su 2022, Theorem 2). The rest
-    is post-processing.
-
-    Attributes
-    ----------
-    mu : float
-        Of one step; inf for no noise.
-    width : int
-        Columns of the scores, q: 1 for two classes, else C.
-    integer_noise : bool
-        Whether the noise is N_Z(0, sigma^2) in units of `grain_of`, for a release: the sum is of whole
-        numbers of them (`pate_cli.privacy.gaussian`, vectors of integers).
+    each coordinate gets N(0, sigma^2) with ``sigma = 2 clip/mu`` (Dong, Roth, Su 2022, Theorem 2). For a
+    release the noise is N_Z(0, sigma^2) in units of `grain_of` (`pate_cli.privacy.gaussian`, vectors of
+    integers). The rest is post-processing.
     """
 
-    mu: float
-    width: int
+    mu: float  # inf for no noise
+    width: int  # columns of the scores, q: 1 for two classes, else C
     integer_noise: bool = False
 
     def clip(self, functions: Sequence[FloatArray]) -> float:
@@ -155,21 +139,9 @@ class NewtonStep:
         y: IntArray,
         door: Door,
     ) -> FloatArray:
-        """Move from `start` by one step.
+        """Move from `start`, b and then a: shape (q + number of functions,).
 
-        Parameters
-        ----------
-        start : ndarray of shape (q + number of functions,)
-            b, then a.
-        public, private : sequences of ndarray
-            Values of the functions at public points, of shape (m, q), and at private records, of (n, q).
-        y : ndarray of int64, shape (n,)
-            Class codes.
-        door : Door
-
-        Returns
-        -------
-        ndarray like `start`
+        The functions' values at public points, each (m, q), and at private records, each (n, q), are given.
         """
         clip, n = self.clip(public), len(y)
         sigma = 2 * clip / self.mu
@@ -177,25 +149,17 @@ class NewtonStep:
         grain = grain_of(clip, n) if self.integer_noise else None
         drawn = sigma if grain is None else grain * vector_sigma(2 * clip / grain, self.mu)
         gradient = door.gaussian(gradient, sensitivity=2 * clip, sigma=drawn, unit=grain) / n
-        hessian = self._hessian(start, public)
         damping = _DAMPING[0] + _DAMPING[1] * sigma * math.sqrt(len(start)) / n
-        ridge = self._ridge(len(start), sigma / n)
-        step = np.linalg.solve(hessian + np.diag(damping + ridge), gradient - ridge * start)
-        moved: FloatArray = start + step * min(
-            1.0, _FARTHEST / max(float(np.abs(step).max(initial=0)), 1e-12)
-        )
-        return moved
-
-    def _ridge(self, numbers: int, noise: float) -> FloatArray:
-        """Weights of squares: intercepts of several classes are shrunk as far as the noise explains them.
-
-        Of q classes of one size the curvature is about 1/q, so with noise s on the mean gradient an intercept
-        is known to q s; to shrink it as one of variance 1/2 is a weight of 2 q s^2.
-        """
-        found = np.zeros(numbers)
+        ridge = np.zeros(len(start))
         if self.width > 1:
-            found[: self.width] = self.width * noise**2 / _SPREAD
-        return found
+            # of q classes of one size the curvature is about 1/q, so with noise s on the mean gradient an
+            # intercept is known to q s; to shrink it as one of variance 1/2 is a weight of 2 q s^2
+            ridge[: self.width] = self.width * (sigma / n) ** 2 / _SPREAD
+        hessian = self._hessian(start, public) + np.diag(damping + ridge)
+        step = np.linalg.solve(hessian, gradient - ridge * start)
+        length = max(float(np.abs(step).max(initial=0)), 1e-12)
+        moved: FloatArray = start + step * min(1.0, _FARTHEST / length)
+        return moved
 
     def _scores(self, at: FloatArray, functions: Sequence[FloatArray], rows: int) -> FloatArray:
         scores = np.tile(at[: self.width], (rows, 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from pate_cli.learners import make_learner
 from pate_cli.mechanisms.direct.public_features import PublicKernelClassifier
 from pate_cli.mechanisms.scores import directions, score_boosting, student
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.gaussian import mu_of
+from pate_cli.privacy.gaussian import vector_mu
 from pate_cli.privacy.noise import SeededNoise
 from pate_cli.students import load_student, save_student
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
@@ -118,23 +117,6 @@ def test_the_worst_record_takes_all_of_the_budget_and_no_more():
 
 
 @pytest.mark.parametrize(
-    ("teacher", "n_classes"),
-    [("logistic", 2), ("tree", 2), (MOODY, 2), ("sklearn.neighbors.KNeighborsClassifier", 2), ("tree", 3)],
-)
-def test_no_record_takes_more_than_the_budget(teacher, n_classes):
-    """Random and wild records in place of one; with 4 teachers a changed part is a large share."""
-    p = plan(setting(1.0, n_classes, 4, 24, teacher), rounds=2)
-    X, y = data(n_classes, 24)
-    public = PublicPoints(data(n=M, seed=1)[0])
-    rows = (0 * X[0], -X[5], 1e5 * X[0], 1e9 * X[0], 1e300 * X[0], 1e-310 * X[0])
-    for row in rows:
-        Z, labels = X.copy(), y.copy()
-        Z[5], labels[5] = row, (y[5] + 1) % n_classes
-        mu = spent_by(p, PrivateRecords(X, y), PrivateRecords(Z, labels), public)
-        assert 0 < mu <= p.mu
-
-
-@pytest.mark.parametrize(
     ("eps", "options", "message"),
     [
         (1e-5, {}, "eps: got 1e-05; accepted: more with release=true"),
@@ -147,7 +129,7 @@ def test_a_release_whose_noise_exceeds_exact_integers_is_refused(eps, options, m
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_release_adds_up_whole_numbers_and_counts_all_that_get_noise(n_classes, monkeypatch):
+def test_a_release_adds_up_whole_numbers_and_counts_all_that_get_noise(n_classes):
     s = setting(1.0, n_classes)
     p, door = plan(s, rounds=4).with_exact_noise(), Recorder(SeededNoise(np.random.SeedSequence(1)))
     side = p.look_at(PublicPoints(POINTS), np.random.default_rng(0))
@@ -163,15 +145,7 @@ def test_a_release_adds_up_whole_numbers_and_counts_all_that_get_noise(n_classes
     assert max(steps) == p.longest == 5
     assert door.spent.integers == sum(sizes)
     assert p.loss(door.spent).eps == pytest.approx(1.0, rel=1e-6)
-    counts = []
-    monkeypatch.setattr(
-        score_boosting, "vector_mu", lambda eps, delta, numbers: counts.append(numbers) or 1.0
-    )
-    assert p.mu == 1.0
-    monkeypatch.setattr(score_boosting, "SHUFFLED", 1)
-    assert replace(p, setting=replace(s, n_public=1)).mu == 1.0
-    assert counts[0] >= sum(sizes)
-    assert counts[1] >= 4 * p.width + sum(steps)
+    assert p.mu == vector_mu(1.0, 1e-4, 7 * (300 * p.width + 5)) <= vector_mu(1.0, 1e-4, sum(sizes))
 
 
 def test_seeded_bug_sensitivity_1_instead_of_2(monkeypatch):
@@ -218,15 +192,6 @@ def test_rounds_and_teachers_follow_from_public_numbers(n_classes, rounds, share
     assert count(1437, 36, 64, 26, 1.0, 1e-4) == 55  # one a class
     assert [count(6499, 163, 112, n_classes, eps, 1e-4) for eps in (1.0, 4.0, math.inf)] == [411, 225, 94]
     assert count(5, 2, 3, n_classes, 1.0, 1e-4) == 1
-
-
-def test_shares_of_the_budget_add_up():
-    for eps in (0.1, 1.0, 10.0):
-        p = plan(setting(eps), rounds=5, calibration=0.3)
-        assert 5 * p.mu_sum**2 + 8 * p.mu_step**2 == pytest.approx(mu_of(eps, 1e-4) ** 2)
-        assert p.sigma == 2 / p.mu_sum
-        assert plan(setting(eps, 3)).sigma == math.sqrt(2) / plan(setting(eps, 3)).mu_sum
-        assert (p.guarantee.eps, p.guarantee.delta) == (eps, 1e-4)
 
 
 # -- teachers' vectors -----------------------------------------------------------------------
@@ -276,8 +241,6 @@ def total_of(ensemble, points=POINTS):
     [
         ("logistic", np.asarray),
         ("logistic", sp.csr_matrix),
-        ("linear_svm", sp.csr_matrix),
-        ("tree", np.asarray),
         (MOODY, sp.csr_matrix),
     ],
 )
@@ -302,7 +265,7 @@ def test_one_record_changes_one_teachers_vector_to_the_bit(name, form):
         assert np.linalg.norm(total) <= 24
 
 
-@pytest.mark.parametrize("name", ["tree", "linear_svm", MOODY])
+@pytest.mark.parametrize("name", ["tree", MOODY])
 def test_one_record_moves_shares_by_sqrt_2_at_most_and_by_nearly_as_much_at_worst(name):
     X, y = data(3, n=240)
     y[PART] = 1  # a constant teacher
@@ -327,11 +290,6 @@ def test_scores_of_a_users_learner_have_norm_1_whatever_their_size(learner, n_cl
     for size in (1e-320, 1e-170, 1e-160, 1e-9, 3.0, 1e200, 1e308, -1.0, 0.0, math.inf, -math.inf, math.nan):
         monkeypatch.setattr(model, "size_", size)
         assert np.linalg.norm(total_of(ensemble) - before) <= most, size
-
-
-def test_a_constant_teacher_has_a_vector_of_0():
-    ensemble = taught(np.zeros((240, 2)), np.zeros(240, dtype=np.int64), "tree", 2)
-    assert not total_of(ensemble, np.zeros((M, 2))).any()
 
 
 # -- it learns -------------------------------------------------------------------------------
@@ -361,43 +319,6 @@ def test_each_of_several_classes_has_an_intercept():
     noise = Door.seeded(0)
     model = plan(s, rounds=4).release(private, PublicPoints(public), noise, np.random.default_rng(0)).model
     assert np.mean(model.predict(test) == (test @ weights).argmax(axis=1)) > 0.89
-
-
-@pytest.mark.parametrize(("mu", "least", "most"), [(math.inf, 0.7, 0.9), (0.005, 0.4, 0.55)])
-def test_intercepts_follow_the_classes_and_not_the_noise(mu, least, most):
-    """Classes of .7, .2 and .1: the largest is found, or little said where noise is most; unshrunk .72."""
-    step, y = student.NewtonStep(mu, 3), np.repeat([0, 1, 2], [350, 100, 50])
-    noise, largest = Door.seeded(4), []
-    for _ in range(200):
-        at = np.zeros(3)
-        for _ in range(6):
-            at = step.take(at, [], [], y, noise)
-        largest.append(np.exp(at.max()) / np.exp(at).sum())
-    assert least < np.mean(largest) < most
-
-
-def easy(n, seed):
-    """Draw two clusters and a column that says nothing; a tenth of the labels are wrong."""
-    rng = np.random.default_rng(seed)
-    true = rng.integers(2, size=n)
-    x = rng.normal(size=(n, 2)) + 2.5 * (2 * true[:, None] - 1)
-    colour = np.eye(2)[rng.integers(2, size=n)]
-    return np.hstack([x / 2.7, colour]), np.where(rng.random(n) < 0.1, 1 - true, true), true
-
-
-@pytest.mark.parametrize("eps", [8.0, math.inf])
-def test_teachers_that_cannot_say_it_leave_no_bends(eps):
-    """Linear teachers: what only looks lost, and put back, bent the model more as noise fell."""
-    s = replace(setting(eps, n_teachers=50, n=1500), n_public=40)
-    X, _, true = easy(2000, 99)
-    found = []
-    for seed in range(4):
-        Z, y, _ = easy(s.n_private + s.n_public, seed)
-        private, public = PrivateRecords(Z[:-40], y[:-40]), PublicPoints(Z[-40:])
-        source = Door.seeded(seed)
-        learnt = plan(s, rounds=1).release(Private(private), public, source, np.random.default_rng(seed))
-        found.append(np.mean(learnt.model.predict(X) == true))
-    assert min(found) > 0.97
 
 
 def test_without_noise_it_is_exact_and_streams_are_apart():
@@ -431,7 +352,7 @@ def test_points_that_are_all_alike_leave_the_intercept():
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("rounds", 0), ("rounds", True), ("calibration", 0), ("calibration", 1.0), ("calibration", "some")],
+    [("rounds", 0), ("calibration", 1.0)],
 )
 def test_options_are_refused_by_name(option, value):
     with pytest.raises(ConfigError, match=rf"^mechanism\.{option}: got "):
