@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,27 +93,24 @@ class Teacher(_Private):
         return np.asarray(self.classes[found.astype(np.int64)])
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class Teachers(_Private):
-    """Sequence of teachers, most of them rows of one matrix of coefficients. PRIVATE.
+    """Sequence of teachers, most of them rows of one matrix of coefficients. PRIVATE."""
 
-    `alone` holds the teachers fitted by themselves, by number. `numbers`, ascending, are those of the others,
-    and `coefficients`, shape (k, d + 1), their logistic regressions of two classes, the intercept last.
-    """
-
-    def __init__(self, alone: Mapping[int, Teacher], numbers: IntArray, coefficients: FloatArray) -> None:
-        self.alone = alone
-        self.coefficients = coefficients
-        self._numbers = numbers
+    alone: Mapping[int, Teacher]  # those fitted by themselves, by number
+    numbers: IntArray = field(default_factory=lambda: np.zeros(0, np.int64))  # of the others, ascending
+    coefficients: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
+    """Logistic regressions of two classes, the intercept last; shape (k, d + 1)."""
 
     def __len__(self) -> int:
-        return len(self.alone) + len(self._numbers)
+        return len(self.alone) + len(self.numbers)
 
     def __getitem__(self, k: int) -> Teacher:
         if k in self.alone:
             return self.alone[k]
         from sklearn.linear_model import LogisticRegression
 
-        row = self.coefficients[int(np.searchsorted(self._numbers, k))]
+        row = self.coefficients[int(np.searchsorted(self.numbers, k))]
         model = LogisticRegression(solver="liblinear")
         model.classes_, model.n_features_in_ = np.arange(2), len(row) - 1
         model.coef_, model.intercept_ = row[None, :-1], row[-1:]
@@ -124,18 +121,17 @@ class Teachers(_Private):
 
     def rows(self, numbers: range) -> tuple[IntArray, IntArray]:
         """Rows of those of the teachers that have one, and their places in `numbers`."""
-        first, end = np.searchsorted(self._numbers, [numbers.start, numbers.stop])
-        return np.arange(first, end), self._numbers[first:end] - numbers.start
+        first, end = np.searchsorted(self.numbers, [numbers.start, numbers.stop])
+        return np.arange(first, end), self.numbers[first:end] - numbers.start
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Ensemble(_Private):
     """Teachers trained on disjoint parts of the private records. PRIVATE."""
 
-    teachers: Sequence[Teacher] | Teachers
+    teachers: Teachers
     n_classes: int
-    failed: int = 0  # teachers that are constant because the learner failed on their part
-    problem: ConfigError | None = None  # the first error
+    problems: Sequence[ConfigError] = ()  # one a teacher that is constant because the learner failed
 
     @property
     def n_teachers(self) -> int:
@@ -156,15 +152,12 @@ class Ensemble(_Private):
         counts = np.zeros((X.shape[0], self.n_classes), dtype=np.int64)
         rows = np.arange(X.shape[0])
         linear: dict[tuple[int, ...], list[Any]] = {}
-        failures = Failures(self.failed, self.failed, self.problem)
+        failures = Failures(len(self.problems), len(self.problems), next(iter(self.problems), None))
         with quick():
-            alone: Iterable[Teacher] = self.teachers
-            if isinstance(self.teachers, Teachers):
-                coefficients = self.teachers.coefficients
-                add_votes(coefficients[:, :-1], coefficients[:, -1], (0, 1), X, counts)
-                alone = self.teachers.alone.values()
-                failures += (len(coefficients), 0, None)
-            for teacher in alone:
+            coefficients = self.teachers.coefficients
+            add_votes(coefficients[:, :-1], coefficients[:, -1], (0, 1), X, counts)
+            failures += (len(coefficients), 0, None)
+            for teacher in self.teachers.alone.values():
                 if len(teacher.classes) == 1:
                     counts[:, teacher.classes[0]] += 1
                 elif teacher.is_linear:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.teachers.ensemble import Ensemble, Teacher, Teachers, isolated, quick
+from pate_cli.teachers.ensemble import Ensemble, Teacher, isolated, quick
 from pate_cli.types import FloatArray
 
 __all__ = ["score_vectors", "sum_of_unit_shares", "sum_of_unit_vectors", "unit_of"]
@@ -32,21 +32,18 @@ def score_vectors(
     `directions`, shape (m, r), are orthogonal to the constant vector. Yields numbers of teachers, and their
     vectors, shape (len(numbers), r).
     """
-    together = ensemble.teachers if isinstance(ensemble.teachers, Teachers) else None
-    slopes = None if together is None else np.asarray(points.T @ directions)  # (d, r)
+    together, slopes = ensemble.teachers, np.asarray(points.T @ directions)  # (d, r)
     with quick(), np.errstate(all="ignore"):
         for first in range(0, ensemble.n_teachers, _AT_ONCE):
             numbers = range(first, min(first + _AT_ONCE, ensemble.n_teachers))
-            found = np.zeros((_AT_ONCE, directions.shape[1]))
-            alone = list(numbers)
-            if together is not None and slopes is not None:
-                rows, places = together.rows(numbers)
-                coefficients = np.zeros((_AT_ONCE, len(slopes)))
-                coefficients[places] = together.coefficients[rows, :-1]
-                found[:] = _over_peak(coefficients) @ slopes
-                alone = [k for k in numbers if k in together.alone]
-            for k in alone:
-                scores = _scores(ensemble.teachers[k], points)
+            rows, places = together.rows(numbers)
+            coefficients = np.zeros((_AT_ONCE, len(slopes)))
+            coefficients[places] = together.coefficients[rows, :-1]
+            found = np.asarray(_over_peak(coefficients) @ slopes)
+            for k in numbers:
+                if k not in together.alone:
+                    continue
+                scores = _scores(together.alone[k], points)
                 if scores is not None:
                     found[k - first] = directions.T @ scores
             yield numbers, found[: len(numbers)]

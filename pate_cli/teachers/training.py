@@ -49,25 +49,11 @@ def train(
     built-in learners end on every part. Warnings of the fits are computed from private records, so they are
     not shown.
 
-    Parameters
-    ----------
-    private : PrivateRecords
-    n_teachers : int
-        K, in [1, n_private].
-    learner : unfitted scikit-learn classifier
-        Copied for each teacher; `random_state` is set, where it has one.
-    rng : Generator
-        Deals out the records, and the teachers' seeds.
-    n_classes : int
-        Number of classes, C.
-    sample_weight : ndarray of shape (n_private,), optional
-        Positive weights; each may depend on its own record and on public values, nothing else. A learner
-        that takes no weights gets its part resampled by them.
-    only : range, optional
-        Numbers of the teachers to train, where others are trained elsewhere.
-    strict : bool
-        Whether to raise ConfigError if the learner fails on every part. A release must not: the error would
-        tell of private records.
+    `learner`, an unfitted scikit-learn classifier, is copied for each teacher, with a `random_state` of its
+    own. A positive `sample_weight` may depend on its own record and on public values, nothing else; a
+    learner that takes no weights gets its part resampled by them. `only` are the teachers to train, where
+    others are trained elsewhere. `strict` raises ConfigError if the learner fails on every part, which a
+    release must not: the error would tell of private records.
     """
     parts = deal(private, n_teachers, rng)
     longest = max(map(len, parts))
@@ -101,7 +87,7 @@ def train(
             for number, k in enumerate(np.flatnonzero(~done).tolist(), start=1):
                 rows = slice(starts[k], ends[k])
                 alone[first + k], error = fit_part(
-                    lambda seed: _copy(learner, seed),
+                    learner,
                     X[rows],
                     y[rows],
                     seed=int(seeds[first + k]),
@@ -114,7 +100,7 @@ def train(
     if strict and problems and not learned:
         raise problems[0]
     teachers = Teachers(alone, np.concatenate(numbers), np.concatenate(coefficients))
-    return Ensemble(teachers, n_classes, len(problems), problems[0] if problems else None)
+    return Ensemble(teachers, n_classes, problems)
 
 
 def batches(learner: Any, only: range) -> Iterator[range]:
@@ -125,7 +111,7 @@ def batches(learner: Any, only: range) -> Iterator[range]:
 
 
 def fit_part(
-    fresh: Callable[[int], Any],
+    learner: Any,
     X: Any,
     y: IntArray,
     *,
@@ -133,10 +119,7 @@ def fit_part(
     n_classes: int,
     weights: FloatArray | None = None,
 ) -> tuple[Teacher, ConfigError | None]:
-    """Fit a teacher on its part; if that fails, a constant one and the error, which may quote a record.
-
-    `fresh` makes the unfitted classifier from the seed.
-    """
+    """Fit a teacher on its part; if that fails, a constant one and the error, which may quote a record."""
     from sklearn.utils.validation import has_fit_parameter
 
     shares = np.bincount(y, minlength=n_classes)
@@ -145,7 +128,7 @@ def fit_part(
         return _constant(majority), None
     try:
         with isolated(seed):
-            estimator = fresh(seed)
+            estimator = _copy(learner, seed)
             if weights is not None and not has_fit_parameter(estimator, "sample_weight"):
                 p = weights / weights.sum()
                 rows = np.random.default_rng(seed).choice(len(weights), size=len(weights), p=p)
@@ -157,7 +140,7 @@ def fit_part(
                 y = np.searchsorted(classes, y)  # some classifiers insist on labels 0 .. c-1
             estimator.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
     except (Exception, SystemExit) as error:
-        return _constant(majority), failure(fresh(seed), f"learns from a part of {len(y)} records", error)
+        return _constant(majority), failure(learner, f"learns from a part of {len(y)} records", error)
     return Teacher(estimator, classes, majority, seed), None
 
 

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import teachers
-from pate_cli.engine.parallel import dask, local
 from pate_cli.learners import make_learner
 from pate_cli.types import PrivateRecords
 
@@ -166,43 +165,6 @@ def test_scores_tied_at_zero_move_one_vote() -> None:
     found = _search(X, y, P, 256, "logistic", 2, slice(4))
     assert len(found) == 4
     assert max(found) == (1, 2)
-
-
-def _some(shared: Any, item: tuple[int, int, int]) -> Any:
-    cases, P = shared
-    case, first, last = item
-    name, X, y = cases[case]
-    made = _trained(PrivateRecords(X, y), 32, name, 2, only=range(first, last), strict=False)
-    return made.votes_and_failures(P)[0].counts
-
-
-@pytest.mark.parametrize("where", ["workers", "dask"])
-def test_wherever_teachers_are_trained(where: str) -> None:
-    """Several processes and a Dask cluster, however the teachers are dealt out: the votes of one process."""
-    if where == "dask":
-        pytest.importorskip("distributed")
-    X, y, P = _ties()
-    X, y, P = X[:128], y[:128], P[:300]
-    parts = teachers.partition(128, 32, np.random.default_rng(1))
-    records = [(X, y), *((r.X, r.y) for _, r in _changes(X, y, parts, 2, slice(None, None, 6)))]
-    cases = [(name, *each) for name in ("logistic", "stump") for each in records]
-    items = [(case, *cut) for case in range(len(cases)) for cut in ((0, 1), (1, 11), (11, 32))]
-
-    def check(spread: Any) -> None:
-        counts = np.zeros((len(cases), 300, 2), dtype=np.int64)
-        for (case, _, _), attempt in spread(_some, (cases, P), items):
-            counts[case] += attempt.open()
-        for (name, features, labels), together in zip(cases, counts, strict=True):
-            whole = _trained(PrivateRecords(features, labels), 32, name, 2).votes(P).counts
-            np.testing.assert_array_equal(together, whole)
-        changes = [np.abs(group - group[0]).max() for group in np.split(counts, 2)]
-        assert changes == [1, 1]
-
-    if where == "workers":
-        check(lambda task, shared, items: local.spread(task, shared, items, workers=2))
-    else:
-        with dask.open_cluster(None, 2) as workers:
-            check(workers.spread)
 
 
 @pytest.mark.parametrize(

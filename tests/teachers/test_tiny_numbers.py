@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pate_cli import cli, teachers
+from pate_cli import teachers
 from pate_cli.datasets.shards import Shard, ShardedFeatures
 from pate_cli.datasets.three_files import LoadedFile
 from pate_cli.learners import BUILT_IN, make_learner
 from pate_cli.types import Holdout, PrivateRecords, PublicPoints
 
 N = 200
-CELLS = (5e-324, 1e-310, 1e-172, 1e-151, -0.0)
+CELLS = (5e-324, 1e-172, 1e-151)
 NEAR = (1e-149, 1e-99)
 """Records that are alike but for a last bit: at 1e-149, that difference kept liblinear from ending."""
 
@@ -36,7 +36,7 @@ def _teach(name: str, X: Any, count: int, unit: bool, n_classes: int) -> None:
 
 
 def _teach_all() -> None:
-    for name, count, unit, cell in itertools.product(BUILT_IN, (1, 7, 50), (False, True), CELLS):
+    for name, (count, unit), cell in itertools.product(BUILT_IN, ((1, False), (7, True)), CELLS):
         X = np.zeros((N, 1))
         X[17] = cell
         _teach(name, X, count, unit, 2)
@@ -75,24 +75,6 @@ def test_records_of_the_test_and_of_shards_have_none_either() -> None:
 
     shards = ShardedFeatures((Shard(Path(), "", 2),), 1, sparse=False, read=read)
     np.testing.assert_array_equal(shards[np.arange(2)], [[0], [1]])
-
-
-def test_a_release_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a user releases: records of zeros but for one tiny number, labels that balance, one teacher."""
-    pytest.importorskip("opendp")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
-    X = np.zeros((N, 2))
-    X[17, 0] = 1e-172
-    np.savez("people.npz", X=X, y=np.arange(N) % 2)
-    np.savez("public.npz", X=np.zeros((20, 2)))
-    data = ["dataset=npz", "dataset.path=people.npz", "dataset.public=public.npz", "dataset.classes=[0,1]"]
-    assert cli.main(["ledger", "init", *data, "--eps", "10", "--delta", "0.1"]) == 0
-    settings = ["eps=5", "delta=1e-5", "teacher=linear_svm", "teacher.count=1", "hydra.run.dir=out"]
-    pate = [sys.executable, "-m", "pate_cli", "run", "release=true", *data, *settings]
-    done = subprocess.run(pate, timeout=120, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "answers.csv").exists()
 
 
 if __name__ == "__main__":

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from pate_cli import queries
-from pate_cli.learners import make_learner
 from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
 from pate_cli.mechanisms.base import VoteMechanism
-from pate_cli.mechanisms.teaching import fit_student
+from pate_cli.mechanisms.teaching import fit_student, make_teacher
 from pate_cli.privacy.door import Door
-from pate_cli.teachers import Ensemble, fit_part
+from pate_cli.teachers import Ensemble, Teachers, fit_part
 from pate_cli.types import Answers, IntArray, PublicPoints, Setting, Votes
 
 __all__ = ["Classroom", "answer"]
@@ -69,25 +68,18 @@ class Classroom:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # computed from private records
             if self.own:
-                return self._ensemble(X, y, parts, seed).votes(points.X)
+                learner = make_teacher(self.setting)
+                made = [
+                    fit_part(learner, X[rows], y[rows], seed=seed + k, n_classes=2)
+                    for k, rows in enumerate(np.repeat(*part) for part in parts)
+                ]
+                problems = [problem for _, problem in made if problem is not None]
+                teachers = Teachers({k: teacher for k, (teacher, _) in enumerate(made)})
+                return Ensemble(teachers, 2, problems).votes(points.X)
             ones = np.zeros(points.n_points, dtype=np.int64)
             for rows, counts in parts:
                 ones += self.hypotheses.erm(X[rows], y[rows], counts.astype(float)).predict(points.X)
             return Votes(np.column_stack([len(parts) - ones, ones]), len(parts))
-
-    def _ensemble(self, X: Any, y: IntArray, parts: list[tuple[IntArray, IntArray]], seed: int) -> Ensemble:
-        """Train the learner of `teacher.estimator` on each part, copies repeated."""
-        name, params = self.setting.teacher
-
-        def fresh(seed: int) -> Any:
-            return make_learner(name, params, seed=seed, n_classes=2)
-
-        made = []
-        for number, (rows, counts) in enumerate(parts):
-            rows = np.repeat(rows, counts)
-            made.append(fit_part(fresh, X[rows], y[rows], seed=seed + number, n_classes=2))
-        problems = [problem for _, problem in made if problem is not None]
-        return Ensemble([teacher for teacher, _ in made], 2, len(problems), next(iter(problems), None))
 
 
 def answer(mechanism: VoteMechanism, votes: Votes, order: IntArray, door: Door) -> Answers:
