@@ -62,6 +62,8 @@ class Prepared:
         found = self.dataset.remarks
         if not self.config.release:
             found += datasets.warnings_of(self.dataset, self.n_teachers)
+        if self.n_teachers and datasets.becomes_sparse(self.dataset):
+            found += learners.dense_remarks(self.config, self.counts, self.n_teachers)
         return found + self.expectations
 
     @property
@@ -144,9 +146,8 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
     delta = 1 / sizes.n_private if config.delta is None else config.delta
     sparse = datasets.becomes_sparse(dataset)
-    n_teachers = teachers.n_teachers(
-        sizes.n_private, size=t.size, count=_count(config, dataset, sizes, delta)
-    )
+    count = _count(config, dataset, sizes, delta)
+    n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
     learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
     students.check_student(s.estimator, s.params, n_classes=dataset.n_classes, sparse=sparse)
     setting = Setting(
@@ -175,8 +176,7 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
             learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
     shards = getattr(dataset.X, "shards", ())
     if shards and (not plan.asks_votes or config.release):
-        accepted = "of teachers' votes with dataset=shards, and release=false"
-        raise ConfigError("mechanism", plan.name, accepted)
+        raise ConfigError("mechanism", plan.name, "of teachers' votes with dataset=shards, and release=false")
     if len(shards) > plan.n_teachers:
         accepted = f"at least {len(shards)} with so many files (a file of records has a teacher of its own)"
         raise ConfigError("teacher.count", plan.n_teachers, accepted)

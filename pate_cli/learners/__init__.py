@@ -3,6 +3,13 @@
 Importing this package is cheap; scikit-learn comes in when a learner is made.
 """
 
-from pate_cli.learners.registry import BUILT_IN, TWO_CLASSES, check_learner, make_learner, try_out
+from pate_cli.learners.registry import (
+    BUILT_IN,
+    TWO_CLASSES,
+    check_learner,
+    dense_remarks,
+    make_learner,
+    try_out,
+)
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "make_learner", "try_out"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner", "try_out"]

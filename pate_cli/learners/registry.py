@@ -13,7 +13,7 @@ import numpy as np
 
 from pate_cli.errors import ConfigError
 
-__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "make_learner", "try_out"]
+__all__ = ["BUILT_IN", "TWO_CLASSES", "check_learner", "dense_remarks", "make_learner", "try_out"]
 
 _PATHS = {
     "logistic": "sklearn.linear_model.LogisticRegression",
@@ -72,10 +72,13 @@ def make_learner(
     """
     from sklearn.base import clone, is_classifier
 
+    from pate_cli.learners.dense import DenseInput, takes_sparse
+
     if hasattr(estimator, "get_params"):
         learner = clone(estimator)
         seeds = [key for key in learner.get_params() if key.rpartition("__")[2] == "random_state"]
-        return learner if seed is None else learner.set_params(**dict.fromkeys(seeds, seed))
+        learner = learner if seed is None else learner.set_params(**dict.fromkeys(seeds, seed))
+        return learner if takes_sparse(learner) else DenseInput(learner)
     accepted = f"{', '.join(names)}, or the import path of a scikit-learn classifier"
     built_in = isinstance(estimator, str) and estimator in _PATHS
     cls = _imported(_PATHS[estimator] if built_in else estimator, name_key, accepted)
@@ -85,7 +88,7 @@ def make_learner(
     for name in params:
         if name == "random_state":
             raise ConfigError(f"{params_key}.{name}", params[name], "nothing: it comes from seed, set that")
-        if name not in others:
+        if name not in others and not _takes_any_parameter(cls):
             raise ConfigError(f"{params_key}.{name}", params[name], f"parameters {', '.join(others)}")
     if seed is not None and "random_state" in known:
         defaults["random_state"] = seed
@@ -97,7 +100,7 @@ def make_learner(
         raise ConfigError(name_key, estimator, made) from error
     if not fits:
         raise ConfigError(name_key, estimator, accepted)
-    return learner
+    return learner if takes_sparse(learner) else DenseInput(learner)
 
 
 def check_learner(
@@ -111,6 +114,27 @@ def check_learner(
     """Make a learner, and fit it on a few generated records before there is data; see `try_out`."""
     learner = make_learner(estimator, params, seed=0, n_classes=n_classes)
     try_out(learner, estimator, params, n_classes=n_classes, sparse=sparse, shape=shape)
+
+
+def dense_remarks(config: Any, counts: Mapping[str, Any], n_teachers: int) -> tuple[str, ...]:
+    """Lines on the memory of dense copies, where a teacher or student takes no sparse records.
+
+    `config` has `teacher` and `student`, and `counts` the `n_private`, `n_public`, `n_features`, `n_classes`.
+    """
+    from pate_cli.learners.dense import DenseInput, megabytes
+
+    found, d = [], counts["n_features"]
+    for key, n in (("teacher", counts["n_private"] // n_teachers), ("student", counts["n_public"])):
+        asked = getattr(config, key)
+        try:
+            learner = make_learner(asked.estimator, asked.params, seed=None, n_classes=counts["n_classes"])
+        except ConfigError:  # a student that is no learner, as `voting`
+            continue
+        if isinstance(learner, DenseInput):
+            copied = f"{n:,} x {d:,} numbers, {megabytes(n, d):,.1f} MB"
+            name = type(learner.estimator).__name__
+            found.append(f"{key}: {name} takes no sparse records, so they are made dense: {copied}")
+    return tuple(found)
 
 
 def try_out(
@@ -188,6 +212,11 @@ def _imported(path: str, name_key: str, accepted: str) -> type:
     if not isinstance(found, type) or not all(callable(getattr(found, name, None)) for name in methods):
         raise ConfigError(name_key, path, accepted)
     return found
+
+
+def _takes_any_parameter(cls: type) -> bool:
+    """Whether a classifier passes further parameters on, as those of lightgbm do."""
+    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cls).parameters.values())
 
 
 def _parameters(cls: type) -> list[str]:

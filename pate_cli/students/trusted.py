@@ -22,6 +22,7 @@ _OURS = (
     "learners.hypotheses.stumps.StumpClassifier",
     "learners.hypotheses.thresholds.ThresholdClassifier",
     "learners.constant.ConstantClassifier",
+    "learners.dense.DenseInput",
     "learners.libsvm.LibsvmClassifier",
     "learners.sgd.SgdLogistic",
     "mechanisms.direct.public_features.OwnColumns",

@@ -124,10 +124,6 @@ def test_bad_values_are_said_in_one_line(name, params, message):
 
 
 def test_a_learner_must_take_what_the_dataset_has():
-    name = "sklearn.ensemble.HistGradientBoostingClassifier"
-    check_learner(name, {"max_iter": 2})
-    with pytest.raises(ConfigError, match=r"teacher\.estimator: .*sparse"):
-        check_learner(name, {}, sparse=True)
     with pytest.raises(ConfigError, match=r"teacher\.params: .*3 classes"):
         check_learner("logistic", {"solver": "liblinear"}, n_classes=3)
 
