@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pate_cli.datasets.reading import Table, has_value, texts
+from pate_cli.datasets.reading import Counts, Table, has_value, texts
 from pate_cli.datasets.schema import (
     PLAIN_NUMBERS,
     Column,
@@ -101,7 +101,7 @@ def kind_in_private(table: Table, name: str, words: Collection[str]) -> Column:
         return Column("numeric")
     slips = found.n_others <= 1 or found.n_numbers >= _NEARLY_ALL * (found.n_numbers + found.n_others)
     if found.first is not None and found.n_numbers and slips:
-        raise DataError(not_a_number(table, name, found.first))
+        raise DataError(not_a_number(table, name, found))
     refuse_doubtful(table, name, words)
     return Column("category")
 
@@ -134,21 +134,20 @@ def advice(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str
             continue
         cells = table.frame[name]
         n, distinct = len(cells), int(cells.nunique())
-        doubt = None if looks_like_unit(name) else doubtful(table, name, words)
-        if doubt is None and column.why in (_IDENTIFIERS, _CASES) and 2 < distinct < n:
+        doubt = None if looks_like_unit(name) else _doubtful(table, name, words)
+        if doubt is not None and doubt.first is not None:
+            held = table.cell(name, doubt.first)
+            mend = "kind: numeric with missing: true in the schema takes such cells as missing"
+            if has_decimal_comma(held):
+                mend = "--decimal , if the comma stands before decimals"
+            elif not _half_numbers(doubt):
+                mend = f"{PLAIN_NUMBERS} are read"
+            yield f"{table.place(doubt.first)}: {name!r} has {held!r} and looks like numbers; {mend}"
+        elif column.why in (_IDENTIFIERS, _CASES) and 2 < distinct < n:
             many = f"{name!r} has {distinct:,} different cells in {n:,} records; if they name persons,"
             yield f"{many} dataset.unit={name} protects all records of one together"
         elif column.kind == "category" and hasattr(cells, "cat") and _are_codes(cells):
             yield f"{name!r} has codes with leading zeros, which are no numbers"
-        if doubt is not None:
-            row, among = doubt
-            held = table.cell(name, row)
-            mend = "kind: numeric with missing: true in the schema takes such cells as missing"
-            if has_decimal_comma(held):
-                mend = "--decimal , if the comma stands before decimals"
-            elif not among:
-                mend = f"{PLAIN_NUMBERS} are read"
-            yield f"{table.place(row)}: {name!r} has {held!r} and looks like numbers; {mend}"
     if whole := [name for name in schema.of_kind("numeric") if not schema.columns[name].missing]:
         yield (
             f"a run and pate predict refuse a missing number in {listed(whole)}; missing: true in the schema"
@@ -157,17 +156,14 @@ def advice(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str
 
 
 def refuse_doubtful(table: Table, name: str, words: Collection[str]) -> None:
-    """Refuse to read as categories a column that may be one of numbers, see `doubtful`."""
-    found = doubtful(table, name, words)
+    """Refuse to read as categories a column that may be one of numbers, see `_doubtful`."""
+    found = _doubtful(table, name, words)
     if found is not None:
-        raise DataError(not_a_number(table, name, found[0], among=found[1]))
+        raise DataError(not_a_number(table, name, found, among=_half_numbers(found)))
 
 
-def doubtful(table: Table, name: str, words: Collection[str]) -> tuple[int, bool] | None:
-    """Whether a column of texts may be one of numbers: half of its cells look so, many different.
-
-    If so, the row of the first cell that is no number, and whether half of them are numbers as they stand.
-    """
+def _doubtful(table: Table, name: str, words: Collection[str]) -> Counts | None:
+    """Counts of a column of texts that may be one of numbers: half of its cells look so, many different."""
     _, found = table.numbers(name, words)
     if found.first is None:
         return None
@@ -178,7 +174,12 @@ def doubtful(table: Table, name: str, words: Collection[str]) -> tuple[int, bool
     like = there & np.array([bool(_LIKE_NUMBER.fullmatch(t) and not _DATE.fullmatch(t)) for t in names])
     if like.sum() <= _MANY_NUMBERS or 2 * counts[like].sum() < counts[there].sum():
         return None
-    return found.first, 2 * found.n_numbers >= found.n_numbers + found.n_others
+    return found
+
+
+def _half_numbers(found: Counts) -> bool:
+    """Whether half of the cells are numbers as they stand."""
+    return found.n_numbers >= found.n_others
 
 
 def looks_like_unit(name: str) -> bool:
@@ -258,7 +259,7 @@ def _are_serial(names: Sequence[str], n: int) -> bool:
 
 def _has_limits(table: Table, name: str, words: Collection[str]) -> bool:
     """Whether a column that may be one of numbers has no other texts than limits of detection."""
-    if doubtful(table, name, words) is None:
+    if _doubtful(table, name, words) is None:
         return False
     cells = table.frame[name]
     limits = np.array([bool(_LIMIT.fullmatch(text.strip())) for text in cells.cat.categories], dtype=bool)

@@ -7,8 +7,8 @@ few bins. All of it is computed from public points alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from pate_cli.datasets.reading import Table
 from pate_cli.datasets.schema import Column, Schema, listed
 from pate_cli.errors import DataError
-from pate_cli.types import FloatArray, IntArray
+from pate_cli.types import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,13 +28,10 @@ LARGE = 0.25
 
 _BINS = 10
 _FEWEST = 5
-"""Records expected in a bin, below which the test is not to be relied on (Cochran's rule)."""
+"""Public records that a text needs for a bin of its own."""
 
 _CHANCE = 0.001
 """False alarm rate of drift, for all columns together."""
-
-_FEW = 10
-"""Cells from which on a column without a number is refused as another one."""
 
 
 @dataclass(frozen=True)
@@ -48,34 +45,20 @@ class TrainingTable:
     def read(self, table: Table) -> tuple[pd.DataFrame, list[str]]:
         """Bring new records into the form that the encoder takes.
 
-        Returns
-        -------
-        frame : DataFrame
-            As of `Schema.apply`; texts are no pandas categories.
-        remarks : list of str
-            A line each for missing cells, numbers out of range, unseen categories, and drift.
-
-        Raises
-        ------
-        DataError
-            Naming the column that is not there or is of another type, or the first cell it does not take.
+        Returns the frame, with texts as plain objects, and a line each for missing cells, numbers out of
+        range, unseen categories and drift. DataError names a column that is not there or is of another type,
+        or the first cell that a column does not take.
         """
-        if absent := [name for name in self.schema.columns if name not in table.columns]:
-            shown = ", ".join(map(repr, absent))
-            raise DataError(f"{table.path}: no column {shown}, which the model was trained on")
-        numbers, texts = {}, {}
-        for name in self.schema.of_kind("numeric"):
-            numbers[name], texts[name] = _read_numbers(table, name, self.schema.columns[name], self.words)
-        frame = self.schema.apply(replace(table, frame=table.frame.assign(**numbers)), self.words)
+        frame = self.schema.apply(table, self.words, new=True)
         for name in self.schema.of_kind("category"):
             frame[name] = frame[name].astype(object)
-        return frame, list(self._remarks(table, frame, texts))
+        return frame, list(self._remarks(table, frame))
 
-    def _remarks(self, table: Table, frame: pd.DataFrame, texts: Mapping[str, str]) -> Iterator[str]:
+    def _remarks(self, table: Table, frame: pd.DataFrame) -> Iterator[str]:
         found: dict[str, list[str]] = {"missing": [], "numbers out of range": [], "unseen categories": []}
         drifted = []
         for name in map(str, frame):
-            for kind, where, more in self._differences(name, frame[name], texts.get(name, "")):
+            for kind, where, more in self._differences(table, name, frame[name]):
                 if where.any():
                     row = int(np.argmax(where))
                     cell = frame[name].iloc[row]
@@ -91,7 +74,7 @@ class TrainingTable:
             against = f"population stability index against the public points; {LARGE} is large"
             yield f"{table.path}: drift: {listed(drifted)} ({against})"
 
-    def _differences(self, name: str, cells: pd.Series, texts: str) -> Iterator[tuple[str, Any, str]]:
+    def _differences(self, table: Table, name: str, cells: pd.Series) -> Iterator[tuple[str, Any, str]]:
         """Cells of a column unlike the training's: kind, mask, and an addition to the count."""
         column, profile = self.schema.columns[name], self.profiles.get(name, {})
         if column.kind == "category":
@@ -99,7 +82,13 @@ class TrainingTable:
             yield "missing", missing, ""
             yield "unseen categories", ~cells.isin(column.values or []).to_numpy() & ~missing, ""
             return
-        yield "missing", cells.isna().to_numpy(), texts
+        texts = table.numbers(name, self.words)[1]
+        shown = (
+            ""
+            if texts.first is None
+            else f", {texts.n_others} of them text as {table.cell(name, texts.first)!r}"
+        )
+        yield "missing", cells.isna().to_numpy(), shown
         low, high = (column.low, column.high) if column.low is not None else map(profile.get, ("low", "high"))
         if low is not None and high is not None:
             beyond = ((cells < low) | (cells > high)).to_numpy()
@@ -136,29 +125,6 @@ def _column(kind: str, part: Any, at: int) -> Column:
         return Column(low=low, high=high, missing=missing) if bounded else Column(missing=missing)
     values = [str(value) for value in part.categories_[at]]
     return Column("category", values=values, missing="" in values)
-
-
-def _read_numbers(table: Table, name: str, column: Column, words: Collection[str]) -> tuple[FloatArray, str]:
-    """Read a column of numbers, and count the texts in it; refuses another column, and a cell without a code.
-
-    Where missing numbers have a code, any text is one of them, as it was in training.
-    """
-    values, found = table.numbers(name, words)
-    some, row, why = found.n_numbers + found.n_others, found.first, ""
-    if row is not None:
-        if column.missing and (found.n_numbers or some < _FEW):
-            return values, f", {found.n_others} of them text as {table.cell(name, row)!r}"
-        if found.n_numbers < found.n_others:
-            why = f"{found.n_others} of {some} cells are no numbers: is this the same column?"
-    elif found.n_missing and not column.missing:
-        row = int(np.argmax(np.isnan(values)))
-    elif np.isinf(values).any():
-        row, why = int(np.argmax(np.isinf(values))), "a finite number is needed"
-    if row is None:
-        return values, ""
-    held, why = table.cell(name, row), why or "the model has no code for a missing number in it"
-    comma = "; --decimal , where a comma stands before decimals" if "," in held else ""
-    raise DataError(f"{table.place(row)}: numeric column {name!r} has {held!r}; {why}{comma}")
 
 
 def profile_of(X: pd.DataFrame) -> dict[str, dict[str, Any]]:
@@ -212,40 +178,25 @@ def _check_profile(profile: Mapping[str, Any]) -> None:
 
 
 def drift(profile: Mapping[str, Any], cells: pd.Series, n_columns: int) -> float | None:
-    """Compute the population stability index of new records in one column of `n_columns`; None for no drift.
+    """Population stability index of new records in one column of `n_columns`; None for no drift.
 
     The index is the sum over bins of (q - p) ln(q / p), p and q the shares of public points and of new
-    records in a bin, each count raised by 1/2. Of few records it is large by chance: it counts only where the
-    chi-squared test of homogeneity, too, refuses that both are of one distribution. Neighbouring bins are put
-    together until the test expects five records of each kind in every bin.
+    records in a bin, each count raised by 1/2. Of n points and m records of one distribution it is about
+    (1/n + 1/m) times a chi-squared variable with a degree of freedom less than there are bins (Yurdakul
+    2018): it counts where it is large, and larger than chance makes it.
 
     References
     ----------
     N. Siddiqi. Credit Risk Scorecards. Wiley, 2006.
+    B. Yurdakul. Statistical Properties of Population Stability Index. PhD thesis, Western Michigan
+    University, 2018.
     """
-    from scipy.stats import chi2_contingency
+    from scipy.stats import chi2
 
-    table = _joined(np.array([profile["counts"], _counted(profile, cells)]))
-    if table.shape[1] < 2:
-        return None
+    table = np.array([profile["counts"], _counted(profile, cells)])
+    table = table[:, table.any(axis=0)]
     raised = table + 0.5
     p, q = raised / raised.sum(axis=1, keepdims=True)
     index = float(((q - p) * np.log(q / p)).sum())
-    if index < LARGE or chi2_contingency(table, correction=False).pvalue >= _CHANCE / n_columns:
-        return None
-    return index
-
-
-def _joined(table: IntArray) -> IntArray:
-    """Put neighbouring columns of two rows of counts together until enough is expected in each cell."""
-    share = float(table.sum(axis=1).min() / table.sum())
-    joined: list[IntArray] = []
-    left = np.zeros(2, dtype=np.int64)
-    for column in table.T:
-        left = left + column
-        if left.sum() * share >= _FEWEST:
-            joined.append(left)
-            left = np.zeros(2, dtype=np.int64)
-    if joined:
-        joined[-1] = joined[-1] + left
-    return np.array(joined, dtype=np.int64).reshape(-1, 2).T
+    by_chance = chi2.isf(_CHANCE / n_columns, table.shape[1] - 1) * (1 / table.sum(axis=1)).sum()
+    return index if index >= max(LARGE, by_chance) else None

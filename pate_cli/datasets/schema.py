@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pate_cli.checks import Flag, Listed, OneOf, Or, Real, known, option, read_options, take
-from pate_cli.datasets.reading import Table, has_value, number_in, read_bytes, texts
+from pate_cli.datasets.reading import Counts, Table, has_value, number_in, read_bytes, texts
 from pate_cli.datasets.three_files import Cell
 from pate_cli.errors import ConfigError, DataError, InputError
+from pate_cli.types import FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +28,9 @@ __all__ = ["PLAIN_NUMBERS", "Column", "Schema", "as_yaml", "has_decimal_comma", 
 __all__ += ["not_a_number", "read_schema", "typed"]
 
 PLAIN_NUMBERS = "plain numbers, without units and without separators of thousands"
+_NO_CODE = "the model has no code for a missing number in it"
+_FEW = 10
+"""Texts from which on a column without a number is refused as another one, of new records."""
 _PLAIN = re.compile(r"[A-Za-z_][\w-]*")
 _KEYS = {"numeric": ("low", "high", "missing"), "category": ("values", "missing"), "ignored": ("why",)}
 
@@ -86,18 +90,24 @@ class Schema:
         columns = {name: column.plain() for name, column in self.columns.items()}
         return {"target": self.target, "classes": self.classes, "columns": columns}
 
-    def apply(self, table: Table, words: Collection[str]) -> pd.DataFrame:
+    def apply(self, table: Table, words: Collection[str], *, new: bool = False) -> pd.DataFrame:
         """Bring the columns that are used into their types: float64 (NaN where missing), or texts.
 
-        `words` are cells that stand for a missing value, beside `MISSING` in columns of numbers.
+        `words` are cells that stand for a missing value, beside `MISSING` in columns of numbers. Records are
+        `new` to a trained model, or those of a run; messages say what a user of `pate predict` may do.
         """
         import pandas as pd
 
         used = {name: column for name, column in self.columns.items() if column.kind != "ignored"}
         if absent := [name for name in used if name not in table.frame.columns]:
-            shown = ", ".join(map(repr, absent))
-            raise DataError(f"{table.path}: no column {shown}, which the schema has ({self.source})")
-        cells = {name: _typed(table, name, column, words) for name, column in used.items()}
+            whose = "the model was trained on" if new else f"the schema has ({self.source})"
+            raise DataError(f"{table.path}: no column {', '.join(map(repr, absent))}, which {whose}")
+        cells = {
+            name: _category(texts(table.frame[name]), column, words)
+            if column.kind == "category"
+            else _numbers(table, name, column, words, new)
+            for name, column in used.items()
+        }
         return pd.DataFrame(cells, index=table.frame.index)
 
     def brief(self) -> str:
@@ -168,23 +178,36 @@ def _read_column(name: str, given: object) -> Column:
     return column
 
 
-def _typed(table: Table, name: str, column: Column, words: Collection[str]) -> Any:
-    """Cells of a column in the type that the schema declares; refuses the first that does not fit."""
-    if column.kind == "category":
-        return _category(texts(table.frame[name]), column, words)
+def _numbers(table: Table, name: str, column: Column, words: Collection[str], new: bool) -> FloatArray:
+    """Cells of a column of numbers; refuses the first text, missing number or infinity that does not fit.
+
+    Where missing numbers have a code, a text among numbers is one of them; of few new records all may be.
+    """
     values, found = table.numbers(name, words)
-    if found.first is not None and not (column.missing and found.n_numbers):
-        raise DataError(not_a_number(table, name, found.first, among=found.n_numbers > 0))
+    among = found.n_numbers > 0 or (new and found.n_others < _FEW)
+    if found.first is not None and not (column.missing and among):
+        message = _another_column if new else not_a_number
+        raise DataError(message(table, name, found))
     bad = np.isinf(values) | (np.isnan(values) & (not column.missing))
-    if bad.any():
-        row = int(np.argmax(bad))
-        held = table.cell(name, row)
-        code = f"; {typed('missing', held)} gives such cells a code of their own (missing: true in a schema)"
-        raise DataError(
-            f"{table.place(row)}: numeric column {name!r} has {held!r}; a finite number is needed"
-            + ("" if np.isinf(values[row]) else code)
-        )
-    return values
+    if not bad.any():
+        return np.asarray(values)
+    row = int(np.argmax(bad))
+    held, why = table.cell(name, row), "a finite number is needed"
+    if np.isnan(values[row]):
+        code = f"{typed('missing', held)} gives such cells a code of their own (missing: true in a schema)"
+        why = _NO_CODE if new else f"{why}; {code}"
+    raise DataError(f"{table.place(row)}: numeric column {name!r} has {held!r}; {why}")
+
+
+def _another_column(table: Table, name: str, found: Counts) -> str:
+    """Message on texts in a column that held numbers in the training."""
+    row = found.first or 0
+    held, why = table.cell(name, row), _NO_CODE
+    if found.n_numbers < found.n_others:
+        some = found.n_numbers + found.n_others
+        why = f"{found.n_others} of {some} cells are no numbers: is this the same column?"
+    comma = "; --decimal , where a comma stands before decimals" if "," in held else ""
+    return f"{table.place(row)}: numeric column {name!r} has {held!r}; {why}{comma}"
 
 
 def _category(cells: Any, column: Column, words: Collection[str]) -> Any:
@@ -204,8 +227,10 @@ def has_decimal_comma(text: str) -> bool:
     return text.count(",") == 1 and number_in(text.strip().replace(",", ".")) is not None
 
 
-def not_a_number(table: Table, name: str, row: int, *, among: bool = True) -> str:
+def not_a_number(table: Table, name: str, found: Counts, *, among: bool | None = None) -> str:
     """Message on a text in a column of numbers; `among` cells that are numbers as they stand."""
+    among = found.n_numbers > 0 if among is None else among
+    row = found.first or 0
     held = table.cell(name, row)
     what = f"numbers and {held!r}" if among else f"texts that look like numbers, as {held!r}"
     accepted = []

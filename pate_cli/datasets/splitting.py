@@ -38,9 +38,9 @@ _LARGEST = 1e100
 class SplitSizes:
     """Numbers of records in each part of a split (persons, with a unit), and of labels to ask for."""
 
-    n_private: int
+    n_private: int  # records with a teacher
     n_public: int
-    n_test: int
+    n_test: int  # what is left
     budget: int
 
 
@@ -56,7 +56,7 @@ def sizes(
     measured: bool = True,
     unit: str = "records",
 ) -> SplitSizes:
-    """Sizes of a split.
+    """Sizes of a split; ConfigError if a part would be empty, or larger than its file.
 
     Parameters
     ----------
@@ -81,17 +81,7 @@ def sizes(
     measured : bool
         Whether a test share is needed; a release with a public file measures nothing.
     unit : str
-        What is counted, for messages.
-
-    Returns
-    -------
-    SplitSizes
-        The test share is what is left. `n_private` counts the records with a teacher.
-
-    Raises
-    ------
-    ConfigError
-        If a part would be empty, or larger than its file.
+        Word for the units that are counted, for messages.
 
     Examples
     --------
@@ -129,8 +119,11 @@ def sizes(
             key, got, part = "split.public", public, n_public
         accepted = f"at most {max(0, part + spare)} of the {n_records} {unit} in the private file"
         raise ConfigError(key, got, accepted + (", for the test needs one" if n_held_out else ""))
-    n_test = left - n_private if n_held_out else test_file or 0
-    return SplitSizes(n_private, n_public, n_test, _budget(budget, n_public))
+    n_budget = _part("split.budget", budget, n_public, lambda labels: max(1, round(labels)))
+    if n_budget > n_public:
+        accepted = f"at most {n_public} points, those of the public split: not enough for the budget"
+        raise ConfigError("split.budget", budget, accepted)
+    return SplitSizes(n_private, n_public, left - n_private if n_held_out else test_file or 0, n_budget)
 
 
 def sizes_of(dataset: Dataset, *, release: bool = False, mode: str = "records", **shares: Any) -> SplitSizes:
@@ -151,26 +144,16 @@ def sizes_of(dataset: Dataset, *, release: bool = False, mode: str = "records", 
     )
 
 
-def _budget(budget: float | int, n_public: int) -> int:
-    n_budget = _part("split.budget", budget, n_public, lambda labels: max(1, round(labels)))
-    if n_budget > n_public:
-        accepted = f"at most {n_public} points, those of the public split: not enough for the budget"
-        raise ConfigError("split.budget", budget, accepted)
-    return n_budget
-
-
 class _Share:
-    """A fraction, or a number of records: a float may hold one (400.0), but 1.0 may mean "all"."""
+    """Check of a fraction, or a number of records: 400.0 is one, but 1.0 may mean "all"."""
 
     def take(self, value: Any) -> Any:
-        """See `Check`."""
         Real().take(value)
         if value >= 1 and (value != int(value) or (value == 1 and isinstance(value, float))):
             raise ValueError
         return value
 
     def describe(self) -> str:
-        """See `Check`."""
         return "a fraction in (0, 1), or a whole number of at least 1"
 
 
@@ -188,29 +171,15 @@ def _part(key: str, value: Any, whole: int, rounding: Any) -> int:
 
 
 def split(
-    dataset: Dataset,
-    *,
-    rng: np.random.Generator,
-    public_rows: IntArray | None = None,
-    **shares: Any,
+    dataset: Dataset, *, rng: np.random.Generator, public_rows: IntArray | None = None, **shares: Any
 ) -> Split:
-    """Split a dataset at random.
+    """Split a dataset at random; `shares` are those of `sizes_of`.
 
-    An encoder, where the dataset has one, is fitted on the features of the public
-    split alone, then applied to every part: nothing is learned from private records.
-    All records of one person, where a column says whose they are, are on one side; where the public points
-    are a share of the private file, one record each of the public persons is a point, drawn at random.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    rng : numpy.random.Generator
-        Used for one permutation of the records, or of the persons.
-    public_rows : ndarray of int64, shape (n_public,), optional
-        Numbers of the records that are the public split; drawn too if left out. Only where there is one
-        file, and each record is by itself.
-    **shares
-        `private`, `public`, `budget`, `mode`, `release`: see `sizes_of`.
+    An encoder, where the dataset has one, is fitted on the features of the public split alone, then applied
+    to every part: nothing is learned from private records. All records of one person are on one side; where
+    the public points are a share of the private file, one record each of the public persons is a point, drawn
+    at random. `public_rows`, numbers of records, are the public split of a file where each record is by
+    itself; drawn too if left out.
     """
     import numpy as np
 
@@ -276,10 +245,7 @@ def cached_split(dataset: Dataset, rng: np.random.Generator, **given: Any) -> Sp
     Rows of a frontier need the same split one after another. `rng` may or may not be advanced.
     """
     global _last
-    shares = {key: None if value is None else repr(value) for key, value in given.items()}
-    if given.get("public_rows") is not None:
-        shares["public_rows"] = given["public_rows"].tobytes().hex()
-    key = (fingerprint(dataset), repr(rng.bit_generator.state), repr(sorted(shares.items())))
+    key = (fingerprint(dataset), repr(rng.bit_generator.state), repr(sorted(given.items())))
     if _last is None or _last[0] != key:
         _last = None  # not two of them in memory
         _last = (key, split(dataset, rng=rng, **given))
