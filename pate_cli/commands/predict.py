@@ -18,7 +18,7 @@ from pate_cli.datasets.libsvm import parse
 from pate_cli.datasets.new_records import training_table
 from pate_cli.datasets.reading import texts
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
-from pate_cli.students import codes_of, load_student, probabilities_of
+from pate_cli.students import load_student
 from pate_cli.terminal import check_file, err, out, write_output
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def _predicted(
     """Label of each record, and with `--proba` the probability of each class."""
     wanted = "--proba" if args.proba else "--threshold" if args.threshold is not None else ""
     try:
-        codes = codes_of(model, records.X)
-        shares = probabilities_of(model, records.X) if wanted else None
+        codes = model.codes(records.X)
+        shares = model.probabilities(records.X) if wanted else None
     except Exception as error:  # the file is whole, and its classifier of no use
         raise DataError(f"{args.model}: cannot label the records of {args.data} ({error})") from error
     if wanted and shares is None:

@@ -11,7 +11,6 @@ import csv
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from pate_cli.release.ledger import Ledger
 
 __all__ = ["ANSWERS", "CARD", "CERTIFICATE", "CERTIFICATE_VERSION", "FILES", "RESULT", "STUDENT"]
-__all__ += ["certificate", "claim", "contents", "record", "sha256", "to_json", "without_addresses"]
+__all__ += ["certificate", "claim", "contents", "record", "sha256", "to_json"]
 
 CERTIFICATE = "certificate.json"
 CERTIFICATE_VERSION = 2
@@ -113,7 +112,7 @@ def contents(
     problem = released.problem
     if released.student is not None:
         try:
-            student = dump_student(
+            data[STUDENT] = dump_student(
                 released.student,
                 classes=run.dataset.classes,
                 n_features=getattr(released.student, "n_features_in_", run.dataset.n_features),
@@ -121,7 +120,6 @@ def contents(
                 meta={name: result[name] for name in ("dataset", "eps", "delta")} | {"certificate": facts},
                 first_index=run.dataset.first_index,
             )
-            data[STUDENT] = without_addresses(student)
         except Exception as error:  # the answers are paid for
             problem = f"it cannot be written ({type(error).__name__})"
     result = result | {
@@ -238,41 +236,3 @@ def _answers_table(released: Publication, classes: Sequence[str]) -> bytes:
         noisy = [] if counts is None else [int(count) for count in counts[query]]
         writer.writerow([int(rows[point]), classes[code] if code >= 0 else "", *noisy])
     return buffer.getvalue().encode()
-
-
-def without_addresses(student: bytes) -> bytes:
-    """Rewrite a skops file so that it depends on its content alone.
-
-    skops names objects by their memory address and members carry the time of writing;
-    neither says anything of the student, but an address may depend on what else the
-    process holds, and that is private. Addresses become 0, 1, ... in order of appearance.
-    """
-    with zipfile.ZipFile(io.BytesIO(student)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    numbers: dict[Any, int] = {}
-    files: dict[str, str] = {}
-
-    def rename(node: Any) -> Any:
-        if isinstance(node, list):
-            return [rename(item) for item in node]
-        if not isinstance(node, dict):
-            return node
-        renamed: dict[str, Any] = {}
-        for key, value in node.items():
-            if key == "__id__":
-                renamed[key] = numbers.setdefault(value, len(numbers))
-            elif key == "file" and value in members:
-                renamed[key] = files.setdefault(value, f"{len(files)}{Path(value).suffix}")
-            else:
-                renamed[key] = rename(value)
-        return renamed
-
-    schema = json.dumps(rename(json.loads(members.pop("schema.json"))), indent=2)
-    if files.keys() != members.keys():
-        raise RuntimeError("skops: a member that its schema does not name")
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for old, new in files.items():
-            archive.writestr(zipfile.ZipInfo(new), members[old])
-        archive.writestr(zipfile.ZipInfo("schema.json"), schema)
-    return buffer.getvalue()

@@ -1,9 +1,8 @@
 """Students learn from released answers and public points alone: post-processing."""
 
 from pate_cli.students.fit import STUDENTS, check_student, fit_student, make_student
-from pate_cli.students.labelling import codes_of, probabilities_of
 from pate_cli.students.metrics import by_class, measure
 from pate_cli.students.store import SavedStudent, dump_student, load_student, save_student
 
-__all__ = ["STUDENTS", "SavedStudent", "by_class", "check_student", "codes_of", "dump_student"]
-__all__ += ["fit_student", "load_student", "make_student", "measure", "probabilities_of", "save_student"]
+__all__ = ["STUDENTS", "SavedStudent", "by_class", "check_student", "dump_student", "fit_student"]
+__all__ += ["load_student", "make_student", "measure", "save_student"]

@@ -22,14 +22,12 @@ def check_tree(
     n_features: object, n_classes: NDArray[Any], n_outputs: object, state: Mapping[str, Any]
 ) -> None:
     """Check the arguments and the state of a `sklearn.tree._tree.Tree`, which copies them as they are."""
-    nodes, values = state["nodes"], state["values"]
-    _need(type(n_features) is int and n_features > 0, "the number of a tree's features")
-    _need(type(n_outputs) is int and n_outputs == 1, "a tree of several outputs")
+    nodes, values, n = state["nodes"], state["values"], len(state["nodes"])
+    for number in (n_features, n_outputs, state["node_count"]):
+        _need(type(number) is int and number > 0, "a size of a tree is no whole number")
     _need(n_classes.dtype == np.int64 and n_classes.shape == (1,), "the number of a tree's classes")
-    n = len(nodes)
-    _need(nodes.shape == (n,) and type(state["node_count"]) is int, "the nodes of a tree")
-    _need(n == state["node_count"] > 0, "the number of a tree's nodes")
-    _need(values.shape == (n, 1, n_classes[0]), f"values of shape {values.shape} in a tree of {n} nodes")
+    _need(n_outputs == 1 and n == state["node_count"], "the number of a tree's nodes or outputs")
+    _need(nodes.shape == (n,) and values.shape == (n, 1, n_classes[0]), "the nodes and values of a tree")
     _need(bool(np.isfinite(values).all()), "a value in a tree that is no finite number")
     left, right, feature = (nodes[name] for name in ("left_child", "right_child", "feature"))
     inner = left != -1
@@ -64,13 +62,13 @@ def check_loaded(root: Any, trusted: Collection[str]) -> None:
             # of two places, one may lie within the other: it would call itself, or more and more of itself
             _need(not repeated or "classes_" not in fields, f"a {kind} that stands in two places")
             if not repeated:
-                _check_shapes(item, kind)
+                _check_object(item, kind)
                 waiting += [(part, f"{kind}.{name}") for name, part in fields.items()]
 
 
-def _need(fine: bool, what: str) -> None:
+def _need(fine: bool, problem: str) -> None:
     if not fine:
-        raise ValueError(what)
+        raise ValueError(problem)
 
 
 def _check_numbers(values: NDArray[Any], where: str) -> None:
@@ -110,144 +108,130 @@ _SHAPES: dict[str, dict[str, str]] = {
 """Shapes of attributes: C classes, c = C - 1, k rows of scores, p pairs of classes, d features."""
 
 
-def _check_shapes(item: Any, kind: str) -> None:
+def _members_fit(model: Any) -> bool:
+    """Whether the members of an ensemble know its features and its classes, by their codes."""
+    d, members = model.n_features_in_, model.estimators_
+    columns = getattr(model, "estimators_features_", [np.arange(d)] * len(members))
+    return len(members) == len(columns) > 0 and all(
+        chosen.max() < d
+        and getattr(member, "n_features_in_", len(chosen)) == len(chosen)
+        and np.isin(member.classes_, np.arange(len(model.classes_))).all()
+        for member, chosen in zip(members, columns, strict=True)
+    )
+
+
+def _layers_fit(model: Any) -> bool:
+    """Whether the layers of a network lead from its features to its classes."""
+    widths = [model.n_features_in_, *(len(intercept) for intercept in model.intercepts_)]
+    last = len(model.classes_) if len(model.classes_) > 2 else 1
+    return (
+        [coef.shape for coef in model.coefs_] == [*itertools.pairwise(widths)]
+        and all(intercept.ndim == 1 for intercept in model.intercepts_)
+        and (len(widths), widths[-1], last) == (model.n_layers_, model.n_outputs_, model.n_outputs_)
+    )
+
+
+def _rotations_fit(model: Any) -> bool:
+    pairs = zip(model.rotations_, model.scalings_, strict=True)
+    return all(
+        rotation.shape == (model.n_features_in_, len(scaling)) and scaling.ndim == 1 and (scaling > 0).all()
+        for rotation, scaling in pairs
+    )
+
+
+def _knots_fit(columns: Any) -> bool:
+    pairs = zip(columns.knots, columns.scores, strict=True)
+    return all(knots.ndim == 1 and len(knots) and knots.shape == scores.shape for knots, scores in pairs)
+
+
+def _is_column(number: Any, model: Any) -> bool:
+    return type(number) is int and 0 <= number < model.n_features_in_
+
+
+_Conditions = dict[str, Callable[[Any], Any]]
+_SCALES: _Conditions = {"scale_": lambda scaler: scaler.scale_ is None or (scaler.scale_ > 0).all()}
+_ENSEMBLE: _Conditions = {"estimators_": _members_fit}
+_TREE: _Conditions = {
+    "tree_": lambda model: (
+        model.tree_.n_features == model.n_features_in_
+        and model.tree_.max_n_classes == len(model.classes_)
+        and model.n_outputs_ == 1
+    )
+}
+_CONDITIONS: dict[str, _Conditions] = {
+    "AdaBoostClassifier": _ENSEMBLE
+    | {"estimator_weights_": lambda model: len(model.estimator_weights_) >= len(model.estimators_)},
+    "BaggingClassifier": _ENSEMBLE,
+    "DecisionTreeClassifier": _TREE,
+    "DeclaredNumbers": _SCALES,
+    "ExtraTreeClassifier": _TREE,
+    "ExtraTreesClassifier": _ENSEMBLE,
+    "KNeighborsClassifier": {"_y": lambda model: (model._y < len(model.classes_)).all()},
+    "LibsvmClassifier": {
+        "n_support_": lambda svm: svm.n_support_.sum() == svm.support_vectors_.shape[0],
+        "order_": lambda svm: np.array_equal(np.sort(svm.order_), np.arange(len(svm.classes_))),
+    },
+    "MLPClassifier": {"coefs_": _layers_fit},
+    "PointClassifier": {"point_": lambda model: len(model.point_) in (0, model.n_features_in_)},
+    "PublicColumns": {"knots": _knots_fit},
+    "QuadraticDiscriminantAnalysis": {"rotations_": _rotations_fit},
+    "RandomForestClassifier": _ENSEMBLE,
+    "SVC": {
+        "_sparse": lambda svm: (
+            svm._sparse is sp.issparse(svm.support_vectors_) is sp.issparse(svm._dual_coef_)
+        ),
+        "kernel": lambda svm: svm.kernel in ("linear", "poly", "rbf", "sigmoid"),
+        "_n_support": lambda svm: svm._n_support.sum() == svm.support_vectors_.shape[0],
+        "_probA": lambda svm: len(svm._probA) in (0, len(svm._intercept_)),
+        "_dual_coef_": lambda svm: not svm._sparse or svm._dual_coef_.nnz == np.prod(svm._dual_coef_.shape),
+    },
+    "SgdLogistic": {"clip": lambda model: isinstance(model.clip, int | float) and model.clip > 0},
+    "StandardScaler": _SCALES,
+    "StumpClassifier": {"feature_": lambda model: _is_column(model.feature_, model)}
+    | {"above_": lambda model: model.above_ in (0, 1)},
+    "ThresholdClassifier": {"feature": lambda model: _is_column(model.feature, model)},
+}
+"""What else must hold, by the attribute that is named where it does not."""
+
+
+def _check_object(item: Any, kind: str) -> None:
     """Check one object, by its type."""
-    fields = vars(item)
-    size: dict[str, int] = {}
+    fields, size = vars(item), {}
     if "n_features_in_" in fields:
-        size["d"] = fields["n_features_in_"]
-        _need(type(size["d"]) is int and size["d"] > 0, f"{kind}.n_features_in_ is no number of features")
+        size["d"] = d = fields["n_features_in_"]
+        _need(type(d) is int and d > 0, f"{kind}.n_features_in_ is no number of features")
     if "classes_" in fields:
-        _need(
-            np.ndim(item.classes_) == 1 and len(item.classes_) > 0, f"{kind}.classes_ is no list of classes"
-        )
-        size["C"] = C = len(item.classes_)
+        classes = fields["classes_"]
+        _need(np.ndim(classes) == 1 and len(classes) > 0, f"{kind}.classes_ is no list of classes")
+        size["C"] = C = len(classes)
         _need(bool(np.all(fields.get("n_classes_", C) == C)), f"{kind}.n_classes_ is not their number")
         size |= {"c": C - 1, "k": 1 if C == 2 else C, "p": C * (C - 1) // 2}
     if fields.get("n_jobs") is not None:
         item.n_jobs = None  # as many as somebody else's machine has
-    learnt = not isinstance(item, BaseEstimator) or any(name.endswith("_") for name in fields)
-    for name, letters in _SHAPES.get(kind, {}).items() if learnt else ():
+    if isinstance(item, BaseEstimator) and not any(name.endswith("_") for name in fields):
+        return  # not fitted
+    for name, letters in _SHAPES.get(kind, {}).items():
         value = fields.get(name)
-        _need(value is not None or kind == "StandardScaler", f"{kind}.{name} is missing")
+        if value is None and kind == "StandardScaler":
+            continue
         shape = getattr(value, "shape", (len(value),) if isinstance(value, list | tuple) else ())
         if shape == (size.get("d"),) and kind == "RidgeClassifier":
             shape = (1, *shape)  # of two classes
         wanted = tuple(size.setdefault(letter, n) for letter, n in zip(letters.split(), shape, strict=False))
         whole = len(shape) == len(letters.split()) and shape == wanted
-        _need(value is None or whole, f"{kind}.{name} has shape {shape}, not {wanted}")
-    check = _MORE.get(kind)
-    if check is not None and learnt:
-        check(item)
+        _need(whole, f"{kind}.{name} has shape {shape}, not that of {letters}")
+    for name, holds in _CONDITIONS.get(kind, {}).items():
+        _need(bool(holds(item)), f"{kind}.{name} does not fit the rest")
+    if kind == "KNeighborsClassifier":
+        _rebuild_search(item)
 
 
-def _check_svc(svc: Any) -> None:
-    n, sparse = svc.support_vectors_.shape[0], sp.issparse(svc.support_vectors_)
-    _need(svc._sparse is sparse is sp.issparse(svc._dual_coef_), "SVC._sparse is not as its vectors are")
-    _need(svc.kernel in ("linear", "poly", "rbf", "sigmoid"), "SVC.kernel is none of LIBSVM's")
-    _need(int(svc._n_support.sum()) == n, "SVC._n_support does not sum to its vectors")
-    _need(len(svc._probA) in (0, len(svc._intercept_)), "SVC._probA has another length")
-    if sparse:
-        svc._dual_coef_.check_format(full_check=True)
-        _need(svc._dual_coef_.nnz == svc._dual_coef_.shape[0] * n, "SVC._dual_coef_ has holes")
-
-
-def _check_libsvm(svm: Any) -> None:
-    n, classes = svm.support_vectors_.shape[0], np.arange(len(svm.classes_))
-    _need(int(svm.n_support_.sum()) == n, "LibsvmClassifier.n_support_ does not sum to its vectors")
-    _need(np.array_equal(np.sort(svm.order_), classes), "LibsvmClassifier.order_ is no order of classes")
-
-
-def _check_neighbours(model: Any) -> None:
+def _rebuild_search(model: Any) -> None:
+    """Make the search tree anew: the one in the file has indices that are followed unchecked."""
     from sklearn.neighbors import BallTree, KDTree
 
-    _need(bool((model._y < len(model.classes_)).all()), "KNeighborsClassifier._y has no such class")
     search = {"kd_tree": KDTree, "ball_tree": BallTree}.get(model._fit_method)
     model._tree = None
-    if search is not None:  # the one in the file has indices that are followed unchecked
+    if search is not None:
         how = model.effective_metric_params_
         model._tree = search(model._fit_X, model.leaf_size, metric=model.effective_metric_, **how)
-
-
-def _check_tree_model(model: Any) -> None:
-    tree, kind = model.tree_, type(model).__name__
-    _need(tree.n_features == model.n_features_in_, f"{kind}.tree_ has other features")
-    _need(
-        tree.max_n_classes == len(model.classes_) and model.n_outputs_ == 1, f"{kind}.tree_ has other classes"
-    )
-
-
-def _check_ensemble(model: Any) -> None:
-    kind, d, n = type(model).__name__, model.n_features_in_, len(model.estimators_)
-    columns = getattr(model, "estimators_features_", None)
-    _need(n > 0 and (columns is None or len(columns) == n), f"{kind}.estimators_ has another length")
-    _need(n <= len(getattr(model, "estimator_weights_", range(n))), f"{kind}.estimator_weights_ is too short")
-    for number, member in enumerate(model.estimators_):
-        width = d
-        if columns is not None:
-            width = len(columns[number])
-            _need(columns[number].max() < d, f"{kind}.estimators_features_ has no such feature")
-        _need(getattr(member, "n_features_in_", d) == width, f"{kind}.estimators_ has other features")
-        codes = np.isin(member.classes_, np.arange(len(model.classes_)))
-        _need(bool(codes.all()), f"{kind}.estimators_ has other classes")
-
-
-def _check_qda(model: Any) -> None:
-    for rotation, scaling in zip(model.rotations_, model.scalings_, strict=True):
-        fits = rotation.shape == (model.n_features_in_, len(scaling)) and scaling.shape == (len(scaling),)
-        _need(
-            fits and (scaling > 0).all(), "QuadraticDiscriminantAnalysis.rotations_ and scalings_ do not fit"
-        )
-
-
-def _check_layers(model: Any) -> None:
-    widths = [model.n_features_in_, *(len(intercept) for intercept in model.intercepts_)]
-    shapes = [(*pair,) for pair in itertools.pairwise(widths)]
-    fits = shapes == [coef.shape for coef in model.coefs_] and len(widths) == model.n_layers_
-    flat = all(intercept.ndim == 1 for intercept in model.intercepts_)
-    last = len(model.classes_) if len(model.classes_) > 2 else len(model.classes_) - 1
-    _need(fits and flat and widths[-1] == last == model.n_outputs_, "MLPClassifier.coefs_ do not fit")
-
-
-def _check_scales(scaler: Any) -> None:
-    _need(scaler.scale_ is None or bool((scaler.scale_ > 0).all()), "a scale that is not positive")
-
-
-def _check_columns(columns: Any) -> None:
-    pairs = zip(columns.knots, columns.scores, strict=True)
-    fit = all(knots.ndim == 1 and len(knots) and knots.shape == scores.shape for knots, scores in pairs)
-    _need(fit, "PublicColumns.knots and scores do not fit")
-
-
-def _check_sgd(model: Any) -> None:
-    _need(isinstance(model.clip, int | float) and model.clip > 0, "SgdLogistic.clip is not positive")
-
-
-def _check_hypothesis(model: Any) -> None:
-    kind, d, fields = type(model).__name__, model.n_features_in_, vars(model)
-    feature = fields.get("feature_", fields.get("feature", 0))
-    _need(type(feature) is int and 0 <= feature < d, f"{kind} has no such feature")
-    _need(fields.get("above_", 0) in (0, 1), f"{kind}.above_ is no class")
-    _need(len(fields.get("point_", ())) in (0, d), f"{kind}.point_ has another length")
-
-
-_MORE: dict[str, Callable[[Any], None]] = {
-    "AdaBoostClassifier": _check_ensemble,
-    "BaggingClassifier": _check_ensemble,
-    "DecisionTreeClassifier": _check_tree_model,
-    "DeclaredNumbers": _check_scales,
-    "ExtraTreeClassifier": _check_tree_model,
-    "ExtraTreesClassifier": _check_ensemble,
-    "KNeighborsClassifier": _check_neighbours,
-    "LibsvmClassifier": _check_libsvm,
-    "MLPClassifier": _check_layers,
-    "PointClassifier": _check_hypothesis,
-    "PublicColumns": _check_columns,
-    "QuadraticDiscriminantAnalysis": _check_qda,
-    "RandomForestClassifier": _check_ensemble,
-    "SVC": _check_svc,
-    "SgdLogistic": _check_sgd,
-    "StandardScaler": _check_scales,
-    "StumpClassifier": _check_hypothesis,
-    "ThresholdClassifier": _check_hypothesis,
-}

@@ -37,42 +37,17 @@ def fit_student(
     seed: int | None,
     weights: FloatArray | None = None,
 ) -> Any:
-    """Fit a student on the answered points.
+    """Fit a student on the points of `answers.asked` that are answered; it predicts class codes.
 
-    Parameters
-    ----------
-    points : PublicPoints
-        All public points; `answers.asked` picks from them.
-    answers : Answers
-        Output of the mechanism.
-    estimator : str
-        Any learner of `pate_cli.learners`; `voting`, a vote over one class of learners by AdaBoost (LZCW21
-        Theorem 20: the student is improper); or `soft_targets`, any learner on noisy shares of the votes
-        where the mechanism releases noisy counts: each point once a class, weighted by that class's share.
-    params : mapping of str to object
-        The learner's parameters. Of `voting`: `base` (a learner, default logistic), `base_params`,
-        `n_estimators` (default 50) and `learning_rate` (default 1). Of `soft_targets`: `base` and
-        `base_params`.
-    unanswered : {"drop", "random"}
-        Whether unanswered points are left out, or labelled uniformly at random (LZCW21 Algorithm 3, line 4).
-    rng : Generator
-        For those random labels only.
-    n_classes : int
-        Number of classes, C.
-    seed : int or None
-        The learner's `random_state`.
-    weights : ndarray of float64, shape (q,), optional
-        Weights of the answers, if each is answered.
+    `estimator` is a learner of `pate_cli.learners` with its `params`, or one of two students. `voting` is a
+    vote over one class of learners by AdaBoost (LZCW21 Theorem 20: the student is improper); its parameters
+    are `base` (a learner, default logistic), `base_params`, `n_estimators` (default 50) and `learning_rate`
+    (default 1). `soft_targets`, with `base` and `base_params`, learns from noisy shares of the votes where
+    the mechanism releases noisy counts: each point once a class, weighted by that class's share.
 
-    Returns
-    -------
-    fitted scikit-learn classifier
-        Predicts class codes. Where all labels are the same, a constant; without any label, the constant 0.
-
-    Raises
-    ------
-    ConfigError
-        If the learner cannot learn from these labels.
+    Unanswered points are dropped, or labelled by `rng` uniformly at random (LZCW21 Algorithm 3, line 4).
+    `seed` is the learner's `random_state`; `weights`, shape (q,), are those of answers that are all answered.
+    Labels of one class give a constant, no labels the constant 0. ConfigError if the learner cannot learn.
     """
     from pate_cli.learners.constant import ConstantClassifier
 
@@ -124,8 +99,6 @@ def _hard_labels(
     missing = answers.labels == UNANSWERED
     if unanswered == "drop":
         return answers.asked[~missing], answers.labels[~missing]
-    if unanswered != "random":
-        raise ConfigError("student.unanswered", unanswered, "drop, random")
     labels = answers.labels.copy()
     labels[missing] = rng.integers(n_classes, size=int(missing.sum()))
     return answers.asked, labels

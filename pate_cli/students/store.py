@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import sys
+import io
+import json
 import warnings
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from pate_cli import terminal
 from pate_cli.errors import ConfigError, DataError, one_line
+from pate_cli.students.metrics import by_class
 from pate_cli.students.trusted import WRITTEN, Refused, foreign_types
-from pate_cli.types import _Private
+from pate_cli.types import FloatArray, IntArray, _Private, without_tiny
 
-__all__ = ["SavedStudent", "dump_student", "load_student", "save_student", "skops_io"]
+__all__ = ["SavedStudent", "dump_student", "load_student", "save_student"]
 
 _FORMAT = "pate student 1"
 _MOST_BYTES = 2**31
+_ROWS = 4096
+"""Rows made dense at once, for a student that takes no sparse rows."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,36 @@ class SavedStudent:
     meta: dict[str, Any]  # public facts about the run that made it
     first_index: int | None = None  # index of the first column in LIBSVM files; None where it is not known
 
+    def codes(self, X: Any) -> IntArray:
+        """Class codes, shape (m,); errors of the classifier, or ValueError for a code that is no class."""
+        codes: IntArray = _by_rows(self.student.predict, X).astype(np.int64)
+        if codes.shape != (X.shape[0],) or (codes < 0).any() or (codes >= len(self.classes)).any():
+            raise ValueError(f"gives a code that is not one of its {len(self.classes)} classes")
+        return codes
+
+    def probabilities(self, X: Any) -> FloatArray | None:
+        """Probability of each class, shape (m, C); None from a student without; ValueError beyond [0, 1]."""
+        if not hasattr(self.student, "predict_proba"):
+            return None
+        shares = _by_rows(lambda rows: by_class(self.student, "predict_proba", rows, len(self.classes)), X)
+        if shares.ndim != 2:  # of other classes
+            return None
+        if not ((shares >= 0) & (shares <= 1)).all():
+            raise ValueError("gives a probability that is not in [0, 1]")
+        return shares
+
+
+def _by_rows(call: Callable[[Any], Any], X: Any) -> FloatArray:
+    """Call on all rows, or on dense blocks of them where the student takes no sparse rows."""
+    X = without_tiny(X)  # as in training
+    try:
+        return np.asarray(call(X))
+    except (TypeError, ValueError):
+        if isinstance(X, np.ndarray):
+            raise
+    blocks = (X[top : top + _ROWS].toarray() for top in range(0, X.shape[0], _ROWS))
+    return np.concatenate([call(block) for block in blocks])
+
 
 def dump_student(
     student: Any,
@@ -43,14 +79,46 @@ def dump_student(
     first_index: int | None = None,
 ) -> bytes:
     """Content of the file of a student; TypeError for private values, as teachers are."""
+    import skops.io
+
     if isinstance(student, _Private):
         raise TypeError(f"{type(student).__name__} is private and is not written anywhere")
     parts = {"format": _FORMAT, "student": student, "classes": list(classes), "n_features": int(n_features)}
     parts |= {"encoder": encoder, "meta": dict(meta)}
     if first_index is not None:
         parts["first_index"] = first_index
-    content: bytes = skops_io().dumps(parts)
-    return content
+    return _without_addresses(skops.io.dumps(parts))
+
+
+def _without_addresses(data: bytes) -> bytes:
+    """Rewrite a skops file so that it depends on its content alone.
+
+    skops names objects by their memory address and members carry the time of writing; neither says anything
+    of the student, but an address may depend on what else the process holds, and that may be private.
+    Addresses become 0, 1, ... in order of appearance.
+    """
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    numbers: dict[int, int] = {}
+    files: dict[str, str] = {}
+
+    def renamed(node: dict[str, Any]) -> dict[str, Any]:
+        """Rename one node of the schema; a dictionary with a key "file" or "__id__" holds nodes there."""
+        if isinstance(address := node.get("__id__"), int):
+            node["__id__"] = numbers.setdefault(address, len(numbers))
+        if isinstance(file := node.get("file"), str):
+            node["file"] = files.setdefault(file, f"{len(files)}{Path(file).suffix}")
+        return node
+
+    schema = json.loads(members.pop("schema.json"), object_hook=renamed)
+    if files.keys() != members.keys():
+        raise RuntimeError("skops: a member that its schema does not name")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for old, new in files.items():
+            archive.writestr(zipfile.ZipInfo(new), members[old])
+        archive.writestr(zipfile.ZipInfo("schema.json"), json.dumps(schema, indent=2))
+    return buffer.getvalue()
 
 
 def save_student(path: str | Path, student: Any, **about: Any) -> None:
@@ -89,16 +157,17 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
             f"{path}: holds {some} {', '.join(foreign)}, which pate does not write; if you know where the "
             f"file is from, pass {' '.join(f'--trust {name}' for name in foreign)}"
         )
-    loads = skops_io().loads
+    import skops.io
+
+    from pate_cli.students.checked import check_loaded
+
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            content = loads(data, trusted=accepted)
+            content = skops.io.loads(data, trusted=accepted)
         except Exception as error:
             raise DataError(f"{path}: cannot be read as a model written by pate ({error})") from error
     found = _student(content, path)
-    from pate_cli.students.checked import check_loaded
-
     try:
         check_loaded([found.student, found.encoder], WRITTEN["ObjectNode"])
     except Exception as error:
@@ -106,25 +175,6 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in warned):
         terminal.err().print(text, markup=False, soft_wrap=True)  # another version of scikit-learn, as a rule
     return found
-
-
-def skops_io() -> ModuleType:
-    """Import `skops.io` without Dask, CuPy, PyTorch and pytest, which take seconds.
-
-    It imports all modules of scikit-learn, and these import those where they are installed.
-    """
-    unused = [f"sklearn.externals.array_api_compat.{name}" for name in ("cupy", "dask", "torch")]
-    unused.append("pytest")
-    unused = [name for name in unused if name not in sys.modules]
-    for name in unused:
-        sys.modules[name] = None  # type: ignore[assignment]  # Python's own sign: not to be imported
-    try:
-        import skops.io
-    finally:
-        for name in unused:
-            del sys.modules[name]
-    module: ModuleType = skops.io
-    return module
 
 
 def _student(content: Any, path: Path) -> SavedStudent:
@@ -141,21 +191,15 @@ def _student(content: Any, path: Path) -> SavedStudent:
         predicts = is_classifier(student) and callable(student.predict)
     except Exception:  # foreign code
         predicts = False
-    labels = isinstance(classes, list) and bool(classes) and all(type(label) is str for label in classes)
     fitted = all(hasattr(encoder, name) for name in ("feature_names_in_", "transformers_"))
-    encodes = encoder is None or (isinstance(encoder, ColumnTransformer) and fitted)
-    for part, fine, accepted in (
-        ("student", predicts, "a classifier"),
-        ("classes", labels, "a list of labels"),
-        ("n_features", type(n_features) is int and n_features > 0, "a whole number of at least 1"),
-        ("encoder", encodes, "null or a fitted ColumnTransformer"),
-        ("meta", isinstance(meta, dict), "a mapping"),
-        (
-            "first_index",
-            first_index is None or (type(first_index) is int and first_index in (0, 1)),
-            "0 or 1",
-        ),
-    ):
-        if not fine:
-            raise DataError(f"{path}: not a model written by pate: {part} is not {accepted}")
+    fine = {
+        "student": predicts,
+        "classes": isinstance(classes, list) and bool(classes) and all(type(name) is str for name in classes),
+        "n_features": type(n_features) is int and n_features > 0,
+        "encoder": encoder is None or (isinstance(encoder, ColumnTransformer) and fitted),
+        "meta": isinstance(meta, dict),
+        "first_index": first_index is None or (type(first_index) is int and first_index in (0, 1)),
+    }
+    if wrong := [name for name in names if not fine[name]]:
+        raise DataError(f"{path}: not a model written by pate: {wrong[0]} is of another kind")
     return SavedStudent(student, tuple(classes), n_features, encoder, meta, first_index)

@@ -14,27 +14,11 @@ __all__ = ["Voting"]
 
 
 class Voting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Weighted majority vote over one class of learners, by AdaBoost.
+    """Weighted majority vote over at most `n_estimators` fits of one learner, by AdaBoost.
 
-    Boosting's weights sum to 1, so a learner's `C`, which multiplies them, is scaled by the number of
-    records: `C` then means the same as in the learner alone. Where even the first round is no
-    better than guessing on its own labels, boosting is not defined, and the learner alone is used.
-
-    Parameters
-    ----------
-    estimator : unfitted scikit-learn classifier
-        Takes sample weights.
-    n_estimators : int
-        Most rounds.
-    learning_rate : float
-        Shrinks each round's weight in the vote, > 0.
-    random_state : int or None
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (C,)
-    model_ : fitted scikit-learn classifier
-        The vote.
+    The learner takes sample weights. Boosting's weights sum to 1, so its `C`, which multiplies them, is
+    scaled by the number of records: `C` then means the same as in the learner alone. Where even the first
+    round is no better than guessing on its own labels, boosting is not defined; the learner alone is used.
 
     References
     ----------

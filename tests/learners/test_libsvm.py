@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import skops.io
 from libsvm.svmutil import svm_predict, svm_train
 
 from pate_cli.learners.base import shortened
 from pate_cli.learners.libsvm import LibsvmClassifier
-from pate_cli.students.store import skops_io
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
@@ -34,8 +34,8 @@ def test_agrees_with_libsvm_itself(kernel, n_classes, kind):
 def test_survives_saving_to_the_last_bit():
     X, y, queries = records(4)
     fitted = LibsvmClassifier(kernel="rbf", gamma=0.3).fit(sp.csr_matrix(X), y)
-    data = skops_io().dumps(fitted)
-    back = skops_io().loads(data, trusted=skops_io().get_untrusted_types(data=data))
+    data = skops.io.dumps(fitted)
+    back = skops.io.loads(data, trusted=skops.io.get_untrusted_types(data=data))
     np.testing.assert_array_equal(back.predict(queries), fitted.predict(queries))
     assert back.gamma_ == 0.3
 

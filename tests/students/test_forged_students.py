@@ -203,69 +203,59 @@ def tree_file(path: Path) -> tuple[dict, dict[str, bytes]]:
     return json.loads(members["schema.json"]), members
 
 
-def tree_of(schema: dict) -> dict:
-    return schema["content"]["student"]["content"]["content"]["tree_"]
+def refused(predict, place: Path, schema: dict, members: dict[str, bytes]) -> str:
+    (place / "s").write_bytes(packed(members, **{"schema.json": json.dumps(schema).encode()}))
+    code, _, err = predict(place / "s", place / "rows.csv")
+    assert (code, err.count("\n")) == (2, 1)
+    return err
 
 
-@pytest.mark.parametrize("count", [10**9, -1, 0, 2.5, None])
+@pytest.mark.parametrize("count", [10**9, -1, 2.5, None])
 def test_a_tree_has_the_nodes_it_says(count, predict, tmp_path):
     schema, members = tree_file(tmp_path / "s")
-    tree_of(schema)["content"]["content"]["node_count"] |= {"content": json.dumps(count), "__id__": 1}
-    (tmp_path / "s").write_bytes(packed(members, **{"schema.json": json.dumps(schema).encode()}))
-    code, _, err = predict(tmp_path / "s", tmp_path / "rows.csv")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "tree" in err
+    tree = schema["content"]["student"]["content"]["content"]["tree_"]
+    tree["content"]["content"]["node_count"] |= {"content": json.dumps(count), "__id__": -1}
+    assert "tree" in refused(predict, tmp_path, schema, members)
 
 
 def test_the_parts_of_a_tree_that_are_checked_are_those_it_is_made_of(predict, tmp_path):
     schema, members = tree_file(tmp_path / "s")
-    parts = tree_of(schema)["content"]["content"]
+    student = schema["content"]["student"]["content"]
+    parts = student["content"]["tree_"]["content"]["content"]
     nodes = np.load(io.BytesIO(members[parts["nodes"]["file"]]))
     nodes["left_child"] = 10**6
     # skops gives what it has read first under an id, whatever the file says later
     other = parts["nodes"] | {"file": "other.npy"}
-    first = schema["content"]["student"]["content"]["content"]
-    schema["content"]["student"]["content"]["content"] = {"aside": other} | first
-    kinds = schema["content"]["student"]["content"]["key_types"]["content"]
-    kinds.append(kinds[0])
-    content = {"schema.json": json.dumps(schema).encode(), "other.npy": npy(nodes)}
-    (tmp_path / "s").write_bytes(packed(members, **content))
-    code, _, err = predict(tmp_path / "s", tmp_path / "rows.csv")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "stands for two things" in err
+    student["content"] = {"aside": other} | student["content"]
+    student["key_types"]["content"].append(student["key_types"]["content"][0])
+    said = refused(predict, tmp_path, schema, members | {"other.npy": npy(nodes)})
+    assert "stands for two things" in said
 
 
-@pytest.mark.parametrize(
-    ("student", "change", "said"),
-    [
-        (StumpClassifier(), {"feature_": 7}, "no such feature"),
-        (StumpClassifier(), {"above_": 5}, "above_ is no class"),
-        (SgdLogistic(), {"clip": -1.0}, "clip is not positive"),
-        (DecisionTreeClassifier(), {"n_features_in_": 3}, "tree_ has other features"),
-        (DecisionTreeClassifier(), {"classes_": np.arange(3)}, "n_classes_ is not their number"),
-    ],
-)
-def test_a_number_out_of_its_range_is_refused(student, change, said, tmp_path):
+def test_a_number_out_of_its_range_is_refused(tmp_path):
     X, y = rows(2)
-    student.fit(X.to_numpy(), y)
-    vars(student).update(change)
-    save_student(tmp_path / "s", student, classes=("u", "v"), n_features=4, encoder=None, meta={})
-    with pytest.raises(DataError, match=said):
-        load_student(tmp_path / "s")
+    for student, name, value in (
+        (StumpClassifier(), "feature_", 7),
+        (StumpClassifier(), "above_", 5),
+        (SgdLogistic(), "clip", -1.0),
+        (DecisionTreeClassifier(), "n_features_in_", 3),
+        (DecisionTreeClassifier(), "classes_", np.arange(3)),
+    ):
+        setattr(student.fit(X.to_numpy(), y), name, value)
+        save_student(tmp_path / "s", student, classes=("u", "v"), n_features=4, encoder=None, meta={})
+        with pytest.raises(DataError, match=r"not a model written by pate: .* (fit the rest|their number)"):
+            load_student(tmp_path / "s")
 
 
-def test_a_vote_that_calls_itself_is_refused(tmp_path):
+def test_a_vote_that_calls_itself_is_refused_and_no_workers_are_started(tmp_path):
     X, y = rows(2)
     inner = DecisionTreeClassifier().fit(X.to_numpy(), y)
     vote = Voting(DecisionTreeClassifier(max_depth=1), n_estimators=2, random_state=0).fit(X.to_numpy(), y)
     vote.model_.estimators_ = [inner, inner]
-    save_student(tmp_path / "s", vote, classes=("u", "v"), n_features=4, encoder=None, meta={})
+    about = {"classes": ("u", "v"), "n_features": 4, "encoder": None, "meta": {}}
+    save_student(tmp_path / "s", vote, **about)
     with pytest.raises(DataError, match="stands in two places"):
         load_student(tmp_path / "s")
-
-
-def test_a_loaded_student_starts_no_workers(tmp_path):
-    X, y = rows(2)
     forest = RandomForestClassifier(n_estimators=2, n_jobs=50).fit(X.to_numpy(), y)
-    save_student(tmp_path / "s", forest, classes=("u", "v"), n_features=4, encoder=None, meta={})
+    save_student(tmp_path / "s", forest, **about)
     assert load_student(tmp_path / "s").student.n_jobs is None
