@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pate_cli.config import composition
 from pate_cli.config.command_line import CommandLine
 from pate_cli.engine.execution import Job
-from pate_cli.engine.parallel import die_with, terminable
+from pate_cli.engine.signals import exit_with_parent, terminable
 from pate_cli.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def run_by_hydra(
 
         raw: Any = OmegaConf.to_container(cfg, resolve=True)
         if multiprocessing.parent_process() is not None:  # of hydra/launcher=joblib
-            die_with(os.getppid())
+            exit_with_parent(os.getppid())
         try:
             with terminable():
                 (accuracy,) = execute({Path(HydraConfig.get().runtime.output_dir): Job.of(raw)})

@@ -22,7 +22,7 @@ from pate_cli.config import Composer, command_line
 from pate_cli.config.command_line import CommandLine
 from pate_cli.engine import execution
 from pate_cli.engine.execution import Job
-from pate_cli.engine.parallel import terminable
+from pate_cli.engine.signals import terminable
 from pate_cli.errors import ConfigError, InputError
 
 __all__ = ["main"]

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from pate_cli.config import RunConfig
 from pate_cli.engine.loaded import edited
-from pate_cli.engine.parallel import dask
 from pate_cli.engine.tracking import check_tracking
 from pate_cli.engine.votes import vote_directory
+from pate_cli.engine.workers import check_cluster
 from pate_cli.errors import ConfigError, InputError
 
 __all__ = ["check_code", "check_places"]
@@ -29,7 +29,7 @@ def check_places(configs: Iterable[RunConfig]) -> None:
         if cache:
             vote_directory().check()
         if compute.name == "dask":
-            dask.check(compute.address)
+            check_cluster(compute.address)
         if tracking is not None:
             check_tracking()
 

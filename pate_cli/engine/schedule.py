@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pate_cli import pipeline
-from pate_cli.engine.parallel import Workers, open_workers, single_threaded
 from pate_cli.engine.progress import Advance
 from pate_cli.engine.store import RepeatRecord, RepeatStore
 from pate_cli.engine.task import (
@@ -41,6 +40,7 @@ from pate_cli.engine.task import (
     split_of_task,
 )
 from pate_cli.engine.votes import VoteStore, vote_key
+from pate_cli.engine.workers import Workers, open_workers, single_threaded
 from pate_cli.pipeline import PartVotes, Trained
 from pate_cli.teachers import watched
 

@@ -94,7 +94,7 @@ def test_a_cluster_gives_the_same_numbers_and_votes(tmp_path, votes):
 def test_refused_before_anything_is_written(command, given, said, tmp_path, votes, monkeypatch, capsys):
     pytest.importorskip("distributed")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("pate_cli.engine.parallel.dask._PATIENCE", 0.2)
+    monkeypatch.setattr("pate_cli.engine.workers._PATIENCE", 0.2)
     votes.mkdir(mode=0o755)
     (tmp_path / "small").mkdir()
     recipe = "title: a\nsource: b\nshows: c\nkind: runs\nrows: [{name: only, overrides: [eps=4]}]\n"

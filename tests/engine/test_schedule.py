@@ -12,7 +12,7 @@ import pytest
 from pate_cli import pipeline
 from pate_cli.config.composition import compose
 from pate_cli.engine import execution, schedule
-from pate_cli.engine.parallel import attempts, local
+from pate_cli.engine import workers as pool
 from pate_cli.engine.store import RepeatStore
 from pate_cli.errors import ConfigError
 
@@ -57,13 +57,13 @@ def spread(monkeypatch) -> list[tuple[str, list[Any]]]:
     """Tasks that would go to worker processes are done here, in the wrong order; what was sent is noted."""
     seen = []
 
-    def instead(task: Callable[..., Any], shared: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
+    def instead(_: Any, task: Callable[..., Any], shared: Any, items: Iterable[Any]) -> Iterator[Any]:
         items = list(items)
         seen.append((task.__name__, items))
         for item in reversed(items):
-            yield item, attempts.attempt(task, shared.only(item), item, 0)
+            yield item, pool._attempt(task, shared.only(item), item, None)
 
-    monkeypatch.setattr(local, "spread", instead)
+    monkeypatch.setattr(pool._Pool, "spread", instead)
     monkeypatch.setattr("joblib.cpu_count", lambda: 4)
     return seen
 
@@ -156,13 +156,13 @@ def test_a_learner_that_fails_on_every_part_is_told_wherever_it_is_trained(monke
 
 @pytest.mark.parametrize("count", [2, 4])  # where tasks are fewer than workers, teachers are spread
 def test_a_task_that_loses_its_workers_is_a_failure_and_the_others_go_on(monkeypatch, tmp_path, count):
-    def losing(task: Callable[..., Any], shared: Any, items: Iterable[Any], workers: int) -> Iterator[Any]:
+    def losing(_: Any, task: Callable[..., Any], shared: Any, items: Iterable[Any]) -> Iterator[Any]:
         for item in items:
-            lost = attempts.Attempt(0, None, ChildProcessError("killed"))
+            lost = pool.Attempt(None, ChildProcessError("killed"))
             (name,) = shared.only(item).rows
-            yield item, lost if name == "2" else attempts.attempt(task, shared.only(item), item, 0)
+            yield item, lost if name == "2" else pool._attempt(task, shared.only(item), item, None)
 
-    monkeypatch.setattr(local, "spread", losing)
+    monkeypatch.setattr(pool._Pool, "spread", losing)
     rows = [row(f"seed={seed}", f"compute.workers={count}", name=str(seed)) for seed in range(1, 4)]
     results = list(schedule.do(rows, RepeatStore(tmp_path)))
     assert {done.row: done.failure and done.failure.message for done in results} == {

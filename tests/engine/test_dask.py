@@ -17,8 +17,7 @@ import pytest
 from processes import ENV, children_of, finish, numbers, start, until
 
 from pate_cli.cli import main
-from pate_cli.engine import execution
-from pate_cli.engine.parallel import dask
+from pate_cli.engine import execution, workers
 from pate_cli.errors import ConfigError
 
 if (
@@ -120,7 +119,7 @@ def call(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str]:
 
 def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(dask, "_PATIENCE", 0.5)
+    monkeypatch.setattr(workers, "_PATIENCE", 0.5)
     code, err = call(capsys, "compute.address=tcp://127.0.0.1:9")
     assert code == 2
     assert err.startswith("pate: compute.address: got 'tcp://127.0.0.1:9'; accepted: a Dask scheduler that ")
@@ -130,7 +129,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch, capsys):
 
 def test_dask_is_an_extra(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(dask, "find_spec", lambda _: None)
+    monkeypatch.setattr(workers, "find_spec", lambda _: None)
     execution.forget()
     expected = "pate: compute=dask: Dask is not installed; pip install distributed cryptography\n"
     assert call(capsys) == (2, expected)
@@ -183,10 +182,10 @@ class Client:
             ModuleNotFoundError("No module named 'pate_cli'"),
             "a cluster whose workers have pate-cli installed",
         ),
-        (dask.versions() | {"numpy": "1.9"}, "workers with numpy .*, as here; one has 1.9"),
+        (workers.versions() | {"numpy": "1.9"}, "workers with numpy .*, as here; one has 1.9"),
     ],
 )
 def test_workers_that_would_not_give_the_same_numbers_are_refused(found, named):
     with pytest.raises(ConfigError, match=named):
-        dask._check_workers(Client(found), "tcp://a:1")
-    assert dask._check_workers(Client(dask.versions()), "tcp://a:1") == 1
+        workers._check_workers(Client(found), "tcp://a:1")
+    assert workers._check_workers(Client(workers.versions()), "tcp://a:1") == 1

@@ -13,7 +13,7 @@ from typing import Any
 
 from pate_cli.errors import Terminated
 
-__all__ = ["die_with", "interrupts_ignored", "terminable"]
+__all__ = ["exit_with_parent", "interrupts_ignored", "terminable"]
 
 _WATCH = 1.0
 """Seconds between two looks at whether the process that started this one is still there."""
@@ -60,7 +60,7 @@ def terminable() -> Iterator[None]:
 
 
 @cache
-def die_with(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """Let this worker process end soon after the one that started it, even if that one was killed."""
 
     def watch() -> None:

@@ -1,0 +1,154 @@
+"""Worker processes of this machine: they are lost, but no result is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from processes import REPO, until
+
+from pate_cli.config import ComputeConfig
+from pate_cli.engine.signals import interrupts_ignored, terminable
+from pate_cli.engine.workers import WorkerError, open_workers, worker_count
+from pate_cli.errors import ConfigError, Terminated
+
+
+def spread(call: Any, shared: Any, items: Any) -> Iterator[Any]:
+    with open_workers(ComputeConfig(name="local", workers=2)) as workers:
+        yield from workers.spread(call, shared, items)
+
+
+def die(directory: str, item: int) -> int:
+    """Item 7 kills its worker the first time, item 1 always."""
+    mark = Path(directory, str(item))
+    with mark.open("a") as file:
+        file.write("x")
+    if item == 1 or (item == 7 and mark.read_text() == "x"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item * 10
+
+
+def refuse(_: Any, item: int) -> int:
+    raise ConfigError("teacher.size", item, "a dragon")
+
+
+def fault(_: Any, item: int) -> int:
+    class Local(Exception):  # cannot be pickled
+        pass
+
+    raise Local("lost a sock")
+
+
+def surroundings(_: Any, __: int) -> Any:
+    from threadpoolctl import threadpool_info
+
+    threads = {info["num_threads"] for info in threadpool_info()}
+    return threads, signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), worker_count(4)
+
+
+def sleep(directory: str, item: int) -> None:
+    Path(directory, str(item)).write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+def test_a_killed_worker_loses_no_result_and_an_item_that_kills_two_fails_alone(tmp_path, capsys):
+    attempts = dict(spread(die, str(tmp_path), range(12)))
+    with pytest.raises(ChildProcessError, match=r"was killed, twice \(out of memory"):
+        attempts.pop(1).open()
+    assert {item: attempt.open() for item, attempt in attempts.items()} == {
+        i: 10 * i for i in range(12) if i != 1
+    }
+    assert [(tmp_path / name).read_text() for name in "17"] == ["xx", "xx"]
+    assert "a worker process was killed; what it did is done again" in capsys.readouterr().err
+
+
+def test_an_error_comes_back_as_it_was_or_in_words():
+    with pytest.raises(ConfigError) as caught:
+        next(spread(refuse, None, [7]))[1].open()
+    assert (str(caught.value), caught.value.key) == (
+        "teacher.size: got 7; accepted: a dragon",
+        "teacher.size",
+    )
+    with pytest.raises(WorkerError, match="Local: lost a sock") as lost:
+        next(spread(fault, None, [7]))[1].open()
+    assert "in fault" in str(lost.value.__cause__)  # the worker's traceback
+
+
+def test_workers_use_one_thread_leave_signals_to_us_and_start_no_workers():
+    started = signal.signal(signal.SIGINT, signal.default_int_handler)  # who started us may have ignored it
+    try:
+        ((_, attempt),) = spread(surroundings, None, [0])
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, started)
+    assert attempt.open() == ({1}, signal.SIG_IGN, signal.SIG_IGN, 1)
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN
+
+
+def test_stopping_early_is_not_a_warning():
+    """Warnings are errors here; a user would see one after Ctrl-C."""
+    results = spread(pow, 2, range(50))
+    next(results)
+    results.close()
+
+
+def test_workers_end_with_a_killed_parent(tmp_path):
+    program = f"from test_workers import *\nlist(spread(sleep, {str(tmp_path)!r}, [0, 1]))\n"
+    paths = [str(REPO), str(REPO / "tests"), str(Path(__file__).parent)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=env)
+    files = [tmp_path / "0", tmp_path / "1"]
+    until(lambda: all(file.exists() and file.read_text() for file in files), process)
+    process.kill()
+    process.wait()
+    until(lambda: not any(Path(f"/proc/{file.read_text()}/cmdline").exists() for file in files))
+
+
+@pytest.mark.parametrize(
+    ("asked", "env", "expected"),
+    [
+        (None, {}, 8),
+        (20, {}, 20),
+        (None, {"SLURM_CPUS_PER_TASK": "4"}, 4),
+        (None, {"SLURM_CPUS_PER_TASK": "16"}, 8),
+        (6, {"SLURM_CPUS_PER_TASK": "4"}, 6),
+        (None, {"SUBMITIT_EXECUTOR": "local"}, 1),
+    ],
+)
+def test_how_many_workers(monkeypatch, asked, env, expected):
+    for name in ("SLURM_CPUS_PER_TASK", "SUBMITIT_EXECUTOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 8)
+    assert worker_count(asked) == expected
+
+
+def test_sigterm_is_raised_where_it_is_wanted_only():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(Terminated), terminable():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert issubclass(Terminated, KeyboardInterrupt)  # answered wherever Ctrl-C is
+
+
+@pytest.mark.parametrize("context", [interrupts_ignored, terminable])
+def test_signals_are_left_alone_outside_the_main_thread(context):
+    entered = []
+
+    def enter() -> None:
+        with context():
+            entered.append(1)
+
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert entered == [1]
