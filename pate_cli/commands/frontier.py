@@ -10,7 +10,7 @@ from pate_cli.commands.comparison import add_options, measured, output_directory
 from pate_cli.commands.findings import publish
 from pate_cli.compare.baselines import LIMIT
 from pate_cli.compare.boards import Board
-from pate_cli.compare.report import report
+from pate_cli.compare.reports import frontier
 from pate_cli.terminal import err
 
 __all__ = ["main"]
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     names = [Path(path).name.partition(".")[0], target] if isinstance(path, str) else [of.name]
     directory = output_directory(options, "frontier", filter(None, names), [plan], limit=options.limit)
     board = Board(of.name, plan, measured(plan, options, "frontier"))
-    findings = report(board, ["pate", "frontier", *argv])
+    findings = frontier(board, ["pate", "frontier", *argv])
     code = publish(findings, directory, [f"- {statement}" for statement in findings.statements])
     if len(board.budgets) > 1:
         hint = f"draw it: pate plot {shlex.quote(str(directory))}"

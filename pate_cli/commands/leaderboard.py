@@ -8,8 +8,8 @@ import shlex
 from pate_cli.commands.comparison import add_options, measured, output_directory, planner
 from pate_cli.commands.findings import publish
 from pate_cli.compare.boards import METRICS, Board
-from pate_cli.compare.leaderboard import leaderboard
-from pate_cli.compare.tables import default_tables, tables
+from pate_cli.compare.reports import leaderboard
+from pate_cli.compare.tables import DEFAULT_TABLES, tables
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.errors import ConfigError, InputError
 
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
         raise ConfigError("--metric", options.metric, ", ".join(METRICS))
     refuse_unused(options.overrides, {"dataset": _DATASET})
     plan_table = planner(options, limit=True)
-    named = options.tables if options.tables is not None else "" if options.table else default_tables()
+    named = options.tables if options.tables is not None else "" if options.table else DEFAULT_TABLES
     specs = tables(named, options.table, options.config_dir)
     there, missing = ([s for s in specs if bool(s.missing) == absent] for absent in (False, True))
     plans = []
@@ -38,10 +38,12 @@ def main(argv: list[str]) -> int:
     every = [spec.name for spec in specs]
     directory = output_directory(options, "leaderboard", names, plans, tables=every, metric=options.metric)
     planned = zip(there, plans, strict=True)
-    boards = [Board(spec.name, plan, measured(plan, options, spec.name)) for spec, plan in planned]
-    findings = leaderboard(boards, missing, METRICS[options.metric], ["pate", "leaderboard", *argv])
+    metric = METRICS[options.metric]
+    boards = [Board(spec.name, plan, measured(plan, options, spec.name), metric) for spec, plan in planned]
+    absent = [(spec.name, spec.missing) for spec in missing]
+    findings = leaderboard(boards, absent, ["pate", "leaderboard", *argv])
     lines = [f"- {statement}" for statement in findings.statements]
-    return publish(findings, directory, lines, [f"{spec.name}: missing: {spec.missing}" for spec in missing])
+    return publish(findings, directory, lines, [f"{name}: missing: {why}" for name, why in absent])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
         "--tables",
         metavar="A,B,...",
         help=f"data sets, NAME for NAME.csv in PATE_DATA, or files, options after colons: {own}; "
-        f"default: {default_tables()}",
+        f"default: {DEFAULT_TABLES}",
     )
     parser.add_argument(
         "--table",

@@ -31,7 +31,8 @@ def main(argv: list[str]) -> int:
     paths = options.paths or [_newest(Path("outputs"))]
     rows = _rows(paths)
 
-    from pate_cli.report.points import check_columns, points
+    from pate_cli.report.figures import image
+    from pate_cli.report.plot import check_columns, draw, points
 
     x, y = (_SYNONYMS.get(name, name) for name in (options.x, options.y))
     by = [key.strip() for key in options.by.split(",")] if options.by is not None else []
@@ -41,9 +42,6 @@ def main(argv: list[str]) -> int:
     if len(finite) < 2:
         only = f"{finite[0]:g} alone" if finite else "no finite value"
         raise InputError(f"--x {x}: {only}; a line takes at least two, as of pate run -m eps=0.5,1,2")
-
-    from pate_cli.report.figures import image
-    from pate_cli.report.plot import draw
 
     write_output(output, image(lambda: draw(found, x, y), ending[1:], _FONT_SIZE))
     if failed := sum(row.get("status") not in (None, "", "ok", "infeasible") for row in rows):
@@ -80,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 def _rows(paths: list[Path]) -> list[dict[str, Any]]:
     """Rows of all directories; what cannot be read is named on stderr."""
     from pate_cli.report import find_records
-    from pate_cli.report.points import rows_of_runs, rows_of_table
+    from pate_cli.report.plot import rows_of_runs, rows_of_table
 
     for path in paths:
         if not path.exists():

@@ -40,9 +40,7 @@ BASELINES = {
     MAJORITY: "the largest class of the private records, whatever the point",
 }
 """Name and meaning of each, in the order shown; `EXACT` is a run of the pipeline at eps = inf."""
-
-_FAMILY = "is "
-"""Prefix of the family of the best model, among the diagnostics of its repeat."""
+_FAMILY = "is "  # prefix of the family of the best model, among the diagnostics of its repeat
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
-"""One data set with all its rows, and metrics to compare methods by."""
+"""One data set with all its finished rows, and metrics to compare methods by."""
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pate_cli.compare.baselines import BASELINES, LIMIT
+from pate_cli.compare.ranking import Ranking, ranking
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
 from pate_cli.report.frame import paired_difference
@@ -15,7 +17,7 @@ from pate_cli.report.interval import Interval
 from pate_cli.report.table import ABSENT
 from pate_cli.reproduce.rows import DoneRow, done_rows
 
-__all__ = ["METRICS", "Board", "Metric", "Place"]
+__all__ = ["ACCURACY", "METRICS", "Board", "Metric", "Standing", "standings"]
 
 
 class Metric(NamedTuple):
@@ -32,11 +34,6 @@ class Metric(NamedTuple):
         """Write a difference with its interval."""
         return ABSENT if gap is None else gap.text(self.digits, sign=sign)
 
-    def gap(self, of: DoneRow, minus: DoneRow) -> Interval | None:
-        """By how much one is better than another, in `unit`, at the same splits."""
-        found = paired_difference(of.repeats, minus.repeats, self.name)
-        return found and found.times(self.sign * self.scale)
-
 
 METRICS = {
     metric.name: metric
@@ -47,7 +44,10 @@ METRICS = {
         Metric("log_loss", "log loss", -1, 1.0, "nats", 4),
     )
 }
-"""Every one is in each finished repeat, so that another one costs no run."""
+"""Metrics of a leaderboard: each is in every finished repeat, so that a change of metric costs no run."""
+
+ACCURACY = Metric("accuracy", "accuracy", 1, 1.0, "", 4)
+"""Metric of a frontier, in shares."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,7 @@ class Board:
     name: str
     plan: Plan
     results: Results
+    metric: Metric = ACCURACY
 
     @functools.cached_property
     def _done(self) -> list[DoneRow]:
@@ -83,35 +84,51 @@ class Board:
         """Values of eps, ascending."""
         return sorted({row.eps for row in self.rows})
 
-    def row(self, method: str, eps: float) -> DoneRow:
-        """The row of a method at a budget."""
-        return next(row for row in self.rows if (row.method, row.eps) == (method, eps))
+    def row(self, name: str, eps: float) -> DoneRow:
+        """The row of a method at a budget, or of a baseline."""
+        if name in self.baselines:
+            return self.baselines[name]
+        return next(row for row in self.rows if (row.method, row.eps) == (name, eps))
 
+    def values(self, eps: float) -> dict[str, Interval]:
+        """Mean of the metric of each method that has one, the best first; of equals, the one named first."""
+        found = {row.method: row.over(self.metric.name) for row in self.rows if row.eps == eps}
+        there = {name: one for name, one in found.items() if one is not None and math.isfinite(one.mean)}
+        return dict(sorted(there.items(), key=lambda item: -self.metric.sign * item[1].mean))
 
-class Place(NamedTuple):
-    """Methods of a board at one budget, compared by a metric."""
+    def lead(self, of: str, minus: str, eps: float) -> Interval | None:
+        """By how much one row is better than another at the same splits, in the metric's unit."""
+        rows = self.row(of, eps), self.row(minus, eps)
+        gap = paired_difference(rows[0].repeats, rows[1].repeats, self.metric.name)
+        return gap and gap.times(self.metric.sign * self.metric.scale)
 
-    board: Board
-    eps: float
-    metric: Metric
-
-    @property
-    def values(self) -> dict[str, Interval]:
-        """Mean of the metric of each method that has one, in the order they were named."""
-        rows = [row for row in self.board.rows if row.eps == self.eps]
-        found = {row.method: row.over(self.metric.name) for row in rows}
-        return {name: one for name, one in found.items() if one is not None and math.isfinite(one.mean)}
-
-    @property
-    def order(self) -> list[str]:
-        """Methods with a value, the best first; of equals, the one named first."""
-        values = self.values
-        return sorted(values, key=lambda name: -self.metric.sign * values[name].mean)
-
-    def lead(self, of: str, minus: str) -> Interval | None:
-        """By how much one method is better than another, in the metric's unit."""
-        return self.metric.gap(self.board.row(of, self.eps), self.board.row(minus, self.eps))
-
-    def below(self, method: str) -> Interval | None:
+    def below(self, name: str, eps: float) -> Interval | None:
         """How far a method is below the best model without privacy, in the metric's unit."""
-        return self.metric.gap(self.board.baselines[LIMIT], self.board.row(method, self.eps))
+        return self.lead(LIMIT, name, eps)
+
+
+class Standing(NamedTuple):
+    """A method at a budget, over several boards."""
+
+    ranking: Ranking
+    scores: list[float | None]  # of each board, larger is better; None where it has none
+    below: list[float]  # distances to the best model without privacy, where there are
+
+
+def standings(boards: Sequence[Board]) -> dict[float, dict[str, Standing]]:
+    """Standings by eps and method, on boards with the same methods, budgets and metric."""
+    found = {}
+    for eps in boards[0].budgets:
+        values = [board.values(eps) for board in boards]
+        sign = boards[0].metric.sign
+        scores = {
+            name: [sign * one[name].mean if name in one else None for one in values]
+            for name in boards[0].methods
+        }
+        found[eps] = {
+            name: Standing(
+                one, scores[name], [gap.mean for board in boards if (gap := board.below(name, eps))]
+            )
+            for name, one in ranking(scores).items()
+        }
+    return found

@@ -1,8 +1,8 @@
-"""Findings of a frontier or a leaderboard, from its tables and what the boards have in common."""
+"""Findings of a frontier or a leaderboard, from its tables and the rows of its boards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pate_cli.compare.baselines import BASELINES, NOT_PRIVATE
@@ -26,49 +26,38 @@ def findings_of(
     title: str,
     source: str,
     shows: str,
-    tables: dict[str, Table],
+    tables: Mapping[str, Table],
     draw: Callable[[], Figure],
     notes: Sequence[str],
-    statements: list[str],
+    said: list[str],
     absent: Sequence[tuple[str, str, str]] = (),
 ) -> Findings:
-    """Put findings together; the rows of a leaderboard are named by their board, too.
-
-    `tables` has the main one first, `absent` the data sets that are not on this machine.
-    """
-    prefixed = name == "leaderboard"
-    repeats = boards[0].rows[0].planned.config.repeats
+    """Put findings together; rows of a leaderboard are named by their board, too."""
+    several = name == "leaderboard"
     rows = {
-        f"{board.name}, {row.name}" if prefixed else row.name: (board, row)
+        f"{board.name}, {row.name}" if several else row.name: (board, row)
         for board in boards
         for row in (*board.rows, *board.baselines.values())
     }
-    first, *more = tables
+    data = {k: text for board in boards for k, text in board.plan.data(board.name if several else "").items()}
+    described = [f"{one}: {BASELINES[one]}. {NOT_PRIVATE.capitalize()}." for one in boards[0].baselines]
     return Findings(
-        recipe=Recipe(name, title, source, shows, "runs", repeats=repeats),
+        recipe=Recipe(name, title, source, shows, "runs", repeats=boards[0].rows[0].planned.config.repeats),
         command=list(command),
-        table=tables[first],
-        more={stem: tables[stem] for stem in more},
+        table=tables["table"],
+        more={stem: table for stem, table in tables.items() if stem != "table"},
         figures={"figure": draw},
         absent=[
             *absent,
-            *((name, row.status, row.message) for name, (_, row) in rows.items() if row.status != "ok"),
+            *((one, row.status, row.message) for one, (_, row) in rows.items() if row.status != "ok"),
         ],
-        notes=[
-            *(f"{name}: {BASELINES[name]}. {NOT_PRIVATE.capitalize()}." for name in boards[0].baselines),
-            *notes,
-        ],
-        statements=statements,
-        sources=sources()
-        | {
-            key: value
-            for board in boards
-            for key, value in board.plan.data(board.name if prefixed else "").items()
-        },
+        notes=[*described, *notes],
+        statements=said,
+        sources=sources() | data,
         commands={
-            name: board.plan.command_of(row.planned)
-            for name, (board, row) in rows.items()
+            one: board.plan.command_of(row.planned)
+            for one, (board, row) in rows.items()
             if row.name not in BASELINES
         },
-        failures=[f"{name}: {row.message}" for name, (_, row) in rows.items() if row.status == "failed"],
+        failures=[f"{one}: {row.message}" for one, (_, row) in rows.items() if row.status == "failed"],
     )

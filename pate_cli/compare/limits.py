@@ -1,8 +1,4 @@
-"""The best that scikit-learn gets from all private records: NOT differentially private.
-
-It says what there is to be had, so it is tuned as one would tune without a thought for privacy: families
-of models that differ in kind, each with a few settings, chosen by cross-validation on the private records.
-"""
+"""The best model of scikit-learn on all private records, cross-validated: NOT differentially private."""
 
 from __future__ import annotations
 
@@ -19,24 +15,17 @@ __all__ = ["FAMILIES", "best_model"]
 
 FAMILIES = ("gradient boosting", "kernel machine", "logistic regression")
 
-_TUNED_ON = 3_000
-"""Most records of the cross-validation."""
-
+_TUNED_ON = 3_000  # most records of the cross-validation
 _FITTED_ON = {"gradient boosting": 100_000, "kernel machine": 20_000, "logistic regression": 100_000}
 """Most records that the chosen model is fitted on, to bound the time."""
-
 _FOLDS = 3
-_DENSE = 50_000_000
-"""Most numbers of sparse records that are written out for trees."""
-
-_TREES = 600
-"""Most trees of a boosted model, one a class and round."""
+_DENSE = 50_000_000  # most numbers of sparse records that are written out for trees
+_TREES = 600  # most trees of a boosted model, one a class and round
 
 
 class _Candidate(NamedTuple):
     family: str
-    model: Any
-    """Unfitted."""
+    model: Any  # unfitted
 
 
 def best_model(X: Any, y: IntArray, n_classes: int, seed: int) -> tuple[Any, str]:
@@ -44,23 +33,7 @@ def best_model(X: Any, y: IntArray, n_classes: int, seed: int) -> tuple[Any, str
 
     The cross-validation is on at most 3,000 records, drawn at random, in three folds; the model chosen is
     fitted on at most 100,000, a kernel machine on 20,000. Its probabilities are those of logistic curves
-    on its scores.
-
-    Parameters
-    ----------
-    X : ndarray or csr_matrix of shape (n, d)
-        Private records.
-    y : ndarray of int64, shape (n,)
-        Class codes.
-    n_classes : int
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    model : fitted scikit-learn classifier
-    family : str
-        One of `FAMILIES`, or "constant" where there is but one class.
+    on its scores. Where there is but one class, the family is "constant".
     """
     from sklearn.dummy import DummyClassifier
     from sklearn.exceptions import FitFailedWarning

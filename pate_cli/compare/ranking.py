@@ -18,40 +18,23 @@ __all__ = ["Ranking", "fewest_tables", "friedman", "holm", "ranking", "smallest_
 class Ranking:
     """How a method stands over tables.
 
-    Attributes
-    ----------
-    rank : Interval
-        Mean over tables of its rank among the methods, 1 the best; equals share the mean of their ranks,
-        and a method without a value is last.
-    wins : Interval
-        Mean over tables of the share of the other methods it is above, in [0, 1]; a tie is half a win.
-    firsts : int
-        Tables in which no other is above it.
-    p : float or None
-        Of Wilcoxon's signed-rank test against the first method, over the tables where both have a value,
-        two-sided, corrected by Holm for as many methods as are held against the first; None for the first
-        itself, and where no outcome on so many tables could be below 0.05.
+    Equals share the mean of their ranks, and a method without a value is last. p is of Wilcoxon's signed-rank
+    test against the first method, over the tables where both have a value, two-sided, corrected by Holm for
+    as many methods as are compared with the first; None for the first itself, and where no outcome on so many
+    tables could be below 0.05.
     """
 
-    rank: Interval
-    wins: Interval
-    firsts: int
+    rank: Interval  # mean over tables, 1 the best
+    wins: Interval  # mean over tables of the share of others it is above, in [0, 1]; a tie is half a win
+    firsts: int  # tables in which no other is above it
     p: float | None
 
 
 def ranking(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Ranking]:
-    """Compare methods over tables.
-
-    Parameters
-    ----------
-    scores : mapping of str to sequence of float or None
-        Of each method, the one that all are tested against first: a score a table, larger is better; None
-        where it has none.
-    """
+    """Compare methods by a score a table, larger being better; all are tested against the first."""
     from scipy.stats import rankdata
 
-    names = list(scores)
-    values = np.array([[-math.inf if v is None else v for v in scores[name]] for name in names])
+    names, values = list(scores), _values(scores)
     ranks = rankdata(-values, axis=0)
     p = _against_first(values)
     found = {}
@@ -60,6 +43,10 @@ def ranking(scores: Mapping[str, Sequence[float | None]]) -> dict[str, Ranking]:
         best = np.isfinite(values[index]) & (values[index] == values.max(axis=0))
         found[name] = Ranking(_over(ranks[index]), _over(wins), int(best.sum()), p[index])
     return found
+
+
+def _values(scores: Mapping[str, Sequence[float | None]]) -> FloatArray:
+    return np.array([[-math.inf if v is None else v for v in row] for row in scores.values()])
 
 
 def _over(values: FloatArray) -> Interval:
@@ -75,7 +62,7 @@ def friedman(scores: Mapping[str, Sequence[float | None]]) -> float | None:
     """
     from scipy.stats import friedmanchisquare
 
-    values = np.array([[-math.inf if v is None else v for v in row] for row in scores.values()])
+    values = _values(scores)
     if values.shape[0] < 3 or values.shape[1] < 5:
         return None
     p = float(friedmanchisquare(*values).pvalue)
@@ -94,12 +81,11 @@ def fewest_tables(comparisons: int) -> int:
 
 def holm(p: Sequence[float]) -> list[float]:
     """Correct p-values for their number (S. Holm, Scandinavian Journal of Statistics 6, 1979)."""
-    order = sorted(range(len(p)), key=lambda index: p[index])
-    corrected, least = [1.0] * len(p), 0.0
-    for done, index in enumerate(order):
-        least = max(least, min(1.0, (len(p) - done) * p[index]))
-        corrected[index] = least
-    return corrected
+    order = np.argsort(p, kind="stable")
+    corrected = np.minimum(1.0, np.asarray(p)[order] * np.arange(len(p), 0, -1))
+    found = np.empty(len(p))
+    found[order] = np.maximum.accumulate(corrected)
+    return [float(one) for one in found]
 
 
 def _against_first(values: FloatArray) -> list[float | None]:

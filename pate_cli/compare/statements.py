@@ -1,139 +1,113 @@
-"""Statements of a frontier, computed from its numbers whichever way they came out."""
+"""Statements of a frontier or a leaderboard, computed from its numbers whichever way they came out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from pate_cli.compare.baselines import ALL_PRIVATE, LIMIT, MAJORITY
-from pate_cli.config import MechanismConfig
-from pate_cli.report.frame import paired_difference
+from pate_cli.compare.baselines import ALL_PRIVATE, LIMIT, MAJORITY, families
+from pate_cli.compare.boards import Board, Standing
+from pate_cli.compare.ranking import fewest_tables, friedman
+from pate_cli.report.interval import Interval
 from pate_cli.report.table import number
 from pate_cli.reproduce.rows import DoneRow
 
-__all__ = ["statements"]
+__all__ = ["chosen_families", "counted", "frontier", "leaderboard"]
 
 _TIMES = 3.0
 """By how much `tight` is to answer more queries than `liu2021`."""
 
 
-def statements(rows: Sequence[DoneRow], baselines: Mapping[str, DoneRow]) -> list[str]:
-    """Best method at each eps, sparse vector against the Gaussian mechanism, and methods of no use.
-
-    Parameters
-    ----------
-    rows : sequence of DoneRow
-        Of methods.
-    baselines : mapping of str to DoneRow
-        By name.
-    """
-    said = [
-        *_best(rows, baselines[ALL_PRIVATE], baselines.get(LIMIT)),
-        *_sparse_vector(rows),
-        *_calibrations(rows),
-        *_no_better_than_majority(rows, baselines[MAJORITY]),
+def frontier(board: Board) -> list[str]:
+    """Best method at each eps, sparse vector against the Gaussian mechanism, and methods of no use."""
+    said = [text for eps in board.budgets for text in _best(board, eps)]
+    said += [*_sparse_vector(board), *_calibrations(board)]
+    no_better, infeasible = {}, {}
+    for name in board.methods:
+        leads = {eps: board.lead(name, MAJORITY, eps) for eps in board.budgets}
+        no_better[name] = [eps for eps, lead in leads.items() if lead is not None and lead.sign <= 0]
+        rows = [board.row(name, eps) for eps in board.budgets]
+        infeasible[name] = [row for row in rows if row.status == "infeasible"]
+    said += [
+        f"{name} is not better than a constant answer, as far as can be told, at eps {_listed(those)}."
+        for name, those in no_better.items()
+        if those
     ]
-    lines: dict[str, list[DoneRow]] = {}
-    for row in rows:
-        if row.status == "infeasible":
-            lines.setdefault(row.method, []).append(row)
-    for name, those in lines.items():
-        most = max(those, key=lambda row: row.eps)
-        said.append(f"{name} is infeasible at eps {_listed(row.eps for row in those)}: {most.message}")
-    return said
+    return said + [
+        f"{name} is infeasible at eps {_listed(row.eps for row in those)}: {those[-1].message}"
+        for name, those in infeasible.items()
+        if those
+    ]
 
 
-def _best(rows: Sequence[DoneRow], all_private: DoneRow, limit: DoneRow | None) -> list[str]:
-    """Best method of each budget, those within its interval, and the distance to all private records."""
+def _best(board: Board, eps: float) -> list[str]:
+    """Best method of a budget, those within its interval, and the distance to all private records."""
+    values = board.values(eps)
+    if not values:
+        return []
+    best, *others = values
+    text = f"At eps {eps:g} the best mean accuracy is that of {best}, {number(values[best])}"
+    leads = {name: board.lead(best, name, eps) for name in board.methods if name in others}
+    if close := [name for name, lead in leads.items() if lead and lead.sign == 0]:
+        text += f"; the difference to {', '.join(close)} is within its interval"
+    if (gap := board.lead(ALL_PRIVATE, best, eps)) is not None:
+        text += f". {ALL_PRIVATE.capitalize()}, without privacy, give {gap.text(sign=True)} more"
+    if LIMIT in board.baselines and (gap := board.below(best, eps)) is not None:
+        text += f"; the {LIMIT} gives {gap.text(sign=True)} more"
+    return [f"{text}."]
+
+
+def _sparse_vector(board: Board) -> list[str]:
+    """Compare each method over sparse vector with those over the Gaussian mechanism that ask as it does."""
+    used = {row.method: row.planned.config.mechanism for row in board.rows}
+    others = [name for name, mechanism in used.items() if mechanism.oracle == "gaussian"]
     said = []
-    for eps in sorted({row.eps for row in rows}):
-        there = [(found.mean, row) for row in rows if row.eps == eps and (found := row.over("accuracy"))]
-        if not there:
-            continue
-        _, best = max(there, key=lambda pair: pair[0])
-        accuracy = best.over("accuracy")
-        text = f"At eps {eps:g} the best mean accuracy is that of {best.method}, {number(accuracy)}"
-        close = [
-            row.method
-            for _, row in there
-            if row is not best
-            and (gap := paired_difference(best.repeats, row.repeats, "accuracy"))
-            and gap.sign == 0
-        ]
-        if close:
-            text += f"; the difference to {', '.join(close)} is within its interval"
-        gap = paired_difference(all_private.repeats, best.repeats, "accuracy")
-        if gap is not None:
-            text += f". {ALL_PRIVATE.capitalize()}, without privacy, give {gap.text(sign=True)} more"
-        if limit and (gap := paired_difference(limit.repeats, best.repeats, "accuracy")) is not None:
-            text += f"; the {limit.name} gives {gap.text(sign=True)} more"
-        said.append(f"{text}.")
+    for name in (name for name, mechanism in used.items() if mechanism.oracle == "svt"):
+        alike = [other for other in others if _strategy(used[other]) == _strategy(used[name])]
+        said += [_compared(board, name, other) for other in alike or others]
     return said
 
 
-def _strategy(mechanism: MechanismConfig) -> str:
+def _strategy(mechanism: object) -> str:
     """Query strategy: `passive`, or the name of the mechanism that picks points."""
-    return "passive" if mechanism.name in ("gaussian", "svt") else mechanism.name
+    name: str = getattr(mechanism, "name", "")
+    return "passive" if name in ("gaussian", "svt") else name
 
 
-def _sparse_vector(rows: Sequence[DoneRow]) -> list[str]:
-    """Hold each method over sparse vector against those over the Gaussian mechanism that ask as it does."""
-    queries = {row.method: _strategy(row.planned.config.mechanism) for row in rows}
-    said = []
-    for name in _names(rows, "svt"):
-        of = [row for row in rows if row.method == name]
-        others = _names(rows, "gaussian")
-        alike = [other for other in others if queries[other] == queries[name]]
-        for other in alike or others:  # no other asks like this: against all of them
-            than = {row.eps: row for row in rows if row.method == other}
-            said.append(_compared(name, of, other, than))
-    return said
-
-
-def _names(rows: Sequence[DoneRow], labeller: str) -> list[str]:
-    """Methods whose mechanism labels queries by `labeller`."""
-    return list(dict.fromkeys(row.method for row in rows if row.planned.config.mechanism.oracle == labeller))
-
-
-def _compared(name: str, of: Sequence[DoneRow], other: str, than: dict[float, DoneRow]) -> str:
-    cases: dict[str, list[str]] = {}
-    for row in sorted(of, key=lambda row: row.eps):
-        gap = paired_difference(row.repeats, than[row.eps].repeats, "accuracy")
-        status = next((r.status for r in (row, than[row.eps]) if r.status != "ok"), "")
-        if gap is None:
-            word, text = status or "not measured", f"{row.eps:g}"
+def _compared(board: Board, name: str, other: str) -> str:
+    alike = "no difference that can be told"
+    cases: dict[str, list[str]] = {"better": [], "worse": [], alike: []}
+    for eps in board.budgets:
+        lead, text = board.lead(name, other, eps), f"{eps:g}"
+        if lead is not None:
+            word = {1: "better", -1: "worse", 0: alike}[lead.sign]
+            cases[word].append(f"{text} ({lead.text(sign=True)})")
         else:
-            word = {1: "better", -1: "worse", 0: "no difference that can be told"}[gap.sign]
-            text = f"{row.eps:g} ({gap.text(sign=True)})"
-        cases.setdefault(word, []).append(text)
-    order = ("better", "worse", "no difference that can be told")
-    parts = [] if "better" in cases else ["better nowhere"]
-    parts += [f"{word} at eps {', '.join(cases[word])}" for word in order if word in cases]
-    parts += [f"{word} at eps {', '.join(those)}" for word, those in cases.items() if word not in order]
-    start = f"{name} against {other}, accuracy at the same splits: "
-    return start + "; ".join(parts) + "."
+            statuses = [board.row(one, eps).status for one in (name, other)]
+            word = next((status for status in statuses if status != "ok"), "not measured")
+            cases.setdefault(word, []).append(text)
+    parts = [] if cases["better"] else ["better nowhere"]
+    parts += [f"{word} at eps {', '.join(those)}" for word, those in cases.items() if those]
+    return f"{name} against {other}, accuracy at the same splits: {'; '.join(parts)}."
 
 
-def _calibrations(rows: Sequence[DoneRow]) -> list[str]:
+def _calibrations(board: Board) -> list[str]:
     """How many queries `tight` answers for one that `liu2021` does, where they differ in nothing else."""
-    said = []
-    for row in sorted(rows, key=lambda row: row.eps):
-        m = row.planned.config.mechanism
-        if m.oracle != "svt" or m.options.calibration != "tight":
-            continue
-        for other in rows:
-            c = other.planned.config
-            if c.mechanism.oracle != "svt" or c.mechanism.options.calibration != "liu2021":
-                continue
-            same = (_strategy(c.mechanism), c.mechanism.options.cutoff, c.eps) == (
-                _strategy(m),
-                m.options.cutoff,
-                row.eps,
-            )
-            if not same:
-                continue
-            if other.planned.teaching == row.planned.teaching and (row.units or other.units):
-                said.append(_answered(row, other))
-    return said
+    rows: dict[str, list[DoneRow]] = {"tight": [], "liu2021": []}
+    for row in board.rows:
+        mechanism = row.planned.config.mechanism
+        if mechanism.oracle == "svt" and mechanism.options.calibration in rows:
+            rows[mechanism.options.calibration].append(row)
+    return [
+        _answered(tight, liu)
+        for tight in sorted(rows["tight"], key=lambda row: row.eps)
+        for liu in rows["liu2021"]
+        if _setting(tight) == _setting(liu) and (tight.units or liu.units)
+    ]
+
+
+def _setting(row: DoneRow) -> tuple[object, ...]:
+    mechanism = row.planned.config.mechanism
+    return _strategy(mechanism), mechanism.options.cutoff, row.eps, row.planned.teaching
 
 
 def _answered(tight: DoneRow, liu: DoneRow) -> str:
@@ -154,17 +128,63 @@ def _answered(tight: DoneRow, liu: DoneRow) -> str:
     return text + (", and there are no more to answer." if ours.mean == tight.budget else ".")
 
 
-def _no_better_than_majority(rows: Sequence[DoneRow], majority: DoneRow) -> list[str]:
-    cases: dict[str, list[float]] = {}
-    for row in rows:
-        gap = paired_difference(row.repeats, majority.repeats, "accuracy")
-        if gap is not None and gap.sign <= 0:
-            cases.setdefault(row.method, []).append(row.eps)
-    return [
-        f"{name} is not better than a constant answer, as far as can be told, at eps {_listed(those)}."
-        for name, those in cases.items()
-    ]
-
-
 def _listed(values: Iterable[float]) -> str:
     return ", ".join(f"{value:g}" for value in sorted(values))
+
+
+def leaderboard(boards: Sequence[Board], standings: Mapping[float, Mapping[str, Standing]]) -> list[str]:
+    """Rank of the first method at each budget, and how many tables a test would take."""
+    said = [_standing(boards, eps, those) for eps, those in standings.items()]
+    first, *others = boards[0].methods
+    if others and len(boards) < (least := fewest_tables(len(others))):
+        those = f"{len(others)} other{'s' * (len(others) > 1)}"
+        said.append(
+            f"Of {counted(len(boards))} no test of {first} against {those} can say anything: whatever the "
+            f"outcome, no p corrected by Holm could be below 0.05; that takes {least} tables."
+        )
+    return said
+
+
+def _standing(boards: Sequence[Board], eps: float, standings: Mapping[str, Standing]) -> str:
+    """Rank of the first method at a budget, and the tables on which another is better."""
+    (first, *_), metric = boards[0].methods, boards[0].metric
+    rank, of = standings[first].ranking.rank.mean, len(standings)
+    text = f"At eps {eps:g} {first} has mean rank {rank:.2f} of {of} on {counted(len(boards))}"
+    if below := standings[first].below:
+        text += f", and is {metric.text(Interval.of(below))} {metric.unit} below the {LIMIT}"
+    behind: list[str] = []
+    level: list[str] = []
+    for board in boards:
+        values = board.values(eps)
+        best = next(iter(values), first)
+        if best == first:
+            continue
+        lead = board.lead(best, first, eps) if first in values else None
+        if lead is None:
+            behind.append(f"{board.name} ({board.row(first, eps).status})")
+        else:
+            those = behind if lead.sign > 0 else level
+            those.append(f"{board.name} ({best} {metric.text(lead, sign=True)})")
+    if behind:
+        text += f". It is below the best row, beyond the interval, on {', '.join(behind)}"
+    if level:
+        text += f". Within the interval another has the larger mean on {', '.join(level)}"
+    if not behind and not level:
+        text += ". It is the best row on every table"
+    p = friedman({name: one.scores for name, one in standings.items()})
+    return text + (f". Friedman's test that all are alike: p = {p:.2g}." if p is not None else ".")
+
+
+def counted(n: int) -> str:
+    """Number of tables in words, as "1 table"."""
+    return f"{n} table{'s' * (n > 1)}"
+
+
+def chosen_families(boards: Sequence[Board]) -> list[str]:
+    """Say which family of models is the limit, table by table."""
+    said = []
+    for board in boards:
+        if found := families(unit.diagnostics for unit in board.baselines[LIMIT].units):
+            those = ", ".join(f"{name} at {count}" for name, count in found.items())
+            said.append(f"{LIMIT} on {board.name}: {those} of {sum(found.values())} splits.")
+    return said

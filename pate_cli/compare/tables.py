@@ -1,29 +1,24 @@
-"""From `--tables` and `--table` to the data sets of a leaderboard."""
+"""Data sets of a leaderboard, from `--tables` and `--table`."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from pate_cli.compare.methods import named_overrides
+from pate_cli.compare.methods import Named, distinct, named_overrides, split_names
 from pate_cli.config.composition import options as options_of
 from pate_cli.config.composition import quoted
 from pate_cli.engine.plan import missing_data
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["TableSpec", "default_tables", "tables"]
+__all__ = ["DEFAULT_TABLES", "tables"]
 
-_DEFAULT = "mushroom,a9a,adult,digits,synthetic"
-_TARGET = "target"
-"""The column of the class, unless `:target=` says another."""
-
+DEFAULT_TABLES = "mushroom,a9a,adult,digits,synthetic"
+_TARGET = "target"  # the column of the class, unless `:target=` names another
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".csv": "csv", ".tsv": "csv"}
-_PLAIN = re.compile(r"[\w./+-]+")
-"""Values that Hydra reads unquoted."""
-
+_PLAIN = re.compile(r"[\w./+-]+")  # values that Hydra reads unquoted
 _PACKED = (".gz", ".bz2", ".xz", ".zip")
 _OWN = ("csv", "libsvm", "npz", "parquet")
 _COMMON = ("eps", "repeats", "seed", "mechanism", "compute", "cache", "release", "ledger", "purpose")
@@ -33,56 +28,26 @@ _ACCEPTED = (
 )
 
 
-@dataclass(frozen=True)
-class TableSpec:
-    """A data set that methods are compared on."""
+def tables(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[Named]:
+    """Read `--tables` and every `--table` NAME=OVERRIDE,OVERRIDE.
 
-    name: str
-    overrides: tuple[str, ...]  # as after `pate run`
-    missing: str = ""  # which file is not on this machine
-
-
-def default_tables() -> str:
-    """Data sets of a leaderboard by default."""
-    return _DEFAULT
-
-
-def tables(names: str, typed: Sequence[str], config_dir: str | None = None) -> list[TableSpec]:
-    """Read `--tables` and every `--table`.
-
-    Parameters
-    ----------
-    names : str
-        Separated by commas. Each is a data set of the group `dataset`; or NAME, where PATE_DATA or ./data
-        holds NAME.csv; or a file (CSV, Parquet, .npz; any other is LIBSVM's format); with its options after
-        colons, as ``mine.csv:target=label:sep=;``. The class is in the column ``target`` if nothing is said.
-    typed : sequence of str
-        As `NAME=OVERRIDE,OVERRIDE`.
-    config_dir : str, optional
-        Directory whose data sets are known too.
-
-    Raises
-    ------
-    InputError
-        Names what is not accepted. A data set whose file is not there is no error, unless all are.
+    `names`, separated by commas, are data sets of the group `dataset`; or NAME, where PATE_DATA or ./data
+    holds NAME.csv; or files (CSV, Parquet, .npz; any other is LIBSVM's format); with their options after
+    colons, as ``mine.csv:target=label:sep=;``. A file that is not there is no error, unless none is.
     """
-    chosen = [_named(text, config_dir) for text in (part.strip() for part in names.split(",")) if text]
-    chosen += [_typed(text) for text in typed]
+    chosen = [_named(text, config_dir) for text in split_names(names)]
+    for text in typed:
+        one = named_overrides("--table", text, "mine=dataset=csv,dataset.path=a.csv", _COMMON)
+        option = next((one.partition("=")[2] for one in one.overrides if one.startswith("dataset=")), "")
+        chosen.append(Named(one.name, one.overrides, missing_data(option)))
     if not chosen:
         raise ConfigError("--tables", names, _ACCEPTED)
-    seen: set[str] = set()
-    for one in chosen:
-        if one.name in seen:
-            raise InputError(
-                f"--table {one.name}: there are two of that name; give one another: --table NAME=..."
-            )
-        seen.add(one.name)
     if all(one.missing for one in chosen):
         raise InputError(chosen[0].missing)
-    return chosen
+    return distinct("--table", chosen)
 
 
-def _named(text: str, config_dir: str | None) -> TableSpec:
+def _named(text: str, config_dir: str | None) -> Named:
     name, *options = text.split(":")
     for option in options:
         if not option.partition("=")[0].isidentifier() or "=" not in option:
@@ -93,27 +58,18 @@ def _named(text: str, config_dir: str | None) -> TableSpec:
     )
     known = [name for name in options_of("dataset", config_dir) if name not in _OWN]
     if name in known:
-        return TableSpec(name, (f"dataset={name}", *given), missing_data(name))
+        return Named(name, (f"dataset={name}", *given), missing_data(name))
     path = Path(name).expanduser()
     if not path.is_file() and "." not in name and "/" not in name:
-        held = [place / f"{name}.csv" for place in _places() if (place / f"{name}.csv").is_file()]
+        named = os.environ.get("PATE_DATA")
+        places = [*([Path(named).expanduser()] if named else []), Path("data")]
+        held = [place / f"{name}.csv" for place in places if (place / f"{name}.csv").is_file()]
         if not held:
             raise ConfigError("--tables", name, f"{', '.join(known)}; {_ACCEPTED}")
         path = held[0]
-    stem = path.name.removesuffix(path.suffix) if path.suffix in _PACKED else path.name
-    kind = _KINDS.get(Path(stem).suffix, "libsvm")
+    stem = Path(path.name.removesuffix(path.suffix) if path.suffix in _PACKED else path.name)
+    kind = _KINDS.get(stem.suffix, "libsvm")
     overrides = [f"dataset={kind}", f"dataset.path={quoted(str(path))}", *given]
     if kind in ("csv", "parquet") and not any(text.startswith("dataset.target=") for text in given):
         overrides.append(f"dataset.target={_TARGET}")
-    return TableSpec(Path(stem).stem, tuple(overrides), "" if path.is_file() else f"{path}: no such file")
-
-
-def _places() -> list[Path]:
-    named = os.environ.get("PATE_DATA")
-    return [*([Path(named).expanduser()] if named else []), Path("data")]
-
-
-def _typed(text: str) -> TableSpec:
-    name, overrides = named_overrides("--table", text, "mine=dataset=csv,dataset.path=a.csv", _COMMON)
-    option = next((one.partition("=")[2] for one in overrides if one.startswith("dataset=")), "")
-    return TableSpec(name, overrides, missing_data(option))
+    return Named(stem.stem, tuple(overrides), "" if path.is_file() else f"{path}: no such file")

@@ -9,7 +9,7 @@ import pytest
 
 from pate_cli.cli import main
 from pate_cli.report import Interval, RunRecord, find_records, plot, write_record
-from pate_cli.report.points import points, rows_of_runs, rows_of_table
+from pate_cli.report.plot import points, rows_of_runs, rows_of_table
 
 COMPARISON = """\
 kind,method,dataset,eps,status,n,accuracy,accuracy_ci95

@@ -21,7 +21,7 @@ def unit(repeat, accuracy, answered=60):
 
 @pytest.fixture
 def made_up():
-    """Rows and baselines with given accuracies: {(method, eps): ([accuracy a repeat], answered)}."""
+    """A board with given accuracies: {(method, eps): ([accuracy a repeat], answered)}."""
 
     def make(numbers, held=None, repeats=2):
         names = ",".join(dict.fromkeys(name for name, _ in numbers))
@@ -33,7 +33,6 @@ def made_up():
         }
         given = {name: [0.5] * repeats for name in BASELINES} | (held or {})
         units |= {name: [unit(r, one) for r, one in enumerate(given[name])] for name in BASELINES}
-        board = Board("made up", plan, Results(units))
-        return board.rows, board.baselines
+        return Board("made up", plan, Results(units))
 
     return make

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pate_cli.compare.baselines import BASELINES, EXACT, LIMIT
-from pate_cli.compare.methods import DEFAULT_METHODS, Method, budgets, methods, plan_frontier
+from pate_cli.compare.methods import DEFAULT_METHODS, Named, budgets, methods, plan_frontier
 from pate_cli.errors import InputError
 
 COMMON = ("dataset.n_records=3000", "split.public=60", "teacher.size=20")
@@ -89,7 +89,7 @@ def test_common_overrides_that_are_none(common, said, tmp_path, monkeypatch):
 
 
 def test_every_method_at_every_budget_and_the_same_teachers():
-    chosen = [*methods("gaussian,svt,noisy_gd", []), Method("few", ("teacher.count=5",))]
+    chosen = [*methods("gaussian,svt,noisy_gd", []), Named("few", ("teacher.count=5",))]
     plan = plan_frontier(COMMON, chosen, [0.01, 1.0], repeats=3)
     assert [row.spec.name for row in plan.rows] == [
         EXACT,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pate_cli.compare.baselines import ALL_PRIVATE, LIMIT, MAJORITY
-from pate_cli.compare.statements import statements
+from pate_cli.compare.statements import frontier
 
 
 def test_where_sparse_vector_wins_loses_and_cannot_be_told(made_up):
-    rows, held = made_up(
+    board = made_up(
         {
             ("gaussian", 1): ([0.80, 0.81], 60),
             ("svt", 1): ([0.70, 0.72], 60),
@@ -17,7 +17,7 @@ def test_where_sparse_vector_wins_loses_and_cannot_be_told(made_up):
             ("svt", 4): ([0.90, 0.80], 60),
         }
     )
-    said = next(text for text in statements(rows, held) if text.startswith("svt against gaussian"))
+    said = next(text for text in frontier(board) if text.startswith("svt against gaussian"))
     assert said == (
         "svt against gaussian, accuracy at the same splits: better at eps 2 (+0.1050 ± 0.0635); "
         "worse at eps 1 (-0.0950 ± 0.0635); no difference that can be told at eps 4 (+0.0000 ± 1.2706)."
@@ -26,8 +26,8 @@ def test_where_sparse_vector_wins_loses_and_cannot_be_told(made_up):
 
 def test_each_is_held_against_who_asks_alike_or_against_all(made_up):
     names = ("gaussian", "active", "svt", "active-svt")
-    rows, held = made_up({(name, 4): ([0.8, 0.81], 60) for name in names})
-    said = [text.partition(",")[0] for text in statements(rows, held) if " against " in text]
+    board = made_up({(name, 4): ([0.8, 0.81], 60) for name in names})
+    said = [text.partition(",")[0] for text in frontier(board) if " against " in text]
     assert said == [
         "svt against gaussian",
         "active-svt against active",
@@ -35,15 +35,15 @@ def test_each_is_held_against_who_asks_alike_or_against_all(made_up):
 
 
 def test_infeasible_cells_are_said(made_up):
-    rows, held = made_up({("gaussian", 0.01): ([0.8, 0.8], 60), ("svt", 0.01): ([], 0)})
-    said = statements(rows, held)
+    board = made_up({("gaussian", 0.01): ([0.8, 0.8], 60), ("svt", 0.01): ([], 0)})
+    said = frontier(board)
     start = "svt against gaussian, accuracy at the same splits: "
     assert f"{start}better nowhere; infeasible at eps 0.01." in said
     assert any(text.startswith("svt is infeasible at eps 0.01: mechanism=svt cannot answer") for text in said)
 
 
 def test_best_and_its_distance_to_the_ceiling(made_up):
-    rows, held = made_up(
+    board = made_up(
         {
             ("gaussian", 1): ([0.7, 0.7], 60),
             ("noisy_gd", 1): ([0.8, 0.81], 0),
@@ -51,7 +51,7 @@ def test_best_and_its_distance_to_the_ceiling(made_up):
         },
         {ALL_PRIVATE: [0.9, 0.92], LIMIT: [0.95, 0.97]},
     )
-    assert statements(rows, held)[0] == (
+    assert frontier(board)[0] == (
         "At eps 1 the best mean accuracy is that of noisy_gd, 0.8050 ± 0.0635; the difference to active is "
         "within its interval. All private records, without privacy, give +0.1050 ± 0.0635 more; the "
         "best model without privacy gives "
@@ -60,7 +60,7 @@ def test_best_and_its_distance_to_the_ceiling(made_up):
 
 
 def test_queries_answered_by_two_calibrations(made_up):
-    rows, held = made_up(
+    board = made_up(
         {
             ("svt", 4): ([0.8, 0.8], 30),
             ("svt-liu2021", 4): ([0.8, 0.8], 20),
@@ -70,15 +70,15 @@ def test_queries_answered_by_two_calibrations(made_up):
             ("svt-liu2021", 1): ([], 0),
         }
     )
-    said = [text for text in statements(rows, held) if "tight" in text and " answers " in text]
+    said = [text for text in frontier(board) if "tight" in text and " answers " in text]
     assert said[0].endswith("of 60 queries; liu2021 is infeasible, so none.")
     assert said[1].endswith("20.0 ± 0.0: 1.5 times as many, less than three times.")
     assert said[2].endswith("15 times as many, at least three times, and there are no more to answer.")
 
 
 def test_no_better_than_a_constant(made_up):
-    rows, held = made_up(
+    board = made_up(
         {("gaussian", 1): ([0.5, 0.7], 60), ("gaussian", 2): ([0.7, 0.7], 60)}, {MAJORITY: [0.5, 0.51]}
     )
     said = "gaussian is not better than a constant answer, as far as can be told, at eps 1."
-    assert said in statements(rows, held)
+    assert said in frontier(board)
