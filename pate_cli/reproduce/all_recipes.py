@@ -14,7 +14,7 @@ from pate_cli.errors import ConfigError, DataError, InputError, one_line
 from pate_cli.report import output
 from pate_cli.report.findings import Findings
 from pate_cli.reproduce.claims_page import NAME, NOT_RUN, page_of
-from pate_cli.reproduce.outcome import Outcome, keep, kept, key_of, outcome_of
+from pate_cli.reproduce.outcome import Outcome, keep, kept, key_of
 from pate_cli.reproduce.recipe_run import reproduce
 
 __all__ = ["NAME", "Task", "read_typed", "run_all"]
@@ -34,13 +34,7 @@ class Task:
 
 
 def read_typed(given: Sequence[str]) -> Task:
-    """Read overrides.
-
-    Raises
-    ------
-    ConfigError
-        If one is none of those that every recipe can take.
-    """
+    """Read overrides; `InputError` if one is none of those that every recipe can take."""
     chosen, seeds, rest = recipes.names(), list[int](), list[str]()
     for text in given:
         key, equals, value = text.partition("=")
@@ -74,7 +68,7 @@ def run_all(task: Task, base: Path, *, quick: bool, force: bool, say: Say) -> Fi
         for seed in seeds if _takes_seed(recipe) else [None]:
             given = [] if seed is None else [f"seed={seed}"]
             given += task.given if recipe.kind == "runs" else []
-            place = base / _place(name, seed, quick)
+            place = base / (name + (f"-seed-{seed}" if seed else "") + "-quick" * quick)  # 0: its own
             one = _one(recipe, given, place, quick=quick, force=force, run=name in task.chosen, say=say)
             found.setdefault(name, {})["" if seed is None else str(seed)] = one
     return page_of(found, quick=quick, command=_command(task, quick))
@@ -82,11 +76,6 @@ def run_all(task: Task, base: Path, *, quick: bool, force: bool, say: Say) -> Fi
 
 def _takes_seed(recipe: recipes.Recipe) -> bool:
     return recipe.kind == "runs" or "seed" in recipe.params
-
-
-def _place(name: str, seed: int | None, quick: bool) -> str:
-    """Name of a recipe's directory: seed 0 is every recipe's own."""
-    return f"{name}-seed-{seed}" * bool(seed) + name * (not seed) + "-quick" * quick
 
 
 def _command(task: Task, quick: bool) -> list[str]:
@@ -115,16 +104,13 @@ def _one(
         output.check(place, default=True)
         findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
         output.write(place, findings)
-        outcome = outcome_of(findings)
+        outcome = Outcome.of(findings)
         keep(place, outcome, key)
         say(f"{label}: {outcome.status} in {time.monotonic() - started:.0f} s")
-    except DataError as error:
-        outcome = Outcome(recipe.name, "missing", str(error), command)
-        say(f"{label}: missing: {error}")
-    except InputError as error:
-        outcome = Outcome(recipe.name, "refused", str(error), command)
-        say(f"{label}: refused: {error}")
     except Exception as error:  # a fault of one recipe must not cost the others
-        outcome = Outcome(recipe.name, "failed", one_line(f"{type(error).__name__}: {error}"), command)
-        say(f"{label}: failed: {outcome.message}")
+        refused = "refused" if isinstance(error, InputError) else "failed"
+        status = "missing" if isinstance(error, DataError) else refused
+        why = str(error) if status != "failed" else one_line(f"{type(error).__name__}: {error}")
+        outcome = Outcome(recipe.name, status, why, command)
+        say(f"{label}: {status}: {why}")
     return outcome

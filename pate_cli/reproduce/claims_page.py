@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.report.findings import Findings
-from pate_cli.report.table import Column, Table, number
+from pate_cli.report.table import ABSENT, Column, Table, number
 from pate_cli.report.verdict import Verdict, VerdictWord
 from pate_cli.reproduce.outcome import Outcome
 from pate_cli.reproduce.sources import sources
@@ -21,10 +21,16 @@ NAME = "all"
 """Typed in place of a recipe's name."""
 
 NOT_RUN = "not chosen, and not kept"
-_SAID = (
+_NOTE = (
     "Ours less what is claimed, with the interval at the level that the verdict is judged at: corrected for "
     "what is judged together. A claim over several cases has its numbers in the reason. How verdicts are "
     "given: docs/reproduce.md. Accuracy is measured on held-out records: not differentially private."
+)
+
+
+_SEEDS = (
+    "Run with several seeds: a verdict is given where all seeds give it; where they differ it is undecided, "
+    "and the numbers are those of the first."
 )
 
 
@@ -41,63 +47,53 @@ def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command:
         Column("reason", numeric=False, prose=True, detail=True),
         Column("command", numeric=False, detail=True),
     ]
-    cells, records, absent = [], [], []
+    cells, records = [], []
     for name, by_seed in found.items():
-        for seed, outcome in by_seed.items():
-            if outcome.status != "done":
-                absent.append((" seed ".join(filter(None, [name, seed])), outcome.status, outcome.message))
-        first = next(iter(by_seed.values()))
+        again = shlex.join(next(iter(by_seed.values())).command)
         for verdict, words in _across(by_seed):
             gap, margin = verdict.gap, verdict.margin
+            shown = number(gap, "+.3g") if gap and math.isfinite(gap.mean) else ABSENT
             each = [", ".join(words)] if several else []
-            shown = number(gap, "+.3g") if gap and math.isfinite(gap.mean) else "–"
             cells.append([name, verdict.name, shown, number(margin, "g"), verdict.verdict, *each])
-            cells[-1] += [verdict.reason, shlex.join(first.command)]
-            records.append(
-                {
-                    "recipe": name,
-                    "claim": verdict.name,
-                    "ours_less_claimed": gap and gap.mean,
-                    "half_width": gap and gap.half_width,
-                    "level": gap and gap.level,
-                    "n": gap and gap.n,
-                    "margin": margin,
-                    "verdict": verdict.verdict,
-                    "seeds": "; ".join(words) if several else None,
-                    "reason": verdict.reason,
-                    "command": shlex.join(first.command),
-                }
-            )
+            cells[-1] += [verdict.reason, again]
+            record = {"recipe": name, "claim": verdict.name, "ours_less_claimed": gap and gap.mean}
+            record |= {"half_width": gap and gap.half_width, "level": gap and gap.level, "n": gap and gap.n}
+            record |= {"margin": margin, "verdict": verdict.verdict}
+            record |= {"seeds": "; ".join(words) if several else None}
+            records.append(record | {"reason": verdict.reason, "command": again})
     counts = Counter(str(record["verdict"]) for record in records)
-    told = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-    recipe = Recipe(
-        name=NAME,
-        title="Every claim of the papers that is tested here",
-        source="BTT18, NB20, LZCW21 and LWY25, by the recipes of experiments/",
-        shows=f"{len(records)} rows and claims of {len(found)} recipes: {told}.",
-        kind=NAME,
-    )
-    if others := [n for n, by_seed in found.items() if "not run" in {one.status for one in by_seed.values()}]:
-        why = f"{NOT_RUN}: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"
-        absent = [one for one in absent if one[1] != "not run"]
-        absent.append((", ".join(others), "not run", why))
-    failures = [f"{name}: {why}" for name, status, why in absent if status in ("failed", "refused")]
+    summary = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    absent = _absent(found)
     return Findings(
-        recipe=recipe,
+        recipe=Recipe(
+            name=NAME,
+            title="Every claim of the papers that is tested here",
+            source="BTT18, NB20, LZCW21 and LWY25, by the recipes of experiments/",
+            shows=f"{len(records)} rows and claims of {len(found)} recipes: {summary}.",
+            kind=NAME,
+        ),
         command=command,
-        table=Table(columns, cells, records, _SAID),
+        table=Table(columns, cells, records, _NOTE),
         absent=absent,
         notes=[_SEEDS] if several else [],
         quick=quick,
         sources=sources(),
-        failures=failures,
+        failures=[f"{name}: {why}" for name, status, why in absent if status in ("failed", "refused")],
     )
 
 
-_SEEDS = (
-    "Run with several seeds: a verdict is given where all seeds give it; where they differ it is undecided, "
-    "and the numbers are those of the first."
-)
+def _absent(found: Mapping[str, Mapping[str, Outcome]]) -> list[tuple[str, str, str]]:
+    """Recipes without verdicts: name, status and reason; those not run share a line, the last."""
+    absent = [
+        (" seed ".join(filter(None, [name, seed])), one.status, one.message)
+        for name, by_seed in found.items()
+        for seed, one in by_seed.items()
+        if one.status not in ("done", "not run")
+    ]
+    if others := [n for n, by_seed in found.items() if any(o.status == "not run" for o in by_seed.values())]:
+        why = f"{NOT_RUN}: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"
+        absent.append((", ".join(others), "not run", why))
+    return absent
 
 
 def _across(by_seed: Mapping[str, Outcome]) -> list[tuple[Verdict, list[VerdictWord]]]:

@@ -46,24 +46,17 @@ _REFERENCES = {"majority": "majority class", "vote_accuracy": "the teachers' vot
 
 
 @dataclass
-class _Line:
+class _Series:
     """One series in one panel; a point without x goes across the whole panel."""
 
     label: str
-    style: int
-    hollow: bool = False
-    points: list[tuple[float | None, float, float | None]] = field(default_factory=list)
-    absent: list[float] = field(default_factory=list)
+    look: dict[str, Any]
+    points: list[tuple[Any, float, float]] = field(default_factory=list)  # x, mean, half width
+    infeasible: list[float] = field(default_factory=list)
 
 
 def check_figure(figure: dict[str, Any], recipe: str) -> None:
-    """Check a figure of a recipe before any work.
-
-    Raises
-    ------
-    InputError
-        Names the key that is not accepted.
-    """
+    """Check a figure of a recipe before any work; `InputError` names the key that is not accepted."""
     for key in figure:
         if key not in _KEYS:
             raise InputError(f"{recipe}: figure: {key}: no such key; there are: {', '.join(_KEYS)}")
@@ -78,98 +71,94 @@ def run_figures(
     figures: Sequence[dict[str, Any]], rows: Sequence[DoneRow]
 ) -> dict[str, Callable[[], Figure]]:
     """Functions that draw a recipe's figures, by name."""
-    return {
-        str(spec.get("name") or "figure"): functools.partial(_draw, spec, list(rows))
-        for spec in figures
-        if any(row.chosen(panel.get("where") or {}) for panel in spec["panels"] for row in rows)
-    }
+    found: dict[str, Callable[[], Figure]] = {}
+    for spec in figures:
+        panels = [(panel, _chosen(panel, rows)) for panel in spec["panels"]]
+        if panels := [(panel, chosen) for panel, chosen in panels if chosen]:
+            found[str(spec.get("name") or "figure")] = functools.partial(_draw, spec, panels)
+    return found
 
 
-def _draw(spec: dict[str, Any], rows: list[DoneRow]) -> Figure:
-    panels = [panel for panel in spec["panels"] if any(row.chosen(panel.get("where") or {}) for row in rows)]
-    figure, axes = _panels(len(panels), len(spec["measures"]))
+def _chosen(panel: dict[str, Any], rows: Sequence[DoneRow]) -> list[DoneRow]:
+    return [row for row in rows if row.chosen(panel.get("where") or {})]
+
+
+def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[DoneRow]]]) -> Figure:
+    measures = spec["measures"]
+    figure, axes = new_figure(len(panels), len(measures), panel=(2.7, 2.3), margin=(0.6, 0.9))
     styles: dict[str, int] = {}
-    for column, panel in enumerate(panels):
-        chosen = [row for row in rows if row.chosen(panel.get("where") or {})]
-        for line, measure in enumerate(spec["measures"]):
+    for column, (panel, rows) in enumerate(panels):
+        for line, measure in enumerate(measures):
             ax = axes[line * len(panels) + column]
-            _panel(ax, _lines(spec, chosen, panel.get("x", "eps"), measure, styles))
+            _draw_series(ax, _series(spec, rows, panel.get("x", "eps"), measure, styles))
             if measure == "accuracy" and spec.get("reference"):
-                _reference(ax, spec["reference"], chosen)
-            if not any(row.units for row in chosen):
-                reason = ", ".join(dict.fromkeys(row.status for row in chosen))
+                _reference(ax, spec["reference"], rows)
+            if not any(row.units for row in rows):
+                reason = ", ".join(dict.fromkeys(row.status for row in rows))
                 box = {"facecolor": "white", "edgecolor": "0.6", "linewidth": 0.6}
                 ax.text(0.5, 0.5, f"ours: {reason}", ha="center", transform=ax.transAxes, bbox=box)
             if measure in ("answered", "asked"):
                 ax.set_ylim(0, 1.08 * max(float(ax.dataLim.y1), 1.0))
-            if line == 0:
-                ax.set_title(str(panel.get("title", "")))
-            if line == len(spec["measures"]) - 1:
-                ax.set_xlabel(str(panel.get("xlabel", "budget eps")))
             if column == 0:
                 ax.set_ylabel(_AXES.get(measure, measure.replace("_", " ")))
+        axes[column].set_title(str(panel.get("title", "")))
+        ax.set_xlabel(str(panel.get("xlabel", "budget eps")))  # the lowest of the column
+    if spec.get("title"):
+        figure.suptitle(str(spec["title"]))
     _legend(figure)
     return figure
 
 
-def _lines(
+def _series(
     spec: dict[str, Any], rows: Sequence[DoneRow], x: str, measure: str, styles: dict[str, int]
-) -> list[_Line]:
-    methods = dict.fromkeys(row.method for row in rows)
-    series: dict[str, list[str]] = spec.get("series") or {method: [method] for method in methods}
-    lines = []
-    for label, members in series.items():
-        those = [row for row in rows if row.method in members]
+) -> list[_Series]:
+    """Our numbers of each series, and the paper's, hollow; `styles` gives a label one style in all panels."""
+    found = []
+    methods = spec.get("series") or {row.method: [row.method] for row in rows}
+    for label, names in methods.items():
+        those = [row for row in rows if row.method in names]
         if not those:
             continue
-        style = styles.setdefault(label, len(styles))
-        ours = _Line(f"{label}, ours" if spec.get("printed") else label, style)
-        theirs = _Line(f"{label}, the paper", style, hollow=True)
+        style = look(styles.setdefault(label, len(styles)))
+        style["markerfacecolor"] = style["color"]
+        ours = _Series(f"{label}, ours" if spec.get("printed") else label, style)
+        theirs = _Series(f"{label}, the paper", style | {"markerfacecolor": "white", "linestyle": ":"})
+        key, ci = _PRINTED.get(measure, ("", "")) if spec.get("printed") else ("", "")
         for row in those:
-            at = row.value(x)
-            found = row.over(measure)
-            if found is not None and math.isfinite(found.mean):
-                ours.points.append((at, found.mean, found.half_width))
-            elif row.status == "infeasible":
-                ours.absent += [at] if at is not None else []
-            key, ci = _PRINTED.get(measure, ("", ""))
-            if spec.get("printed") and math.isfinite(row.printed.get(key, math.inf)):
-                theirs.points.append((at, row.printed[key], row.printed.get(ci)))
-        lines += [line for line in (ours, theirs) if line.points or line.absent]
-    return lines
+            at, mean = row.value(x), row.over(measure)
+            if mean is not None and math.isfinite(mean.mean):
+                ours.points.append((at, mean.mean, mean.half_width or 0.0))
+            elif row.status == "infeasible" and at is not None:
+                ours.infeasible.append(at)
+            if math.isfinite(row.printed.get(key, math.inf)):
+                theirs.points.append((at, row.printed[key], row.printed.get(ci, 0.0)))
+        found += [one for one in (ours, theirs) if one.points or one.infeasible]
+    return found
 
 
-def _panel(ax: Axes, lines: Sequence[_Line]) -> None:
+def _draw_series(ax: Axes, every: Sequence[_Series]) -> None:
     """Draw series over equally spaced places, each a little beside the others."""
-    places = sorted(
-        {x for line in lines for x, *_ in line.points if x is not None}
-        | {x for line in lines for x in line.absent}
-    )
+    xs = (x for one in every for x in (*(x for x, *_ in one.points), *one.infeasible))
+    places: list[float] = sorted({x for x in xs if x is not None})
     at = {x: index for index, x in enumerate(places)}
-    for index, line in enumerate(lines):
-        shift = 0.07 * (index - (len(lines) - 1) / 2)
-        style = look(line.style)
-        style["markerfacecolor"] = "white" if line.hollow else style["color"]
-        style["linestyle"] = ":" if line.hollow else style["linestyle"]
-        drawn = sorted((at[x], y, ci or 0.0) for x, y, ci in line.points if x is not None)
-        if drawn:
-            xs = [x + shift for x, *_ in drawn]
-            ax.errorbar(
-                xs, [y for _, y, _ in drawn], [ci for *_, ci in drawn], capsize=2.5, label=line.label, **style
-            )
-        for x, y, ci in line.points:
+    for index, one in enumerate(every):
+        shift = 0.07 * (index - (len(every) - 1) / 2)
+        if drawn := sorted((at[x] + shift, y, ci) for x, y, ci in one.points if x is not None):
+            at_x, means, half_widths = zip(*drawn, strict=True)
+            ax.errorbar(at_x, means, half_widths, capsize=2.5, label=one.label, **one.look)
+        for x, y, ci in one.points:
             if x is None:
-                colour = style["color"]
-                ax.axhline(y, color=colour, linestyle=style["linestyle"], linewidth=1.2, label=line.label)
-                ax.axhspan(y - (ci or 0), y + (ci or 0), color=colour, alpha=0.15, linewidth=0)
-        if line.absent:
+                colour = one.look["color"]
+                ax.axhline(y, color=colour, linestyle=one.look["linestyle"], linewidth=1.2, label=one.label)
+                ax.axhspan(y - ci, y + ci, color=colour, alpha=0.15, linewidth=0)
+        if one.infeasible:
             ax.plot(
-                [at[x] + shift for x in line.absent],
-                [0.04] * len(line.absent),
+                [at[x] + shift for x in one.infeasible],
+                [0.04] * len(one.infeasible),
                 linestyle="none",
                 marker="x",
-                color=style["color"],
-                label=f"{line.label}: infeasible",
+                color=one.look["color"],
+                label=f"{one.label}: infeasible",
                 transform=ax.get_xaxis_transform(),
             )
     ax.set_xticks(range(len(places)), ["∞" if math.isinf(x) else f"{x:g}" for x in places])
@@ -178,31 +167,24 @@ def _panel(ax: Axes, lines: Sequence[_Line]) -> None:
 
 
 def _reference(ax: Axes, name: str, rows: Sequence[DoneRow]) -> None:
+    """Draw the mean over rows of the share of the largest class, or of a diagnostic, as a line across."""
     if name == "majority":
         values = [row.majority for row in rows if row.majority is not None]
     else:
         values = [found.mean for row in rows if (found := row.over(name)) is not None]
     if values:
-        mean = math.fsum(values) / len(values)
-        ax.axhline(
-            mean, color="0.45", linewidth=0.9, linestyle=(0, (2, 2)), label=_REFERENCES.get(name, name)
-        )
-
-
-def _panels(columns: int, rows: int) -> tuple[Figure, list[Axes]]:
-    return new_figure(columns, rows, panel=(2.7, 2.3), margin=(0.6, 0.9))
+        mean, label = math.fsum(values) / len(values), _REFERENCES.get(name, name)
+        ax.axhline(mean, color="0.45", linewidth=0.9, linestyle=(0, (2, 2)), label=label)
 
 
 def _legend(figure: Figure) -> None:
+    """One legend for all panels: series first, then what was infeasible, then references."""
     entries: dict[str, Any] = {}
     for ax in figure.axes:
-        handles, labels = ax.get_legend_handles_labels()
-        entries |= {
-            label: handle for label, handle in zip(labels, handles, strict=True) if label not in entries
-        }
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
     last = {name: 2 if name in _REFERENCES.values() else name.endswith(": infeasible") for name in entries}
-    entries = dict(sorted(entries.items(), key=lambda entry: last[entry[0]]))
-    columns = max(1, min(len(entries), int(figure.get_figwidth() / 2.2)))
-    figure.legend(
-        list(entries.values()), list(entries), loc="outside lower center", ncols=columns, frameon=False
-    )
+    names = sorted(entries, key=lambda name: last[name])
+    columns = max(1, min(len(names), int(figure.get_figwidth() / 2.2)))
+    handles = [entries[name] for name in names]
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)

@@ -1,7 +1,6 @@
 """Verdicts of a recipe, kept beside its tables with a hash of everything they depend on.
 
-`pate reproduce all` reads them, so that a recipe that is done is not done again, and one page can say what
-became of all of them. A file is written whole or not at all, and one that cannot be relied on counts as none.
+`pate reproduce all` reads them: a recipe that is done is not done again, and one page shows all verdicts.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pate_cli.reproduce.sources import dependencies
 from pate_cli.reproduce.study import parameters, study_code
 from pate_cli.terminal import write_file
 
-__all__ = ["FILE", "Outcome", "keep", "kept", "key_of", "outcome_of"]
+__all__ = ["FILE", "Outcome", "keep", "kept", "key_of"]
 
 FILE = "claims.json"
 """Name of the file, among those of a recipe."""
@@ -40,17 +39,12 @@ class Outcome:
     command: list[str] = field(default_factory=list)  # that runs it again
     verdicts: list[Verdict] = field(default_factory=list)  # of its rows, then of its claims
 
-
-def outcome_of(findings: Findings) -> Outcome:
-    """Outcome of a recipe, from its findings."""
-    failed = "; ".join(findings.failures)
-    return Outcome(
-        findings.recipe.name,
-        "failed" if failed else "done",
-        failed,
-        findings.command,
-        [*findings.rows, *findings.claims],
-    )
+    @classmethod
+    def of(cls, findings: Findings) -> Outcome:
+        """Outcome of a recipe that was run."""
+        why = "; ".join(findings.failures)
+        verdicts = [*findings.rows, *findings.claims]
+        return cls(findings.recipe.name, "failed" if why else "done", why, findings.command, verdicts)
 
 
 def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
@@ -64,21 +58,15 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
     InputError
         If what was typed is no parameter of the study.
     """
-    typed: Any = without_place(given)
-    if recipe.kind == "study":
-        typed = parameters(recipe, given, quick=quick)
+    study = recipe.kind == "study"
+    typed: Any = parameters(recipe, given, quick=quick) if study else without_place(given)
     content = {"recipe": asdict(recipe) | {"directory": None}, "typed": typed, "quick": quick}
     content |= dependencies() | {"study": study_code(recipe), "schema": _SCHEMA}
     return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()
 
 
 def keep(directory: Path, outcome: Outcome, key: str) -> None:
-    """Write an outcome beside the tables of its recipe.
-
-    Raises
-    ------
-    OSError
-    """
+    """Write an outcome beside the tables of its recipe, whole or not at all."""
     content = plain({"schema": _SCHEMA, "key": key, "outcome": asdict(outcome)})
     directory.mkdir(parents=True, exist_ok=True)
     write_file(directory / FILE, json.dumps(content, indent=1, allow_nan=False) + "\n")

@@ -1,4 +1,4 @@
-"""Run one recipe of either kind."""
+"""Runs one recipe of either kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
 from pate_cli.report.findings import Findings
 from pate_cli.reproduce.assemble import assemble, check_views
-from pate_cli.reproduce.study import check_study, finisher, run_study
+from pate_cli.reproduce.study import finisher, run_study
 
 __all__ = ["reproduce"]
 
@@ -26,21 +26,7 @@ def reproduce(
     directory: Path,
     config_dir: str | None = None,
 ) -> Findings:
-    """Run a recipe.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    given : sequence of str
-        Overrides, as typed.
-    quick : bool
-        Whether the small version is to be run.
-    force : bool
-        Whether finished repeats are done again.
-    directory : Path
-        Where finished repeats of a recipe of runs are kept.
-    config_dir : str, optional
-        Directory with options of the user's own, for a recipe of runs.
+    """Run a recipe with the overrides typed; finished repeats of runs are kept in `directory`.
 
     Raises
     ------
@@ -48,10 +34,13 @@ def reproduce(
         If the recipe or what was typed cannot be used, or a study's data is not there.
     """
     if recipe.kind == "study":
-        check_study(recipe, given, quick=quick, config_dir=config_dir)
         with reporting(recipe.name, "steps") as advance:
-            return run_study(recipe, given, quick=quick, advance=advance)
-    check_views(recipe.name, recipe.figures, recipe.claims)
+
+            def progress(done: int, total: int) -> None:
+                advance(done, 0, total)
+
+            return run_study(recipe, given, progress, quick=quick, config_dir=config_dir)
+    check_views(recipe)
     finish = finisher(recipe)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:

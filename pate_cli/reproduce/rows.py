@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pate_cli.engine.plan import Plan, PlannedRow
@@ -68,10 +69,15 @@ class DoneRow:
         """The budget."""
         return self.planned.config.eps
 
+    @cached_property
+    def _public(self) -> dict[str, Any]:
+        """Public numbers of the calibrated mechanism; empty where the row cannot run."""
+        return self.planned.prepared.plan.describe() if self.planned.prepared else {}
+
     @property
     def budget(self) -> int | None:
         """Largest number of queries."""
-        return self.planned.prepared.plan.describe().get("ell") if self.planned.prepared else None
+        return self._public.get("ell")
 
     @property
     def cutoff(self) -> int | None:
@@ -79,7 +85,7 @@ class DoneRow:
         if self.planned.prepared is None:
             mechanism = self.planned.config.mechanism
             return mechanism.options.cutoff if mechanism.oracle == "svt" else None
-        return self.planned.prepared.plan.describe().get("cutoff")
+        return self._public.get("cutoff")
 
     @property
     def n_teachers(self) -> int | None:
@@ -92,8 +98,6 @@ class DoneRow:
         """Share of the largest class of the dataset: the accuracy of a constant."""
         if self.planned.prepared is None:
             return None
-        import numpy as np
-
         y = self.planned.prepared.dataset.y
         return float(np.bincount(y).max() / len(y))
 
@@ -110,9 +114,7 @@ class DoneRow:
     def difference(self) -> Interval | None:
         """Our accuracy less the printed one, taken as exact: its own interval is printed beside it."""
         ours = self.over("accuracy")
-        if ours is None or "accuracy" not in self.printed:
-            return None
-        return ours.less(self.printed["accuracy"])
+        return ours.less(self.printed["accuracy"]) if ours and "accuracy" in self.printed else None
 
     @property
     def eps_ex_post_at_printed(self) -> float | None:
@@ -125,30 +127,24 @@ class DoneRow:
             return None
         if math.isinf(self.eps):
             return math.inf
-        public = self.planned.prepared.plan.describe()
+        public = self._public
         if "sigma" not in public or queries > public["ell"]:
             return None
-        mu = public["sensitivity"] * math.sqrt(queries) / public["sigma"]
-        return eps_of_mu(mu, self.planned.prepared.delta)
-
-    def value(self, name: str) -> Any:
-        """Value to sort and choose rows by: dataset, method, panel, eps, cutoff, teachers or name."""
-        return {
-            "dataset": self.planned.dataset,
-            "method": self.planned.method,
-            "panel": self.planned.spec.panel,
-            "name": self.planned.spec.name,
-            "eps": self.eps,
-            "cutoff": self.cutoff,
-            "teachers": self.n_teachers,
-        }[name]
+        return eps_of_mu(
+            public["sensitivity"] * math.sqrt(queries) / public["sigma"], self.planned.prepared.delta
+        )
 
     def chosen(self, where: dict[str, Any]) -> bool:
-        """Whether it matches a filter, as ``{dataset: [mushroom, a9a]}``."""
+        """Whether it matches a filter, as ``{dataset: [mushroom, a9a]}``; x of figures are such keys, too."""
         return all(
             self.value(key) in (accepted if isinstance(accepted, list) else [accepted])
             for key, accepted in where.items()
         )
+
+    def value(self, key: str) -> Any:
+        """Value to choose rows by: dataset, method, panel, eps, cutoff, teachers or name."""
+        name = {"teachers": "n_teachers"}.get(key, key)
+        return self.planned.spec.panel if key == "panel" else getattr(self, name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +156,10 @@ class Pair:
 
     @property
     def case(self) -> str:
-        """Where they are compared, in a few words."""
-        return " ".join(filter(None, [self.of.planned.spec.panel or self.of.dataset, self.at]))
-
-    @property
-    def at(self) -> str:
-        """The budget, and T where there is one."""
-        eps = "inf" if math.isinf(self.of.eps) else f"{self.of.eps:g}"
-        cutoffs = [str(row.cutoff) for row in (self.of, self.minus) if row.cutoff is not None]
-        return f"eps={eps}" + (f" T={'/'.join(dict.fromkeys(cutoffs))}" if cutoffs else "")
+        """Where they are compared, in a few words: panel or dataset, the budget, and T where there is one."""
+        cutoffs = dict.fromkeys(str(row.cutoff) for row in (self.of, self.minus) if row.cutoff is not None)
+        parts = [self.of.planned.spec.panel or self.of.dataset, f"eps={self.of.eps:g}"]
+        return " ".join([*parts, *([f"T={'/'.join(cutoffs)}"] if cutoffs else [])])
 
     @property
     def missing(self) -> str:

@@ -31,14 +31,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Progress", "StudyResult"]
-__all__ += ["check_study", "finisher", "has_study", "load_study", "parameters", "run_study", "study_code"]
+__all__ = ["Progress", "StudyResult", "finisher", "load_study", "parameters", "run_study", "study_code"]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with (steps done, steps in all)."""
-
-Advance: TypeAlias = Callable[[float, int, int], None]
-"""Called with (steps done, steps done before, steps in all)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +55,6 @@ class StudyResult:
     figures: Mapping[str, Callable[[], Figure]]
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-def has_study(recipe: Recipe) -> bool:
-    """Whether there is a `study.py` beside the recipe."""
-    return (recipe.directory / STUDY).is_file()
 
 
 def load_study(recipe: Recipe) -> ModuleType:
@@ -88,14 +79,13 @@ def load_study(recipe: Recipe) -> ModuleType:
 
 def study_code(recipe: Recipe) -> str:
     """Hash a recipe's `study.py` and the modules studies share; empty without one."""
-    if not has_study(recipe):
+    own = recipe.directory / STUDY
+    if not own.is_file():
         return ""
-    shared = (
+    shared = [
         path for room in ("common", "statements") for path in packaged(f"experiments/{room}").glob("*.py")
-    )
-    return hashlib.sha256(
-        b"".join(path.read_bytes() for path in [recipe.directory / STUDY, *sorted(shared)])
-    ).hexdigest()
+    ]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in [own, *sorted(shared)])).hexdigest()
 
 
 def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str, Any]:
@@ -125,13 +115,6 @@ def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str
     return params
 
 
-def check_study(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: str | None) -> None:
-    """Check what was typed, before any work; `InputError` names what is not accepted."""
-    if config_dir:
-        raise InputError(f"--config-dir: {recipe.name} composes no runs")
-    parameters(recipe, given, quick=quick)
-
-
 def finisher(recipe: Recipe) -> Callable[..., Findings] | None:
     """Get the views that a recipe of runs has of its own, their parameters checked; None without any.
 
@@ -140,13 +123,15 @@ def finisher(recipe: Recipe) -> Callable[..., Findings] | None:
     InputError
         If a parameter of the recipe is not accepted.
     """
-    if not has_study(recipe):
+    if not (recipe.directory / STUDY).is_file():
         return None
     module = load_study(recipe)
     return functools.partial(module.finish, read(recipe.params, module.CHECKS))
 
 
-def run_study(recipe: Recipe, given: Sequence[str], *, quick: bool, advance: Advance) -> Findings:
+def run_study(
+    recipe: Recipe, given: Sequence[str], progress: Progress, *, quick: bool, config_dir: str | None
+) -> Findings:
     """Compute a study.
 
     Raises
@@ -154,6 +139,8 @@ def run_study(recipe: Recipe, given: Sequence[str], *, quick: bool, advance: Adv
     InputError
         As `parameters`, or as the study says.
     """
+    if config_dir:
+        raise InputError(f"--config-dir: {recipe.name} composes no runs")
     params = parameters(recipe, given, quick=quick)
     module = load_study(recipe)
     checked = read(params, module.CHECKS)
@@ -161,7 +148,7 @@ def run_study(recipe: Recipe, given: Sequence[str], *, quick: bool, advance: Adv
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1):  # the same sums in the same order on every machine
-        result = module.run(checked, lambda done, total: advance(done, 0, total))
+        result = module.run(checked, progress)
     return Findings(
         recipe=recipe,
         command=["pate", "reproduce", recipe.name, *given, *["--quick"] * quick],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pate_cli.report.frame import flat
 from pate_cli.report.interval import T_NOTE, Interval
-from pate_cli.report.table import Column, Table, number
+from pate_cli.report.table import ABSENT, Column, Table, number
 from pate_cli.report.verdict import Verdict, rule
 from pate_cli.reproduce.rows import DoneRow, Pair
 from pate_cli.reproduce.verdicts import digits_of, signed
@@ -25,72 +25,76 @@ _DIAGNOSTICS = ("label_agreement", "label_accuracy", "vote_accuracy", "teacher_a
 
 def runs_table(rows: Sequence[DoneRow], verdicts: dict[str, Verdict], margin: float) -> Table:
     """Every row; ours beside the paper's and a verdict, where anything is printed."""
-    printed = bool(verdicts)
-    several = {
-        "panel": any(row.planned.spec.panel for row in rows),
-        "cutoff": any(row.cutoff is not None for row in rows),
-    }
-    columns = [Column("dataset", numeric=False), Column("method", numeric=False)]
-    if several["panel"]:
-        columns.insert(0, Column("panel", numeric=False))
-    columns.append(Column("teachers", detail=True))
-    if several["cutoff"]:
-        columns.append(Column("T"))
-    columns.append(Column("eps"))
-    if printed:
-        columns += [Column("ours", "queries answered", detail=True)]
-        columns += [Column("paper", "queries answered", detail=True)]
-        columns += [
-            Column(head, "eps_ex_post", detail=True) for head in ("ours", "at the paper's queries", "paper")
-        ]
-        columns += [Column(head, "accuracy ± ci95") for head in ("ours", "paper", "difference")]
-        columns += [Column("verdict", numeric=False, tags=True)]
-    else:
-        columns += [Column("answered", "queries"), Column("asked", "queries"), Column("eps_ex_post")]
-        columns += [Column("accuracy ± ci95"), Column("label agreement", detail=True)]
-        columns += [Column("status", numeric=False)]
-    columns.insert(-1, Column("n", detail=True))
-    cells = []
-    for row in rows:
-        spec, p = row.planned.spec, row.printed
-        line = [spec.panel] if several["panel"] else []
-        line += [row.dataset, row.method, _count(row.n_teachers)]
-        line += [_count(row.cutoff)] if several["cutoff"] else []
-        line.append(number(row.eps, "g"))
-        accuracy, gap = row.over("accuracy"), row.difference
-        if printed:
-            verdict = verdicts.get(spec.name)
-            word = "" if verdict is None else row.status if row.status != "ok" else verdict.verdict
-            line += [_mean(row.over("answered"), ".1f"), number(p.get("queries"), "g", p.get("queries_ci"))]
-            line += [_mean(row.over("eps_ex_post"), ".4f", ci=False)]
-            line += [number(row.eps_ex_post_at_printed), number(p.get("eps_ex_post"))]
-            line += [_mean(accuracy), number(p.get("accuracy"), ".4f", p.get("ci"))]
-            line += ["–" if gap is None else signed(gap), str(len(row.units)), word]
-        else:
-            line += [_mean(row.over("answered"), ".1f"), _mean(row.over("asked"), ".1f")]
-            line += [_mean(row.over("eps_ex_post"), ".4f", ci=False), _mean(accuracy)]
-            line += [_mean(row.over("label_agreement")), str(len(row.units)), row.status]
-        cells.append(line)
-    note = f"{NOTE} {rule(len(verdicts), margin)}" if printed else NOTE
-    records = [_record(row, verdicts.get(row.name)) for row in rows]
-    return Table(columns, cells, records, note)
+    shown: list[tuple[Column, Callable[[DoneRow], str]]] = [
+        (Column("panel", numeric=False), lambda row: row.planned.spec.panel),
+        (Column("dataset", numeric=False), lambda row: row.dataset),
+        (Column("method", numeric=False), lambda row: row.method),
+        (Column("teachers", detail=True), lambda row: _count(row.n_teachers)),
+        (Column("T"), lambda row: _count(row.cutoff)),
+        (Column("eps"), lambda row: number(row.eps, "g")),
+        *(_compared(verdicts) if verdicts else _measured()),
+    ]
+    shown.insert(-1, (Column("n", detail=True), lambda row: str(len(row.units))))
+    absent = {"panel": not any(row.planned.spec.panel for row in rows)}
+    absent["T"] = all(row.cutoff is None for row in rows)
+    shown = [(column, text) for column, text in shown if not absent.get(column.header)]
+    return Table(
+        [column for column, _ in shown],
+        [[text(row) for _, text in shown] for row in rows],
+        [_record(row, verdicts.get(row.name)) for row in rows],
+        f"{NOTE} {rule(len(verdicts), margin)}" if verdicts else NOTE,
+    )
+
+
+def _measured() -> list[tuple[Column, Callable[[DoneRow], str]]]:
+    """Columns where nothing is printed."""
+    return [
+        (Column("answered", "queries"), lambda row: _mean(row.over("answered"), ".1f")),
+        (Column("asked", "queries"), lambda row: _mean(row.over("asked"), ".1f")),
+        (Column("eps_ex_post"), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
+        (Column("accuracy ± ci95"), lambda row: _mean(row.over("accuracy"))),
+        (Column("label agreement", detail=True), lambda row: _mean(row.over("label_agreement"))),
+        (Column("status", numeric=False), lambda row: row.status),
+    ]
+
+
+def _compared(verdicts: dict[str, Verdict]) -> list[tuple[Column, Callable[[DoneRow], str]]]:
+    """Columns of ours beside the paper's."""
+    queries, loss, accuracy = "queries answered", "eps_ex_post", "accuracy ± ci95"
+
+    def printed(name: str, form: str = ".4f", ci: str = "") -> Callable[[DoneRow], str]:
+        return lambda row: number(row.printed.get(name), form, row.printed.get(ci))
+
+    def verdict(row: DoneRow) -> str:
+        judged = verdicts.get(row.name)
+        return "" if judged is None else row.status if row.status != "ok" else judged.verdict
+
+    return [
+        (Column("ours", queries, detail=True), lambda row: _mean(row.over("answered"), ".1f")),
+        (Column("paper", queries, detail=True), printed("queries", "g", "queries_ci")),
+        (Column("ours", loss, detail=True), lambda row: _mean(row.over("eps_ex_post"), ci=False)),
+        (
+            Column("at the paper's queries", loss, detail=True),
+            lambda row: number(row.eps_ex_post_at_printed),
+        ),
+        (Column("paper", loss, detail=True), printed("eps_ex_post")),
+        (Column("ours", accuracy), lambda row: _mean(row.over("accuracy"))),
+        (Column("paper", accuracy), printed("accuracy", ci="ci")),
+        (
+            Column("difference", accuracy),
+            lambda row: ABSENT if row.difference is None else signed(row.difference),
+        ),
+        (Column("verdict", numeric=False, tags=True), verdict),
+    ]
 
 
 def _record(row: DoneRow, verdict: Verdict | None) -> dict[str, Any]:
     """Make a row of `table.csv`: everything, nothing rounded."""
-    record: dict[str, Any] = {
-        "name": row.name,
-        "panel": row.planned.spec.panel,
-        "dataset": row.dataset,
-        "method": row.method,
-        "status": row.status,
-        "n_teachers": row.n_teachers,
-        "cutoff": row.cutoff,
-        "budget": row.budget,
-        "n": len(row.units),
-        "eps": row.eps,
-        "delta": row.planned.prepared.delta if row.planned.prepared else None,
-    }
+    prepared = row.planned.prepared
+    record: dict[str, Any] = {"name": row.name, "panel": row.planned.spec.panel}
+    record |= {"dataset": row.dataset, "method": row.method, "status": row.status}
+    record |= {"n_teachers": row.n_teachers, "cutoff": row.cutoff, "budget": row.budget}
+    record |= {"n": len(row.units), "eps": row.eps, "delta": prepared.delta if prepared else None}
     names = ("answered", "asked", "eps_ex_post", "accuracy", *_DIAGNOSTICS)
     record |= flat({name: row.over(name) for name in names})
     for name in ("queries", "queries_ci", "eps_ex_post", "accuracy", "ci"):
@@ -111,18 +115,12 @@ def paired_table(compared: Sequence[Pair]) -> Table:
     columns += [Column(name.replace("answered", "queries answered")) for name in _PAIRED]
     cells, records = [], []
     for pair in compared:
-        names = f"{pair.of.method} - {pair.minus.method}"
         gaps = {name: pair.over(name) for name in _PAIRED}
         n = gaps["accuracy"].n if gaps["accuracy"] else 0
-        shown = ["–" if gap is None else signed(gap, digits_of(name)) for name, gap in gaps.items()]
-        cells.append([pair.case, names, str(n), *shown])
-        record: dict[str, Any] = {
-            "of": pair.of.name,
-            "minus": pair.minus.name,
-            "dataset": pair.of.dataset,
-            "eps": pair.of.eps,
-            "n": n,
-        }
+        shown = [ABSENT if gap is None else signed(gap, digits_of(name)) for name, gap in gaps.items()]
+        cells.append([pair.case, f"{pair.of.method} - {pair.minus.method}", str(n), *shown])
+        record: dict[str, Any] = {"of": pair.of.name, "minus": pair.minus.name}
+        record |= {"dataset": pair.of.dataset, "eps": pair.of.eps, "n": n}
         records.append(record | flat(gaps))
     note = f"Differences at the same splits, teachers, votes and order of points, repeat by repeat. {T_NOTE}."
     return Table(columns, cells, records, note)
@@ -135,4 +133,4 @@ def _mean(found: Interval | None, form: str = ".4f", *, ci: bool = True) -> str:
 
 
 def _count(value: int | None) -> str:
-    return "–" if value is None else f"{value:,}"
+    return ABSENT if value is None else f"{value:,}"

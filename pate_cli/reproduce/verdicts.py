@@ -1,16 +1,15 @@
-"""Plain verdicts: does a row reproduce the printed number, and do the paper's observations hold.
+"""Verdicts: does a row reproduce the printed number, and do the paper's observations hold.
 
-What is said follows `pate_cli.report.verdict`: intervals of Student's t, paired where both sides are ours,
-corrected for the number of rows of the table, or of cases of all claims, and a margin that the recipe states.
+They follow `pate_cli.report.verdict`: intervals of Student's t, paired where both sides are ours, corrected
+for the number of rows of the table, or of cases of all claims, and a margin that the recipe states.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 from pate_cli.config.command_line import without_place
 from pate_cli.errors import InputError
@@ -42,15 +41,8 @@ def row_verdicts(
 ) -> dict[str, Verdict]:
     """Compare rows with the printed accuracies, where there are any, by the names of the rows.
 
-    Parameters
-    ----------
-    rows : sequence of DoneRow
-    margin : float
-        Accuracies closer than this count as the same.
-    instead : sequence of str
-        Overrides of a quick run, which make it another experiment than the paper's.
-    typed : sequence of str
-        Overrides of the user; the verdict says them.
+    Accuracies closer than `margin` count as the same; `instead` are the overrides of a quick run, which make
+    it another experiment than the paper's, and `typed` those of the user, which the reasons name.
     """
     printed = [row for row in rows if "accuracy" in row.printed]
     instead = without_place(instead)
@@ -105,25 +97,12 @@ def eps_ex_post_verdict(rows: Sequence[DoneRow]) -> Verdict | None:
     )
 
 
-@dataclass(frozen=True)
-class _Case:
-    """One case of a claim: the difference claimed to be above 0, or None where it is missing."""
-
-    gap: Interval | None
-    text: str
-
-    def word(self, margin: float, n_cases: int) -> VerdictWord:
-        return "missing" if self.gap is None else at_least(self.gap, margin, n_cases)
+_Case: TypeAlias = tuple[Interval | None, str]
+"""One case of a claim: the difference claimed to be above 0, None where it is missing, and a description."""
 
 
 def check_claim(claim: dict[str, Any], recipe: str) -> None:
-    """Check a claim of a recipe before any work.
-
-    Raises
-    ------
-    InputError
-        Names the key that is not accepted.
-    """
+    """Check a claim of a recipe before any work; `InputError` names the key that is not accepted."""
     form = claim.get("claim")
     if form not in _CLAIM_KEYS:
         raise InputError(f"{recipe}: claims: claim: got {form!r}; accepted: {', '.join(_CLAIM_KEYS)}")
@@ -141,20 +120,16 @@ def check_claim(claim: dict[str, Any], recipe: str) -> None:
 def claim_verdicts(claims: Sequence[dict[str, Any]], rows: Sequence[DoneRow]) -> list[Verdict]:
     """Check the observations of the paper in every case they speak of.
 
-    Parameters
-    ----------
-    claims : sequence of dict
-        `name`; `claim`, one of greater (`of` has more of `measure` than `than`, at the same splits),
-        increases (`measure` grows with eps), unspent and spent (queries are left of the budget in more than
-        half of the repeats, or in fewer); `methods`; `where`, to choose rows; `need`, all (the default) or
-        most of the cases; `margin`, by which less still counts as no less (default 0).
-    rows : sequence of DoneRow
+    A claim has `name`; `claim`, one of greater (`of` has more of `measure` than `than`, at the same splits),
+    increases (`measure` grows with eps), unspent and spent (queries are left of the budget in more than half
+    of the repeats, or in fewer); `methods`; `where`, to choose rows; `need`, all (the default) or most of the
+    cases; `margin`, by which less still counts as no less (default 0).
     """
     cases = []
     for claim in claims:
         chosen = [row for row in rows if row.chosen(claim.get("where") or {})]
         cases.append(list(_CASES[claim["claim"]](claim, chosen)))
-    together = sum(case.gap is not None for those in cases for case in those)
+    together = sum(gap is not None for those in cases for gap, _ in those)
     return [_claim_verdict(claim, those, together) for claim, those in zip(claims, cases, strict=True)]
 
 
@@ -162,7 +137,9 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
     name, margin = str(claim["name"]), float(claim.get("margin", 0))
     if not cases:
         return Verdict(name, "missing", "no row to see it in")
-    words = [case.word(margin, together) for case in cases]
+    words: list[VerdictWord] = [
+        "missing" if gap is None else at_least(gap, margin, together) for gap, _ in cases
+    ]
     said = {
         "reproduces": "holds",
         "differs (below)": "does not hold",
@@ -173,20 +150,17 @@ def _claim_verdict(claim: dict[str, Any], cases: Sequence[_Case], together: int)
     parts = [
         f"{text} in {len(those)} of {len(cases)}: {'; '.join(those)}"
         for word, text in said.items()
-        if (those := [case.text for case, found in zip(cases, words, strict=True) if found == word])
+        if (those := [text for (_, text), found in zip(cases, words, strict=True) if found == word])
     ]
     word = combined(words, most=claim.get("need") == "most")
     return Verdict(name, word, ". ".join(parts), margin=margin)
 
 
 def _greater(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
-    digits = digits_of(claim["measure"])
     for of in _list(claim["of"]):
         for than in _list(claim["than"]):
             for pair in matches(rows, of, than):
-                gap = pair.over(claim["measure"])
-                text = pair.missing if gap is None else signed(gap, digits)
-                yield _Case(gap, f"{pair.case} {text}")
+                yield _paired(pair, claim["measure"], pair.case)
 
 
 def _increases(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
@@ -197,34 +171,31 @@ def _increases(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case
             series.setdefault(key, []).append(row)
     for line in series.values():
         for less, more in pairwise(sorted(line, key=lambda row: row.eps)):
-            pair = Pair(more, less)
-            gap = pair.over(claim["measure"])
-            text = f"{more.dataset} {more.method} eps {less.eps:g} to {more.eps:g} "
-            yield _Case(
-                gap, text + (pair.missing if gap is None else signed(gap, digits_of(claim["measure"])))
-            )
+            case = f"{more.dataset} {more.method} eps {less.eps:g} to {more.eps:g}"
+            yield _paired(Pair(more, less), claim["measure"], case)
 
 
-def _unspent(claim: dict[str, Any], rows: Sequence[DoneRow], wanted: bool = True) -> Iterator[_Case]:
+def _paired(pair: Pair, measure: str, case: str) -> _Case:
+    gap = pair.over(measure)
+    return gap, f"{case} {pair.missing if gap is None else signed(gap, digits_of(measure))}"
+
+
+def _budget(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
+    """Of unspent and spent."""
     for row in rows:
         if row.method not in _list(claim["methods"]):
             continue
-        eps = "inf" if math.isinf(row.eps) else f"{row.eps:g}"
-        answered, budget, where = row.over("answered"), row.budget, f"{row.dataset} eps={eps}"
+        answered, budget, where = row.over("answered"), row.budget, f"{row.dataset} eps={row.eps:g}"
         if answered is None or budget is None:
-            yield _Case(None, f"{where} {row.status}")
+            yield None, f"{where} {row.status}"
             continue
         left = [unit.n_answered < budget for unit in row.units]
-        share = Interval.of((1 if one == wanted else -1) for one in left)
+        share = Interval.of((1 if one == (claim["claim"] == "unspent") else -1) for one in left)
         text = f"{answered.text(1)} of {budget}, budget left in {sum(left)} of {len(left)} repeats"
-        yield _Case(share, f"{where} {text}")
+        yield share, f"{where} {text}"
 
 
-def _spent(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
-    return _unspent(claim, rows, wanted=False)
-
-
-_CASES = {"greater": _greater, "increases": _increases, "unspent": _unspent, "spent": _spent}
+_CASES = {"greater": _greater, "increases": _increases, "unspent": _budget, "spent": _budget}
 
 
 def digits_of(measure: str) -> int:
