@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias
 
@@ -78,4 +78,20 @@ class Statement:
 
     source: str
     about: str
-    evaluate: Callable[[TheoryProblem], Sequence[Quantity]]
+    evaluate: Callable[[TheoryProblem], list[Quantity]]
+
+
+Row: TypeAlias = tuple[Any, ...]
+"""The fields of a `Quantity`."""
+
+Rows: TypeAlias = Callable[[TheoryProblem], list[Row]]
+
+
+def numbered(table: list[Statement], source: str, about: str) -> Callable[[Rows], Rows]:
+    """Add the statement that a function evaluates to a table."""
+
+    def add(rows: Rows) -> Rows:
+        table.append(Statement(source, about, lambda problem: [Quantity(*row) for row in rows(problem)]))
+        return rows
+
+    return add

@@ -25,9 +25,38 @@ from math import log, sqrt
 from ..common.high_margin import high_margin_sizes
 from . import rates
 from .btt18 import BTT18
-from .problem import CONSTANT, EXPLICIT, LOGS, SLIP, Quantity, Statement, TheoryProblem
+from .problem import CONSTANT, EXPLICIT, LOGS, SLIP, Row, Statement, TheoryProblem, numbered
 
 __all__ = ["STATEMENTS"]
+
+STATEMENTS: list[Statement] = [*BTT18]
+"""In the order of the papers."""
+
+
+@numbered(STATEMENTS, "NB20 Lemma 3", "A_SubSamp (BTT18), realizable")
+def _nb_3(p: TheoryProblem) -> list[Row]:
+    size = p.d / (p.eps * p.alpha) * max(1.0, sqrt(p.m * p.alpha))
+    return [
+        ("T, unstable answers", max(1.0, p.m * p.alpha), LOGS),
+        ("n, private records", size, LOGS),
+    ]
+
+
+@numbered(STATEMENTS, "NB20 Lemma 4", "A_SubSamp (BTT18), agnostic")
+def _nb_4(p: TheoryProblem) -> list[Row]:
+    """The number of teachers goes with sqrt(T), and T has gamma in it; the printed n has not."""
+    wrong = p.m * (p.alpha + p.gamma)
+    excess = p.d / (p.eps * p.alpha**2)
+    return [
+        ("T, unstable answers", max(1.0, wrong), LOGS),
+        (
+            "n, private records, as printed",
+            excess * max(1.0, sqrt(p.m * p.alpha)),
+            LOGS if p.gamma == 0 else SLIP,
+        ),
+        ("n, private records, with the T above", excess * max(1.0, sqrt(wrong)), LOGS),
+        ("misclassification rate, alpha + 3 gamma", p.alpha + 3 * p.gamma, EXPLICIT, "error"),
+    ]
 
 
 def _nb_size(p: TheoryProblem, queries: float, factor: float) -> float:
@@ -36,40 +65,32 @@ def _nb_size(p: TheoryProblem, queries: float, factor: float) -> float:
     return inner * stable * factor / (p.eps * p.alpha**2)
 
 
-def _nb_3(p: TheoryProblem) -> list[Quantity]:
-    size = p.d / (p.eps * p.alpha) * max(1.0, sqrt(p.m * p.alpha))
+@numbered(STATEMENTS, "NB20 Theorem 7", "AgPrivCl, agnostic")
+def _nb_7(p: TheoryProblem) -> list[Row]:
+    """Lemma 9 is proved for ``n' = eps n/56`` records, of which its proof asks 8000 times the expression."""
+    size = _nb_size(p, p.m, max(1.0, sqrt(p.m) * p.alpha**1.5))
+    relabel = 56 / p.eps * 256 * (p.d + log(3 / p.beta)) / p.alpha**2
     return [
-        Quantity("T, unstable answers", max(1.0, p.m * p.alpha), LOGS),
-        Quantity("n, private records", size, LOGS),
+        ("n, private records", size, CONSTANT),
+        ("n, with the 8000 of Lemma 9's proof", 56 * 8000 * size, EXPLICIT),
+        ("n for the relabelling alone (Lemma 6)", relabel, EXPLICIT),
+        ("m, queries, at least (Lemma 9)", 8 * log(1 / (p.alpha * p.beta)) / p.alpha, EXPLICIT),
+        ("misclassification rate, alpha + gamma", p.alpha + p.gamma, EXPLICIT, "error"),
     ]
 
 
-def _nb_4(p: TheoryProblem) -> list[Quantity]:
-    """The number of teachers goes with sqrt(T), and T has gamma in it; the printed n has not."""
-    wrong = p.m * (p.alpha + p.gamma)
-    excess = p.d / (p.eps * p.alpha**2)
-    return [
-        Quantity("T, unstable answers", max(1.0, wrong), LOGS),
-        Quantity(
-            "n, private records, as printed",
-            excess * max(1.0, sqrt(p.m * p.alpha)),
-            LOGS if p.gamma == 0 else SLIP,
-        ),
-        Quantity("n, private records, with the T above", excess * max(1.0, sqrt(wrong)), LOGS),
-        Quantity("misclassification rate, alpha + 3 gamma", p.alpha + 3 * p.gamma, EXPLICIT, "error"),
-    ]
-
-
-def _nb_9(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "NB20 Lemma 9", "accuracy of AgPrivCl")
+def _nb_9(p: TheoryProblem) -> list[Row]:
     size = _nb_size(p, p.m, max(1.0, sqrt(p.m) * p.alpha**1.5)) * p.eps
     return [
-        Quantity("n', records relabelled", 8000 * size, EXPLICIT),
-        Quantity("m, queries, at least", 8 * log(1 / (p.alpha * p.beta)) / p.alpha, EXPLICIT),
-        Quantity("error of a teacher on the relabelled, alpha/24", p.alpha / 24, EXPLICIT, "error"),
+        ("n', records relabelled", 8000 * size, EXPLICIT),
+        ("m, queries, at least", 8 * log(1 / (p.alpha * p.beta)) / p.alpha, EXPLICIT),
+        ("error of a teacher on the relabelled, alpha/24", p.alpha / 24, EXPLICIT, "error"),
     ]
 
 
-def _nb_claim_10(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "NB20 Claim 10", "disagreement rates within alpha, but for beta")
+def _nb_claim_10(p: TheoryProblem) -> list[Row]:
     """The bound of its proof, ``2 (e n/d)^(2d) exp(-n alpha^2/8)``, is below beta at the printed n or not.
 
     n as it does need solves ``n = 8/alpha^2 (2 d ln(e n/d) + ln(2/beta))``, from above.
@@ -79,39 +100,29 @@ def _nb_claim_10(p: TheoryProblem) -> list[Quantity]:
     for _ in range(200):
         needed = 8 / p.alpha**2 * (2 * p.d * log(math.e * needed / p.d) + log(2 / p.beta))
     return [
-        Quantity("n_o, points, as printed", printed, EXPLICIT if needed <= printed else SLIP),
-        Quantity("n_o, points, for the bound of its proof", needed, EXPLICIT),
+        ("n_o, points, as printed", printed, EXPLICIT if needed <= printed else SLIP),
+        ("n_o, points, for the bound of its proof", needed, EXPLICIT),
     ]
 
 
-def _nb_remark_12(p: TheoryProblem) -> list[Quantity]:
-    return [Quantity("n, private records, at a constant eps", p.d / p.alpha**2 * max(1.0, sqrt(p.d)), LOGS)]
-
-
-def _nb_7(p: TheoryProblem) -> list[Quantity]:
-    """Lemma 9 is proved for ``n' = eps n/56`` records, of which its proof asks 8000 times the expression."""
-    size = _nb_size(p, p.m, max(1.0, sqrt(p.m) * p.alpha**1.5))
-    relabel = 56 / p.eps * 256 * (p.d + log(3 / p.beta)) / p.alpha**2
-    return [
-        Quantity("n, private records", size, CONSTANT),
-        Quantity("n, with the 8000 of Lemma 9's proof", 56 * 8000 * size, EXPLICIT),
-        Quantity("n for the relabelling alone (Lemma 6)", relabel, EXPLICIT),
-        Quantity("m, queries, at least (Lemma 9)", 8 * log(1 / (p.alpha * p.beta)) / p.alpha, EXPLICIT),
-        Quantity("misclassification rate, alpha + gamma", p.alpha + p.gamma, EXPLICIT, "error"),
-    ]
-
-
-def _nb_11(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "NB20 Theorem 11", "Universal, agnostic, any number of queries")
+def _nb_11(p: TheoryProblem) -> list[Row]:
     first = 32 * (p.d * log(1 / p.alpha) + log(1 / p.beta)) / p.alpha
     factor = max(1.0, sqrt(p.d) * p.alpha * sqrt(log(1 / p.alpha)))
     return [
-        Quantity("n, private records, for any m", _nb_size(p, first, factor), CONSTANT),
-        Quantity("m_o, queries before the semi-private learner", first, EXPLICIT),
-        Quantity("misclassification rate, alpha + gamma", p.alpha + p.gamma, EXPLICIT, "error"),
+        ("n, private records, for any m", _nb_size(p, first, factor), CONSTANT),
+        ("m_o, queries before the semi-private learner", first, EXPLICIT),
+        ("misclassification rate, alpha + gamma", p.alpha + p.gamma, EXPLICIT, "error"),
     ]
 
 
-def _lwy_2_10(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "NB20 Remark 12", "the same built on BTT18")
+def _nb_remark_12(p: TheoryProblem) -> list[Row]:
+    return [("n, private records, at a constant eps", p.d / p.alpha**2 * max(1.0, sqrt(p.d)), LOGS)]
+
+
+@numbered(STATEMENTS, "LWY25 Lemma 2.10", "privacy generalises")
+def _lwy_2_10(p: TheoryProblem) -> list[Row]:
     """For a learner of empirical error alpha; no bound from eps delta n = 1 on."""
     unlikely = p.eps * p.delta * p.n
     if unlikely >= 1:
@@ -121,48 +132,50 @@ def _lwy_2_10(p: TheoryProblem) -> list[Quantity]:
         bound = math.exp(2 * p.eps) * (p.alpha + 10 / (p.eps * p.n) * spread)
         failure = unlikely / spread
     return [
-        Quantity("error beyond the records, of an empirical one alpha", bound, EXPLICIT, "bound"),
-        Quantity("probability of failure", failure, CONSTANT, "bound"),
+        ("error beyond the records, of an empirical one alpha", bound, EXPLICIT, "bound"),
+        ("probability of failure", failure, CONSTANT, "bound"),
     ]
 
 
-def _lwy_claim_3_2(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LWY25 Claim 3.2", "A_Relabel")
+def _lwy_claim_3_2(p: TheoryProblem) -> list[Row]:
     relabelled = (p.d * log(1 / p.alpha) + log(1 / p.beta)) / p.alpha
     rest = max((p.d + log(1 / p.beta)) / p.alpha**2, relabelled / (6 * p.eps))
     return [
-        Quantity("|T|, records relabelled", relabelled, CONSTANT),
-        Quantity("|W|, the others", rest, CONSTANT),
-        Quantity("error of what relabels, alpha + gamma", p.alpha + p.gamma, EXPLICIT, "error"),
+        ("|T|, records relabelled", relabelled, CONSTANT),
+        ("|W|, the others", rest, CONSTANT),
+        ("error of what relabels, alpha + gamma", p.alpha + p.gamma, EXPLICIT, "error"),
     ]
 
 
-def _lwy_3_4(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LWY25 Lemma 3.4", "A_Agnostic over an empirical learner")
+def _lwy_3_4(p: TheoryProblem) -> list[Row]:
     """Of an inner (1, delta)-DP empirical learner, of m' records."""
-    size = _lwy_3_6(p)[0].value
+    size = _lwy_3_6(p)[0][1]
     return [
-        Quantity("n, beyond m'/eps of the inner empirical learner", size, CONSTANT),
-        Quantity(
-            "probability of failure, beta + eps n delta", p.beta + p.eps * p.n * p.delta, CONSTANT, "bound"
-        ),
+        ("n, beyond m'/eps of the inner empirical learner", size, CONSTANT),
+        ("probability of failure, beta + eps n delta", p.beta + p.eps * p.n * p.delta, CONSTANT, "bound"),
     ]
 
 
-def _lwy_3_6(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LWY25 Theorem 3.6", "A_Agnostic over a realizable private learner")
+def _lwy_3_6(p: TheoryProblem) -> list[Row]:
     generalise = (p.d * log(1 / p.alpha) + log(1 / p.beta)) / (p.alpha * p.eps)
     agnostic = (p.d + log(1 / p.beta)) / p.alpha**2
     return [
-        Quantity("n, beyond the realizable learner's own", generalise + agnostic, CONSTANT),
-        Quantity("of it without privacy, (d + ln 1/beta)/alpha^2", agnostic, CONSTANT),
+        ("n, beyond the realizable learner's own", generalise + agnostic, CONSTANT),
+        ("of it without privacy, (d + ln 1/beta)/alpha^2", agnostic, CONSTANT),
     ]
 
 
-def _lwy_4_2(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LWY25 Theorem 4.2", "private prediction, pure eps a query")
+def _lwy_4_2(p: TheoryProblem) -> list[Row]:
     once = log(1 / p.alpha)
     private = p.d * once**2 + once * log(max(math.e, once / p.beta))
     agnostic = (p.d + log(1 / p.beta)) / p.alpha**2
     return [
-        Quantity("n, private records, one query", private / (p.alpha * p.eps) + agnostic, CONSTANT),
-        Quantity("r, teachers of the inner eps = 1 (Lemma 4.1)", math.ceil(6 * log(4 / p.alpha)), EXPLICIT),
+        ("n, private records, one query", private / (p.alpha * p.eps) + agnostic, CONSTANT),
+        ("r, teachers of the inner eps = 1 (Lemma 4.1)", math.ceil(6 * log(4 / p.alpha)), EXPLICIT),
     ]
 
 
@@ -171,28 +184,30 @@ def _rate(p: TheoryProblem, algorithm: str, *, realizable: bool) -> float:
     return rates.rate(algorithm, p.n, p.m, p.eps, problem, realizable=realizable)
 
 
-def _with_constants(p: TheoryProblem, algorithm: str) -> Quantity:
+def _with_constants(p: TheoryProblem, algorithm: str) -> Row:
     value = rates.EXPLICIT[algorithm](p.n, p.m, p.eps, p.delta, p.beta, p.d)
-    return Quantity("error, realizable, the proof's constants", value, EXPLICIT, "error")
+    return ("error, realizable, the proof's constants", value, EXPLICIT, "error")
 
 
-def _lzcw_5(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LZCW21 Theorem 5", "PSQ with SVT, as BTT18")
+def _lzcw_5(p: TheoryProblem) -> list[Row]:
     wrong = p.gamma + p.alpha
     cutoff = 3 * (wrong * p.m + sqrt(p.m * log(p.m / p.beta) / 2))
     return [
-        Quantity("T, at a teacher's error of gamma + alpha", cutoff, EXPLICIT),
-        Quantity("error, realizable", _rate(p, "svt before", realizable=True), LOGS, "error"),
-        Quantity("error, agnostic", _rate(p, "svt before", realizable=False), LOGS, "error"),
+        ("T, at a teacher's error of gamma + alpha", cutoff, EXPLICIT),
+        ("error, realizable", _rate(p, "svt before", realizable=True), LOGS, "error"),
+        ("error, agnostic", _rate(p, "svt before", realizable=False), LOGS, "error"),
         _with_constants(p, "svt before"),
     ]
 
 
-def _lzcw_10(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LZCW21 Theorem 10", "PSQ with SVT, Tsybakov noise")
+def _lzcw_10(p: TheoryProblem) -> list[Row]:
     power = 2 / (4 - 3 * p.tau)
     cutoff = (p.m ** (2 - p.tau) * (p.d / (p.n * p.eps)) ** p.tau) ** power
     return [
-        Quantity("T, unstable answers", cutoff, LOGS),
-        Quantity("excess risk", _rate(p, "svt", realizable=False), LOGS, "error"),
+        ("T, unstable answers", cutoff, LOGS),
+        ("excess risk", _rate(p, "svt", realizable=False), LOGS, "error"),
         _with_constants(p, "svt"),
     ]
 
@@ -201,21 +216,23 @@ def _high_margin(p: TheoryProblem) -> tuple[float, float, float]:
     return high_margin_sizes(p.eps, p.delta, p.m, p.beta, nu=p.nu, xi=p.xi)
 
 
-def _lzcw_19(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LZCW21 Theorem 19", "PSQ with SVT, approximate high margin")
+def _lzcw_19(p: TheoryProblem) -> list[Row]:
     cutoff, printed, teachers = _high_margin(p)
     return [
-        Quantity("T, unstable answers (Proposition 18)", cutoff, EXPLICIT),
-        Quantity("K, teachers (Proposition 18, as printed)", printed, EXPLICIT),
-        Quantity("K, for the distance that Algorithm 2 tests", teachers, EXPLICIT),
-        Quantity("excess over the vote, 2T/m of it", 2 * cutoff / p.m, EXPLICIT, "error"),
-        Quantity("and sqrt(d/m)", sqrt(p.d / p.m), LOGS, "error"),
+        ("T, unstable answers (Proposition 18)", cutoff, EXPLICIT),
+        ("K, teachers (Proposition 18, as printed)", printed, EXPLICIT),
+        ("K, for the distance that Algorithm 2 tests", teachers, EXPLICIT),
+        ("excess over the vote, 2T/m of it", 2 * cutoff / p.m, EXPLICIT, "error"),
+        ("and sqrt(d/m)", sqrt(p.d / p.m), LOGS, "error"),
     ]
 
 
-def _lzcw_20(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LZCW21 Theorem 20", "the same with a voting student")
+def _lzcw_20(p: TheoryProblem) -> list[Row]:
     cutoff, _, teachers = _high_margin(p)
     bound = 4 * cutoff / p.m + 5 * (teachers * p.d + log(4 / p.beta)) / p.m
-    return [Quantity("excess over the vote, a voting student", bound, EXPLICIT, "error")]
+    return [("excess over the vote, a voting student", bound, EXPLICIT, "error")]
 
 
 def _gaussian_teachers(p: TheoryProblem, queries: float) -> float:
@@ -223,65 +240,37 @@ def _gaussian_teachers(p: TheoryProblem, queries: float) -> float:
     return 6 * sqrt(log(2 * p.n)) * (sqrt(queries * inverse) + sqrt(queries * (inverse + p.eps))) / p.eps
 
 
-def _lzcw_22(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LZCW21 Theorem 22", "ASQ with the Gaussian mechanism")
+def _lzcw_22(p: TheoryProblem) -> list[Row]:
     """The number of labels at the excess risk `alpha`."""
     spread = log(1 / p.alpha)
     labels = p.theta * (1 + spread) * (p.d * log(p.theta) + log(max(math.e, spread) / (p.beta / 2)))
     return [
-        Quantity("ell, labels asked for an excess risk alpha", labels, CONSTANT),
-        Quantity("K, teachers, at that ell", _gaussian_teachers(p, labels), CONSTANT),
-        Quantity("excess risk", _rate(p, "active", realizable=False), LOGS, "error"),
+        ("ell, labels asked for an excess risk alpha", labels, CONSTANT),
+        ("K, teachers, at that ell", _gaussian_teachers(p, labels), CONSTANT),
+        ("excess risk", _rate(p, "active", realizable=False), LOGS, "error"),
     ]
 
 
-def _lzcw_28(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LZCW21 Theorem 28", "PSQ with the Gaussian mechanism")
+def _lzcw_28(p: TheoryProblem) -> list[Row]:
     return [
-        Quantity("K, teachers, all m points asked", _gaussian_teachers(p, p.m), EXPLICIT),
-        Quantity("excess risk", _rate(p, "gaussian", realizable=False), LOGS, "error"),
+        ("K, teachers, all m points asked", _gaussian_teachers(p, p.m), EXPLICIT),
+        ("excess risk", _rate(p, "gaussian", realizable=False), LOGS, "error"),
         _with_constants(p, "gaussian"),
     ]
 
 
-def _table_1(p: TheoryProblem) -> list[Quantity]:
+@numbered(STATEMENTS, "LZCW21 Table 1", "the best number of points labelled")
+def _table_1(p: TheoryProblem) -> list[Row]:
     problem = rates.Problem(p.d, p.tau, p.theta, p.gamma)
-    names = {
-        "gaussian": "Gaussian",
-        "svt before": "SVT, BTT18",
-        "svt": "SVT, LZCW21",
-        "active": "active",
-    }
+    names = ("Gaussian", "SVT, BTT18", "SVT, LZCW21", "active")
+
+    def printed(key: str, realizable: bool) -> float:
+        return rates.printed_rate(key, p.n, p.m, p.eps, problem, realizable=realizable)
+
     return [
-        Quantity(
-            f"{name}, {case}",
-            rates.printed_rate(key, p.n, p.m, p.eps, problem, realizable=realizable),
-            LOGS,
-            "error",
-        )
-        for realizable, case in ((True, "realizable"), (False, f"TNC {p.tau:g}"))
-        for key, name in names.items()
+        (f"{name}, {case}", printed(key, case == "realizable"), LOGS, "error")
+        for case in ("realizable", f"TNC {p.tau:g}")
+        for key, name in zip(rates.ALGORITHMS, names, strict=True)
     ]
-
-
-STATEMENTS: tuple[Statement, ...] = (
-    *BTT18,
-    Statement("NB20 Lemma 3", "A_SubSamp (BTT18), realizable", _nb_3),
-    Statement("NB20 Lemma 4", "A_SubSamp (BTT18), agnostic", _nb_4),
-    Statement("NB20 Theorem 7", "AgPrivCl, agnostic", _nb_7),
-    Statement("NB20 Lemma 9", "accuracy of AgPrivCl", _nb_9),
-    Statement("NB20 Claim 10", "disagreement rates within alpha, but for beta", _nb_claim_10),
-    Statement("NB20 Theorem 11", "Universal, agnostic, any number of queries", _nb_11),
-    Statement("NB20 Remark 12", "the same built on BTT18", _nb_remark_12),
-    Statement("LWY25 Lemma 2.10", "privacy generalises", _lwy_2_10),
-    Statement("LWY25 Claim 3.2", "A_Relabel", _lwy_claim_3_2),
-    Statement("LWY25 Lemma 3.4", "A_Agnostic over an empirical learner", _lwy_3_4),
-    Statement("LWY25 Theorem 3.6", "A_Agnostic over a realizable private learner", _lwy_3_6),
-    Statement("LWY25 Theorem 4.2", "private prediction, pure eps a query", _lwy_4_2),
-    Statement("LZCW21 Theorem 5", "PSQ with SVT, as BTT18", _lzcw_5),
-    Statement("LZCW21 Theorem 10", "PSQ with SVT, Tsybakov noise", _lzcw_10),
-    Statement("LZCW21 Theorem 19", "PSQ with SVT, approximate high margin", _lzcw_19),
-    Statement("LZCW21 Theorem 20", "the same with a voting student", _lzcw_20),
-    Statement("LZCW21 Theorem 22", "ASQ with the Gaussian mechanism", _lzcw_22),
-    Statement("LZCW21 Theorem 28", "PSQ with the Gaussian mechanism", _lzcw_28),
-    Statement("LZCW21 Table 1", "the best number of points labelled", _table_1),
-)
-"""In the order of the papers."""
