@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import math
 import os
 import re
 import signal
@@ -21,7 +20,7 @@ from processes import finish, start, until
 from pate_cli import pipeline
 from pate_cli.cli import main
 from pate_cli.commands import run as run_command
-from pate_cli.config.composition import conf_dir
+from pate_cli.config.composition import options
 from pate_cli.errors import InputError
 from pate_cli.report import read_record
 from pate_cli.students import load_student
@@ -114,31 +113,28 @@ def test_the_same_configuration_and_seed_give_the_same_numbers(pate):
     assert len({row["diagnostics.teacher_accuracy"] for row in ours}) == 2  # repeats differ
 
 
-def test_without_privacy(pate):
-    code, out, _ = pate("eps=inf", "hydra.run.dir=out")
-    assert code == 0
-    assert (result("out")["eps"], result("out")["eps_ex_post"]) == ("inf", "inf")
-    assert read_record("out/result.json").eps == math.inf
-    assert "∞" in out
-
-
-def test_of_labels_alone_the_guarantee_says_so(pate, capsys):
-    argv = ["split.mode=label_private", "mechanism=svt", "eps=5"]
-    assert pate(*argv, "hydra.run.dir=out")[0] == 0
+@pytest.mark.parametrize(
+    ("argv", "eps", "protects"),
+    [
+        (["eps=inf"], "inf", "one record; replaced by any other"),
+        (["split.mode=label_private", "mechanism=svt", "eps=5"], 5, "the label of one record; all features"),
+    ],
+)
+def test_the_guarantee_says_what_it_is_for(pate, argv, eps, protects):
+    code, out, _ = pate(*argv, "hydra.run.dir=out")
     record = result("out")
-    assert [record["sizes"][key] for key in ("n_private", "n_public", "n_test")] == [920, 40, 240]
-    assert record["plan"]["protects"] == "the label of one record; all features are taken as public"
-    for given in (argv, argv[1:]):
-        assert main(["plan", *SMALL[:2], *given]) == 0
-        assert ("the label of one record" in capsys.readouterr().out) == (given is argv)
+    assert (code, record["eps"]) == (0, eps)
+    assert record["plan"]["protects"].startswith(protects)
+    assert read_record("out/result.json").eps == float(eps)
+    assert ("∞" in out) == (eps == "inf")
 
 
 def test_own_data_and_own_learner(pate):
     text = "".join(f"{i % 50},{'red' if i % 3 else 'blue'},{'ab'[i % 50 > 25]}\n" for i in range(1000))
     Path("mine.csv").write_text("height,colour,kind\n" + text)
     argv = ["dataset=csv", "dataset.path=mine.csv", "dataset.target=kind", "split.public=50", "student=tree"]
-    argv += ["teacher.estimator=sklearn.ensemble.RandomForestClassifier", "teacher.params.max_depth=3"]
-    argv += ["teacher.params.n_estimators=5", "eps=inf", "hydra.run.dir=out"]
+    argv += ["teacher.estimator=sklearn.ensemble.RandomForestClassifier", "teacher.params.n_estimators=5"]
+    argv += ["eps=inf", "hydra.run.dir=out"]
     assert main(["run", *argv]) == 0
     assert result("out")["accuracy"]["mean"] > 0.9
     student = load_student("out/student.skops")
@@ -155,66 +151,40 @@ def test_two_runs_at_the_same_moment_do_not_collide(pate, monkeypatch):
             return cls(2026, 1, 2, 3, 4, 5)
 
     monkeypatch.setattr(run_command, "datetime", Stopped)
-    for argv in (["eps=1"], ["eps=1"], ["-m", "eps=1"], ["-m", "eps=1"]):
+    for argv in (["eps=1"], ["eps=1"], ["-m", "eps=1"]):
         assert pate(*argv)[0] == 0
     made = sorted(path.name for path in Path("outputs/2026-01-02").iterdir())
     assert [re.sub("-[0-9a-f]{12}", "", name) for name in made] == [
-        *("03-04-05-000000-sweep-1", "03-04-05-000000-sweep-1-again"),
+        "03-04-05-000000-sweep-1",
         *("03-04-05-000000-synthetic-gaussian", "03-04-05-000000-synthetic-gaussian-again"),
     ]
-    assert sum(name.endswith("result.json") for name in files("outputs")) == 4
-
-
-@pytest.mark.parametrize(
-    ("argument", "made"),
-    [
-        ("hydra.run.dir='a b, c=d'", "a b, c=d"),
-        ("hydra.run.dir=deep/${mechanism.name}/eps-${eps}", "deep/gaussian/eps-1.0"),
-        ('hydra.run.dir="it\'s"', "it's"),
-    ],
-)
-def test_the_directory_of_a_run_is_the_user_s_to_choose(pate, argument, made):
-    code, _, err = pate(argument)
-    assert (code, err) == (0, f"written to {made}\n")
-    assert result(made)["status"] == "ok"
-    assert not Path("outputs").exists()
 
 
 # shows, and runs nothing
 
 
-def test_cfg_shows_what_would_run(pate):
+def test_cfg_and_help_show_and_run_nothing(pate):
     code, out, err = pate("--cfg", "job", "mechanism=svt", "eps=2")
     assert (code, err) == (0, "")
     shown = yaml.safe_load(out)
     assert (shown["mechanism"]["name"], shown["eps"], shown["teacher"]["size"]) == ("svt", 2, 20)
-    assert list(Path().iterdir()) == []
-
-
-def test_help_lists_groups_and_keys(pate):
     code, out, err = pate("--help", "mechanism=svt")
     assert (code, err) == (0, "")
     for line in (
         "usage: pate run [-m] [GROUP=OPTION ...] [KEY=VALUE ...]",
-        *(
-            f"{group}: " + ", ".join(sorted(path.stem for path in (conf_dir() / group).glob("*.yaml")))
-            for group in ("dataset", "mechanism", "student", "teacher", "compute")
-        ),
-        "  cutoff: auto",
-        "eps: 1.0",
+        *(f"{group}: {', '.join(options(group))}" for group in ("dataset", "mechanism", "compute")),
+        *("  cutoff: auto", "eps: 1.0"),
     ):
         assert line in out.splitlines()
-    assert "Exit codes" in out
+    assert pate("--cfg", "hydra")[0] == main(["run", "--hydra-help"]) == 0
     assert list(Path().iterdir()) == []
 
 
 def test_the_environment_is_left_as_it_was(pate, monkeypatch):
-    for before in (None, "0"):
-        if before is not None:
-            monkeypatch.setenv("HYDRA_FULL_ERROR", before)
-        argv, environ, cwd = list(sys.argv), dict(os.environ), Path.cwd()
-        pate()
-        assert (sys.argv, dict(os.environ), Path.cwd()) == (argv, environ, cwd)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
+    argv, environ, cwd = list(sys.argv), dict(os.environ), Path.cwd()
+    pate("hydra.output_subdir=hidden")  # run by Hydra
+    assert (sys.argv, dict(os.environ), Path.cwd()) == (argv, environ, cwd)
 
 
 # sweeps
@@ -231,8 +201,6 @@ def test_a_sweep_leaves_a_directory_a_job_and_a_row_each(pate):
         record = result(f"all of them/{name}")
         assert name == f"{record['mechanism']}-{record['eps']:g}"
     assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 4
-    assert main(["table", "all of them", "--format", "csv", "--output", "t.csv"]) == 0
-    assert len(Path("t.csv").read_text().splitlines()) == 5  # a header and four rows
     # a job is the run that it would be alone
     pate("-m", *sweep, "hydra.sweep.dir=all")
     pate("mechanism=active", "eps=2", "hydra.run.dir=alone")
@@ -255,7 +223,6 @@ def failing(monkeypatch: pytest.MonkeyPatch, eps: float, error: BaseException, r
     ("error", "message"),
     [
         (RuntimeError("lost a sock"), "RuntimeError: lost a sock"),
-        (InputError("no such sock"), "no such sock"),
         (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
     ],
 )
@@ -313,7 +280,6 @@ def test_runs_without_a_directory_of_their_own_share_what_is_done(pate):
     first, second = sorted(Path("outputs").glob("2*/*"))
     assert [row["seconds"] for row in rows(second)][:2] == [row["seconds"] for row in rows(first)]
     assert (first / "student.skops").read_bytes() == (second / "student.skops").read_bytes()
-    assert result(second)["accuracy"]["n"] == 3
 
 
 def test_a_learner_s_1_and_its_1_0_are_two_runs(pate):
@@ -338,8 +304,6 @@ def test_an_infeasible_point_of_a_sweep_is_a_finding(pate):
     assert not Path("all/0/repeats.csv").exists()
     assert len([line for line in out.splitlines() if line.startswith("synthetic")]) == 3
     assert "infeasible: synthetic, svt, eps 0.01" in out
-    assert main(["table", "all", "--format", "markdown", "--output", "t.md"]) == 0
-    assert "infeasible: synthetic, svt, eps 0.01" in Path("t.md").read_text()
 
 
 # failures
