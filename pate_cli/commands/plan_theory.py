@@ -13,6 +13,7 @@ from pate_cli.config import command_line, compose
 from pate_cli.engine import execution
 from pate_cli.engine.execution import CheckedRun
 from pate_cli.errors import InputError
+from pate_cli.terminal import out
 
 __all__ = ["main"]
 
@@ -28,17 +29,18 @@ def main(argv: list[str]) -> int:
     command_line.refuse_unused(options.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
     execution.forget()
     problem = _problem(execution.checked(compose(command_line.checked(options.overrides))), options)
-    grid.line(", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items()))
+    out().print(", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items()), markup=False)
     rows: list[tuple[str, ...]] = []
     for statement in theory.STATEMENTS:
         rows.append((f"{statement.source}: {statement.about}",))
         rows += [(f"  {q.name}", _value(q), q.constants) for q in statement.evaluate(problem)]
     grid.show(("statement", "value", "constants"), rows, right=("value",))
-    grid.line(
+    out().print(
         "explicit: every constant is the paper's or its proofs'. Otherwise the expression\n"
         "with the constant 1: to compare as n, m or eps change, with nothing else.\n"
         "with a slip: as printed, and not what its proof gives here; that is in the next row.\n"
-        "A probability of 1 or more says nothing."
+        "A probability of 1 or more says nothing.",
+        markup=False,
     )
     return 0
 

@@ -176,7 +176,6 @@ def test_cfg_and_help_show_and_run_nothing(pate):
         *("  cutoff: auto", "eps: 1.0"),
     ):
         assert line in out.splitlines()
-    assert pate("--cfg", "hydra")[0] == main(["run", "--hydra-help"]) == 0
     assert list(Path().iterdir()) == []
 
 
