@@ -145,7 +145,6 @@ LIU = [*SVT, "mechanism.calibration=liu2021", "mechanism.cutoff=1"]
     ("bug", "argv"),
     [
         (scale_given_as_its_inverse, [*GAUSSIAN, "eps=1"]),
-        (scale_given_as_its_inverse, [*SVT, "mechanism.cutoff=3", "eps=1"]),
         (scale_given_as_its_inverse, [*LIU, "eps=1"]),
         (scale_given_as_a_variance, [*GAUSSIAN, "eps=1"]),
         (sensitivity_1_for_c_classes, [*GAUSSIAN, "eps=2", "--classes", "4", "--runs", "8000"]),
@@ -153,9 +152,7 @@ LIU = [*SVT, "mechanism.calibration=liu2021", "mechanism.cutoff=1"]
         (queries_not_counted, [*GAUSSIAN, "eps=2", "--runs", "8000"]),
         (one_noise_for_all_queries, [*GAUSSIAN, "eps=1", "--runs", "20000"]),
         (budget_counted_per_label_given, [*SVT, "mechanism.cutoff=2", "eps=1", "--runs", "8000"]),
-        (threshold_noise_never_drawn, [*SVT, "mechanism.cutoff=1", "eps=2"]),
         (threshold_noise_never_drawn, [*SVT, "mechanism.cutoff=5", "eps=1"]),
-        (majority_of_an_unstable_answer_leaks, [*SVT, "mechanism.cutoff=3", "eps=1"]),
         (majority_of_an_unstable_answer_leaks, [*SVT, "mechanism.cutoff=3", "eps=1", "--classes", "4"]),
         (
             threshold_for_one_critical_query_where_there_are_ten,
@@ -185,7 +182,6 @@ IN_TURN = "at the threshold, more and less in turn"
         (scale_given_as_a_variance, IN_TURN, 20_000, 0.5, 2, {}),
         (scale_given_as_a_variance, IN_TURN, 80_000, 0.3, 2, {"rule": "liu2021", "cutoff": 10}),
         (threshold_noise_redrawn_on_every_query, "all at the threshold, a vote more", 100_000, 2.0, 2, {}),
-        (distance_of_bassily2018_with_sensitivity_2, IN_TURN.replace("at", "at half"), 20_000, 1.0, 2, {}),
         (distance_of_bassily2018_with_sensitivity_2, IN_TURN.replace("at", "at half"), 20_000, 1.0, 3, {}),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -213,8 +209,7 @@ def worst(mechanism, n_classes=2, runs=10_000, confidence=SURE, seed=0, only=Non
     return max(finding.bound for finding in found)
 
 
-@pytest.mark.parametrize("eps", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(("eps", "n_classes"), [(0.5, 2), (4.0, 4)])
 def test_gaussian_stays_below_its_claim(eps, n_classes):
     assert worst(gaussian_labels(eps, 0.01, 20, n_classes), n_classes) <= eps
 
@@ -226,15 +221,14 @@ def test_bounds_are_not_far_below_the_claim():
     assert worst(stable_labels(2.0, 1e-5, 100, 1000, rule="tight", cutoff=1), runs=20_000, **sure) > 1.0
 
 
-@pytest.mark.parametrize("eps", [2.0, 4.0])
 @pytest.mark.parametrize("make", [svt._kept, svt._redrawn])
-def test_each_form_of_tight_stays_below_its_claim(eps, make):
+def test_each_form_of_tight_stays_below_its_claim(make):
+    eps = 4.0
     calibration = make(eps, 0.01, 40, 3, 0.05)
     assert 0.1 * eps < worst(SparseVector(calibration, ell=calibration.ell), runs=20_000) <= eps
 
 
-@pytest.mark.parametrize("rule", ["tight", "liu2021", "bassily2018"])
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(("rule", "n_classes"), [("tight", 4), ("liu2021", 2), ("bassily2018", 4)])
 def test_each_calibration_stays_below_its_claim(rule, n_classes):
     for eps, delta, cutoff in ((1.0, 1e-5, 2), (4.0, 0.1, 7)):
         mechanism = stable_labels(eps, delta, 40, 10_000, rule=rule, cutoff=cutoff)
@@ -244,8 +238,7 @@ def test_each_calibration_stays_below_its_claim(rule, n_classes):
 # -- the audit itself -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_teachers", [16, 17, 1000, 1001])
-@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize(("n_teachers", "n_classes"), [(16, 2), (17, 5), (1001, 2)])
 def test_attacks_are_what_they_say(n_teachers, n_classes):
     mechanism = stable_labels(4.0, 0.1, 12, 1000, rule="tight", cutoff=2)
     for attack in replace(mechanism, n_teachers=n_teachers, n_classes=n_classes).attacks():
@@ -263,17 +256,6 @@ def test_votes_that_are_no_neighbours_are_refused():
     for neighbour in ([[2, 8]], [[5, 6]]):
         with pytest.raises(ValueError, match="not neighbours"):
             VoteAttack("x", np.array([[4, 6]]), np.array(neighbour))
-
-
-def test_more_teachers_leave_room_for_every_distance():
-    mechanism = stable_labels(1.0, 1e-5, 50, 10_000, rule="liu2021", cutoff=3)
-    n_teachers = mechanism.teachers_to_attack
-    here, more = (replace(mechanism, n_teachers=k * n_teachers).attacks() for k in (1, 2))
-    for attack, other in zip(here, more, strict=True):
-        np.testing.assert_array_equal(
-            svt_mechanism.distance_to_instability(attack.counts),
-            svt_mechanism.distance_to_instability(other.counts),
-        )
 
 
 def test_an_audit_repeats_itself_and_chunks_do_not_matter_to_its_validity(monkeypatch):
