@@ -35,7 +35,6 @@ from pate_cli import teachers
 from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.learners import make_learner
 from pate_cli.mechanisms.soft import SoftSession, score_bins
-from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES
@@ -109,9 +108,7 @@ def _once(N: int, K: int, c: svt.SvtCalibration, p: dict[str, Any], seed: np.ran
     ensemble = _teachers(K, N, p, rng)
     mean = expected.mean(axis=0)
     near = np.abs(_scores(ensemble, X) - mean) <= 1 / (4 * p["bins"])
-    released = SoftSession(SparseVector(c, ell=c.ell), Door.seeded(noise)).ask(
-        score_bins(ensemble.teachers, X, p["bins"])
-    )[0][:, 0]
+    released = SoftSession(c, Door.seeded(noise)).ask(score_bins(ensemble.teachers, X, p["bins"]))[0][:, 0]
     probability = ndtr(X[:, 0] / p["sigma"])
     return _Run(probability, mean, expected.var(axis=0, ddof=1), near.mean(axis=0), released)
 

@@ -1,29 +1,26 @@
 """Sparse vector with a privately chosen cut-off T (BTT18 Remark 1): ``mechanism.cutoff=private``.
 
-Some private records are held back from the teachers; the teachers' error on them, released
-with Laplace noise, predicts the number of unstable queries.
+Some private records are held back from the teachers; the teachers' error on them, released with Laplace
+noise, predicts the number of unstable queries.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms import gaussian
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, Sample, SampledAttack, VoteMechanism
-from pate_cli.mechanisms.gaussian import gaussian_labels
-from pate_cli.mechanisms.sparse_vector import auto_cutoff, stable_labels
+from pate_cli.mechanisms.sparse_vector import cutoff_for_error, stable_labels
 from pate_cli.mechanisms.teaching import fit_student, train_teachers
-from pate_cli.mechanisms.votes import Steps
-from pate_cli.privacy import svt
+from pate_cli.mechanisms.votes import Step, Steps
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
     FloatArray,
-    IntArray,
     PrivacyLoss,
     Private,
     PrivateRecords,
@@ -33,10 +30,8 @@ from pate_cli.types import (
     Votes,
 )
 
-__all__ = ["PrivateCutoffPlan", "calibrate", "choose_cutoff"]
+__all__ = ["PrivateCutoffPlan", "calibrate"]
 
-_BETA = 0.05
-"""Failure probability in BTT18's rule for T."""
 _ERROR = 0.25
 """Of the teachers, in an audit."""
 
@@ -64,27 +59,16 @@ class PrivateCutoffPlan(Mechanism):
     can go from 0 to 1 with one teacher, where margins are one vote. As a record never pays for both, the
     two places share eps in parallel: ``scale = max(1/(K share eps), 1/(n_holdout eps))``.
 
-    Attributes
-    ----------
-    setting : Setting
-    rule : {"tight", "liu2021", "bassily2018"}
-    n_holdout : int
-        Records held back, at least 1.
-    scale : float
-        Of the Laplace noise on q; 0 at eps = inf.
-    eps_svt : float
-        What is left for the sparse vector technique where a teacher's record changes.
-
     References
     ----------
     BTT18, Theorem 3.2 and Remark 1.
     """
 
     setting: Setting
-    rule: svt.Calibration
-    n_holdout: int
-    scale: float
-    eps_svt: float
+    rule: str
+    n_holdout: int  # records held back, at least 1
+    scale: float  # of the Laplace noise on q; 0 at eps = inf
+    eps_svt: float  # left for the sparse vector technique where a teacher's record changes
 
     @property
     def eps_estimate(self) -> float:
@@ -118,15 +102,9 @@ class PrivateCutoffPlan(Mechanism):
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers; T itself is chosen in each repeat."""
-        return {
-            "ell": self.setting.n_public,
-            "rule": self.rule,
-            "cutoff": "private",
-            "n_holdout": self.n_holdout,
-            "scale": self.scale,
-            "eps_estimate": self.eps_estimate,
-            "eps_svt": self.eps_svt,
-        }
+        names = ("n_holdout", "scale", "eps_estimate", "eps_svt")
+        numbers = {"ell": self.setting.n_public, "rule": self.rule, "cutoff": "private"}
+        return numbers | {name: getattr(self, name) for name in names}
 
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
@@ -144,26 +122,18 @@ class PrivateCutoffPlan(Mechanism):
         model = fit_student(s, public, labelled.answers, rng)
         return Released(model, labelled.answers, self._spent(labelled.spent))
 
-    def with_exact_noise(self) -> Mechanism:
-        """Refuse: the estimate has no exact noise."""
-        raise ConfigError("mechanism.cutoff", "private", "auto, or a whole number >= 1, with release=true")
-
-    def attacks(self) -> list[SampledAttack]:
-        """Worst-case errors and votes for an audit."""
-        return _attacks(self)
-
     def estimate(self, error: float, door: Door, runs: int = 1) -> FloatArray:
         """Release the teachers' mean error in every run, shape (R,). PRIVATE in, public out."""
         # of a teacher's record; `loss` has that of one held back
         return door.laplace(np.full(runs, error), sensitivity=1 / self.n_teachers, scale=self.scale)
 
     def labelling(self, estimate: float) -> VoteMechanism:
-        """Calibrate the sparse vector technique with T chosen from the released estimate."""
+        """Calibrate the sparse vector technique with T chosen from the released estimate: post-processing."""
         s = self.setting
         if not self.scale:
-            return replace(gaussian_labels(math.inf, s.delta, s.n_public, 2), n_teachers=s.n_teachers)
-        T = choose_cutoff(self, estimate)
-        return stable_labels(self.eps_svt, s.delta, s.n_public, s.n_teachers, rule=self.rule, cutoff=T)
+            return gaussian.calibrate(gaussian.Options(), s)
+        sizes = (self.eps_svt, s.delta, s.n_public, s.n_teachers)
+        return stable_labels(*sizes, rule=self.rule, cutoff=cutoff_for_error(estimate, *sizes, self.rule))
 
     def _spent(self, labels: PrivacyLoss) -> PrivacyLoss:
         if not self.scale:
@@ -172,8 +142,63 @@ class PrivateCutoffPlan(Mechanism):
         how = f"Laplace on the teachers' error + {labels.how}"
         return PrivacyLoss(min(eps, self.setting.eps), labels.delta, how, data_dependent=True)
 
+    def with_exact_noise(self) -> Mechanism:
+        """Refuse: the estimate has no exact noise."""
+        raise ConfigError("mechanism.cutoff", "private", "auto, or a whole number >= 1, with release=true")
 
-def calibrate(rule: svt.Calibration, holdout: float, share: float, setting: Setting) -> PrivateCutoffPlan:
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case errors and votes for an audit, of the two places of a record.
+
+        Samples have shape (runs, 1 + m): the released estimate, then for each query its label, -1 for
+        unstable, -2 where the run took no more.
+        """
+        K, m, steps = self.n_teachers, self.setting.n_public, Steps(self.n_teachers)
+        calibrated: dict[float, VoteMechanism] = {}
+        expected: Any = self.labelling(_ERROR)
+        at_threshold = steps.in_turn(expected.calibration.threshold, m)
+        kinds = [
+            ("a held-back record", 1 / self.n_holdout, [(steps.half_way[0], steps.half_way[0])] * m),
+            ("a teacher's record, critical queries", 1 / K, [steps.critical] * m),
+            ("a teacher's record, queries half-way", 1 / K, [steps.half_way] * m),
+            (
+                "the same, at the threshold, more and less in turn",
+                1 / K,
+                at_threshold,
+            ),
+        ]
+        return [
+            SampledAttack(name, self._sample(moved, queries, calibrated), runs=100_000)
+            for name, moved, queries in kinds
+        ]
+
+    def _sample(self, moved: float, queries: list[Step], calibrated: dict[float, VoteMechanism]) -> Sample:
+        """Samples where one record moves the error, and the votes on each query.
+
+        T is chosen from the estimate in steps of 1/20 (post-processing), so that there are few to calibrate.
+        """
+        K = self.n_teachers
+
+        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+            for_estimate, for_labels = Door.seeded(int(rng.integers(2**63))).spawn(2)
+            estimates = self.estimate(_ERROR + moved * neighbour, for_estimate, runs)
+            rounded = np.round(np.clip(estimates, 0.0, 0.5) * 20) / 20
+            ones = np.array(queries)[:, int(neighbour)]
+            votes = Votes(np.column_stack([K - ones, ones]), K)
+            out = np.full((runs, 1 + votes.n_queries), -2.0)
+            out[:, 0] = estimates
+            values = np.unique(rounded).tolist()
+            for value, door in zip(values, for_labels.spawn(len(values)), strict=True):
+                if value not in calibrated:
+                    calibrated[value] = self.labelling(value)
+                among = np.flatnonzero(rounded == value)
+                released = calibrated[value].session(door, len(among)).ask(votes)
+                out[among, 1:] = np.where(released.reached, released.labels, -2).T
+            return out
+
+        return sample
+
+
+def calibrate(rule: str, holdout: float, share: float, setting: Setting) -> PrivateCutoffPlan:
     """Hold back a fraction `holdout` of the records, spend a `share` of eps on the estimate."""
     n_holdout = max(1, round(holdout * setting.n_private))
     K = setting.n_teachers
@@ -187,89 +212,3 @@ def calibrate(rule: svt.Calibration, holdout: float, share: float, setting: Sett
     plan = PrivateCutoffPlan(setting, rule, n_holdout, scale, eps - 1 / (K * scale))
     stable_labels(plan.eps_svt, setting.delta, setting.n_public, K, rule=rule, cutoff=1)
     return plan
-
-
-def choose_cutoff(plan: PrivateCutoffPlan, estimate: float) -> int:
-    """T from the released error of a teacher and public numbers: post-processing.
-
-    Published calibrations: BTT18 Theorem 3.2 (`pate_cli.privacy.svt.printed_cutoff`). `tight`: the T with the
-    most expected answers (`auto_cutoff`) if the share of wrong votes on a query had the law Beta(1, 1/e - 1),
-    of mean e. In both no more than leaves a unanimous vote above the threshold.
-
-    The estimate e is clipped to [1/1000, 1/2].
-    """
-    s, m = plan.setting, plan.setting.n_public
-    error = min(max(estimate, 1e-3), 0.5)
-    if plan.rule == "tight":
-        wrong = 1 - (1 - (np.arange(32) + 0.5) / 32) ** (error / (1 - error))  # quantiles of that Beta
-        margins = np.maximum(0.0, 1 - 2 * wrong).tolist()
-        T = auto_cutoff(plan.eps_svt, s.delta, m, s.n_teachers, plan.rule, margins=margins)
-    else:
-        T = math.ceil(svt.printed_cutoff(error, m, _BETA))
-    low, high = 1, min(T, m)  # the largest feasible one; 1 is, by `calibrate`
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if _feasible(plan, middle) else (low, middle - 1)
-    return low
-
-
-def _feasible(plan: PrivateCutoffPlan, cutoff: int) -> bool:
-    s = plan.setting
-    try:
-        stable_labels(plan.eps_svt, s.delta, s.n_public, s.n_teachers, rule=plan.rule, cutoff=cutoff)
-    except InfeasibleError:
-        return False
-    return True
-
-
-def _attacks(plan: PrivateCutoffPlan) -> list[SampledAttack]:
-    """Worst cases of the two places of a record.
-
-    Samples have shape (runs, 1 + m): the released estimate, then for each query its label, -1 for unstable,
-    -2 where the run took no more. T is chosen from the estimate in steps of 1/20 (post-processing), so that
-    there are fewer T to calibrate.
-    """
-    K, s = plan.n_teachers, plan.setting
-    m, steps = s.n_public, Steps(K)
-    expected = svt.calibrate(plan.rule, plan.eps_svt, s.delta, m, choose_cutoff(plan, _ERROR))
-    kinds: list[tuple[str, float, list[tuple[int, int]]]] = [
-        ("a held-back record", 1 / plan.n_holdout, [(steps.half_way[0], steps.half_way[0])] * m),
-        ("a teacher's record, critical queries", 1 / K, [steps.critical] * m),
-        ("a teacher's record, queries half-way", 1 / K, [steps.half_way] * m),
-        ("the same, at the threshold, more and less in turn", 1 / K, steps.in_turn(expected.threshold, m)),
-    ]
-    calibrated: dict[float, VoteMechanism] = {}
-    return [
-        SampledAttack(
-            name, _sampler(plan, (_ERROR, _ERROR + moved), np.array(each).T, calibrated), runs=100_000
-        )
-        for name, moved, each in kinds
-    ]
-
-
-def _sampler(
-    plan: PrivateCutoffPlan,
-    errors: Sequence[float],
-    ones: IntArray,
-    calibrated: dict[float, VoteMechanism],
-) -> Sample:
-    K = plan.n_teachers
-
-    def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-        side = int(neighbour)
-        for_estimate, for_labels = Door.seeded(int(rng.integers(2**63))).spawn(2)
-        estimates = plan.estimate(errors[side], for_estimate, runs)
-        rounded = np.round(np.clip(estimates, 0.0, 0.5) * 20) / 20
-        votes = Votes(np.column_stack([K - ones[side], ones[side]]), K)
-        out = np.full((runs, 1 + votes.n_queries), -2.0)
-        out[:, 0] = estimates
-        values = np.unique(rounded).tolist()
-        for value, door in zip(values, for_labels.spawn(len(values)), strict=True):
-            if value not in calibrated:
-                calibrated[value] = plan.labelling(value)
-            among = np.flatnonzero(rounded == value)
-            released = calibrated[value].session(door, len(among)).ask(votes)
-            out[among, 1:] = np.where(released.reached, released.labels, -2).T
-        return out
-
-    return sample

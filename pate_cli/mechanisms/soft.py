@@ -1,36 +1,28 @@
 """Soft labels (BTT18, long version, Algorithms 6 to 8): teachers have scores, bins of scores are released.
 
-A query's scores are put into bins of width alpha. If the fullest bin is stable, its middle is the
-answer; if not, fresh noise, and the fullest of the bins shifted by alpha/2 is tested; if that is
-not stable either, the answer is bottom. The student learns from the scores.
+A query's scores are put into bins of width alpha. If the fullest bin is stable, its middle is the answer; if
+not, fresh noise, and the fullest of the bins shifted by alpha/2 is tested; if that is not stable either, the
+answer is bottom. The student learns from the scores.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
 
 from pate_cli.checks import Real, option
-from pate_cli.errors import ConfigError, InfeasibleError
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms import sparse_vector, teaching
 from pate_cli.mechanisms.base import Mechanism, Sample, SampledAttack
-from pate_cli.mechanisms.sparse_vector import (
-    CALIBRATION,
-    CUTOFF,
-    SparseVector,
-    auto_cutoff,
-    calibrated,
-    can_answer,
-    fewest_teachers,
-)
-from pate_cli.mechanisms.teaching import fit_student, make_teacher, train_teachers
-from pate_cli.mechanisms.votes import Steps, distance_to_instability
+from pate_cli.mechanisms.votes import Step, Steps, distance_to_instability
 from pate_cli.privacy.door import Door
+from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import (
     UNANSWERED,
     Answers,
@@ -60,36 +52,63 @@ class _Width:
         return "1 over a whole number of at least 2, as 0.1"
 
 
-_WIDTH = _Width()
+@dataclass(frozen=True)
+class Options:
+    """Options of `mechanism=soft`."""
+
+    width: float = option(0.1, _Width())
+    calibration: str = option("tight", sparse_vector.CALIBRATION)
+    cutoff: int | None = option("auto", sparse_vector.CUTOFF)
+
+
+def calibrate(options: Options, setting: Setting) -> SoftPlan:
+    """Check options, teacher and student, and calibrate; refuse what cannot work.
+
+    InfeasibleError if even unanimous scores would go unanswered half of the time.
+    """
+    if setting.n_classes != 2:
+        accepted = f"a mechanism for {setting.n_classes} classes, as gaussian; soft labels are of two"
+        raise ConfigError("mechanism.name", "soft", accepted)
+    n_bins, rule, cutoff = round(1 / options.width), options.calibration, options.cutoff
+    if cutoff is not None and cutoff > setting.n_public:
+        accepted = f"auto, or a whole number from 1 to the number of queries, {setting.n_public}"
+        raise ConfigError("mechanism.cutoff", cutoff, accepted)
+    if not hasattr(teaching.make_teacher(setting), "predict_proba"):
+        accepted = "a learner with scores in [0, 1] (predict_proba), as logistic, with mechanism=soft"
+        raise ConfigError("teacher.estimator", setting.teacher[0], accepted)
+    X = np.random.default_rng(0).random((40, 8))
+    scores = np.where(X[:, 0] > 0.5, 0.8, 0.1)
+    fit_on_scores(setting, PublicPoints(X), np.arange(40), scores, np.random.default_rng(0))
+    if math.isinf(setting.eps):
+        return SoftPlan(setting, n_bins, setting.n_public, None)
+    sizes, K = (setting.eps, setting.delta, 2 * setting.n_public), setting.n_teachers
+    T = max(1, sparse_vector.auto_cutoff(*sizes, K, rule) // 2) if cutoff is None else cutoff
+    tests, least = (sparse_vector.calibrated(rule, *sizes, failed) for failed in (2 * T, 2))
+    if not sparse_vector.can_answer(tests, K):
+        smaller = T > 1 and sparse_vector.fewest_teachers(least) <= K
+        raise sparse_vector.cannot_answer(
+            *(tests, K, f"cutoff={T} (2 x {T} failed tests)", ["mechanism.cutoff=1"] * smaller),
+            mechanism="soft",
+        )
+    return SoftPlan(setting, n_bins, T, tests)
 
 
 @dataclass(frozen=True)
 class SoftPlan(Mechanism):
-    """Soft labels, calibrated; see `SoftSession` for the guarantee.
-
-    Attributes
-    ----------
-    setting : Setting
-    n_bins : int
-        B, at least 2.
-    cutoff : int
-        T: queries that may go unanswered, if both their tests fail.
-    tests : SparseVector or None
-        Calibrated for 2 T and twice the number of queries; None at eps = inf.
-    """
+    """Soft labels, calibrated; see `SoftSession` for the guarantee."""
 
     persons = "parts"
     setting: Setting
-    n_bins: int
-    cutoff: int
-    tests: SparseVector | None
+    n_bins: int  # B, at least 2
+    cutoff: int  # T: queries that may go unanswered, if both their tests fail
+    tests: SvtCalibration | None  # for 2 T and twice the number of queries; None at eps = inf
 
     @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta) for the whole run."""
         if self.tests is None:
             return PrivacyLoss(math.inf, 0.0, "no noise")
-        c = self.tests.calibration
+        c = self.tests
         return PrivacyLoss(c.eps, c.delta, f"sparse vector, {c.rule}: {c.cutoff} failed tests of bins")
 
     @property
@@ -99,24 +118,13 @@ class SoftPlan(Mechanism):
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers; `tests` are the sub-queries the noise is calibrated for."""
-        numbers: dict[str, Any] = {
-            "ell": self.setting.n_public,
-            "width": 1 / self.n_bins,
-            "cutoff": self.cutoff,
-        }
+        numbers = {"ell": self.setting.n_public, "width": 1 / self.n_bins, "cutoff": self.cutoff}
         if self.tests is None:
             return numbers
-        c = self.tests.calibration
-        return numbers | {
-            "rule": c.rule,
-            "tests": c.ell,
-            "failed_tests": c.cutoff,
-            "threshold": c.threshold,
-            "threshold_scale": c.threshold_scale,
-            "query_scale": c.query_scale,
-            "redraw": c.redraw,
-            "noise": c.noise,
-        }
+        c = asdict(self.tests)
+        names = ("threshold", "threshold_scale", "query_scale", "redraw", "noise")
+        numbers |= {"rule": c["rule"], "tests": c["ell"], "failed_tests": c["cutoff"]}
+        return numbers | {name: c[name] for name in names}
 
     def unanswered(self) -> str | None:
         """Say how many queries may fail both tests; see `Mechanism`."""
@@ -124,7 +132,7 @@ class SoftPlan(Mechanism):
             return None
         return (
             f"at most {self.cutoff:,} of {self.setting.n_public:,} queries stay unanswered before the cutoff"
-            f" ends the run, as {self.tests.calibration.cutoff:,} failed tests do"
+            f" ends the run, as {self.tests.cutoff:,} failed tests do"
         )
 
     def release(
@@ -132,7 +140,7 @@ class SoftPlan(Mechanism):
     ) -> Released:
         """Train teachers, ask for the score of every public point, fit the student on the scores."""
         s = self.setting
-        ensemble = train_teachers(s, private.records, rng)
+        ensemble = teaching.train_teachers(s, private.records, rng)
         order = rng.permutation(public.n_points)
         session = SoftSession(self.tests, door)
         released = session.answer_all(score_bins(ensemble.teachers, public.X[order], self.n_bins))
@@ -150,7 +158,7 @@ class SoftPlan(Mechanism):
         """
         if self.tests is None:
             raise ValueError("nothing to attack at eps = inf")
-        c, m = self.tests.calibration, self.setting.n_public
+        c, m = self.tests, self.setting.n_public
         steps, w, last = Steps(self.n_teachers), c.threshold, min(c.cutoff // 2, m - 1)
         up, critical = steps.up, steps.critical
         kinds = {
@@ -160,59 +168,21 @@ class SoftPlan(Mechanism):
             "T failures expected, a score more": [up(c.margin(min(0.5, c.cutoff / c.ell)))] * m,
             "more and less in turn": steps.in_turn(w, m),
         }
-        return [SampledAttack(name, _sampler(self, each), runs=80_000) for name, each in kinds.items()]
+        return [SampledAttack(name, self._sample(each), runs=80_000) for name, each in kinds.items()]
 
+    def _sample(self, steps: list[Step]) -> Sample:
+        """Samples where so many teachers have the high score, on D and on D'."""
 
-@dataclass(frozen=True)
-class Options:
-    """Options of `mechanism=soft`."""
+        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+            high = np.array(steps)[:, int(neighbour)]
+            # a little beside the edges: both partitions see two full bins, and so do both tests
+            low = 0.75 / self.n_bins
+            scores = np.where(np.arange(self.n_teachers)[:, None] < high, 1 - low, low)
+            session = SoftSession(self.tests, Door.seeded(int(rng.integers(2**63))), runs)
+            released, reached = session.ask(ScoreBins.of(scores, len(high), self.n_bins))
+            return np.where(reached, np.where(np.isnan(released), -1.0, released), -2.0).T
 
-    width: float = option(0.1, _WIDTH)
-    calibration: Literal["tight", "liu2021", "bassily2018"] = option("tight", CALIBRATION)
-    cutoff: int | None = option("auto", CUTOFF)
-
-
-def calibrate(options: Options, setting: Setting) -> SoftPlan:
-    """Check the options and calibrate; refuse what cannot work.
-
-    Raises
-    ------
-    ConfigError
-        If an option's value, the teacher or the student is not accepted.
-    InfeasibleError
-        If even unanimous scores would go unanswered half of the time.
-    """
-    if setting.n_classes != 2:
-        accepted = f"a mechanism for {setting.n_classes} classes, as gaussian; soft labels are of two"
-        raise ConfigError("mechanism.name", "soft", accepted)
-    n_bins, rule, cutoff = round(1 / options.width), options.calibration, options.cutoff
-    if cutoff is not None and cutoff > setting.n_public:
-        accepted = f"auto, or a whole number from 1 to the number of queries, {setting.n_public}"
-        raise ConfigError("mechanism.cutoff", cutoff, accepted)
-    _check_learners(setting)
-    if math.isinf(setting.eps):
-        return SoftPlan(setting, n_bins, setting.n_public, None)
-    eps, delta, tests, K = setting.eps, setting.delta, 2 * setting.n_public, setting.n_teachers
-    T = max(1, auto_cutoff(eps, delta, tests, K, rule) // 2) if cutoff is None else cutoff
-    c, least = (calibrated(rule, eps, delta, tests, failed) for failed in (2 * T, 2))
-    if not can_answer(c, K):
-        fewer = "; or mechanism.cutoff=1" if T > 1 and fewest_teachers(least) <= K else ""
-        raise InfeasibleError(
-            f"mechanism=soft cannot answer with {K} teachers at eps={eps:g}, cutoff={T}"
-            f" (2 x {T} failed tests), calibration={rule}: the threshold, {c.threshold:.1f}, is out of reach"
-            f" of unanimous scores; what would do: at least {fewest_teachers(c)} teachers"
-            f" (teacher.count, or less teacher.size){fewer}"
-        )
-    return SoftPlan(setting, n_bins, T, SparseVector(c, ell=tests, n_teachers=K))
-
-
-def _check_learners(setting: Setting) -> None:
-    if not hasattr(make_teacher(setting), "predict_proba"):
-        accepted = "a learner with scores in [0, 1] (predict_proba), as logistic, with mechanism=soft"
-        raise ConfigError("teacher.estimator", setting.teacher[0], accepted)
-    X = np.random.default_rng(0).random((40, 8))
-    scores = np.where(X[:, 0] > 0.5, 0.8, 0.1)
-    fit_on_scores(setting, PublicPoints(X), np.arange(40), scores, np.random.default_rng(0))
+        return sample
 
 
 def fit_on_scores(
@@ -220,19 +190,8 @@ def fit_on_scores(
 ) -> Any:
     """Fit a student on scores: each point once with label 1 and weight p, once with 0 and 1 - p.
 
-    Parameters
-    ----------
-    setting : Setting
-    public : PublicPoints
-    asked : ndarray of int64, shape (q,)
-    scores : ndarray of float64, shape (q,)
-        NaN where unanswered: left out, or 1/2 where the student takes random labels for these.
-    rng : Generator
-
-    Raises
-    ------
-    ConfigError
-        If the student cannot learn from weighted records.
+    A score is NaN where unanswered: left out, or 1/2 where the student takes random labels for these.
+    ConfigError if the student cannot learn from weighted records.
     """
     if setting.unanswered == "random":
         scores = np.where(np.isnan(scores), 0.5, scores)
@@ -240,27 +199,20 @@ def fit_on_scores(
     labels = np.repeat([1, 0], len(asked))
     used = weights > 0
     twice = Answers(np.concatenate([asked, asked])[used], labels[used])
-    return fit_student(setting, public, twice, rng, unanswered="drop", weights=weights[used])
+    return teaching.fit_student(setting, public, twice, rng, unanswered="drop", weights=weights[used])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ScoreBins(_Private):
     """Histograms of K teachers' scores on m points, over both partitions. PRIVATE.
 
-    Changing one record changes one teacher, so at most one score a query: in each histogram at most
-    one unit leaves a bin and at most one enters another. That is a moved vote, or half of one, so the
-    distance to instability has sensitivity 1, and where the fullest bin changes, it is 0.
-
-    Attributes
-    ----------
-    plain : ndarray of int64, shape (m, B)
-        Bins [i/B, (i+1)/B); the last one holds 1 as well.
-    shifted : ndarray of int64, shape (m, B - 1)
-        Bins [(i + 1/2)/B, (i + 3/2)/B); the two half bins at the ends are left out.
+    Changing one record changes one teacher, so at most one score a query: in each histogram at most one unit
+    leaves a bin and at most one enters another. That is a moved vote, or half of one, so the distance to
+    instability has sensitivity 1, and where the fullest bin changes, it is 0.
     """
 
-    plain: IntArray
-    shifted: IntArray
+    plain: IntArray  # bins [i/B, (i+1)/B), shape (m, B); the last one holds 1 as well
+    shifted: IntArray  # bins [(i + 1/2)/B, (i + 3/2)/B), shape (m, B - 1); half bins at the ends left out
 
     @classmethod
     def of(cls, scores: Iterable[FloatArray], n_points: int, n_bins: int) -> ScoreBins:
@@ -298,36 +250,22 @@ def score_bins(teachers: Iterable[Any], X: Any, n_bins: int) -> ScoreBins:
 class SoftSession:
     """Answer queries with the middle of a stable bin, or with bottom.
 
-    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record: a query is one or
-    two adaptive queries of the sparse vector technique, calibrated for ``2 m`` of them and ``2 T``
-    refusals. Distances and fullest bins meet the two conditions of its proof (see `ScoreBins` and
-    `pate_cli.mechanisms.stable.StableSession`). Middles of stable bins are released.
-
-    Parameters
-    ----------
-    tests : SparseVector or None
-        With doubled T and ell; None for no privacy.
-    door : Door
-    runs : int
-        R, independent runs side by side that are asked the same.
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record: a query is one or two
+    adaptive queries of the sparse vector technique, calibrated (`tests`; None for no privacy) for ``2 m`` of
+    them and ``2 T`` refusals. Distances and fullest bins meet the two conditions of its proof (see
+    `ScoreBins` and `pate_cli.mechanisms.stable.StableSession`). Middles of stable bins are released.
     """
 
-    def __init__(self, tests: SparseVector | None, door: Door, runs: int = 1) -> None:
-        self.runs = runs
+    def __init__(self, tests: SvtCalibration | None, door: Door, runs: int = 1) -> None:
+        self.runs = runs  # independent, side by side, that are asked the same
         self._door = door
-        self._tests = None if tests is None else door.above_threshold(tests.calibration, runs)
+        self._tests = None if tests is None else door.above_threshold(tests, runs)
 
     def ask(self, bins: ScoreBins) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Put queries to every run, in order, until 2 T refusals.
+        """Put queries to every run, in order, until 2 T refusals: scores, and whether the run took the query.
 
-        A query whose first test is the last refusal there may be is answered with bottom.
-
-        Returns
-        -------
-        scores : ndarray of float64, shape (m, R)
-            NaN for bottom.
-        reached : ndarray of bool, shape (m, R)
-            Whether the run still took queries.
+        Both have shape (m, R); a score is NaN for bottom, as is that of a query whose first test is the last
+        refusal there may be.
         """
         plain, plain_dist, shifted, shifted_dist = bins.fullest()
         shape = (len(plain), self.runs)
@@ -358,18 +296,3 @@ class SoftSession:
     def spent(self) -> PrivacyLoss:
         """Loss after the fact: a report."""
         return self._tests.spent() if self._tests else PrivacyLoss(math.inf, 0.0, "no noise")
-
-
-def _sampler(plan: SoftPlan, steps: Sequence[tuple[int, int]]) -> Sample:
-    """Put scores to `SoftSession`: on the two sides, so many teachers with the high one."""
-
-    def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-        high = np.array([step[int(neighbour)] for step in steps])
-        # a little beside the edges: both partitions see two full bins, and so do both tests
-        low = 0.75 / plan.n_bins
-        scores = np.where(np.arange(plan.n_teachers)[:, None] < high, 1 - low, low)
-        session = SoftSession(plan.tests, Door.seeded(int(rng.integers(2**63))), runs)
-        released, reached = session.ask(ScoreBins.of(scores, len(high), plan.n_bins))
-        return np.where(reached, np.where(np.isnan(released), -1.0, released), -2.0).T
-
-    return sample

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -24,33 +25,28 @@ from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Votes
 
-__all__ = ["CALIBRATION", "CUTOFF", "SparseVector", "SparseVectorSession"]
-__all__ += ["auto_cutoff", "calibrated", "can_answer", "fewest_teachers", "stable_labels"]
+__all__ = ["CALIBRATION", "CUTOFF", "SparseVector", "SparseVectorSession", "auto_cutoff", "calibrated"]
+__all__ += ["can_answer", "cannot_answer", "cutoff_for_error", "fewest_teachers", "stable_labels"]
 
 CALIBRATION = OneOf(svt.CALIBRATIONS)
 CUTOFF = Or("auto", Whole(1))
 """T, or `auto` to choose it from public numbers."""
+
+_BETA = 0.05
+"""Failure probability in BTT18's rule for T."""
 
 
 @dataclass(frozen=True)
 class SparseVector(VoteMechanism):
     """Release the majority where it is stable, "unstable" elsewhere; stop at T of those.
 
-    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record
-    (n, K and the part sizes are public), for up to `ell` adaptively chosen queries;
-    the proof stands at the top of `pate_cli.privacy.svt`. Assumes that no two
-    teachers share a record. Only labels are released: not an unstable query's
-    majority, nor votes or distances.
-
-    Attributes
-    ----------
-    calibration : SvtCalibration
-    chosen : int or None
-        T as asked for; None where `auto_cutoff` chose it.
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (n, K and the part sizes
+    are public), for up to `ell` adaptively chosen queries; the proof stands at the top of
+    `pate_cli.privacy.svt`. Assumes that no two teachers share a record. Only labels are released: not an
+    unstable query's majority, nor votes or distances.
     """
 
     calibration: svt.SvtCalibration
-    chosen: int | None = None
 
     @property
     def name(self) -> str:
@@ -102,13 +98,12 @@ class SparseVector(VoteMechanism):
 
     def table(self) -> NumbersTable:
         """The calibration, and the leads and numbers of teachers at which it answers."""
-        c, K = self.calibration, self.n_teachers
-        table = super().table()
+        c, table = self.calibration, super().table()
         table.rows.extend(
             [
                 ("half answered at", c.margin(0.5)),
                 ("95% answered at", c.margin(0.05)),
-                ("largest distance", max_distance(K)),
+                ("largest distance", max_distance(self.n_teachers)),
                 ("fewest teachers", fewest_teachers(c)),
             ]
         )
@@ -116,21 +111,10 @@ class SparseVector(VoteMechanism):
         return table._replace(caption=caption)
 
     def with_exact_noise(self) -> SparseVector:
-        """Recalibrate for integer noise and an integer threshold; see `pate_cli.privacy.svt`.
-
-        Raises
-        ------
-        InfeasibleError
-            If the threshold, now an integer, is out of reach.
-        """
+        """Recalibrate for integer noise and an integer threshold, or refuse; see `pate_cli.privacy.svt`."""
         calibration = svt.discrete_calibration(self.calibration)
         if not can_answer(calibration, self.n_teachers):
-            raise InfeasibleError(
-                f"mechanism=svt cannot answer with {self.n_teachers} teachers: with release=true its"
-                f" threshold is {calibration.threshold:g}, and a unanimous vote has distance"
-                f" {max_distance(self.n_teachers)}; what would do: at least {fewest_teachers(calibration)}"
-                " teachers (teacher.count, or less teacher.size)"
-            )
+            raise cannot_answer(calibration, self.n_teachers, f"cutoff={calibration.cutoff}, release=true")
         return replace(self, calibration=calibration)
 
 
@@ -162,7 +146,7 @@ class SparseVectorSession(Session):
 
 
 def calibrated(
-    rule: svt.Calibration, eps: float, delta: float, ell: int, cutoff: int, *, quick: bool = False
+    rule: str, eps: float, delta: float, ell: int, cutoff: int, *, quick: bool = False
 ) -> svt.SvtCalibration:
     """Calibrate, as `svt.calibrate`; ConfigError where the published constants do not hold at this eps."""
     try:
@@ -178,7 +162,7 @@ def stable_labels(
     ell: int,
     n_teachers: int,
     *,
-    rule: svt.Calibration,
+    rule: str,
     cutoff: int | None,
     n_records: int | None = None,
     n_classes: int = 2,
@@ -190,18 +174,18 @@ def stable_labels(
     Raises
     ------
     InfeasibleError
-        If not even a unanimous vote is answered every other time; the message has the
-        number of teachers, the eps or the T that would do.
+        If not even a unanimous vote is answered every other time; the message has the number of teachers, the
+        eps or the T that would do.
     ConfigError
         If T is larger than the number of queries.
     """
     if cutoff is not None and cutoff > ell:
         raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the number of queries, {ell}")
     used = auto_cutoff(eps, delta, ell, n_teachers, rule) if cutoff is None else cutoff
-    calibration = calibrated(rule, eps, delta, ell, used)
-    if not can_answer(calibration, n_teachers):
-        raise InfeasibleError(_what_would_do(calibration, n_teachers, n_records))
-    return SparseVector(calibration, cutoff, ell=ell, n_teachers=n_teachers, n_classes=n_classes)
+    c = calibrated(rule, eps, delta, ell, used)
+    if not can_answer(c, n_teachers):
+        raise cannot_answer(c, n_teachers, f"cutoff={used}", _other_ways(c, n_teachers, rule), n_records)
+    return SparseVector(c, ell=ell, n_teachers=n_teachers, n_classes=n_classes)
 
 
 def can_answer(c: svt.SvtCalibration, n_teachers: int) -> bool:
@@ -220,33 +204,31 @@ def auto_cutoff(
     delta: float,
     ell: int,
     n_teachers: int,
-    rule: svt.Calibration,
+    rule: str,
     *,
     margins: Sequence[float] | None = None,
 ) -> int:
-    """Choose T from public numbers alone.
+    """T from public numbers alone: the one with the most expected answers.
 
-    The T with the most expected answers if the votes' margins ``(n1 - n2)/K`` were uniform on [0, 1], or
-    equally likely one of `margins`: a query is unstable with probability u(T), and the run expects
-    ``min(ell, T/u(T)) * (1 - u(T))`` answers. Ties go to the smaller T.
+    The votes' margins ``(n1 - n2)/K`` are taken as uniform on [0, 1], or equally likely one of `margins`: a
+    query is unstable with probability u(T), and the run expects ``min(ell, T/u(T)) * (1 - u(T))`` answers.
+    Ties go to the smaller T.
     """
-    best = max_distance(n_teachers)
     if margins is None:  # fine, as small margins decide where there are many teachers
         margins = [(i + 0.5) / 512 for i in range(512)]
     dists = [max(0.0, margin * n_teachers / 2 - 1) for margin in margins]
 
     def expected_answers(cutoff: int) -> float:
         c = calibrated(rule, eps, delta, ell, cutoff, quick=True)
-        if c.threshold >= best:
+        if c.threshold >= max_distance(n_teachers):
             return 0.0
         unstable = sum(c.p_unstable(dist) for dist in dists) / len(dists)
         return min(float(ell), cutoff / max(unstable, 1e-300)) * (1 - unstable)
 
-    grid = [
-        t for t in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000) if t <= ell
-    ]
     chosen, most = 1, -1.0
-    for cutoff in grid:
+    for cutoff in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000):
+        if cutoff > ell:
+            break
         expected = expected_answers(cutoff)
         if expected > most * (1 + 1e-3):
             chosen, most = cutoff, expected
@@ -255,14 +237,50 @@ def auto_cutoff(
     return chosen
 
 
-def _what_would_do(c: svt.SvtCalibration, n_teachers: int, n_records: int | None) -> str:
-    """One line: the reason for a refusal, and remedies."""
-    teachers = fewest_teachers(c)
-    if n_records is not None and teachers > n_records:
-        ways = [f"at least {teachers} teachers (there are {n_records} private records)"]
+def cutoff_for_error(error: float, eps: float, delta: float, ell: int, n_teachers: int, rule: str) -> int:
+    """T for teachers of a given error: the one chosen, or the largest below it that leaves answers.
+
+    Published calibrations: BTT18 Theorem 3.2 (`pate_cli.privacy.svt.printed_cutoff`). `tight`: `auto_cutoff`
+    where the share of wrong votes on a query has the law Beta(1, 1/e - 1), of mean e. T = 1 is assumed to
+    leave answers; e is clipped to [1/1000, 1/2].
+    """
+    error = min(max(error, 1e-3), 0.5)
+    if rule == "tight":
+        wrong = 1 - (1 - (np.arange(32) + 0.5) / 32) ** (error / (1 - error))  # quantiles of that Beta
+        margins = np.maximum(0.0, 1 - 2 * wrong).tolist()
+        T = auto_cutoff(eps, delta, ell, n_teachers, rule, margins=margins)
     else:
-        ways = [f"at least {teachers} teachers (teacher.count={teachers}, or a smaller teacher.size)"]
-    rule: svt.Calibration = c.rule  # type: ignore[assignment]
+        T = math.ceil(svt.printed_cutoff(error, ell, _BETA))
+
+    def fails(cutoff: int) -> bool:
+        return not can_answer(calibrated(rule, eps, delta, ell, cutoff), n_teachers)
+
+    return max(1, bisect_left(range(1, min(T, ell) + 1), True, key=fails))
+
+
+def cannot_answer(
+    c: svt.SvtCalibration,
+    n_teachers: int,
+    options: str,
+    ways: Sequence[str] = (),
+    n_records: int | None = None,
+    mechanism: str = "svt",
+) -> InfeasibleError:
+    """One line: the reason for a refusal, and what would do: more teachers, or one of `ways`."""
+    teachers = fewest_teachers(c)
+    more = f"(teacher.count={teachers}, or a smaller teacher.size)"
+    if n_records is not None and teachers > n_records:
+        more = f"(there are {n_records} private records)"
+    return InfeasibleError(
+        f"mechanism={mechanism} cannot answer with {n_teachers} teachers at eps={c.eps:g}, {options}, "
+        f"calibration={c.rule}: a unanimous vote has distance {max_distance(n_teachers)}, the threshold is "
+        f"{c.threshold:.1f} and half of the answers need {c.margin(0.5):.1f}; what would do: "
+        + "; or ".join([f"at least {teachers} teachers {more}", *ways])
+    )
+
+
+def _other_ways(c: svt.SvtCalibration, n_teachers: int, rule: str) -> list[str]:
+    """A smaller T and a larger eps that would do, if there are such."""
 
     def works(eps: float, cutoff: int) -> bool:
         try:
@@ -270,15 +288,14 @@ def _what_would_do(c: svt.SvtCalibration, n_teachers: int, n_records: int | None
         except ValueError:
             return False
 
-    smaller = next((t for t in range(c.cutoff - 1, 0, -max(1, c.cutoff // 50)) if works(c.eps, t)), None)
-    if smaller is not None:
-        ways.append(f"mechanism.cutoff={smaller}")
-    eps = next((c.eps * 1.1**i for i in range(1, 80) if works(c.eps * 1.1**i, c.cutoff)), None)
-    if eps is not None:
-        ways.append(f"eps={math.ceil(eps * 100) / 100:g}")
-    best = max_distance(n_teachers)
-    return (
-        f"mechanism=svt cannot answer with {n_teachers} teachers at eps={c.eps:g}, cutoff={c.cutoff}, "
-        f"calibration={c.rule}: a unanimous vote has distance {best}, the threshold is {c.threshold:.1f} "
-        f"and half of the answers need {c.margin(0.5):.1f}; what would do: {'; or '.join(ways)}"
-    )
+    def ways() -> Iterator[str]:
+        for cutoff in range(c.cutoff - 1, 0, -max(1, c.cutoff // 50)):
+            if works(c.eps, cutoff):
+                yield f"mechanism.cutoff={cutoff}"
+                break
+        for eps in (c.eps * 1.1**i for i in range(1, 80)):
+            if works(eps, c.cutoff):
+                yield f"eps={math.ceil(eps * 100) / 100:g}"
+                break
+
+    return list(ways())

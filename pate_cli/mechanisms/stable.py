@@ -1,6 +1,6 @@
 """Release of stable values: any function's value, if it is far enough from changing.
 
-The distance to instability framework (Smith and Thakurta 2013) as BTT18 uses it: Algorithm 1 for one
+The distance to instability framework (Smith and Thakurta, COLT 2013) as BTT18 uses it: Algorithm 1 for one
 query (`release_once`), and many online, with the sparse vector technique (`StableSession`). Sub-sample and
 aggregate (`aggregate`) is one way to a value and its distance.
 """
@@ -27,24 +27,16 @@ Value = TypeVar("Value", bound=Hashable)
 class StableSession(Generic[Value]):
     """Release values that are stable, refuse the others, stop at T refusals: BTT18's online query release.
 
-    **Guarantee.** (eps, delta)-DP, the calibration's, for up to `ell` adaptively chosen functions
-    ``f_j`` of the data, each given as its value and its distance to instability, if for all
-    neighbouring D and D'
+    **Guarantee.** (eps, delta)-DP, the calibration's, for up to `ell` adaptively chosen functions ``f_j`` of
+    the data, each given as its value and its distance to instability, if for all neighbouring D and D'
 
     - distances differ by at most 1, and
     - if ``f_j(D) != f_j(D')``, both distances are 0.
 
-    Both hold of the papers' distance: the most records that can be changed without reaching a data set
-    on which some neighbour's value differs. The range of ``f_j`` may be anything; in practice it is
-    discrete, as no other value is ever stable. The proof stands at the top of `pate_cli.privacy.svt`,
-    which speaks of majorities and uses only these two properties. Neither a refused value nor any
-    distance is released.
-
-    Parameters
-    ----------
-    calibration : SvtCalibration
-        From `pate_cli.privacy.svt.calibrate`.
-    door : Door
+    Both hold of the papers' distance: the most records that can be changed without reaching a data set on
+    which some neighbour's value differs. The range of ``f_j`` may be anything; in practice it is discrete, as
+    no other value is ever stable. The proof stands at the top of `pate_cli.privacy.svt`, which speaks of
+    majorities and uses only these two properties. Neither a refused value nor any distance is released.
 
     Examples
     --------
@@ -60,7 +52,7 @@ class StableSession(Generic[Value]):
 
     References
     ----------
-    BTT18, long version, Algorithm 3 and Theorem 3.6; A. Smith, A. Thakurta. COLT 2013.
+    BTT18, long version, Algorithm 3 and Theorem 3.6.
     """
 
     def __init__(self, calibration: SvtCalibration, door: Door) -> None:
@@ -76,23 +68,13 @@ class StableSession(Generic[Value]):
         return self._tests.spent()
 
     def release(self, value: Value, distance: float) -> Value | None:
-        """Release one value, or refuse it.
+        """Release one value, or None if it is not stable enough; BudgetSpent if the session is exhausted.
 
-        Parameters
-        ----------
-        value : hashable
-            Not None. PRIVATE until it is returned.
-        distance : float
-            Its distance to instability, at least 0. PRIVATE.
-
-        Returns
-        -------
-        The value, or None if it is not stable enough; raises BudgetSpent if the session is exhausted.
+        The value (not None) is PRIVATE until it is returned, its distance to instability (at least 0) always.
         """
         if self.exhausted:
             raise BudgetSpent("no further value is taken")
-        if value is None or not distance >= 0:
-            raise ValueError("a value and a distance of at least 0 are needed")
+        _check(value, distance)
         return self.release_all([value], np.array([distance], dtype=float))[0]
 
     def release_all(self, values: Sequence[Value], distances: IntArray | FloatArray) -> list[Value | None]:
@@ -100,21 +82,12 @@ class StableSession(Generic[Value]):
         objects = np.empty(len(values), dtype=object)
         objects[:] = values
         stable, reached, released = self._tests.test(distances[: len(values)], objects)
-        taken = int(np.count_nonzero(reached))
-        return [
-            value if passed else None
-            for value, passed in zip(np.asarray(released)[:taken], stable[:taken, 0].tolist(), strict=True)
-        ]
+        passed = stable[reached].tolist()
+        return [value if go else None for value, go in zip(np.asarray(released), passed, strict=False)]
 
 
 def stability_threshold(eps: float, delta: float, rule: Literal["tight", "bassily2018"] = "tight") -> float:
-    """Threshold of `release_once`: ``ln(1/(2 delta))/eps``, or BTT18's ``ln(1/delta)/eps``, at least 0.
-
-    Raises
-    ------
-    ValueError
-        If eps is not positive or delta not in (0, 1).
-    """
+    """Threshold of `release_once`: ``ln(1/(2 delta))/eps``, or BTT18's ``ln(1/delta)/eps``, at least 0."""
     if not eps > 0 or not 0 < delta < 1:
         raise ValueError(f"eps > 0 and delta in (0, 1) are needed, got {eps} and {delta}")
     return max(0.0, -math.log(2 * delta if rule == "tight" else delta) / eps)
@@ -129,26 +102,21 @@ def release_once(
     door: Door,
     rule: Literal["tight", "bassily2018"] = "tight",
 ) -> Value | None:
-    """Release one value if ``distance + Lap(1/eps) > threshold`` (BTT18 Algorithm 1, A_stab).
+    """Release one value if ``distance + Lap(1/eps) > threshold`` (BTT18 Algorithm 1, A_stab), else None.
 
-    **Guarantee.** (eps, delta)-DP under the two conditions of `StableSession`. Where the values on D
-    and D' agree, the answer is a function of the noisy distance alone, which is (eps, 0)-DP. Where
-    they differ both distances are 0, and the value goes with probability
-    ``P(Lap(1/eps) > threshold) = exp(-eps threshold)/2``, which is delta at `tight` (if
-    ``delta <= 1/2``) and delta/2 at BTT18's threshold; it is refused with equal probability on both.
-
-    None if it is refused. `distance` is at least 0, and PRIVATE as the value is; `rule` as in
-    `stability_threshold`.
+    **Guarantee.** (eps, delta)-DP under the two conditions of `StableSession`. Where the values on D and D'
+    agree, the answer is a function of the noisy distance alone, which is (eps, 0)-DP. Where they differ both
+    distances are 0, and the value goes with probability ``P(Lap(1/eps) > threshold) =
+    exp(-eps threshold)/2``, which is delta at `tight` (if ``delta <= 1/2``) and delta/2 at BTT18's threshold;
+    it is refused with equal probability on both.
 
     Examples
     --------
     >>> from pate_cli.privacy.door import Door
-    >>> door = Door.seeded(0)
-    >>> release_once("e", 30, eps=1.0, delta=1e-6, door=door)
+    >>> release_once("e", 30, eps=1.0, delta=1e-6, door=Door.seeded(0))
     'e'
     """
-    if value is None or not distance >= 0:
-        raise ValueError("a value and a distance of at least 0 are needed")
+    _check(value, distance)
     noisy = door.laplace(np.array([float(distance)]), sensitivity=1.0, scale=1 / eps)
     return value if noisy[0] > stability_threshold(eps, delta, rule) else None
 
@@ -156,18 +124,10 @@ def release_once(
 def aggregate(outputs: Sequence[Value]) -> tuple[Value, int]:
     """Sub-sample and aggregate (BTT18 long version, Algorithm 4): the commonest output, and its distance.
 
-    Parameters
-    ----------
-    outputs : sequence of hashable
-        Any function's value on each of K disjoint parts of the records; not empty. PRIVATE.
-
-    Returns
-    -------
-    value : hashable
-        Of several that are equally common, the one seen first.
-    distance : int
-        ``max(0, ceil((n1 - n2)/2) - 1)``, n1 and n2 the two largest counts: as of votes, it meets the
-        two conditions of `StableSession` whatever the function, since one record changes one part.
+    `outputs` are any function's values on K disjoint parts of the records. PRIVATE. Of several that are
+    equally common it is the one seen first. The distance, ``max(0, ceil((n1 - n2)/2) - 1)``, n1 and n2 the
+    two largest counts, meets the two conditions of `StableSession` whatever the function, since one record
+    changes one part.
 
     Examples
     --------
@@ -177,3 +137,8 @@ def aggregate(outputs: Sequence[Value]) -> tuple[Value, int]:
     (value, first), *others = Counter(outputs).most_common(2)
     second = others[0][1] if others else 0
     return value, max(0, (first - second + 1) // 2 - 1)
+
+
+def _check(value: object, distance: float) -> None:
+    if value is None or not distance >= 0:
+        raise ValueError("a value and a distance of at least 0 are needed")

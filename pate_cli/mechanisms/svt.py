@@ -10,7 +10,7 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.mechanisms import gaussian, private_cutoff
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.mechanisms.sparse_vector import CALIBRATION, stable_labels
-from pate_cli.privacy.svt import Calibration, printed_cutoff, printed_teachers
+from pate_cli.privacy.svt import printed_cutoff, printed_teachers
 from pate_cli.types import Setting
 
 __all__ = ["Options", "calibrate", "label"]
@@ -23,7 +23,7 @@ class Options:
     `holdout` and `share` are of ``cutoff=private``; `alpha`, `gamma` and `beta` of ``cutoff=paper``.
     """
 
-    calibration: Calibration = option("tight", CALIBRATION)
+    calibration: str = option("tight", CALIBRATION)
     cutoff: int | str | None = option(
         "auto", Or("auto", Or("private", Or("paper", Whole(1), gives="paper"), gives="private"))
     )
@@ -41,33 +41,31 @@ def label(options: Options) -> str:
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:
     """Calibrate for all public points; without privacy it is the exact majority."""
-    s = setting
-    if options.cutoff == "paper":
-        return _as_printed(options, s)
-    if isinstance(options.cutoff, str):  # private
-        return private_cutoff.calibrate(options.calibration, options.holdout, options.share, s)
+    s, o, T, K = setting, options, options.cutoff, setting.n_teachers
+    if T == "paper" and o.calibration != "bassily2018":
+        accepted = "auto, private or a whole number >= 1; paper with mechanism.calibration=bassily2018"
+        raise ConfigError("mechanism.cutoff", T, accepted)
+    if T == "private":
+        return private_cutoff.calibrate(o.calibration, o.holdout, o.share, s)
     if math.isinf(s.eps):
         return gaussian.calibrate(gaussian.Options(), s)
+    if isinstance(T, str):  # paper
+        T, K = _as_printed(o, s)
     return stable_labels(
-        *(s.eps, s.delta, s.n_public, s.n_teachers),
-        rule=options.calibration,
-        cutoff=options.cutoff,
+        *(s.eps, s.delta, s.n_public, K),
+        rule=o.calibration,
+        cutoff=T,
         n_records=s.n_private,
         n_classes=s.n_classes,
     )
 
 
-def _as_printed(options: Options, setting: Setting) -> Mechanism:
-    """Choose T and the number of teachers as BTT18 does, in Theorem 3.2 and line 1 of Algorithm 2.
+def _as_printed(options: Options, setting: Setting) -> tuple[int, int]:
+    """T and the number of teachers of BTT18, Theorem 3.2 and line 1 of Algorithm 2.
 
     T is rounded up, and at most m, with which no run stops early. Privacy rests on neither number.
     """
-    s, rule = setting, options.calibration
-    if rule != "bassily2018":
-        accepted = "auto, private or a whole number >= 1; paper with mechanism.calibration=bassily2018"
-        raise ConfigError("mechanism.cutoff", "paper", accepted)
-    if math.isinf(s.eps):
-        return gaussian.calibrate(gaussian.Options(), s)
+    s = setting
     T = min(s.n_public, math.ceil(printed_cutoff(options.gamma + options.alpha, s.n_public, options.beta)))
     teachers = math.ceil(printed_teachers(s.eps, s.delta, s.n_public, T, options.beta))
     if teachers > s.n_private:
@@ -77,4 +75,4 @@ def _as_printed(options: Options, setting: Setting) -> Mechanism:
             f" and there are {s.n_private:,} private records; what would do: as many records,"
             f" eps={eps:g}, fewer public points, or mechanism.cutoff=auto"
         )
-    return stable_labels(s.eps, s.delta, s.n_public, teachers, rule=rule, cutoff=T, n_classes=s.n_classes)
+    return T, teachers

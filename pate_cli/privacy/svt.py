@@ -132,7 +132,7 @@ class SvtCalibration:
 
 
 def calibrate(
-    rule: Calibration, eps: float, delta: float, ell: int, cutoff: int, *, quick: bool = False
+    rule: str, eps: float, delta: float, ell: int, cutoff: int, *, quick: bool = False
 ) -> SvtCalibration:
     """Calibrate the mechanism by one of the published rules, or by the tightest proved here.
 
@@ -249,9 +249,7 @@ def discrete_calibration(calibration: SvtCalibration) -> SvtCalibration:
     return replace(c, threshold=float(w), integers=True)
 
 
-def above_threshold(
-    rule: Calibration, eps: float, delta: float, cutoff: int, threshold: float
-) -> SvtCalibration:
+def above_threshold(rule: str, eps: float, delta: float, cutoff: int, threshold: float) -> SvtCalibration:
     """Calibrate the plain sparse vector technique: numbers against a threshold w, only the pattern.
 
     There is no value to hide, so nothing of delta is for stability, and any number of queries may be asked.

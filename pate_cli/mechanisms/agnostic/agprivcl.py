@@ -250,7 +250,7 @@ def _paper(setting: Setting, classroom: voting.Classroom, alpha: float, beta: fl
             f"alpha={alpha:g}; what would do: mechanism.calibration=tight"
         )
     calibration = svt.calibrate("bassily2018", p["svt_eps"], p["svt_delta"], m, cutoff)
-    mechanism = printed.PrintedSvt(calibration, cutoff, ell=m)
+    mechanism = printed.PrintedSvt(calibration, ell=m)
     proved, delta_proved = printed.loss(calibration, delta, 1.0, sampled, sampled / n)
     if proved > eps or delta_proved > delta:
         raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
