@@ -21,7 +21,7 @@ import numpy as np
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.counting import auto_count
+from pate_cli.mechanisms.teaching import auto_count
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise

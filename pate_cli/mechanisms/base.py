@@ -47,25 +47,16 @@ UNPROVED = PrivacyLoss(math.inf, 1.0, "releases that the proof does not have")
 """`Mechanism.loss` where something passed the door that the proof does not count."""
 
 Sample: TypeAlias = Callable[[bool, np.random.Generator, int], FloatArray]
-"""``sample(neighbour, rng, runs)``: outputs of independent runs on D, or on its neighbour D'."""
+"""``sample(neighbour, rng, runs)``: releases of independent runs on D, or on its neighbour D', coded as
+numbers, shape (runs, k). k may depend on the mechanism alone."""
 
 
 class SampledAttack(NamedTuple):
-    """Two private sets D and D' that differ in one record, and samples of the releases on them.
-
-    Attributes
-    ----------
-    name : str
-    sample : callable
-        ``sample(neighbour: bool, rng, runs)``: releases of independent runs on D, or on D' if `neighbour`,
-        coded as numbers, shape (runs, k). k may depend on the mechanism alone.
-    runs : int
-        On each of the two; some seconds' worth.
-    """
+    """Two private sets D and D' that differ in one record, and samples of the releases on them."""
 
     name: str
     sample: Sample
-    runs: int = 200_000
+    runs: int = 200_000  # on each of the two; some seconds' worth
 
 
 class NumbersTable(NamedTuple):
@@ -86,8 +77,8 @@ class Mechanism(ABC):
     persons: ClassVar[str] = "one record"
     """How its guarantee holds for persons with several records (`dataset.unit`): it is given `one record` of
     each, so that its proof for records is one for persons; or all of them, and keeps a person in one
-    teacher's part (`parts`), or clips the sum of a person's gradients (`sums`). Teachers that vote always
-    keep a person in one part."""
+    teacher's part (`parts`), as teachers that vote always do, or clips the sum of a person's gradients
+    (`sums`)."""
 
     @property
     def name(self) -> str:
@@ -161,10 +152,9 @@ class Mechanism(ABC):
         raise ConfigError("mechanism.name", self.name, "a mechanism that offers attacks")
 
     def attacks_on_persons(self) -> list[SampledAttack]:
-        """Worst-case neighbours that differ in all records of one person.
+        """Worst-case neighbours that differ in all records of one person; by default those of a record.
 
-        By default those that differ in a record. For a mechanism on votes, `pate_cli.audit` makes them from
-        teachers.
+        For a mechanism on votes, `pate_cli.audit` makes them from teachers.
         """
         return self.attacks()
 
@@ -185,18 +175,7 @@ class Session(ABC):
 
     @abstractmethod
     def ask(self, votes: Votes) -> ReleasedLabels:
-        """Put queries to every run, in order.
-
-        Parameters
-        ----------
-        votes : Votes
-            Of m queries. PRIVATE.
-
-        Returns
-        -------
-        ReleasedLabels
-            Of the m queries, or of the first of them where no run takes the others.
-        """
+        """Put queries (PRIVATE) to every run, in order; the last are left out where no run takes them."""
 
     @property
     @abstractmethod
@@ -224,9 +203,7 @@ class Session(ABC):
         released = self.ask(votes)
         taken = int(np.count_nonzero(released.reached[:, 0]))
         labels = released.labels[:taken, 0].tolist()
-        if released.noisy_counts is None:
-            return [Answer(label) for label in labels]
-        noisy = released.noisy_counts[:taken, 0]
+        noisy = [None] * taken if released.noisy_counts is None else released.noisy_counts[:taken, 0]
         return [Answer(label, row) for label, row in zip(labels, noisy, strict=True)]
 
 
@@ -254,26 +231,15 @@ class VoteMechanism(Mechanism):
 
     **Guarantee.** That of the subclass, for up to `ell` adaptively chosen queries: the strategy sees public
     points and answers only, so the choice of a query is post-processing of the answers before it.
-
-    Attributes
-    ----------
-    ell : int
-        Most queries that may be asked.
-    n_teachers, n_classes : int
-        K and C.
-    budget : int
-        Most questions of a strategy that picks (`split.budget`).
-    strategy : Strategy
-        Which points are asked.
     """
 
     asks_votes = True
     persons = "parts"
-    ell: int = field(kw_only=True)
-    n_teachers: int = field(default=0, kw_only=True)
-    n_classes: int = field(default=2, kw_only=True)
-    budget: int = field(default=0, kw_only=True)
-    strategy: Strategy = field(default=Passive(), kw_only=True, repr=False)
+    ell: int = field(kw_only=True)  # most queries that may be asked
+    n_teachers: int = field(default=0, kw_only=True)  # K
+    n_classes: int = field(default=2, kw_only=True)  # C
+    budget: int = field(default=0, kw_only=True)  # most questions of a strategy that picks (`split.budget`)
+    strategy: Strategy = field(default=Passive(), kw_only=True, repr=False)  # which points are asked
 
     @abstractmethod
     def session(self, door: Door, runs: int = 1) -> Session:

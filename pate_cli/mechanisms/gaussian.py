@@ -48,10 +48,7 @@ def gaussian_labels(
 ) -> Gaussian:
     """Calibrate noise for `ell` queries by a rule; none at eps = inf, the papers' "-NP" rows.
 
-    Raises
-    ------
-    ConfigError
-        If the rule does not hold at this eps.
+    ConfigError if the rule does not hold at this eps.
     """
     sensitivity = l2_sensitivity(n_classes)
     if math.isinf(eps):
@@ -68,35 +65,20 @@ def gaussian_labels(
 class Gaussian(VoteMechanism):
     """Noisy majority: add Gaussian noise to the vote counts and label by the largest.
 
-    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record
-    (replaced, or its part trained without it; n, K and the part sizes are public),
-    for up to `ell` adaptively chosen queries: `ell` Gaussian mechanisms of L2
-    sensitivity ``l2_sensitivity(C)`` compose to mu-GDP with
-    ``mu = sensitivity * sqrt(ell) / sigma``, converted by the exact profile
-    (Balle and Wang 2018; Dong, Roth, Su 2022). Labels are post-processing.
-    Assumes that no two teachers share a record. The published calibrations
-    have more noise than this needs, so they give (eps, delta) too.
-    Integer noise, for a release: the same by the proof of `pate_cli.privacy.gaussian`.
-
-    Attributes
-    ----------
-    eps, delta : float
-    sigma : float
-        Standard deviation of the noise on a count, in votes; 0 for none (eps = inf).
-    sensitivity : float
-        L2 sensitivity of one query, in votes.
-    rule : {"tight", "liu2021", "bassily2018"}
-        Calibration of sigma; see `pate_cli.privacy.gaussian.sigma_by`.
-    unit : float or None
-        1 for integer noise.
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (replaced, or its part
+    trained without it; n, K and the part sizes are public), for up to `ell` adaptively chosen queries: `ell`
+    Gaussian mechanisms of L2 sensitivity ``l2_sensitivity(C)`` compose to mu-GDP with
+    ``mu = sensitivity * sqrt(ell) / sigma``, converted by the exact profile (`pate_cli.privacy.gaussian`,
+    where the proof for integer noise stands too). Labels are post-processing. Assumes that no two teachers
+    share a record. The published calibrations have more noise than this needs, so they are (eps, delta) too.
     """
 
     eps: float
     delta: float
-    sigma: float
-    sensitivity: float
-    rule: Calibration = field(default="tight", kw_only=True)
-    unit: float | None = field(default=None, kw_only=True)
+    sigma: float  # standard deviation of the noise on a count, in votes; 0 for none (eps = inf)
+    sensitivity: float  # L2 sensitivity of one query, in votes
+    rule: Calibration = field(default="tight", kw_only=True)  # of sigma; see `sigma_by`
+    unit: float | None = field(default=None, kw_only=True)  # 1 for integer noise
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -143,13 +125,7 @@ class Gaussian(VoteMechanism):
         return table
 
     def with_exact_noise(self) -> Gaussian:
-        """Calibrate integer noise, for a release.
-
-        Raises
-        ------
-        ConfigError
-            If there is no noise, or the rule is a published one: those are for noise on the real line.
-        """
+        """Calibrate integer noise; refuse no noise, and published rules, which are for the real line."""
         if self.sigma == 0:
             raise ConfigError("eps", math.inf, "a finite number with release=true")
         if self.rule != "tight":

@@ -84,36 +84,21 @@ def calibrate(options: Options, setting: Setting) -> Gnmax:
 class Gnmax(VoteMechanism):
     """Label by the largest noisy count; where there is a check, only if enough teachers agree.
 
-    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (replaced, or
-    its part trained without it; n, K and the part sizes are public), for up to `ell` adaptively
-    chosen queries of which up to `answers` are answered: Gaussian mechanisms, of sensitivity 1 for
-    a check and ``l2_sensitivity(C)`` for an answer, compose to mu-GDP with ``mu^2 = ell /
-    sigma_check^2 + answers l2^2 / sigma^2`` (exact profile); with a sanitiser their Renyi divergences
-    and the sanitiser's add up at every order. Assumes that no two teachers share a record.
-
-    Attributes
-    ----------
-    eps, delta : float
-    answers : int
-        Most queries answered; `ell` without a check.
-    sigma : float
-        Standard deviation of the noise on a count that labels, in votes (sigma_2 of Algorithm 1).
-    sigma_check : float or None
-        Of the noise on the largest count that is checked, in votes (sigma_1); None for no check.
-    threshold : float or None
-        Of the check, in votes (T); None for no check.
-    order : float
-        Renyi order of the data-dependent account.
-    sanitiser : Sanitiser or None
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (replaced, or its part
+    trained without it; n, K and the part sizes are public), for up to `ell` adaptively chosen queries, up to
+    `answers` of them answered: Gaussian mechanisms, of sensitivity 1 for a check and ``l2_sensitivity(C)``
+    for an answer, compose to mu-GDP with ``mu^2 = ell / sigma_check^2 + answers l2^2 / sigma^2`` (exact
+    profile); with a sanitiser their Renyi divergences and the sanitiser's add up at every order. Assumes that
+    no two teachers share a record.
     """
 
     eps: float
     delta: float
-    answers: int
-    sigma: float
-    sigma_check: float | None
-    threshold: float | None
-    order: float
+    answers: int  # most queries answered; `ell` without a check
+    sigma: float  # of the noise on a count that labels, in votes (sigma_2 of Algorithm 1)
+    sigma_check: float | None  # of that on the largest count in a check (sigma_1); None for no check
+    threshold: float | None  # of the check, in votes (T)
+    order: float  # Renyi order of the data-dependent account
     sanitiser: Sanitiser | None
 
     @property
@@ -162,10 +147,7 @@ class Gnmax(VoteMechanism):
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
-        numbers = asdict(self)
-        for name in ("budget", "strategy"):
-            del numbers[name]
-        return numbers
+        return {name: value for name, value in asdict(self).items() if name not in ("budget", "strategy")}
 
 
 class GnmaxSession(Session):
@@ -177,22 +159,16 @@ class GnmaxSession(Session):
         2:     return argmax_j (n_j + N(0, sigma_2^2))
         3: else return no answer
 
-    **Not private.** `not_private` is the eps of these very votes, a data-dependent report
-    (Papernot et al. 2018, Theorem 6; exact for one bit). It must not be published. `spent` is computed
-    from outputs and from the sanitised limit only. Both are of the first run.
-
-    References
-    ----------
-    N. Papernot, S. Song, I. Mironov, A. Raghunathan, K. Talwar, U. Erlingsson. Scalable private
-    learning with PATE. ICLR 2018. Algorithm 1, Theorem 6.
+    **Not private.** `not_private` is the eps of these very votes, a data-dependent report (Papernot et al.
+    2018, Theorem 6; exact for one bit). It must not be published. `spent` is computed from outputs and from
+    the sanitised limit only. Both are of the first run.
     """
 
     def __init__(self, mechanism: Gnmax, door: Door, runs: int = 1) -> None:
         self._plan = mechanism
         self.runs = runs
         self._check, self._answer, self._sanitise = door.spawn(3)
-        self._asked = np.zeros(runs, dtype=np.int64)
-        self._answered = np.zeros(runs, dtype=np.int64)
+        self._asked, self._answered = np.zeros((2, runs), dtype=np.int64)
         self._checked: list[IntArray] = []  # private: votes of the queries taken, in the first run
         self._labelled: list[IntArray] = []  # private: votes of the queries answered, in the first run
         self._limit: float | None = None
@@ -274,9 +250,8 @@ class GnmaxSession(Session):
         return sum(float(values[states].sum()) for values, states, _ in self._terms())
 
     def _sanitised(self, sanitiser: Sanitiser) -> float:
-        plan = self._plan
+        plan, divergence = self._plan, self._divergence()
         sensitivity = smooth_sensitivity(self._terms(), sanitiser.beta)
-        divergence = self._divergence()
         limit = self._sanitise.other(
             "sanitised divergence",
             np.array(divergence),

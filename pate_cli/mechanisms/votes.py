@@ -13,23 +13,14 @@ from pate_cli.privacy.door import Door
 from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["FEWEST_TEACHERS", "Steps", "VoteAttack", "attack", "distance_to_instability", "l2_sensitivity"]
-__all__ += ["lead", "majority", "max_distance", "noisy_counts", "on_counts", "on_svt", "teachers_for_svt"]
+__all__ = ["FEWEST_TEACHERS", "Step", "Steps", "VoteAttack", "attack", "distance_to_instability"]
+__all__ += ["l2_sensitivity", "lead", "majority", "max_distance", "noisy_counts", "on_counts", "on_svt"]
+__all__ += ["teachers_for_svt"]
 
 
 def majority(counts: IntArray | FloatArray) -> IntArray:
-    """Class with the most votes; a tie goes to the highest class code.
+    """Class with the most votes in each row of `counts`, shape (m, C); a tie goes to the highest class code.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (m, C)
-
-    Returns
-    -------
-    ndarray of int64, shape (m,)
-
-    Notes
-    -----
     For two classes this is ``1(votes for class 1 >= K/2)``, as LZCW21 Algorithms 1 and 2 say.
     """
     n_classes = counts.shape[1]
@@ -40,21 +31,11 @@ def majority(counts: IntArray | FloatArray) -> IntArray:
 
 
 def distance_to_instability(counts: IntArray) -> IntArray:
-    """``max(0, ceil((n1 - n2)/2) - 1)``, n1 and n2 the two largest counts of each row.
+    """``max(0, ceil((n1 - n2)/2) - 1)``, n1 and n2 the two largest counts of each row, in votes.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (m, C)
-
-    Returns
-    -------
-    ndarray of int64, shape (m,)
-        In votes. If positive, no change of one vote changes the majority.
-
-    Notes
-    -----
-    Sensitivity 1: one moved vote changes ``n1 - n2`` by at most 2. BTT18's ``n1 - n2 - 1``
-    has sensitivity 2 and must not be used with these constants.
+    If it is positive, no change of one vote changes the majority. Sensitivity 1: one moved vote changes
+    ``n1 - n2`` by at most 2. BTT18's ``n1 - n2 - 1`` has sensitivity 2 and must not be used with these
+    constants.
     """
     dist: IntArray = np.maximum(0, (lead(counts) + 1) // 2 - 1)
     return dist
@@ -75,8 +56,8 @@ def max_distance(n_teachers: int) -> int:
 def l2_sensitivity(n_classes: int) -> float:
     """L2 sensitivity of one query, in votes.
 
-    Two classes: the count of class 1, which one vote moves by 1. More: the
-    histogram, in which one vote leaves one class and joins another, sqrt(2).
+    Two classes: the count of class 1, which one vote moves by 1. More: the histogram, in which one vote
+    leaves one class and joins another, sqrt(2).
     """
     return 1.0 if n_classes == 2 else math.sqrt(2.0)
 
@@ -89,26 +70,10 @@ def noisy_counts(
     unit: float | None = None,
     releases: int | None = None,
 ) -> FloatArray:
-    """Release each row of votes with Gaussian noise.
+    """Release each row of votes, shape (m, C), with Gaussian noise, of integers where `unit` is 1.
 
-    Parameters
-    ----------
-    counts : ndarray of int64, shape (m, C)
-        Each row sums to K.
-    n_teachers : int
-        K.
-    sigma : float
-        In votes.
-    door : Door
-    unit : float, optional
-        1 for integer noise.
-    releases : int, optional
-        Queries of one run, where the rows are those of several.
-
-    Returns
-    -------
-    ndarray of float64, shape (m, C)
-        For two classes the count of class 1 is noised, and class 0 gets the rest of K.
+    For two classes the count of class 1 is noised, and class 0 gets the rest of K. `releases` are the queries
+    of one run, where the rows are those of several.
     """
     n_classes = counts.shape[1]
     noisy = door.gaussian(
@@ -123,18 +88,11 @@ def noisy_counts(
 
 @dataclass(frozen=True, eq=False)
 class VoteAttack:
-    """Two sequences of votes that differ in at most one vote a query.
-
-    Attributes
-    ----------
-    name : str
-    counts, neighbour : ndarray of int64, shape (m, C)
-        Votes on D and on D', a query a row.
-    """
+    """Two sequences of votes, a query a row, that differ in at most one vote a query."""
 
     name: str
-    counts: IntArray
-    neighbour: IntArray
+    counts: IntArray  # on D, shape (m, C)
+    neighbour: IntArray  # on D'
 
     def __post_init__(self) -> None:
         moved = self.neighbour - self.counts
@@ -184,17 +142,7 @@ def attack(name: str, steps: Sequence[Step], n_teachers: int, n_classes: int) ->
 
 
 def on_counts(m: int, n_teachers: int, n_classes: int) -> list[VoteAttack]:
-    """Worst-case votes for noisy counts.
-
-    Parameters
-    ----------
-    m : int
-        Queries that the noise is calibrated for.
-    n_teachers : int
-        K, at least 4.
-    n_classes : int
-        C, at least 2.
-    """
+    """Worst-case votes for noisy counts that are calibrated for m queries."""
     steps = Steps(n_teachers)
     kinds = {
         "one vote more on every query": [steps.up(0)] * m,
