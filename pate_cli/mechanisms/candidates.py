@@ -12,7 +12,6 @@ import numpy as np
 from pate_cli import learners, mechanisms, students, teachers
 from pate_cli.checks import known
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.base import Mechanism
 from pate_cli.mechanisms.teaching import fit_student, make_teacher
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Released, Setting, Votes
@@ -31,49 +30,29 @@ class Student(NamedTuple):
 
 @dataclass(frozen=True)
 class Labelling:
-    """A mechanism, and the students that learn from its one run.
+    """A mechanism, and the students that learn from its one run."""
 
-    Attributes
-    ----------
-    mechanism, options
-        As `mechanisms.calibrate` takes them.
-    setting : Setting
-        Its share of the budget, the records not held out, and its teachers.
-    students : tuple of Student
-    plan : Mechanism
-        Calibrated; None before.
-    gdp : bool
-        Whether its proof is by Gaussian noise alone: then mu^2 adds up.
-    """
-
-    mechanism: str
+    mechanism: str  # with its options as `mechanisms.calibrate` takes them
     options: dict[str, Any]
-    setting: Setting
+    setting: Setting  # its share of the budget, the records not held out, and its teachers
     students: tuple[Student, ...] = ()
-    plan: Mechanism | None = None
-    gdp: bool = False
+    calibrated: Any = None  # a Mechanism, once its share is known
+    gdp: bool = False  # whether its proof is by Gaussian noise alone: then mu^2 adds up
 
     def at(self, eps: float, delta: float, exact: bool = False) -> Labelling:
         """Calibrate for a share of the budget; raises InputError."""
         setting = replace(self.setting, eps=eps, delta=delta)
-        plan = mechanisms.calibrate(self.mechanism, self.options, setting)
-        gdp = plan.guarantee.mu is not None
-        return replace(self, setting=setting, plan=plan.with_exact_noise() if exact else plan, gdp=gdp)
+        made = mechanisms.calibrate(self.mechanism, self.options, setting)
+        gdp = made.guarantee.mu is not None
+        return replace(self, setting=setting, calibrated=made.with_exact_noise() if exact else made, gdp=gdp)
 
     @property
     def learns_alone(self) -> bool:
         """Whether it learns from the records themselves: its model needs neither teacher nor student."""
         try:
-            return self.at(self.setting.eps, self.setting.delta).calibrated.n_teachers == 0
+            return bool(self.at(self.setting.eps, self.setting.delta).calibrated.n_teachers == 0)
         except InfeasibleError:
             return False
-
-    @property
-    def calibrated(self) -> Mechanism:
-        """Its mechanism; raises RuntimeError if it is not calibrated."""
-        if self.plan is None:
-            raise RuntimeError(f"{self.labels}: not calibrated")
-        return self.plan
 
     @property
     def labels(self) -> str:

@@ -1,10 +1,4 @@
-r"""Choose between candidates on held-out private records, and pay for the choice.
-
-References
-----------
-.. [1] J. Dong, A. Roth, W. Su. Gaussian differential privacy. JRSS-B 2022.
-.. [2] F. McSherry. Privacy integrated queries. SIGMOD 2009 (parallel composition).
-"""
+"""Choose between candidates on held-out private records, and pay for the choice."""
 
 from __future__ import annotations
 
@@ -94,7 +88,7 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
 
 @dataclass(frozen=True)
 class Tune(Mechanism):
-    r"""The candidate with the largest noisy number of held-out records right, and its student.
+    """The candidate with the largest noisy number of held-out records right, and its student.
 
     A random share of the private records (persons whole) is held out, by a permutation that does not look at
     them; the labellings learn from the others. Candidates that differ in the student alone share a labelling.
@@ -104,13 +98,13 @@ class Tune(Mechanism):
     1. *The choice.* c_i is the number of held-out records (one a person) that candidate i has right. Given
        the candidates, replacing one held-out record moves each c_i by at most 1, so the k of them by
        sqrt(k) in L2; with N(0, s^2) on each they are (sqrt(k)/s)-GDP, and the largest is post-processing.
-    2. *The labellings*, each mu_i-GDP on the other records, are sqrt(sum mu_i^2)-GDP ([1]_, Corollary 2).
-       Where one has no such mu, each of the L has eps/L and delta/L of the whole, those with a mu take their
-       shares together, and all add up (basic composition). Students are post-processing.
+    2. *The labellings*, each mu_i-GDP on the other records, are sqrt(sum mu_i^2)-GDP (Dong, Roth, Su 2022,
+       Corollary 2). Where one has no such mu, each of the L has eps/L and delta/L of the whole, those with a
+       mu take their shares together, and all add up (basic composition). Students are post-processing.
     3. *Both.* A record is held out or not, whatever it contains, so replacing one changes one of the two
        sides. If a labelling's, the choice is post-processing of what they release and of records that stay;
        if the choice's, the candidates are equal on both sides. So the whole costs the larger of the two
-       losses ([2]_), not their sum.
+       losses, not their sum (parallel composition: McSherry 2009).
     4. *Integer noise.* The counts are integers; a labelling has its own proof. With several, mu^2 and the
        numbers that got noise add up (`pate_cli.privacy.gaussian`), for which `_SPARE` of eps is kept.
 
@@ -120,66 +114,39 @@ class Tune(Mechanism):
     delta)-DP by `pate_cli.privacy.selection`. K is not released.
 
     The list of candidates is assumed to be chosen without looking at the private records.
-
-    Attributes
-    ----------
-    eps, delta : float
-    n, n_holdout : int
-        Private records (or persons), and how many of them are held out.
-    labellings : tuple of Labelling
-    trials : float
-        Mean number of trials; 0 where each labelling runs once.
-    left_out : tuple of str
-        Candidates that cannot work, and why.
-    exact : bool
-        Whether all noise is of integers, for a release.
     """
 
+    persons = "parts"
     eps: float
     delta: float
-    n: int
-    n_holdout: int
+    n: int  # private records, or persons
+    n_holdout: int  # of them
     labellings: tuple[Labelling, ...]
-    trials: float = 0.0
-    left_out: tuple[str, ...] = field(default=(), kw_only=True)
-    exact: bool = field(default=False, kw_only=True)
-
-    persons = "parts"
-
-    # -- the budget ---------------------------------------------------------------------------
+    trials: float = 0.0  # mean number of trials; 0 where each labelling runs once
+    left_out: tuple[str, ...] = field(default=(), kw_only=True)  # candidates that cannot work, and why
+    exact: bool = field(default=False, kw_only=True)  # whether all noise is of integers, for a release
 
     def divided(self) -> Tune:
         """Calibrate the labellings for their shares of the budget; those that cannot work are left out.
 
-        Raises
-        ------
-        InfeasibleError
-            If fewer than two candidates can work.
+        InfeasibleError if fewer than two candidates can work.
         """
-        left_out = list(self.left_out)
-        made, problems = self._at(self.labellings, [(self.eps, self.delta)] * len(self.labellings))
-        left_out += problems
+        wanted, left_out, trials = list(self.labellings), list(self.left_out), 0.0
+        shares = [(self.eps, self.delta)] * len(wanted)  # at first all of it, to see which have a mu
         while True:
-            trials, shares = self._shares(made)
-            made, problems = self._at(made, shares)
-            left_out += problems
-            if not problems:
+            made = []
+            for labelling, (eps, delta) in zip(wanted, shares, strict=True):
+                try:
+                    made.append(labelling.at(eps, delta, self.exact))
+                except InfeasibleError as error:
+                    left_out.append(f"{labelling.labels}: left out: {error}")
+            again = self._shares(made)
+            if (trials, shares) == again:
                 break
+            wanted, (trials, shares) = made, again
         if sum(len(labelling.students) for labelling in made) < 2:
             raise InfeasibleError(f"tune: fewer than two candidates can work; {'; '.join(left_out)}")
         return replace(self, labellings=tuple(made), trials=trials, left_out=tuple(left_out))
-
-    def _at(
-        self, labellings: Sequence[Labelling], shares: list[tuple[float, float]]
-    ) -> tuple[list[Labelling], list[str]]:
-        """Calibrate labellings for (eps, delta) each; and the reasons of those that cannot work."""
-        made, problems = [], []
-        for labelling, (eps, delta) in zip(labellings, shares, strict=True):
-            try:
-                made.append(labelling.at(eps, delta, self.exact))
-            except InfeasibleError as error:
-                problems.append(f"{labelling.labels}: left out: {error}")
-        return made, problems
 
     def _shares(self, labellings: list[Labelling]) -> tuple[float, list[tuple[float, float]]]:
         """Mean number of trials (0: each labelling runs once), and (eps, delta) of each labelling.
@@ -240,7 +207,8 @@ class Tune(Mechanism):
 
     def _loss_of_labels(self, sides: list[Spent]) -> PrivacyLoss:
         if len(sides) == 1:
-            return self.labellings[0].calibrated.loss(sides[0])
+            alone: PrivacyLoss = self.labellings[0].calibrated.loss(sides[0])
+            return alone
         eps = delta = 0.0
         together = Spent()
         for labelling, side in zip(self.labellings, sides, strict=True):
@@ -259,8 +227,6 @@ class Tune(Mechanism):
     def with_exact_noise(self) -> Mechanism:
         """Calibrate for integer noise."""
         return replace(self, exact=True).divided()
-
-    # -- a run --------------------------------------------------------------------------------
 
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
@@ -303,8 +269,6 @@ class Tune(Mechanism):
         unit = 1.0 if self.exact else None
         return door.gaussian(counts, sensitivity=math.sqrt(k), sigma=self.sigma(k), releases=runs, unit=unit)
 
-    # -- for people ---------------------------------------------------------------------------
-
     @property
     def labels(self) -> tuple[str, ...]:
         """Candidates, in order."""
@@ -318,9 +282,7 @@ class Tune(Mechanism):
     def describe(self) -> dict[str, Any]:
         """Its public numbers."""
         return {
-            "eps": self.eps,
-            "delta": self.delta,
-            "n_holdout": self.n_holdout,
+            **{name: getattr(self, name) for name in ("eps", "delta", "n_holdout")},
             "candidates": list(self.labels),
             "left_out": list(self.left_out),
             "labelling_eps": [labelling.setting.eps for labelling in self.labellings],
@@ -342,10 +304,8 @@ class Tune(Mechanism):
 
     @property
     def _worth(self) -> str:
-        sigma = self.sigma(len(self.labels))
-        return (
-            f"They are chosen on {self.n_holdout} of {self.n} records; the noise is worth {sigma:.3g} records"
-        )
+        noise = f"{self.sigma(len(self.labels)):.3g} records"
+        return f"They are chosen on {self.n_holdout} of {self.n} records; the noise is worth {noise}"
 
     def unanswered(self) -> str | None:
         """Say which candidates are left out, and where noise hides a difference of five points."""
