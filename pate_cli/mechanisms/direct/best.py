@@ -1,10 +1,6 @@
-r"""Noisy gradient descent in the functions that public points span, on all private records.
+"""Noisy gradient descent in the functions that public points span, on all private records.
 
-References
-----------
-.. [1] R. Bassily, A. Smith, A. Thakurta. Private empirical risk minimization. FOCS 2014.
-.. [2] M. Abadi et al. Deep learning with differential privacy. CCS 2016 (clipping).
-.. [3] J. Dong, A. Roth, W. Su. Gaussian differential privacy. JRSS-B 2022.
+Bassily, Smith, Thakurta (FOCS 2014); Abadi et al. (CCS 2016, clipping).
 """
 
 from __future__ import annotations
@@ -17,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
+from pate_cli.mechanisms.base import no_answers
 from pate_cli.mechanisms.direct.attacks import PersonSums
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
@@ -24,7 +21,7 @@ from pate_cli.mechanisms.direct.clipped_gradients import (
     grain_for,
     noisy_descent,
 )
-from pate_cli.mechanisms.direct.public_columns import FEW
+from pate_cli.mechanisms.direct.public_columns import FEW, is_text
 from pate_cli.mechanisms.direct.public_features import (
     CONSTANT,
     MOST_DIRECTIONS,
@@ -32,7 +29,6 @@ from pate_cli.mechanisms.direct.public_features import (
     PublicFeatures,
     PublicKernelClassifier,
     feature_values,
-    features_of,
 )
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma, mu_of, vector_mu, vector_sigma
@@ -79,7 +75,7 @@ def calibrate(options: Options, setting: Setting) -> BestPlan:
 
 @dataclass(frozen=True)
 class BestPlan(PersonSums):
-    r"""Noisy gradient descent, with momentum, on features made from public points.
+    """Noisy gradient descent, with momentum, on features made from public points.
 
     The model is ``argmax_c phi(x) . theta_c`` (for two classes the sign of ``phi(x) . theta``), phi the map
     of `PublicFeatures`, for text that of `OwnColumns`. Each of T steps moves theta against a noisy sum of the
@@ -100,24 +96,13 @@ class BestPlan(PersonSums):
        2^53 in that unit, so exact. Replacing a person takes one term out and puts another in: the sum moves
        by at most ``2 clip`` in L2. Nothing is assumed of the records but finite numbers.
     3. *All steps.* With N(0, sigma^2) noise on each number of each sum, T adaptive Gaussian mechanisms of
-       that sensitivity are mu-GDP with ``mu = 2 clip sqrt(T) / sigma`` ([3]_, Corollary 2), and (eps,
-       delta)-DP by the exact profile (Balle and Wang 2018). The model is post-processing: a function of the
-       noisy sums and of what is public.
+       that sensitivity are mu-GDP with ``mu = 2 clip sqrt(T) / sigma`` (Dong, Roth, Su 2022, Corollary 2),
+       and (eps, delta)-DP by the exact profile (Balle and Wang 2018). The model is post-processing: a
+       function of the noisy sums and of what is public.
     4. *Integer noise* (`integer_noise`, for a release). In units of `grain` the sum is a vector of integers,
        which moves by at most ``2 clip / grain``; N_Z(0, sigma^2) noise on all numbers of all steps is (eps,
        delta)-DP by `pate_cli.privacy.gaussian` (vectors of integers). Sum and noise are below 2^53, so what
        is computed is what is proved. Without it the noise is a draw in floating point, for experiments.
-
-    Attributes
-    ----------
-    eps, delta : float
-    n, n_public, n_classes : int
-        Private persons; public points; classes.
-    clip : float
-        Largest norm of a person's gradient.
-    steps : int or None
-        T; None for the rule of `steps_for`.
-    integer_noise : bool
     """
 
     eps: float
@@ -125,8 +110,8 @@ class BestPlan(PersonSums):
     n: int
     n_public: int
     n_classes: int
-    clip: float
-    steps: int | None
+    clip: float  # largest norm of a person's gradient
+    steps: int | None  # T; None for the rule of `steps_for`
     integer_noise: bool = False
 
     @property
@@ -157,7 +142,7 @@ class BestPlan(PersonSums):
     ) -> Released:
         """Learn from the private records; see `Mechanism`."""
         features, weights, _ = self.fit(private.records, public, door, rng)
-        return self.released(PublicKernelClassifier(features, weights[0]))
+        return Released(PublicKernelClassifier(features, weights[0]), no_answers(), self.guarantee)
 
     def fit(
         self,
@@ -169,23 +154,9 @@ class BestPlan(PersonSums):
     ) -> tuple[PublicFeatures | OwnColumns, FloatArray, FloatArray]:
         """Descend in one run, or in many with noise of their own, side by side, for an audit.
 
-        Parameters
-        ----------
-        private : PrivateRecords
-            Where there are fewer than `n` persons, the others have no gradient.
-        public : PublicPoints
-        door : Door
-        rng : numpy.random.Generator
-            Draws landmarks, and nothing that privacy rests on.
-        runs : int
-
-        Returns
-        -------
-        features : PublicFeatures or OwnColumns
-        weights : ndarray of shape (runs, p, q)
-            PUBLIC, as `released` is.
-        released : ndarray of shape (runs, p, q)
-            All noisy sums, added up: the guarantee holds for these too, so an audit looks at them.
+        The map, theta (runs, p, q), and all noisy sums added up, for which the guarantee holds too. `rng`
+        draws landmarks, and nothing that privacy rests on. Fewer persons than `n` are as if the others had no
+        gradient.
         """
         features = self._features(public.X, rng)
         p, q = features.dimension, self.columns
@@ -210,9 +181,11 @@ class BestPlan(PersonSums):
         return features, weights, released
 
     def _features(self, public: Any, rng: np.random.Generator) -> PublicFeatures | OwnColumns:
+        if is_text(public):
+            return OwnColumns.of(public)
         fewest = max(_SEEN * self._noise_of_one * self.n_public / self.n, 1.0) if self.bends else math.inf
         most = self.directions if self.bends else MOST_DIRECTIONS
-        return features_of(public, rng, directions=most, fewest=fewest, bends=self.bends)
+        return PublicFeatures.of(public, rng, directions=most, fewest=fewest, bends=self.bends)
 
     @property
     def columns(self) -> int:

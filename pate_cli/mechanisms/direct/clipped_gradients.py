@@ -38,18 +38,10 @@ class ClippedGradients:
     ``r_i = p(theta; x_i) - y_i`` the residual. It is shrunk to L2 norm `clip` and truncated towards 0 to
     whole multiples of `grain`. **It is a function of that person's records, of theta and of public numbers,
     to the bit** (assumed is that exp gives the same bits for the same number wherever it stands in an array).
-    A record without a person is a person with one record.
 
-    Parameters
-    ----------
-    features : ndarray or csr_matrix of shape (n, p)
-        Whole multiples of `UNIT` as `on_grid` gives them, no row 0.
-    y : ndarray of int64, shape (n,)
-    units : ndarray of int64, shape (n,), or None
-        Person of each record, ascending from 0 without gaps; None for a person each.
-    clip : float
-    grain : float
-        A power of two, see `grain_for`.
+    Features are whole multiples of `UNIT` as `on_grid` gives them, shape (n, p), dense or sparse, no row 0.
+    `units` is the person of each record, ascending from 0 without gaps, or None for a person each. `grain` is
+    a power of two, see `grain_for`.
     """
 
     def __init__(
@@ -139,43 +131,21 @@ def noisy_descent(
     momentum: float = 0.0,
     turned: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
-    """Descend from 0 by noisy sums of gradients.
+    """Descend from 0 by noisy sums of gradients: theta, and all noisy sums added up, both PUBLIC.
 
-    Parameters
-    ----------
-    gradients : ClippedGradients
-    door : Door
-    shape : tuple of int
-        (runs, p, q), of theta.
-    steps : int
-    sensitivity, sigma : float
-        L2 sensitivity of a sum to one person, and the standard deviation of the noise on each of its
-        numbers, both in multiples of the grain.
-    integer : bool
-        Whether the noise is whole multiples of the grain, for a release.
-    move : callable
-        From a noisy sum to a step.
-    momentum : float
-        Share of a step that the next one repeats.
-    turned : bool
-        Whether the mean is turned towards that over the last eighth of the steps where the loss still falls
-        along the way, and towards that over all steps where it rises.
+    `shape` is (runs, p, q), of both. `sensitivity` of a sum to one person, in L2, and `sigma`, the standard
+    deviation of the noise on each of its numbers, are in multiples of the grain, and so is the noise itself
+    where it is `integer`, for a release. `move` makes a step of a noisy sum, and `momentum` is the share of a
+    step that the next one repeats. Theta is the mean over the second half of the steps.
 
-    Returns
-    -------
-    theta : ndarray of shape (runs, p, q)
-        Mean over the second half of the steps, turned or not. PUBLIC.
-    released : ndarray of shape (runs, p, q)
-        All noisy sums, added up, in multiples of the grain; what an audit looks at beside theta. PUBLIC.
-
-    Notes
-    -----
-    A noisy sum at theta has noise that is not in theta yet: its product with how far theta is ahead of the
-    mean of all earlier positions says without bias whether the loss falls that way. These products, added up
-    over the second half and divided by the standard deviation of their noise, say how far to turn: not at all
-    at half a deviation (the mean lags behind a little anyway), all the way at two more or less. Only the
-    direction of the weights turns: their length gives other probabilities and the same classes. The constant,
-    the last of p, stays as it is: it swings for longer than few steps.
+    `turned` turns this mean towards that over the last eighth of the steps where the loss still falls along
+    the way, and towards that over all steps where it rises. A noisy sum at theta has noise that is not in
+    theta yet: its product with how far theta is ahead of the mean of all earlier positions says without bias
+    whether the loss falls that way. These products, added up over the second half and divided by the standard
+    deviation of their noise, say how far to turn: not at all at half a deviation (the mean lags behind a
+    little anyway), all the way at two more or less. Only the direction of the weights turns: their length
+    gives other probabilities and the same classes. The constant, the last of p, stays: it swings for longer
+    than few steps.
     """
     theta, velocity, released, whole, half, late = np.zeros((6, *shape))
     slope, square = np.zeros((2, shape[0]))

@@ -27,14 +27,11 @@ _BOUNDS = (1e-300, 1e300)  # of the bound: weights divided by it stay finite
 class Scaling:
     """``z = (x / bound, 1/2) / sqrt(1.25)``: a record up to the bound comes to lie in the unit ball.
 
-    Attributes
-    ----------
-    bound : float
-        Positive, in the unit of the features. From public points, so it costs nothing. No private record
-        is assumed to be within it: learners clip.
+    The bound is from public points, so it costs nothing. No private record is assumed to be within it:
+    learners clip.
     """
 
-    bound: float
+    bound: float  # positive, in the unit of the features
 
     @classmethod
     def of(cls, public: Any) -> Scaling:
@@ -66,12 +63,8 @@ def linear_model(weights: FloatArray, scaling: Scaling) -> Any:
     """Make a fitted scikit-learn `LogisticRegression` for unscaled records.
 
     It classifies a record as the weights do, clipped or not: all boundaries between classes pass through 0.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (C, d + 1)
-        Of each class, on scaled records: the class with the largest score is predicted.
-    scaling : Scaling
+    Weights are of each class on scaled records, shape (C, d + 1); the class with the largest score is
+    predicted.
     """
     from sklearn.linear_model import LogisticRegression
 

@@ -1,11 +1,6 @@
 """Noisy gradient descent: DP-SGD for a linear model, with all private records in every step.
 
-References
-----------
-.. [1] S. Song, K. Chaudhuri, A. Sarwate. Stochastic gradient descent with differentially private
-   updates. GlobalSIP 2013.
-.. [2] R. Bassily, A. Smith, A. Thakurta. Private empirical risk minimization. FOCS 2014.
-.. [3] M. Abadi et al. Deep learning with differential privacy. CCS 2016 (clipping).
+Song, Chaudhuri, Sarwate (GlobalSIP 2013); Bassily, Smith, Thakurta (FOCS 2014); Abadi et al. (CCS 2016).
 """
 
 from __future__ import annotations
@@ -17,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
+from pate_cli.mechanisms.base import no_answers
 from pate_cli.mechanisms.direct.attacks import PersonSums
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
@@ -75,22 +71,6 @@ class NoisyGradientPlan(PersonSums):
     ``mu = 2 clip sqrt(steps) / sigma`` (Dong, Roth, Su 2022, Corollary 2), and (eps, delta)-DP by the exact
     profile (Balle and Wang 2018). The model is post-processing. Nothing is assumed of the records; the scale
     of the features, `steps`, `step_size` and `clip` come from public points and public numbers.
-
-    Attributes
-    ----------
-    eps, delta : float
-    n : int
-        Private persons.
-    n_classes : int
-    steps : int
-    step_size : float
-        Of the mean gradient, on records of norm about 1. The loss has curvature 1/2 at most there.
-    clip : float
-        Largest norm of a person's gradient; sqrt(2) is the largest a record of norm 1 can have. Half of it,
-        the default, is what an undecided record of two classes has: half the noise, and only records that
-        are classified wrongly are shortened.
-    sigma : float
-        Standard deviation of the noise on a coordinate of the sum of gradients; 0 for eps = inf.
     """
 
     eps: float
@@ -98,9 +78,12 @@ class NoisyGradientPlan(PersonSums):
     n: int
     n_classes: int
     steps: int
-    step_size: float
+    step_size: float  # of the mean gradient; the loss has curvature 1/2 at most on records of norm 1
     clip: float
-    sigma: float
+    """Largest norm of a person's gradient; sqrt(2) is the largest a record of norm 1 can have. Half of it,
+    the default, is what an undecided record of two classes has: half the noise, and only records that are
+    classified wrongly are shortened."""
+    sigma: float  # of the noise on a coordinate of the sum of gradients; 0 for eps = inf
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -122,25 +105,19 @@ class NoisyGradientPlan(PersonSums):
     def release(
         self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
     ) -> Released:
-        """Descend on the private records; see `Mechanism`."""
+        """Scale by public points, and descend on the private records; see `Mechanism`."""
         scaling = Scaling.of(public.X)
         weights, _ = self.fit(private.records, scaling, door)
-        return self.released(linear_model(weights[0], scaling))
+        return Released(linear_model(weights[0], scaling), no_answers(), self.guarantee)
 
     def fit(
         self, private: PrivateRecords, scaling: Scaling, door: Door, runs: int = 1
     ) -> tuple[FloatArray, FloatArray]:
-        """Descend in one run, or in many side by side.
+        """Descend in one run, or in many side by side: weights (runs, C, d + 1), and all noisy sums added up.
 
         Where there are fewer than `n` persons, the others have no gradient. Of two classes one has the
         gradient of the other with its sign changed: one column, their difference, is enough. Its gradient is
         shorter by sqrt(2), and it moves twice as far.
-
-        Returns
-        -------
-        weights : ndarray of shape (runs, C, d + 1)
-        released : ndarray of shape (runs, d + 1, q)
-            All noisy sums, added up, for an audit.
         """
         columns, share = (1, math.sqrt(0.5)) if self.n_classes == 2 else (self.n_classes, 1.0)
         features, clip = on_grid(scaling.apply(private.X)), share * self.clip

@@ -1,18 +1,11 @@
-"""Output perturbation: L2-regularised logistic regression on the private records, and noise on its weights.
-
-References
-----------
-.. [1] K. Chaudhuri, C. Monteleoni, A. Sarwate. Differentially private empirical risk minimization.
-   JMLR 12, 2011.
-.. [2] B. Balle, Y.-X. Wang. Improving the Gaussian mechanism for differential privacy. ICML 2018.
-"""
+"""Output perturbation: L2-regularised logistic regression on the private records, noise on its weights."""
 
 from __future__ import annotations
 
 import math
 import warnings
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
@@ -37,9 +30,6 @@ TOLERANCE = 1e-10
 """Largest norm of the gradient at a point that is taken for the minimiser."""
 
 _ITERATIONS = 1000
-
-_Sets: TypeAlias = tuple[FloatArray, FloatArray, IntArray]
-"""Records of D and of D', shape (rows, d), and their labels."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +65,7 @@ def calibrate(options: Options, setting: Setting) -> OutputPlan:
 
 @dataclass(frozen=True)
 class OutputPlan(Mechanism):
-    """Output perturbation (Chaudhuri, Monteleoni, Sarwate 2011, Algorithm 1): minimise, then add noise.
+    """Output perturbation (Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithm 1): minimise, add noise.
 
     **Guarantee.** For neighbours that differ in one private record, replaced by another; n is public.
     Records are clipped to norm 1, so a record's loss has gradients of norm below 1. The objective is
@@ -89,17 +79,6 @@ class OutputPlan(Mechanism):
       classes have L2 sensitivity sqrt(C) times that of one; the exact profile gives the scale.
     - ``noise = laplace``: (eps, 0)-DP. Density proportional to ``exp(-|b|/scale)``, scale the sensitivity
       over eps; for C > 2 classes each problem gets eps/C (basic composition).
-
-    Attributes
-    ----------
-    eps, delta : float
-    n, n_classes : int
-    regularisation : float
-    noise : {"gaussian", "laplace"}
-    sensitivity : float
-        Of the weights of one problem, L2.
-    scale : float
-        Of the noise; 0 for eps = inf.
     """
 
     eps: float
@@ -108,8 +87,8 @@ class OutputPlan(Mechanism):
     n_classes: int
     regularisation: float
     noise: Literal["gaussian", "laplace"]
-    sensitivity: float
-    scale: float
+    sensitivity: float  # of the weights of one problem, L2
+    scale: float  # of the noise; 0 for eps = inf
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -135,20 +114,10 @@ class OutputPlan(Mechanism):
         return Released(linear_model(by_class, scaling), no_answers(), self.guarantee)
 
     def weights(self, Z: Any, y: IntArray, door: Door, runs: int = 1) -> FloatArray:
-        """Minimise once, and add noise for each run.
+        """Minimise once, and add noise for each run: shape (runs, problems, d).
 
-        Parameters
-        ----------
-        Z : ndarray or csr_matrix of shape (rows, d)
-            Scaled records, of any norm; where rows < n, the others are zeros.
-        y : ndarray of shape (rows,)
-        door : Door
-        runs : int
-
-        Returns
-        -------
-        ndarray of shape (runs, problems, d)
-            One problem for two classes; for C > 2 each class against the rest, C problems.
+        Z are scaled records, of any norm; where they are fewer than n, the others are zeros. Two classes are
+        one problem; C > 2 are C problems, each class against the rest.
         """
         Z = clip_rows(Z)
         codes = [1] if self.n_classes == 2 else range(self.n_classes)
@@ -165,25 +134,28 @@ class OutputPlan(Mechanism):
 
         Against the pull of many short records the sensitivity is all but reached.
         """
-        one = np.ones(1, dtype=np.int64)
-        pairs: dict[str, _Sets] = {
-            "a record and its mirror image": (np.array([[4.0]]), np.array([[-4.0]]), one),
-            "the same, far out of bounds": (np.array([[1e6]]), np.array([[-1e6]]), one),
-            "a record against nothing": (np.array([[4.0]]), np.array([[0.0]]), one),
-            "steep losses, across the pull of the rest": self._among_many((-0.4, 0.9), (-0.4, -0.9)),
-            "far out of bounds, against the pull of the rest": self._among_many((-1e6, 0.0), (0.0, 0.0)),
-        }
-        return [SampledAttack(name, self._sample(sets), 200_000) for name, sets in pairs.items()]
+        rest = self._pull()
+        pairs = [
+            ("a record and its mirror image", [4.0], [-4.0], []),
+            ("the same, far out of bounds", [1e6], [-1e6], []),
+            ("a record against nothing", [4.0], [0.0], []),
+            ("steep losses, across the pull of the rest", [-0.4, 0.9], [-0.4, -0.9], rest),
+            ("far out of bounds, against the pull of the rest", [-1e6, 0.0], [0.0, 0.0], rest),
+        ]
+        return [
+            SampledAttack(name, self._sample(np.array([one, *many]), np.array([other, *many])), 200_000)
+            for name, one, other, many in pairs
+        ]
 
-    def _sample(self, sets: _Sets) -> Sample:
+    def _sample(self, *sets: FloatArray) -> Sample:
         def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            door = Door.seeded(int(rng.integers(2**63)))
-            return self.weights(sets[neighbour], sets[2], door, runs).reshape(runs, -1)
+            door, y = Door.seeded(int(rng.integers(2**63))), np.ones(len(sets[0]), dtype=np.int64)
+            return self.weights(sets[neighbour], y, door, runs).reshape(runs, -1)
 
         return sample
 
-    def _among_many(self, record: tuple[float, float], other: tuple[float, float]) -> _Sets:
-        """Put a record, or another in its place, among short ones that pull the weights along one axis.
+    def _pull(self) -> list[list[float]]:
+        """Short records that pull the weights along one axis.
 
         Far along it a record's loss is steep if its margin is negative. Two such records that nearly point
         away from each other across that axis, where only the regularisation holds the weights, move the
@@ -191,34 +163,15 @@ class OutputPlan(Mechanism):
         """
         reach, short = 8.0, 0.3
         pull = short / (1 + math.exp(short * reach))
-        many = min(self.n - 1, math.ceil(self.n * self.regularisation * reach / pull))
-        rest = np.tile([short, 0.0], (many, 1))
-        sides = [np.vstack([[one], rest]) for one in (record, other)]
-        return sides[0], sides[1], np.ones(many + 1, dtype=np.int64)
+        return [[short, 0.0]] * min(self.n - 1, math.ceil(self.n * self.regularisation * reach / pull))
 
 
 def minimise(Z: Any, signs: FloatArray, n: int, regularisation: float) -> FloatArray:
-    r"""Minimise ``(1/n) sum_i log(1 + exp(-y_i z_i.w)) + (regularisation/2) |w|^2``.
+    """Minimise ``(1/n) sum_i log(1 + exp(-y_i z_i.w)) + (regularisation/2) |w|^2``, y 1 or -1; shape (d,).
 
-    Parameters
-    ----------
-    Z : ndarray or csr_matrix of shape (rows, d)
-    signs : ndarray of shape (rows,)
-        y: 1 or -1.
-    n : int
-    regularisation : float
-        Positive.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-        Where the gradient's norm is at most `TOLERANCE`: by strong convexity within
-        ``TOLERANCE / regularisation`` of the minimiser.
-
-    Raises
-    ------
-    FloatingPointError
-        If such a point is not found. It then must not be released: no guarantee would hold.
+    The gradient's norm is at most `TOLERANCE`: by strong convexity the point is within
+    ``TOLERANCE / regularisation`` of the minimiser. FloatingPointError if such a point is not found: it then
+    must not be released, as no guarantee would hold.
     """
     import scipy.sparse as sp
     from scipy.special import expit

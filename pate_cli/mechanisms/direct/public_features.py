@@ -16,7 +16,6 @@ from pate_cli.mechanisms.direct.public_columns import (
     MOST_LANDMARKS,
     PublicBins,
     PublicColumns,
-    is_text,
 )
 from pate_cli.mechanisms.direct.rows import UNIT, on_grid, row_squares, stable_product
 from pate_cli.types import FloatArray, dense
@@ -30,7 +29,6 @@ __all__ = [
     "PublicKernelClassifier",
     "enough_points",
     "feature_values",
-    "features_of",
 ]
 
 CONSTANT = 0.5
@@ -52,7 +50,7 @@ _BLOCK = 2**22  # numbers worked on at a time, about
 
 @dataclass(frozen=True, eq=False)
 class PublicFeatures:
-    r"""The map ``phi`` from a record to p features, made from public points alone. PUBLIC.
+    """The map ``phi`` from a record to p features, made from public points alone. PUBLIC.
 
     On columns as `PublicColumns` maps them, with landmarks ``z_1 .. z_L`` drawn from the public points, s the
     median squared distance between two of them and u(x) the splines of the numbers, the kernel is ::
@@ -60,19 +58,14 @@ class PublicFeatures:
         k(x, z) = exp(-|x - z|^2 / (2 s)) / 2 + <x, z> / mean |z - zbar|^2 + weight <u(x), u(z)>
 
     so that functions may bend, be lines, or bend in one column by itself, however many others make up the
-    distance. It is centred at the landmarks (kernel principal components, [2]_), and each direction is
-    divided by the fourth root of its variance, half-way to whitened: without, noise drowns what is not in the
-    first few directions; all the way, it is as large in directions that hold nothing. The result is divided
-    by the public median of its norm; features of rare values (`PublicBins`) and a constant are appended.
+    distance. It is centred at the landmarks (kernel principal components, Schoelkopf, Smola, Mueller 1998, on
+    landmarks, Williams, Seeger 2000), and each direction is divided by the fourth root of its variance,
+    half-way to whitened: without, noise drowns what is not in the first few directions; all the way, it is as
+    large in directions that hold nothing. The result is divided by the public median of its norm; features of
+    rare values (`PublicBins`) and a constant are appended.
 
     ``phi(x)`` is a function of x and of public points, the same to the bit wherever x stands and whatever the
     other records are.
-
-    References
-    ----------
-    .. [1] C. Williams, M. Seeger. Using the Nystroem method to speed up kernel machines. NIPS 2000.
-    .. [2] B. Schoelkopf, A. Smola, K.-R. Mueller. Nonlinear component analysis as a kernel eigenvalue
-       problem. Neural Computation 10, 1998.
     """
 
     columns: PublicColumns
@@ -190,15 +183,6 @@ class OwnColumns:
         return sp.hstack([on_grid(_bounded(X) / self.size), last], format="csr")
 
 
-def features_of(
-    public: Any, rng: np.random.Generator, *, directions: int, fewest: float, bends: bool
-) -> PublicFeatures | OwnColumns:
-    """Make the map for public points: a kernel's features, or for text its own columns."""
-    if is_text(public):
-        return OwnColumns.of(public)
-    return PublicFeatures.of(public, rng, directions=directions, fewest=fewest, bends=bends)
-
-
 def feature_values(features: PublicFeatures | OwnColumns, X: Any) -> Any:
     """Features of records as 64-bit floats, shape (n, p); sparse for text."""
     return features.apply(X).astype(np.float64) * UNIT
@@ -207,29 +191,21 @@ def feature_values(features: PublicFeatures | OwnColumns, X: Any) -> Any:
 class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifier by the largest score; scores are linear in features made from public points. PUBLIC.
 
-    A mechanism makes it; it cannot be fitted by itself.
-
-    Parameters
-    ----------
-    features : PublicFeatures or OwnColumns
-    weights : ndarray of shape (p, q)
-        q is 1 for two classes, where the score is the log-odds of class 1, else one column a class.
+    A mechanism makes it; it cannot be fitted by itself. Weights have shape (p, q): q is 1 for two classes,
+    where the score is the log-odds of class 1, else one column a class.
     """
 
-    def __init__(
-        self, features: PublicFeatures | OwnColumns | None = None, weights: FloatArray | None = None
-    ) -> None:
+    def __init__(self, features: PublicFeatures | OwnColumns, weights: FloatArray) -> None:
         self.features = features
         self.weights = weights
 
     @property
     def classes_(self) -> NDArray[np.int64]:
         """Class codes, shape (C,)."""
-        columns = 1 if self.weights is None else self.weights.shape[1]
-        return np.arange(max(columns, 2))
+        return np.arange(max(self.weights.shape[1], 2))
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self.features is not None
+        return True
 
     def fit(self, X: Any, y: Any) -> PublicKernelClassifier:
         """Not available: it learns from private records, with noise."""
@@ -252,8 +228,6 @@ class PublicKernelClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return np.asarray(best).astype(np.int64)
 
     def _scores(self, X: Any) -> FloatArray:
-        if self.features is None or self.weights is None:
-            raise ValueError("made by a mechanism")
         scores = np.empty((X.shape[0], self.weights.shape[1]))
         for first in range(0, X.shape[0], 4096):
             rows = slice(first, first + 4096)

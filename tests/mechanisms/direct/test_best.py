@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import math
 from dataclasses import replace
 
@@ -11,15 +10,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from pate_cli import cli, mechanisms
+from pate_cli import mechanisms
 from pate_cli.audit import audit
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.direct import best
 from pate_cli.mechanisms.direct.best import BestPlan
 from pate_cli.mechanisms.direct.clipped_gradients import ClippedGradients
 from pate_cli.mechanisms.direct.public_features import OwnColumns, PublicFeatures
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.gaussian import calibrate_sigma, eps_of_mu
 from pate_cli.students import load_student, save_student
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
@@ -38,18 +35,17 @@ def rings(rng, n, n_classes=2):
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), y
 
 
-def learn(p, X, y, P, units=None):
-    private, rng = Private(PrivateRecords(X, y, units)), np.random.default_rng(0)
+def learn(p, X, y, P):
+    private, rng = Private(PrivateRecords(X, y)), np.random.default_rng(0)
     return p.release(private, PublicPoints(P), Door.seeded(0), rng).model
 
 
-def shown(attacked, claimed, *, persons=False, runs=12_000):
+def shown(attacked, claimed, *, persons=False, runs=6_000):
     attacks = attacked.attacks_on_persons() if persons else attacked.attacks()
     return max(each.bound for each in audit(claimed, attacks, runs=runs, confidence=SURE, seed=0))
 
 
-@pytest.mark.parametrize("persons", [False, True])
-@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize(("exact", "persons"), [(False, True), (True, False)])
 def test_the_claim_stands_and_half_of_it_is_shown(persons, exact):
     p = made(steps=20)
     assert EPS / 2 < shown(p.with_exact_noise() if exact else p, p, persons=persons) <= EPS
@@ -62,13 +58,6 @@ def without_clipping(patch):
 def noise_of_half_the_sensitivity(patch):
     right = BestPlan.sigma_for
     patch.setattr(BestPlan, "sigma_for", lambda self, dimension: right(self, dimension) / 2)
-
-
-def noise_of_one_step(patch):
-    right = BestPlan.sigma_for
-    patch.setattr(
-        BestPlan, "sigma_for", lambda self, dimension: right(self, dimension) / math.sqrt(self.steps)
-    )
 
 
 def private_width(patch):
@@ -88,24 +77,9 @@ def private_width(patch):
     patch.setattr(BestPlan, "fit", wrong)
 
 
-def records_for_persons(patch):
-    """A learner that does not look whose the records are."""
-    right = best.ClippedGradients
-    patch.setattr(
-        best, "ClippedGradients", lambda features, y, units, **given: right(features, y, None, **given)
-    )
-
-
 @pytest.mark.parametrize(
     ("bug", "persons"),
-    [
-        (without_clipping, False),
-        (without_clipping, True),
-        (noise_of_half_the_sensitivity, False),
-        (noise_of_one_step, False),
-        (private_width, False),
-        (records_for_persons, True),
-    ],
+    [(without_clipping, True), (noise_of_half_the_sensitivity, False), (private_width, False)],
 )
 def test_a_seeded_bug_is_caught(bug, persons, monkeypatch):
     p = made(steps=20)
@@ -113,40 +87,11 @@ def test_a_seeded_bug_is_caught(bug, persons, monkeypatch):
     assert shown(p, p, persons=persons, runs=4000) > EPS
 
 
-class Listening:
-    """No noise; keeps what is asked for."""
-
-    def __init__(self):
-        self.scales = []
-
-    def gaussian(self, scale, size):
-        self.scales.append(scale)
-        return np.zeros(size)
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("exact", [False, True])
-def test_each_step_is_paid_for(n_classes, exact):
-    rng, listening = np.random.default_rng(0), Listening()
-    (X, y), P = rings(rng, 400, n_classes), rings(rng, 80)[0]
-    p = made(n=400, n_classes=n_classes, eps=1.0, steps=45)
-    p = p.with_exact_noise() if exact else p
-    p.fit(PrivateRecords(X, y), PublicPoints(P), Door(listening), rng)
-    assert len(listening.scales) == 45
-    (scale,) = set(listening.scales)
-    moves = 2 * p.clip / p.grain  # in the unit of the sums, which are whole numbers
-    assert eps_of_mu(math.sqrt(45) * moves / math.sqrt(scale**2 - 4 * exact), DELTA) == pytest.approx(
-        1.0, rel=1e-6
-    )
-    assert scale >= calibrate_sigma(1.0, DELTA, 45, moves) * (1 - 1e-12)
-    assert max(p.n * p.clip / p.grain, 64 * scale) < 2**53
-    assert scale > 2**20  # rounding is nothing beside the noise
-
-
-def test_without_noise_for_eps_inf():
-    p = made(eps=math.inf)
-    assert p.sigma_for(7) == 0
-    assert p.guarantee.eps == math.inf
+@pytest.mark.parametrize("eps", [0.01, 1.0, 100.0])
+def test_sums_and_their_noise_are_whole_numbers_of_floating_point(eps):
+    p = made(eps=eps, steps=45).with_exact_noise()
+    assert max(p.n * p.clip / p.grain, 64 * p.sigma_for(300)) < 2**53
+    assert p.sigma_for(300) > 2**10  # rounding is nothing beside the noise
 
 
 def number_among_flags(rng, n):
@@ -167,16 +112,6 @@ def rare_values(rng, n):
     return X, np.where(X[:, 2] > 0, X[:, 2] % 2, X[:, 0] > 0).astype(np.int64)
 
 
-def seldom_flags(rng, n):
-    X = (rng.random((n, 200)) < 0.06).astype(float)
-    return X, (X[:, :30].sum(axis=1) + 0.4 * rng.normal(size=n) > 2.2).astype(np.int64)
-
-
-def a_direction_of_many(rng, n):
-    X = rng.normal(size=(n, 100))
-    return X, (X @ np.random.default_rng(0).normal(size=100) > 0).astype(np.int64)
-
-
 def texts(rng, n):
     """Each of 600 words says a class; none is frequent, and of 100 public points no two share many."""
     y = rng.integers(0, 2, n)
@@ -190,14 +125,10 @@ def texts(rng, n):
     ("law", "n", "m", "options", "least"),
     [
         (rings, 8000, 160, {"eps": 1.0}, 0.97),  # a linear model: a half
-        (rings, 8000, 160, {"eps": math.inf}, 0.97),
-        (functools.partial(rings, n_classes=4), 8000, 160, {"eps": 1.0, "n_classes": 4}, 0.85),
         (functools.partial(rings, n_classes=4), 8000, 160, {"eps": math.inf, "n_classes": 4}, 0.85),
         (number_among_flags, 8000, 160, {}, 0.95),  # without splines .78 to .86
         (channels_of_one_unit, 4000, 80, {}, 0.8),  # with ranks alone .57
         (rare_values, 8000, 400, {"eps": 1.0}, 0.97),  # without bins half of them is wrong
-        (seldom_flags, 5000, 120, {"eps": 2.0}, 0.84),  # in what public points span .80
-        (a_direction_of_many, 1000, 20, {"eps": 2.0}, 0.75),  # twenty points span 19 of 100: .66
         (texts, 8000, 100, {}, 0.85),  # in what public points span .78
     ],
 )
@@ -228,21 +159,6 @@ def test_one_record_of_1e300_changes_hardly_anything(form):
         assert np.mean(models[1].predict(form(T)) == truth) > 0.95
 
 
-def test_more_records_of_each_person_teach_more():
-    rng, each, n = np.random.default_rng(3), 8, 600
-    units = np.repeat(np.arange(n), each)
-    X = rng.normal(size=(n, 6))[units] + rng.normal(size=(n * each, 6))
-    y = (X[:, 0] + X[:, 1] ** 2 > 1).astype(np.int64)
-    P, T = (rng.normal(size=(rows, 6)) * math.sqrt(2) for rows in (80, 2000))
-    truth = (T[:, 0] + T[:, 1] ** 2 > 1).astype(np.int64)
-    all_of_them, one_each = (
-        np.mean(learn(made(n=n, eps=1.0), X[rows], y[rows], P, units[rows]).predict(T) == truth)
-        for rows in (slice(None), slice(None, None, each))
-    )
-    assert all_of_them > 0.8
-    assert all_of_them > one_each + 0.02
-
-
 @pytest.mark.parametrize(
     "P", [np.ones((30, 2)), np.zeros((1, 2)), np.array([[0.0, 1.0], [1e300, -1e300], [0.5, 0.0]])]
 )
@@ -255,7 +171,6 @@ def test_public_points_that_span_little_still_give_a_model(P):
     ("options", "message"),
     [
         ({"steps": 0}, "mechanism.steps: got 0; accepted: auto, or a whole number >= 1"),
-        ({"clip": 0}, "mechanism.clip: got 0; accepted: a number in"),
         ({"clip": 1e308}, "mechanism.clip: got 1e.308; accepted: a number in"),
     ],
 )
@@ -273,12 +188,3 @@ def test_a_model_comes_back_from_its_file(form, tmp_path):
     save_student(tmp_path / "m.skops", model, classes="abc", n_features=features, encoder=None, meta={})
     again = load_student(tmp_path / "m.skops").student
     assert np.array_equal(again.predict_proba(form(X)), model.predict_proba(form(X)))
-
-
-def test_pate_run_learns_by_it(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    argv = ["run", "dataset=digits", "mechanism=best", "eps=2", "hydra.run.dir=out"]
-    assert cli.main(argv) == 0
-    result = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert result["accuracy"]["mean"] > 0.8  # noisy_gd: 0.6
-    assert cli.main([*argv[:3], "mechanism.step=3"]) == 2

@@ -12,8 +12,6 @@ import scipy.sparse as sp
 from pate_cli.audit import audit
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import calibrate
-from pate_cli.mechanisms.direct import noisy_gd
-from pate_cli.mechanisms.direct.clipped_gradients import ClippedGradients
 from pate_cli.mechanisms.direct.linear import Scaling
 from pate_cli.privacy.door import Door
 from pate_cli.types import PrivateRecords, Setting
@@ -50,9 +48,10 @@ def test_scale_of_the_noise():
     assert made(math.inf).sigma == 0
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("persons", [False, True])
+@pytest.mark.parametrize(
+    ("n_classes", "form", "persons"),
+    [(2, np.asarray, True), (3, np.asarray, False), (3, sp.csr_matrix, True)],
+)
 def test_without_noise_it_is_descent_on_clipped_gradients(n_classes, form, persons):
     X, y = records(40, n_classes=n_classes)
     units = np.arange(40) // (3 if persons else 1)
@@ -84,8 +83,7 @@ def test_the_rule_takes_more_steps_for_more_records_or_budget():
 LARGEST, LEAST = np.finfo(float).max, 5e-324
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("clip", [math.sqrt(2), 0.3, 1e-6])
+@pytest.mark.parametrize(("form", "clip"), [(np.asarray, math.sqrt(2)), (sp.csr_matrix, 1e-6)])
 @pytest.mark.parametrize(
     "record",
     [
@@ -111,8 +109,6 @@ def test_one_extreme_record_moves_the_weights_within_the_clip(record, clip, form
     ("options", "said"),
     [
         ({"steps": 0}, "mechanism.steps: got 0; accepted: auto, or a whole number >= 1"),
-        ({"steps": True}, "mechanism.steps: got True;"),
-        ({"clip": 0.0}, "mechanism.clip: got 0.0; accepted: a number in (1e-100, 1e+100]"),
         ({"clip": 5e-324}, "mechanism.clip: got 5e-324; accepted: a number in (1e-100, 1e+100]"),
         ({"step_size": math.nan}, "mechanism.step_size: got nan;"),
     ],
@@ -138,27 +134,6 @@ def test_the_claim_stands_and_half_of_it_is_shown(persons):
     assert 1.5 < shown(p, p, persons) <= 3
 
 
-def unclipped(p, patch):
-    patch.setattr(ClippedGradients, "_shrink", lambda self, sizes: np.ones_like(sizes))
-    return p
-
-
-def records_for_persons(p, patch):
-    right = ClippedGradients
-    patch.setattr(noisy_gd, "ClippedGradients", lambda Z, y, units, **given: right(Z, y, None, **given))
-    return p
-
-
-@pytest.mark.parametrize(
-    ("bug", "persons"),
-    [
-        (unclipped, False),
-        (unclipped, True),
-        (records_for_persons, True),
-        (lambda p, _: replace(p, sigma=p.sigma / 2), False),  # sensitivity clip, as for add/remove
-        (lambda p, _: replace(p, sigma=p.sigma / p.steps**0.5), False),  # one step is all it paid for
-    ],
-)
-def test_a_bug_is_caught(bug, persons, monkeypatch):
+def test_half_of_the_noise_is_caught():
     p = made(**STILL)
-    assert shown(bug(p, monkeypatch), p, persons) > 3
+    assert shown(replace(p, sigma=p.sigma / 2), p, False) > 3  # sensitivity clip, as for add/remove

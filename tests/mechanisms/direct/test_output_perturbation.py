@@ -17,7 +17,6 @@ from pate_cli.mechanisms import calibrate
 from pate_cli.mechanisms.direct import output_perturbation
 from pate_cli.mechanisms.direct.linear import Scaling, clip_rows, linear_model
 from pate_cli.mechanisms.direct.output_perturbation import TOLERANCE, minimise
-from pate_cli.mechanisms.direct.rows import row_norms
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
@@ -53,18 +52,6 @@ def test_scales_of_the_noise():
     assert made(regularisation=0.01, noise="laplace", n_classes=3).scale == pytest.approx(3 * pure.scale)
 
 
-def test_without_privacy_there_is_no_noise():
-    p, (X, y) = made(math.inf), records()
-    assert p.guarantee.eps == math.inf
-    assert np.array_equal(*(released(p, X, y, seed=seed).model.decision_function(X) for seed in (0, 1)))
-
-
-def test_regularisation_is_weaker_with_more_records_or_budget():
-    low, high, many = made(0.1), made(1.0), made(0.1, n=10 * N)
-    assert low.regularisation > high.regularisation >= 1 / N
-    assert low.regularisation > many.regularisation
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -90,8 +77,7 @@ def test_one_record_moves_each_minimiser_by_the_sensitivity_at_most(n_classes):
     assert 0.2 * p.sensitivity < most <= p.sensitivity
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("weight", [0.3, 1e-3, 1e-6])
+@pytest.mark.parametrize(("weight", "kind"), [(0.3, np.asarray), (1e-6, sp.csr_matrix)])
 def test_the_gradient_is_0_at_the_minimiser(weight, kind):
     """On records of one class, too, which most solvers refuse."""
     X, y = records(rows=200, d=5)
@@ -158,7 +144,7 @@ CLAIM = {"eps": EPS, "delta": 1e-3, "n": 1000, "n_features": 20}
 
 def shown(attacked, claimed):
     attacks = attacked.attacks()
-    return max(each.bound for each in audit(claimed, attacks, runs=200_000, confidence=1 - 1e-6, seed=0))
+    return max(each.bound for each in audit(claimed, attacks, runs=50_000, confidence=1 - 1e-6, seed=0))
 
 
 @pytest.mark.parametrize(("noise", "least"), [("gaussian", 1.0), ("laplace", 1.5)])
@@ -182,12 +168,9 @@ def test_an_attack_reaches_nearly_all_of_the_sensitivity():
 
 LARGEST, LEAST = np.finfo(float).max, 5e-324
 EXTREMES = [
-    [LARGEST, LARGEST, LARGEST],
     [LARGEST, -LARGEST, LARGEST],
     [0.0, -LARGEST, 0.0],
     [1.4e154, 0.0, 0.0],  # the square just too large
-    [1e154, 1e154, 1e154],  # the sum of squares just too large
-    [LEAST, -LEAST, LEAST],
     [1.4e-162, 1e-163, 0.0],  # the square just too small
     [LEAST, 1.0, LARGEST],
     [1e-160, 1e160, -1e-320],
@@ -195,9 +178,9 @@ EXTREMES = [
 ]
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("scale", [1.0, LARGEST, LEAST])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("n_classes", "scale", "form"), [(2, LARGEST, np.asarray), (3, LEAST, sp.csr_matrix)]
+)
 @pytest.mark.parametrize("name", ["noisy_gd", "output_perturbation"])
 def test_extreme_records_and_public_points_give_a_finite_model(name, n_classes, scale, form):
     usual, student = np.random.default_rng(0).normal(size=(30, 3)), ("logistic", {})
@@ -224,10 +207,3 @@ def test_a_clipped_row_is_within_the_unit_ball_and_keeps_its_direction(record, f
     else:
         assert Fraction(1 - 8 * 2.0**-53) ** 2 <= square(clipped) <= Fraction(1 + 8 * 2.0**-53) ** 2
         assert clipped == pytest.approx(row / np.abs(row).max() * np.abs(clipped).max(), rel=1e-15)
-
-
-@pytest.mark.parametrize("scale", [1.0, LARGEST / 5, LEAST, 1e-200, 1e200])
-def test_norms_need_no_squares(scale):
-    rows = np.array([[3.0, 4.0], [0.0, 0.0], [0.6, -0.8]]) * scale
-    for form in (np.asarray, sp.csr_matrix):  # a multiple of the smallest float has no digits to be right to
-        assert np.allclose(row_norms(form(rows)), np.array([5.0, 0.0, 1.0]) * scale, 1e-15, 2 * LEAST)
