@@ -1,7 +1,7 @@
 """CSV files with a named target column: one, or three.
 
-pandas reads the cells. It fills a line that is too short without a word, and does not say on which line a
-record is: so cells are counted first, by Python's `csv`.
+pandas reads the cells, after Python's `csv` has counted them: pandas fills a line that is too short without a
+word, and does not say on which line a record is.
 """
 
 from __future__ import annotations
@@ -68,24 +68,12 @@ _DECIMAL = Word("""., or a comma: 'dataset.decimal=","'""", {".": ".", ",": ","}
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """How a CSV file is written.
+    """Format of a CSV file."""
 
-    Attributes
-    ----------
-    sep : str or None
-        What stands between two cells; None to find it in the first line.
-    encoding : str or None
-        None for UTF-8, or what a byte order mark says.
-    decimal : {".", ","}
-        What stands before the decimals of a number.
-    header : bool
-        Whether the first line names the columns; else they are named by their number, from 1.
-    """
-
-    sep: str | None = option(None, Or("null", SEPARATOR))
-    encoding: str | None = option(None, Or("null", ENCODING))
+    sep: str | None = option(None, Or("null", SEPARATOR))  # None: found in the first line
+    encoding: str | None = option(None, Or("null", ENCODING))  # None: UTF-8, or by the byte order mark
     decimal: str = option(".", _DECIMAL)
-    header: bool = option(True, Flag())
+    header: bool = option(True, Flag())  # without one, columns are named by their number, from 1
 
 
 @dataclass(frozen=True)
@@ -110,37 +98,40 @@ def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: st
     raw = _as_utf8(raw, form, path, key)
     sep = form.sep or _found_separator(raw)
     header, lines = _lines(raw, sep, path, form, key)
-    given: dict[str, Any] = {
-        "sep": sep,
-        "names": header,
-        "header": 0 if form.header else None,
-        "index_col": False,
-        "skipinitialspace": True,
-        "keep_default_na": False,
-        "na_values": [""],
-        "encoding": "utf-8",
-        "decimal": form.decimal,
-    }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of columns with cells of several kinds, which are read again
-        frame = pd.read_csv(io.BytesIO(raw), dtype={name: str for name in header if name in text}, **given)
-        # a column read in pieces may hold 7 and "007"; one of True and False is text, too
-        again = [name for name in header if name not in text and _is_mixed(frame[name])]
-        padded: list[str] = []
-        if re.search(rb'(?:^|["%s])\s*0\d' % re.escape(sep.encode()), raw, re.MULTILINE):
-            padded = [name for name in header if frame[name].dtype.kind in "iuf"]
-        if again or padded:
-            kinds = dict.fromkeys([*again, *padded], str)
-            found = pd.read_csv(io.BytesIO(raw), dtype=kinds, usecols=[*kinds], **given)
-            again += [name for name in padded if _are_codes(found[name])]
-            frame[again] = found[again]
+
+    def cells(names: list[str], kind: type | None = None) -> pd.DataFrame:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of columns with cells of several kinds
+            return pd.read_csv(
+                io.BytesIO(raw),
+                dtype=kind,
+                sep=sep,
+                names=header,
+                usecols=names,
+                header=0 if form.header else None,
+                index_col=False,
+                skipinitialspace=True,
+                keep_default_na=False,
+                na_values=[""],
+                encoding="utf-8",
+                decimal=form.decimal,
+            )
+
+    frame = cells(header)
     if len(frame) != len(lines):
         raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
+    numeric = {name for name in header if frame[name].dtype.kind in "iuf" and not frame[name].isna().all()}
+    numeric -= set(text)
+    # a column of texts may hold 7 and "007", and one of numbers is one of codes where it holds 007
+    coded = re.search(rb'(?:^|["%s])\s*0\d' % re.escape(sep.encode()), raw, re.MULTILINE)
+    again = [name for name in header if coded or name not in numeric]
+    written = cells(again, str) if again else frame
     columns = {}
     for name in header:
-        column = frame[name]
-        numeric = column.dtype.kind in "iuf" and not column.isna().all()
-        columns[name] = column.to_numpy(dtype=np.float64) if numeric else as_text(column)
+        if name in numeric and not (coded and _are_codes(written[name])):
+            columns[name] = frame[name].to_numpy(dtype=np.float64)
+        else:
+            columns[name] = as_text(written[name])
     table = pd.DataFrame(columns, index=pd.Index(lines), copy=False)
     return Table(table, path, checksum, decimal=form.decimal)
 
@@ -151,13 +142,6 @@ def _are_codes(column: Any) -> bool:
     return bool(held.str.fullmatch(r"\d+\s*").all() and held.str.fullmatch(r"0\d+\s*").any())
 
 
-def _is_mixed(column: Any) -> bool:
-    import pandas as pd
-
-    kind = pd.api.types.infer_dtype(column, skipna=True)
-    return column.dtype.kind not in "iuf" and kind not in ("string", "empty")
-
-
 def _as_utf8(raw: bytes, form: CsvFormat, path: Path, key: str) -> bytes:
     """Text in UTF-8, without a byte order mark; refuses a file that is no text."""
     for mark, what in _NO_TEXT.items():
@@ -165,10 +149,6 @@ def _as_utf8(raw: bytes, form: CsvFormat, path: Path, key: str) -> bytes:
             raise DataError(f"{path}: {what}; accepted: a CSV file")
     marked = next((name for mark, name in _MARKS.items() if raw.startswith(mark)), None)
     encoding = form.encoding or marked or "utf-8"
-    begin = raw[:1000]
-    if encoding == "utf-8" and begin.count(0) > len(begin) // 3:
-        found = f"{key.format('encoding')}={'utf-16-be' if begin[0] == 0 else 'utf-16-le'}"
-        raise DataError(f"{path}: every other byte is 0; accepted: text in UTF-8, or {found}")
     try:
         content = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeError as error:

@@ -31,30 +31,14 @@ _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One official file.
+    """One official file; its content is checked where no digest is published."""
 
-    Attributes
-    ----------
-    name : str
-        File name, on the site and here.
-    url : str
-        Empty for a file that is accepted but not fetched.
-    sha256 : str or None
-        Digest (hex); None where none is published, then `labels` and `n_features` are checked.
-    labels : mapping of float to int or None
-        Number of records with each label.
-    n_features : int or None
-        Largest feature index.
-    instead : SourceFile or None
-        Another form of the same file, accepted in its place and looked for first.
-    """
-
-    name: str
-    url: str
-    sha256: str | None
-    labels: Mapping[float, int] | None = None
-    n_features: int | None = None
-    instead: SourceFile | None = None
+    name: str  # on the site and here
+    url: str  # empty for a file that is accepted but not fetched
+    sha256: str | None  # hex
+    labels: Mapping[float, int] | None = None  # number of records with each label
+    n_features: int | None = None  # largest feature index
+    instead: SourceFile | None = None  # another form, accepted in its place and looked for first
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,7 @@ _MOST_UNASKED = 2**24
 
 @dataclass(frozen=True)
 class Options(FileOptions):
-    """Options of `dataset=libsvm`.
-
-    Attributes
-    ----------
-    n_features : int or None
-        Number of columns; None for the largest index in the file, in the public one if there is one.
-    """
+    """Options of `dataset=libsvm`; `n_features=None` is the largest index (of the public file, if any)."""
 
     n_features: int | None = option(None, Or("null", Whole(1, _MAX_INDEX)))
 

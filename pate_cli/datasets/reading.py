@@ -72,31 +72,17 @@ def joint_digest(digests: list[str]) -> str:
 class Table:
     """A file of records as it was read.
 
-    Attributes
-    ----------
-    frame : DataFrame
-        A column is float64 where every cell is a number or empty (NaN), else a pandas category of texts; its
-        index is the place of each record in the file.
-    path : Path
-    checksum : str
-        SHA-256 (hex) of the file's bytes.
-    word : str
-        What the index counts: "line" or "row".
-    dates : frozenset of str
-        Columns of dates by the file's own types.
-    unread : mapping of str to str
-        Types of columns that hold nothing that can be a cell, as lists; they are not in the frame.
-    decimal : {".", ","}
-        Decimal separator of numbers in texts.
+    A column of `frame` is float64 where every cell is a number or empty (NaN), else a pandas category of
+    texts; its index is the place of each record in the file.
     """
 
     frame: pd.DataFrame
     path: Path
-    checksum: str
-    word: str = "line"
-    dates: frozenset[str] = frozenset()
-    unread: Mapping[str, str] = field(default_factory=dict)
-    decimal: str = "."
+    checksum: str  # SHA-256 (hex) of the file's bytes
+    word: str = "line"  # unit of the index: "line" or "row"
+    dates: frozenset[str] = frozenset()  # columns of dates by the file's own types
+    unread: Mapping[str, str] = field(default_factory=dict)  # types of columns without cells, as lists
+    decimal: str = "."  # decimal separator of numbers in texts
 
     @property
     def columns(self) -> list[str]:

@@ -39,16 +39,8 @@ _KEYS = {"numeric": ("low", "high", "missing"), "category": ("values", "missing"
 class Column:
     """Kind of one column, with its bounds or categories.
 
-    Attributes
-    ----------
-    low, high : float or None
-        Bounds of numbers: what is beyond is clipped. None for none; then public records scale it.
-    values : list of str or None
-        Categories; any other cell has the code of an unseen one. None for those of the public records.
-    missing : bool
-        Whether a missing value has a code of its own.
-    why : str or None
-        Why a column is not used, for people.
+    Numbers beyond `low` and `high` are clipped; a cell that is none of `values` has the code of an unseen
+    category. Where these are None, public records decide. `missing` values may have a code of their own.
     """
 
     kind: str = option("numeric", OneOf(tuple(_KEYS)))

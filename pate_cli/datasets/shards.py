@@ -31,12 +31,8 @@ _PARQUET = ".parquet"
 class Options(FileOptions):
     """Options of `dataset=shards`; `path` is a directory, `public` and `test` are single files of its kind.
 
-    Attributes
-    ----------
-    target : str or None
-        Column that holds the class, in Parquet files; all others hold numbers.
-    n_features : int or None
-        Number of columns of LIBSVM files; None for that of the public file.
+    Parquet files have a column `target`, and numbers in all others; LIBSVM files `n_features` columns, or as
+    many as the public file.
     """
 
     target: str | None = option(None, Or("null", Cell("the name of the column that holds the class")))
@@ -47,7 +43,6 @@ def load(name: str, options: Options) -> Dataset:
     """Read labels and sizes of all files; features stay where they are.
 
     Teachers are dealt file by file: see `teachers.parts.partition_blocks` for what that means for privacy.
-
     """
     where, public_path, test_path = options.paths("a directory of Parquet or LIBSVM files")
     paths = _files(where)

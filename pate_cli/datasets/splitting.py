@@ -58,30 +58,18 @@ def sizes(
 ) -> SplitSizes:
     """Sizes of a split; ConfigError if a part would be empty, or larger than its file.
 
-    Parameters
-    ----------
-    n_records : int
-        N, of the private file.
-    private : float, int or None
-        A fraction f in (0, 1) for floor(f * N) records, or a number of records. None for 0.8, or for all that
-        are left where no test share is needed.
-    public : float, int or None
-        A fraction f in (0, 1) for ceil(f * N) points, or a number of points; None for 0.02. With a public
-        file a part of its rows, None for all.
-    budget : float or int
-        A fraction f in (0, 1) for round(f * n_public) labels, at least 1; or a number of labels.
-    mode : {"records", "label_private"}
-        `label_private`: only the labels of private records are secret. The public points are then taken out
-        of the private records, and their labels dropped, but for measuring (BTT18, section 5: "splitting the
-        training set into two parts and discarding the labels in one of them"). What the run's (eps, delta)
-        protects is the label of each record, nothing else: neighbours have the same features and differ in
-        one label.
-    public_file, test_file : int or None
-        Numbers of records in files of their own; None for a share of the private file.
-    measured : bool
-        Whether a test share is needed; a release with a public file measures nothing.
-    unit : str
-        Word for the units that are counted, for messages.
+    A share is a fraction f in (0, 1) or a number: floor(f N) `private` records of N, ceil(f N) `public`
+    points, and a `budget` of round(f n_public) labels, at least 1. `private=None` is 0.8, or all that are
+    left where no test share is needed; `public=None` is 0.02. Public points and test records may have files
+    of their own (their numbers of records `public_file`, `test_file`); `public` is then a part of its rows,
+    None for all. A release with a public file is not `measured`, so it needs no test share. `unit` is the
+    word for what is counted, for messages.
+
+    `mode="label_private"`: only the labels of private records are secret. The public points are then taken
+    out of the private records, and their labels dropped, but for measuring (BTT18, section 5: "splitting the
+    training set into two parts and discarding the labels in one of them"). What the run's (eps, delta)
+    protects is the label of each record, nothing else: neighbours have the same features and differ in one
+    label.
 
     Examples
     --------

@@ -35,24 +35,10 @@ _COLUMNS = Or("null", Listed(Cell("the name of a column")))
 
 @dataclass(frozen=True)
 class TableOptions(FileOptions):
-    """Options of a table.
+    """Options of a table, see docs/own-data.md.
 
-    Attributes
-    ----------
-    target : str
-        Column that holds the class.
-    unit : str or None
-        Column of persons: all records of one are protected together. None for each record by itself; `auto`
-        is None too, but refused where a column looks like one of persons.
-    schema : str or None
-        YAML file that declares the columns, as `pate data describe` proposes it.
-    columns, drop : list of str or None
-        Columns to use, and columns not to.
-    numeric, categories : list of str or None
-        Columns that hold numbers, where a cell that is no number is missing; columns that hold categories,
-        whatever they look like.
-    missing : list of str or None
-        Cells that stand for a missing value; with it, a missing number has a code of its own in each column.
+    All records of a person, named by the column `unit`, are protected together; None for each record by
+    itself. `auto` is None too, but refused where a column looks like one of persons.
     """
 
     target: str | None = option(None, Or("null", Cell("the name of the column that holds the class")))

@@ -42,22 +42,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class FileOptions:
-    """Options of every dataset of the user's files.
+    """Options of every dataset of the user's files; public points and test records may have their own.
 
-    Attributes
-    ----------
-    path, private : str or None
-        The file with the private records; two names for it.
-    public : str or None
-        The file with the public points; without one they are a share of the private file.
-    test : str or None
-        The file that accuracy is measured on; without one it is a share of the private file.
-    classes : list of str or None
-        The labels, in the order of their codes; None to read them from the public file, or the private.
+    `classes` are the labels, in the order of their codes; None to read them from the public file, or the
+    private one.
     """
 
     path: str | None = option(None, PATH)
-    private: str | None = option(None, PATH)
+    private: str | None = option(None, PATH)  # another name for it
     public: str | None = option(None, PATH)
     test: str | None = option(None, PATH)
     classes: list[str] | None = option(None, Or("null", Listed(Cell("a label"), 2)))

@@ -16,8 +16,9 @@ PACK = {"": bytes, ".bz2": bz2.compress, ".gz": gzip.compress, ".xz": lzma.compr
 TARGET = {"csv": {"target": "y"}, "libsvm": {}}
 
 
-@pytest.mark.parametrize("suffix", PACK)
-@pytest.mark.parametrize("name", OLD)
+@pytest.mark.parametrize(
+    ("name", "suffix"), [("csv", ""), ("csv", ".gz"), ("libsvm", ".bz2"), ("libsvm", ".xz")]
+)
 def test_it_is_of_the_file_as_it_was_read(name, suffix, tmp_path, monkeypatch):
     path = tmp_path / f"f{suffix}"
     content = PACK[suffix](OLD[name]) + (b"\0" * 3_000_000 if suffix == ".gz" else b"")  # long

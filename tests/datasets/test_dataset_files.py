@@ -119,9 +119,7 @@ def test_downloads_and_files_found_are_in_pate_data_then_data_then_the_cache(pla
     ("how", "changes", "said"),
     [
         ("whole", {"sha256": "0" * 64}, "is not the expected file (SHA-256 0000"),
-        ("whole", CONTENT | {"labels": {1.0: 49, 2.0: 51}}, "is not the expected file"),
         ("dies", {}, "cannot download"),
-        ("dies", CONTENT, "cannot download"),
         ("unannounced", {}, "is not the expected file (SHA-256"),
         ("unannounced", CONTENT, "is not the expected file"),
         ("absent", {}, "HTTP 404"),

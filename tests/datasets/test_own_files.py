@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shlex
 import zipfile
@@ -12,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import dump_svmlight_file
 
 from pate_cli.cli import main
-from pate_cli.datasets import load, sizes_of, split
+from pate_cli.datasets import load, sizes_of, split, warnings_of
 from pate_cli.datasets.schema import read_schema
 from pate_cli.errors import ConfigError, DataError
 
@@ -81,7 +81,6 @@ def test_three_files(place, capsys):
     sizes = record["sizes"]
     assert [sizes[f"n_{part}"] for part in ("private", "public", "test")] == [900, 200, 150]
     assert record["accuracy"]["mean"] > 0.9
-    assert record["diagnostics"]["label_accuracy"] is None  # public points without labels
     assert "schema (inferred from pub.csv): 2 numbers (age 19 to" in shown
     assert "not used patient_id: identifiers, admitted: dates" in shown
     assert (record["delta"], record["plan"]["protects"]) == (1 / 900, "one record; replaced by any other")
@@ -90,9 +89,8 @@ def test_three_files(place, capsys):
 def test_a_public_file_alone_leaves_a_share_of_the_private_one_for_the_test(place):
     data = load("csv", path="priv.csv", public="pub.csv", target="outcome", unit=None)
     assert vars(sizes_of(data)) == {"n_private": 720, "n_public": 200, "n_test": 180, "budget": 60}
-    assert sizes_of(data, release=True).n_private == 900
-    assert sizes_of(data, release=True).n_test == 0
-    assert sizes_of(data, private=0.5, public=20).n_test == 450
+    released = sizes_of(data, release=True)
+    assert (released.n_private, released.n_test) == (900, 0)
     with pytest.raises(ConfigError, match=r"^split\.public: got 201; accepted: at most 200, the rows"):
         sizes_of(data, public=201)
     with pytest.raises(ConfigError, match=r"^split\.private: got 900; accepted: at most 899"):
@@ -124,34 +122,26 @@ def test_categories_and_numbers_of_the_private_file_alone_change_nothing_public(
 @pytest.mark.parametrize("kind", ["libsvm", "npz", "parquet"])
 def test_three_files_of_other_kinds(place, kind):
     rng = np.random.default_rng(0)
-    parts = {}
-    for name, n in (("private", 600), ("public", 100), ("test", 100)):
-        X = np.round(rng.normal(size=(n, 4)), 3)
+    paths = {name: f"{name}.{kind}" for name in ("private", "public", "test")}
+    for name, path in paths.items():
+        X = np.round(rng.normal(size=(600 if name == "private" else 100, 4)), 3)
         y = (X[:, 0] > 0).astype(int)
         if kind == "npz":
-            np.savez(f"{name}.npz", X=X, **({} if name == "public" else {"y": y}))
-        elif kind == "libsvm":
-            labels = np.full(n, 7) if name == "public" else y  # placeholders
-            lines = [
-                f"{a} " + " ".join(f"{j + 1}:{v}" for j, v in enumerate(x))
-                for a, x in zip(labels, X, strict=True)
-            ]
-            Path(f"{name}.libsvm").write_text("\n".join(lines) + "\n")
+            np.savez(path, X=X, **({} if name == "public" else {"y": y}))
+        elif kind == "libsvm":  # with placeholders for labels
+            dump_svmlight_file(X, np.full(len(y), 7) if name == "public" else y, path, zero_based=False)
         else:
             pytest.importorskip("pyarrow")
-            frame = pd.DataFrame(X, columns=list("abcd")).assign(cat=pd.Categorical(["u", "v"] * (n // 2)))
-            frame["when"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(n), "D")
-            (frame if name == "public" else frame.assign(y=y)).to_parquet(f"{name}.parquet")
-        parts[name] = f"{name}.{kind}"
-    given = [
-        f"dataset={kind}",
-        *(f"dataset.{name}={path}" for name, path in parts.items()),
-        "teacher.size=20",
-    ]
+            frame = pd.DataFrame(X, columns=list("abcd")).assign(
+                cat=pd.Categorical(["u", "v"] * (len(y) // 2))
+            )
+            frame["when"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(len(y)), "D")
+            (frame if name == "public" else frame.assign(y=y)).to_parquet(path)
+    given = [f"dataset={kind}", *(f"dataset.{name}={path}" for name, path in paths.items())]
     given += ["dataset.target=y"] if kind == "parquet" else []
-    code, record = run(*given, "eps=20")
+    code, record = run(*given, "teacher.size=20", "eps=20")
     assert code == 0
-    assert [record["sizes"][f"n_{name}"] for name in parts] == [600, 100, 100]
+    assert [record["sizes"][f"n_{name}"] for name in paths] == [600, 100, 100]
     assert record["accuracy"]["mean"] > 0.85
 
 
@@ -160,19 +150,21 @@ def test_the_public_file_of_libsvm_says_how_many_features_there_are(place, capsy
     Path("b").write_text("".join(f"{i % 2} 1:{i} 3:1\n" for i in range(60)))
     given = ["dataset=libsvm", "dataset.path=a", "dataset.public=b", "teacher.size=10"]
     refused(capsys, *given, said=["a, line 1: index '9' is more than the 3 features", "dataset.n_features"])
-    assert main(["run", *given, "dataset.n_features=9"]) == 0
+    assert main(["plan", *given, "dataset.n_features=9"]) == 0
 
 
 # -- whose privacy
 
 
-def test_a_unit_counts_persons(place, capsys):
-    code, record = run(*THREE, "dataset.unit=patient_id", "eps=8", "teacher.size=10")
-    assert code == 0
-    assert (record["sizes"]["n_private"], record["n_teachers"], record["delta"]) == (300, 30, 1 / 300)
+@pytest.mark.parametrize("mechanism", ["gaussian", "best", "output_perturbation"])
+def test_a_unit_counts_persons(place, mechanism):
+    code, record = run(
+        *THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8", "teacher.size=10"
+    )
+    assert (code, record["sizes"]["n_private"], record["delta"]) == (0, 300, 1 / 300)
+    assert record["n_teachers"] == (30 if mechanism == "gaussian" else 0)
     assert record["plan"]["protects"] == "one patient_id, all of its records; replaced by any others"
-    assert main(["plan", *THREE, "dataset.unit=patient_id"]) == 0
-    assert "one patient_id, all of its records" in " ".join(capsys.readouterr().out.split())
+    assert record["accuracy"]["mean"] > 0.8
 
 
 def test_all_records_of_a_person_are_on_one_side(place):
@@ -188,22 +180,10 @@ def test_all_records_of_a_person_are_on_one_side(place):
     assert (np.bincount(parts.private.units) == 3).all()
 
 
-def test_without_a_unit_a_table_with_persons_in_it_asks(place, capsys):
-    said = [
-        "dataset.unit: got 'auto'; accepted: patient_id, to protect all",
-        "(900 records name 300), or null",
-    ]
-    refused(capsys, *THREE, said=said)
-    refused(capsys, *THREE, said=said, command="plan")
-
-
 @pytest.mark.parametrize(
     ("column", "distinct", "asks"),
     [
-        ("patient_id", 5, True),  # few persons with many records each
-        ("PatientNo", 5, True),
-        ("e-mail", 5, True),
-        ("patient_id", 2, False),
+        ("PatientNo", 5, True),  # few persons with many records each
         ("patient_id", N, False),
         ("key", 5, False),  # a category, it may be
         ("key", 20, True),
@@ -233,16 +213,6 @@ def test_the_owner_is_told_of_persons_in_two_files_and_of_units_that_are_all_dif
         people(patient_id=[first, *(f"Q{i}" for i in range(1, N))]).to_csv("priv.csv", index=False)
         data = load("csv", path="priv.csv", target="outcome", unit="patient_id")
         assert ("priv.csv: each patient_id has one record" in " ".join(data.remarks)) is told
-
-
-@pytest.mark.parametrize("mechanism", ["best", "noisy_gd", "output_perturbation", "score_boosting"])
-def test_learners_from_records_protect_persons_with_a_unit(place, mechanism):
-    code, record = run(*THREE, "dataset.unit=patient_id", f"mechanism={mechanism}", "eps=8")
-    assert (code, record["mechanism"]) == (0, mechanism)
-    assert record["sizes"]["n_private"] == 300  # of persons: so are delta and the noise
-    assert record["delta"] == pytest.approx(1 / 300)
-    assert record["plan"]["protects"] == "one patient_id, all of its records; replaced by any others"
-    assert record["accuracy"]["mean"] > 0.8
 
 
 # -- schemas
@@ -283,27 +253,24 @@ def test_describe_gives_the_reason_for_each_column_that_is_no_plain_number(place
             "y": rng.choice(["no", "yes"], n),
         }
     )
-    for decimal in ".,":
-        cells = table["lab"].str.replace(".", decimal)
-        table.assign(lab=cells).to_csv("f.csv", index=False, sep=";")
-        argv = ["data", "describe", "f.csv", "--target", "y", "--output", "s.yaml", "--decimal", decimal]
-        assert main(argv) == 0
-        shown = " ".join(capsys.readouterr().out.split())
-        assert "'lab' has '<5', the first of" in shown
-        assert "'pid' has 200 different cells in 400 records; if they name persons, dataset.unit=pid" in shown
-        assert "'zip' has codes with leading zeros" in shown
-        assert "pate predict refuse a missing number in salary; missing: true" in shown
-        columns = read_schema("s.yaml").columns
-        why = {name: column.why for name, column in columns.items() if column.kind == "ignored"}
-        assert why == dict.fromkeys(["pid", "sample"], "identifiers") | dict.fromkeys(
-            ["case", "serial", "visit_no"], "case numbers"
-        )
-        assert {name: c.missing for name, c in columns.items() if c.kind == "numeric"} == {
-            "lab": True,
-            "salary": False,
-        }
-        assert columns["zip"].values == ["01067", "04109", "10115"]
-        assert columns["dose"].values == ["1", "2", ">2"]
+    table.to_csv("f.csv", index=False, sep=";")
+    assert main(["data", "describe", "f.csv", "--target", "y", "--output", "s.yaml"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "'lab' has '<5', the first of" in shown
+    assert "'pid' has 200 different cells in 400 records; if they name persons, dataset.unit=pid" in shown
+    assert "'zip' has codes with leading zeros" in shown
+    assert "pate predict refuse a missing number in salary; missing: true" in shown
+    columns = read_schema("s.yaml").columns
+    found = {name: (c.kind, c.why or c.missing) for name, c in columns.items()}
+    assert found == {
+        **dict.fromkeys(["pid", "sample"], ("ignored", "identifiers")),
+        **dict.fromkeys(["case", "serial", "visit_no"], ("ignored", "case numbers")),
+        **dict.fromkeys(["zip", "dose"], ("category", False)),
+        "lab": ("numeric", True),
+        "salary": ("numeric", False),
+    }
+    assert columns["zip"].values == ["01067", "04109", "10115"]
+    assert columns["dose"].values == ["1", "2", ">2"]
     # a run takes the same from a public file, and every private cell counts for itself
     table.assign(lab=table["lab"].where(table.index > 0, "trace")).to_csv("mine.csv", index=False, sep=";")
     table.drop(columns="y").to_csv("pub.csv", index=False, sep=";")
@@ -324,10 +291,12 @@ def test_one_cell_that_is_no_number(place, capsys):
         *given,
         said=["lt.csv, line 1719: column 'lab' holds numbers and '<5'; accepted: dataset.numeric=[lab]"],
     )
-    code, record = run(*given, "dataset.numeric=[lab]", "dataset.drop=[admitted]")
+    code, record = run(*given, "dataset.numeric=[lab]")
     assert code == 0
     assert record["accuracy"]["mean"] >= 0.96
-    assert "line 1719: 'lab' has '<5', the first of 1 cells that are no numbers" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "line 1719: 'lab' has '<5', the first of 1 cells that are no numbers" in shown
+    assert "hardly anything to learn from them (admitted: dates); dataset.drop=[admitted] leaves" in shown
 
 
 @pytest.mark.parametrize("case", ["codes like numbers", "a decimal comma", "codes in a Parquet file"])
@@ -407,10 +376,7 @@ def test_a_missing_number_has_a_code_where_that_is_said(place, capsys):
 
 DRESSED = {
     "a decimal comma": ("{:.2f}", str.maketrans(".", ","), "'dataset.decimal=\",\"' if the comma stands"),
-    "separators of thousands": ("{:,.2f}", {}, "plain numbers, without units and without separators"),
-    "a percent sign": ("{:.2f} %", {}, "plain numbers, without units"),
     "a unit": ("{:.2f} mg/l", {}, "plain numbers, without units"),
-    "a currency": ("\u20ac{:.2f}", {}, "plain numbers, without units"),
 }
 
 
@@ -451,21 +417,13 @@ def test_a_column_of_which_a_part_are_numbers_asks_in_words_for_the_shell(place,
     assert main(["plan", *ONE]) == 0
 
 
-def test_one_file_with_columns_of_nothing_to_learn_from_says_so(place, capsys):
-    assert run(*ONE, "dataset.unit=patient_id", "split.public=20", "eps=20")[0] == 0
-    said = "hardly anything to learn from them (admitted: dates); dataset.drop=[admitted] leaves them out"
-    assert said in capsys.readouterr().err
-
-
 TABLE = people(120, 5, patient_id="x").drop(columns=["patient_id", "admitted"])
 PLAIN = TABLE.to_csv(index=False)
 FORMS = {
     "semicolon": (TABLE.to_csv(index=False, sep=";").encode(), "f.csv", []),
     "tab": (TABLE.to_csv(index=False, sep="\t").encode(), "f.tsv", []),
-    "a mark": (PLAIN.encode("utf-8-sig"), "f.csv", []),
     "utf-16": (PLAIN.encode("utf-16"), "f.csv", []),
     "cp1252": (PLAIN.replace("A", "\u20ac").encode("cp1252"), "f.csv", ["dataset.encoding=cp1252"]),
-    "gz": (gzip.compress(PLAIN.encode()), "f.csv.gz", []),
     "zip": (PLAIN.encode(), "f.csv.zip", []),
     "decimal commas": (
         TABLE.assign(lab=TABLE.lab.str.replace(".", ",")).to_csv(index=False, sep=";").encode(),
@@ -475,7 +433,6 @@ FORMS = {
     "no header": (PLAIN.partition("\n")[2].encode(), "f.csv", ["dataset.header=false", "dataset.target=4"]),
     "quoted": (TABLE.to_csv(index=False, quoting=2).encode(), "f.csv", []),
     "windows": (PLAIN.replace("\n", "\r\n").encode(), "f.csv", []),
-    "old mac": (PLAIN.replace("\n", "\r").encode(), "f.csv", []),
 }
 
 
@@ -516,26 +473,13 @@ BAD = {
         ("pub.csv", people(100).drop(columns=["lab", "outcome"])),
         "pub.csv: no column 'lab'; accepted: the columns of priv.csv, or dataset.drop=[...]",
     ),
-    "public file with no rows": (
-        ("pub.csv", people(100).iloc[:0]),
-        "pub.csv: no records after the header line",
-    ),
-    "public file that is not there": (("pub.csv", None), "pub.csv: no such file"),
     "test file of other classes": (
         ("test.csv", people(100, outcome=["well", "dead"] * 50)),
         "test.csv, line 3: the label 'dead' is none of the classes 'ill', 'well'; dataset.classes=[...]",
     ),
-    "test file without a target": (
-        ("test.csv", people(100).drop(columns="outcome")),
-        "dataset.test: got 'test.csv'; accepted: a file with the target 'outcome'",
-    ),
     "one unit": (
         ("priv.csv", people(100, patient_id="P1")),
         "priv.csv: 'patient_id' (dataset.unit) is 'P1' in all records; two are needed",
-    ),
-    "unit with missing cells": (
-        ("priv.csv", people(100, patient_id=["P1", "P2", "", "P4"] * 25)),
-        "priv.csv, line 4: dataset.unit is 'patient_id', and it is empty here",
     ),
     "unit with a cell that says missing": (
         ("priv.csv", people(100, patient_id=["P1", "P2", "P3", "NA"] * 25)),
@@ -553,14 +497,6 @@ BAD = {
         ("priv.csv", b"PK\x03\x04" + bytes(99)),
         "priv.csv: a spreadsheet, to be saved as CSV, or an archive (then its name ends in .zip); accepted",
     ),
-    "Parquet in a file of CSV": (
-        ("priv.csv", b"PAR1" + bytes(99)),
-        "priv.csv: a Parquet file (dataset=parquet; its name ends in .parquet); accepted: a CSV file",
-    ),
-    "UTF-16 without a mark": (
-        ("priv.csv", people(100).to_csv().encode("utf-16-le")),
-        "priv.csv: every other byte is 0; accepted: text in UTF-8, or dataset.encoding=utf-16-le",
-    ),
     "bounds upside down": (
         ("s.yaml", b"columns: {lab: {kind: numeric, low: 9, high: 1}}"),
         "s.yaml: columns.lab.low, high: got [9.0, 1.0]; accepted: two numbers, the lower one first",
@@ -568,10 +504,6 @@ BAD = {
     "schema for another file": (
         ("s.yaml", b"columns: {height: {kind: numeric}}"),
         "priv.csv: no column 'height', which the schema has (declared in s.yaml)",
-    ),
-    "schema of a kind there is not": (
-        ("s.yaml", b"columns: {lab: {kind: number}}"),
-        "s.yaml: columns.lab.kind: got 'number'; accepted: numeric, category, ignored",
     ),
     "schema that is no YAML": (("s.yaml", b"columns: [1"), "s.yaml, line 1: not YAML"),
 }
@@ -598,10 +530,12 @@ COLUMNS = "columns of priv.csv: admitted, age, lab, ward"
     [
         ("dataset.public=priv.csv", "dataset.public: got 'priv.csv'; accepted: a file of other records"),
         ("dataset.test=priv.csv", "dataset.test: got 'priv.csv'; accepted: a file of other records"),
+        (
+            "dataset.unit=auto",
+            "accepted: patient_id, to protect all records of one together (900 records name 300), or null",
+        ),
         ("dataset.unit=patient", "dataset.unit: got 'patient'; accepted: a column of priv.csv: patient_id"),
-        ("dataset.unit=outcome", "dataset.unit: got 'outcome'; accepted: a column of priv.csv: patient_id"),
         ("dataset.numeric=[patient_id]", f"dataset.numeric: got 'patient_id'; accepted: {COLUMNS}"),
-        ("dataset.categories=[patient_id]", f"dataset.categories: got 'patient_id'; accepted: {COLUMNS}"),
         ("dataset.drop=[wart]", f"dataset.drop: got 'wart'; accepted: {COLUMNS}"),
         (
             "dataset.categories=[ward,age] dataset.numeric=[age]",
@@ -617,63 +551,44 @@ def test_bad_options(place, capsys, given, said):
     refused(capsys, *THREE, "dataset.unit=patient_id", *given.split(), said=[said])
 
 
-def test_a_public_file_with_labels_says_what_they_are_for(place, capsys):
-    people(200, 1).to_csv("pub.csv", index=False)
+@pytest.mark.parametrize("label", [None, "unknown", "ill"])
+def test_labels_of_a_public_file_are_for_measuring_and_one_on_all_points_is_a_placeholder(
+    place, capsys, label
+):
+    people(200, 1, **({"outcome": label} if label else {})).to_csv("pub.csv", index=False)
     code, record = run(*THREE, "dataset.unit=patient_id", "eps=8", "teacher.size=10")
     assert code == 0
-    assert "pub.csv: its labels (outcome) are for measuring alone" in capsys.readouterr().err
-    assert record["diagnostics"]["label_accuracy"] > 0.8
-
-
-@pytest.mark.parametrize("label", ["unknown", "ill"])
-def test_one_label_on_all_public_points_is_a_placeholder(place, capsys, label):
-    """LIBSVM files cannot do without; it was refused, as one class."""
-    people(200, 1, outcome=label).to_csv("pub.csv", index=False)
-    code, record = run(*THREE, "dataset.unit=patient_id", "eps=8", "teacher.size=10")
-    assert code == 0
-    assert "pub.csv: one label (outcome) on all records, taken for a placeholder" in capsys.readouterr().err
-    assert record["diagnostics"]["label_accuracy"] is None
-    refused(  # the classes are then the private file's
-        capsys, *THREE, "dataset.unit=patient_id", "release=true", said=["dataset.classes"]
-    )
-    for name, labels in {"a": "01", "b": "00"}.items():
-        Path(name).write_text("".join(f"{labels[i % 2]} 1:{i}.5 2:{i % 7}\n" for i in range(ord(name))))
-    given = ["dataset=libsvm", "dataset.path=a", "dataset.public=b", "teacher.size=10"]
-    assert main(["plan", *given]) == 0
-
-
-def test_a_column_that_is_left_out_need_not_be_in_the_public_file(place):
-    people(200, 1).drop(columns=["lab", "outcome"]).to_csv("pub.csv", index=False)
-    assert main(["plan", *THREE, "dataset.unit=patient_id", "dataset.drop=[lab]"]) == 0
-
-
-def test_many_classes_and_rare_ones_are_told(place, capsys):
-    people(1200, outcome=[f"c{i % 300}" for i in range(1200)]).to_csv("priv.csv", index=False)
-    given = ["dataset=csv", "dataset.path=priv.csv", "dataset.target=outcome", "dataset.unit=null"]
-    trees = ["teacher=tree", "student=tree"]
-    assert run(*given, *trees, "teacher.size=90", "split.public=5", "eps=100")[0] == 0
     shown = capsys.readouterr().err
-    assert "300 classes: votes are spread over them" in shown
-    assert "class 'c0' has 4 of 1,200 records, so most of the 10 teachers never see it" in shown
-    people(900, outcome=["rare" if i < 3 else "illwell"[i % 2 * 3 :][:3] for i in range(900)]).to_csv(
-        "priv.csv", index=False
-    )
-    assert run(*given, "mechanism=best", "eps=8", out="best")[0] == 0
-    assert "class 'rare' has 3 of 900 records: too few to be told from noise" in capsys.readouterr().err
+    assert (record["diagnostics"]["label_accuracy"] is None) is (label is not None)
+    if label is None:
+        assert "pub.csv: its labels (outcome) are for measuring alone" in shown
+    else:
+        assert "pub.csv: one label (outcome) on all records, taken for a placeholder" in shown
+        # the classes are then the private file's
+        refused(capsys, *THREE, "dataset.unit=patient_id", "release=true", said=["dataset.classes"])
+
+
+def test_many_classes_and_rare_ones_are_told(place):
+    many, rare = [f"c{i % 300}" for i in range(900)], ["rare"] * 3 + ["ill", "well", "well"] * 299
+    for outcome, n_teachers, said in (
+        (many, 10, "300 classes: votes are spread over them"),
+        (many, 10, "class 'c0' has 3 of 900 records, so most of the 10 teachers never see it"),
+        (rare, 0, "class 'rare' has 3 of 900 records: too few to be told from noise"),
+    ):
+        people(outcome=outcome).to_csv("priv.csv", index=False)
+        data = load("csv", path="priv.csv", target="outcome", unit=None)
+        assert said in " ".join(warnings_of(data, n_teachers))
 
 
 def test_a_parquet_file_of_nested_columns_is_refused(place, capsys):
     pytest.importorskip("pyarrow")
-    pd.DataFrame({"a": [[1, 2], [3]], "y": [0, 1]}).to_parquet("n.parquet")
-    given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=y"]
-    said = ["n.parquet: column 'a' holds list<", "accepted: numbers, texts, dates", "dataset.drop=[a]"]
-    refused(capsys, *given, said=said)
     table = people(200, patient_id="x").assign(scan=[[1, 2]] * 200)
     table.to_parquet("n.parquet")
     table.drop(columns="outcome").assign(patient_id="y").to_parquet("pub.parquet")
     given = ["dataset=parquet", "dataset.path=n.parquet", "dataset.target=outcome", "teacher.size=20"]
+    said = ["n.parquet: column 'scan' holds list<", "accepted: numbers, texts, dates", "dataset.drop=[scan]"]
     for more in ([], ["dataset.public=pub.parquet"]):
-        refused(capsys, *given, *more, said=["n.parquet: column 'scan' holds list<"])
+        refused(capsys, *given, *more, said=said)
         assert main(["plan", *given, *more, "dataset.drop=[scan]"]) == 0
     assert main(["data", "describe", "pub.parquet", "--output", "s.yaml"]) == 0
     assert main(["plan", *given, "dataset.schema=s.yaml"]) == 0
@@ -687,20 +602,13 @@ def test_texts_of_a_parquet_file_are_its_cells_whatever_counts_them(tmp_path):
     pq = pytest.importorskip("pyarrow.parquet")
     from pate_cli.datasets.parquet import read_parquet
 
-    cells = {
-        "a.b": [*"xyxzx", None, *"zzyw"],
-        "bytes": [None, *(str(i % 3) for i in range(9))],
-        "many": [f"v{i}" for i in range(247, 257)],
-    }
-    lists = [[str(i) for i in range(200)], [f"v{i}" for i in range(257)]]
-    columns = [pa.array(cells["a.b"])]
-    for (name, kind), texts in zip((("bytes", pa.uint8()), ("many", pa.int16())), lists, strict=True):
-        at = pa.array([None if cell is None else texts.index(cell) for cell in cells[name]], kind)
-        columns.append(pa.DictionaryArray.from_arrays(at, texts))
+    cells = {"plain": [*"xyxzx", None, *"zzyw"], "listed": [None, *(str(i % 3 + 197) for i in range(9))]}
+    at = pa.array([None if cell is None else int(cell) for cell in cells["listed"]], pa.uint8())
+    listed = pa.DictionaryArray.from_arrays(at, [str(i) for i in range(200)])
     path = tmp_path / "t.parquet"
-    pq.write_table(pa.table(columns, names=list(cells)), path, row_group_size=3)
+    pq.write_table(pa.table([pa.array(cells["plain"]), listed], names=list(cells)), path, row_group_size=3)
     frame = read_parquet(path).frame
     for name, expected in cells.items():
-        wanted = pd.Series(["" if cell is None else cell for cell in expected], index=frame.index)
-        assert (frame[name].astype(object) == wanted).all(), name
-        assert list(frame[name].cat.categories) == sorted(set(wanted)), name
+        wanted = ["" if cell is None else cell for cell in expected]
+        assert frame[name].tolist() == wanted
+        assert list(frame[name].cat.categories) == sorted(set(wanted))

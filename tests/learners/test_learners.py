@@ -61,14 +61,11 @@ def test_parameters_go_over_defaults():
     "path",
     [
         "logistik",
-        "",
         "os.system",
         "sklearn.linear_model",
         "sklearn.linear_model.LinearRegression",
-        "sklearn.preprocessing.StandardScaler",
         "sklearn.linear_model.NoSuchClassifier",
         "no_such_module.Classifier",
-        "..Classifier",
         "sklearn.base.ClassifierMixin",
         7,
     ],
@@ -102,7 +99,6 @@ def test_unknown_parameters_list_the_known_ones():
     [
         ("logistic", {"C": -1}, r"teacher\.params\.C: got -1; accepted: a float in the range \(0.*"),
         ("logistic", {"solver": "magic"}, r"teacher\.params\.solver: got 'magic'; accepted: a str among .*"),
-        ("linear_svm", {"C": "much"}, r"teacher\.params\.C: got 'much'; .*"),
         ("linear_svm", {"loss": "hinge", "dual": False}, r"teacher\.params: .*hinge.*"),
         ("tree", {"max_depth": 0}, r"teacher\.params\.max_depth: got 0; .*"),
         (
@@ -110,9 +106,6 @@ def test_unknown_parameters_list_the_known_ones():
             {"kernel": "laplace"},
             r"teacher\.params\.kernel: .*one of linear, poly, rbf, .*",
         ),
-        ("libsvm", {"C": 0}, r"teacher\.params\.C: got 0; accepted: a float in the range \(0, inf\)"),
-        ("libsvm", {"gamma": "scale"}, r"teacher\.params\.gamma: .*"),
-        ("libsvm", {"degree": 1.5}, r"teacher\.params\.degree: .*"),
         ("libsvm", {"coef0": float("nan")}, r"teacher\.params\.coef0: .*"),
         (FOREST, {"n_estimators": 0}, r"teacher\.params\.n_estimators: got 0; .*"),
     ],

@@ -86,10 +86,7 @@ def test_the_bound_in_numbers():
     ("name", "params", "message"),
     [
         ("sgd", {"step": 0}, r"step: got 0; accepted: a float in the range \(0, inf\)"),
-        ("sgd", {"step": "fast"}, r"step: got 'fast'; .*"),
         ("permuted_sgd", {"passes": 0}, r"passes: got 0; accepted: an int in the range \[1, inf\)"),
-        ("permuted_sgd", {"passes": 2.5}, "passes: .*"),
-        ("sgd", {"clip": -1}, "clip: .*"),
         ("sgd", {"permute": "yes"}, "permute: got 'yes'; accepted: true or false"),
     ],
 )
