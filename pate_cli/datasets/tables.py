@@ -35,7 +35,7 @@ _COLUMNS = Or("null", Listed(Cell("the name of a column")))
 
 @dataclass(frozen=True)
 class TableOptions(FileOptions):
-    """Options of a table, see docs/own-data.md.
+    """Options of a table.
 
     All records of a person, named by the column `unit`, are protected together; None for each record by
     itself. `auto` is None too, but refused where a column looks like one of persons.
