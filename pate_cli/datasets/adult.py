@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from pate_cli.datasets import files
 from pate_cli.datasets.reading import read_bytes
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["CATEGORIES", "NUMBERS", "Options", "load"]
 
@@ -90,15 +87,11 @@ def load(name: str, options: Options) -> Dataset:
 
 
 def _parse(path: Path) -> tuple[Any, Any, str]:
-    content, checksum = read_bytes(path)
-    table = _read(content, path)
-    return _encode(table), table["income"].to_numpy(dtype=str), checksum
-
-
-def _read(content: bytes, path: Path) -> pd.DataFrame:
-    """Read one file as text and numbers; refuses cells that the documentation does not list."""
+    """Features, labels and checksum of one file; refuses cells that the documentation does not list."""
     import pandas as pd
+    import scipy.sparse as sp
 
+    content, checksum = read_bytes(path)
     try:
         table = pd.read_csv(
             io.BytesIO(content),
@@ -116,13 +109,7 @@ def _read(content: bytes, path: Path) -> pd.DataFrame:
         if strange.any():
             value = table.loc[strange, column].iloc[0]
             raise DataError(f"{path}: {column} has {value!r}, which adult.names does not list")
-    return table
-
-
-def _encode(table: pd.DataFrame) -> Any:
-    import scipy.sparse as sp
-
     low, high = np.array(list(NUMBERS.values()), dtype=np.float64).T
     scaled = np.clip((table[list(NUMBERS)].to_numpy(dtype=np.float64) - low) / (high - low), 0.0, 1.0)
     flags = [table[name].to_numpy()[:, None] == np.array(known) for name, known in CATEGORIES.items()]
-    return sp.csr_matrix(np.hstack([scaled, *flags]))
+    return sp.csr_matrix(np.hstack([scaled, *flags])), table["income"].to_numpy(dtype=str), checksum

@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pate_cli.checks import Flag, Or, option
-from pate_cli.datasets.reading import Table, as_text, read_bytes
+from pate_cli.datasets.reading import Table, columns_of, read_bytes
 from pate_cli.datasets.tables import TableOptions, make_dataset
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset
@@ -120,19 +118,14 @@ def read_csv(path: Path, form: CsvFormat, text: Collection[str] = (), *, key: st
     frame = cells(header)
     if len(frame) != len(lines):
         raise DataError(f"{path}: {len(frame)} records in {len(lines)} lines: quotes that do not fit")
-    numeric = {name for name in header if frame[name].dtype.kind in "iuf" and not frame[name].isna().all()}
-    numeric -= set(text)
+    numeric = {name for name in header if frame[name].dtype.kind in "iuf" and name not in text}
     # a column of texts may hold 7 and "007", and one of numbers is one of codes where it holds 007
     coded = re.search(rb'(?:^|["%s])\s*0\d' % re.escape(sep.encode()), raw, re.MULTILINE)
-    again = [name for name in header if coded or name not in numeric]
-    written = cells(again, str) if again else frame
-    columns = {}
-    for name in header:
-        if name in numeric and not (coded and _are_codes(written[name])):
-            columns[name] = frame[name].to_numpy(dtype=np.float64)
-        else:
-            columns[name] = as_text(written[name])
-    table = pd.DataFrame(columns, index=pd.Index(lines), copy=False)
+    if again := [name for name in header if coded or name not in numeric]:
+        written = cells(again, str)
+        changed = [name for name in again if name not in numeric or _are_codes(written[name])]
+        frame[changed] = written[changed]
+    table = pd.DataFrame(columns_of(frame), index=pd.Index(lines), copy=False)
     return Table(table, path, checksum, decimal=form.decimal)
 
 

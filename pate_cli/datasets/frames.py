@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pate_cli.datasets.encoding import TableEncoder
 from pate_cli.datasets.inference import infer
 from pate_cli.datasets.new_records import training_table
-from pate_cli.datasets.reading import Table, as_text
+from pate_cli.datasets.reading import Table, columns_of
 from pate_cli.errors import DataError
 
 if TYPE_CHECKING:
@@ -54,10 +52,5 @@ def _table(frame: pd.DataFrame, name: str) -> Table:
     if not hasattr(frame, "iloc"):
         raise DataError(f"{name}: got {type(frame).__name__}; accepted: a DataFrame, as X of fit was")
     dates = frozenset(str(column) for column, dtype in frame.dtypes.items() if dtype.kind in "mM")
-    cells = {
-        str(column): held.to_numpy(np.float64, na_value=np.nan)
-        if held.dtype.kind in "iuf" and held.notna().any()
-        else as_text(held)
-        for column, held in frame.items()
-    }
-    return Table(pd.DataFrame(cells, index=pd.RangeIndex(len(frame))), Path(name), "", "row", dates)
+    cells = pd.DataFrame(columns_of(frame), index=pd.RangeIndex(len(frame)))
+    return Table(cells, Path(name), "", "row", dates)

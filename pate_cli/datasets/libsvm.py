@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pate_cli.checks import Or, Whole, option
-from pate_cli.datasets.reading import read_bytes
+from pate_cli.datasets.reading import number_in, read_bytes
 from pate_cli.datasets.three_files import FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import DataError
 from pate_cli.types import Dataset, FloatArray
@@ -138,30 +138,22 @@ def _explain(content: bytes) -> str:
 
 
 def _problem(label: str, *pairs: str) -> str:
-    if ":" in label:
-        return f"no label before {_short(label)}"
     if not _is_finite(label):
         return f"label {_short(label)} is not a finite number"
     last = -1
     for pair in pairs[1:] if pairs and pairs[0].startswith("qid:") else pairs:
-        index, colon, value = pair.partition(":")
-        if not colon or not index.isdecimal():
-            return f"{_short(pair)} is not index:value"
-        if not _is_finite(value):
-            return f"feature {_short(index)} has the value {_short(value)}, not a finite number"
-        if int(index) <= last:
-            return f"index {_short(index)} after index {last}; indices must increase"
+        index, _, value = pair.partition(":")
+        if not (index.isdecimal() and _is_finite(value)):
+            return f"{_short(pair)} is not index:value, a whole and a finite number"
+        if not last < int(index) <= _MAX_INDEX:
+            return f"index {_short(index)} after index {last}; indices must increase, up to {_MAX_INDEX}"
         last = int(index)
-        if last > _MAX_INDEX:
-            return f"index {_short(index)} is more than {_MAX_INDEX}"
     return ""
 
 
 def _is_finite(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    number = number_in(text)
+    return number is not None and math.isfinite(number)
 
 
 def _short(text: str) -> str:

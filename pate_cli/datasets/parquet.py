@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pate_cli.datasets.reading import Table, as_text, read_bytes
+from pate_cli.datasets.reading import Table, columns_of, read_bytes
 from pate_cli.datasets.tables import TableOptions, make_dataset
 from pate_cli.errors import DataError, InputError
 from pate_cli.types import Dataset
@@ -57,17 +57,17 @@ def read_parquet(path: Path, text: Collection[str] = ()) -> Table:
         if types.is_dictionary(cells.type):
             cells = cells.cast(cells.type.value_type)
         kind = cells.type
-        numeric = types.is_integer(kind) or types.is_decimal(kind) or types.is_floating(kind)
         if types.is_nested(kind) or types.is_binary(kind) or types.is_large_binary(kind):
             unread[name] = str(kind)
-        elif numeric and (name not in text or types.is_floating(kind)):
-            column = cells.to_pandas().astype(np.float64)
-            columns[name] = as_text(column) if column.isna().all() else column.to_numpy()
+            continue
+        if name in text and (types.is_integer(kind) or types.is_decimal(kind)):
+            cells = cells.cast(pa.string())
+        columns[name] = cells.to_pandas()
+        if types.is_decimal(cells.type):
+            columns[name] = columns[name].astype(np.float64)
         elif types.is_temporal(kind):
             dates.add(name)
-            column = cells.to_pandas()
-            columns[name] = as_text(column.astype(str).where(column.notna(), ""))
-        else:
-            columns[name] = as_text((cells.cast(pa.string()) if numeric else cells).to_pandas())
+            columns[name] = columns[name].astype(str).where(columns[name].notna(), "")
+    columns = columns_of(pd.DataFrame(columns, copy=False))
     frame = pd.DataFrame(columns, index=pd.RangeIndex(1, held.num_rows + 1), copy=False)
     return Table(frame, path, checksum, "row", frozenset(dates), unread)

@@ -22,8 +22,8 @@ from pate_cli.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MISSING", "Counts", "Table", "as_text", "has_value", "joint_digest", "number_in", "numbers"]
-__all__ += ["read_bytes", "texts"]
+__all__ = ["MISSING", "Counts", "Table", "as_text", "columns_of", "has_value", "joint_digest", "number_in"]
+__all__ += ["numbers", "read_bytes", "texts"]
 
 MISSING = ("", "na", "n/a", "nan", "null", "?")
 """Cells that hold no number, in small letters."""
@@ -151,6 +151,16 @@ def texts(cells: pd.Series) -> Any:
     held = np.full(len(values), "", dtype=object)
     held[~np.isnan(values)] = texts_of(values[~np.isnan(values)])
     return as_text(pd.Series(held))
+
+
+def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
+    """Columns of a `Table`: float64 where every cell is a number or empty, else a category of texts."""
+    return {
+        str(name): cells.to_numpy(np.float64, na_value=np.nan)
+        if cells.dtype.kind in "iuf" and cells.notna().any()
+        else as_text(cells)
+        for name, cells in frame.items()
+    }
 
 
 def as_text(column: pd.Series) -> Any:

@@ -13,15 +13,15 @@ from sklearn.utils.metaestimators import available_if
 
 from pate_cli.types import dense
 
-__all__ = ["DenseInput", "megabytes", "takes_sparse"]
+__all__ = ["DenseInput", "given_dense", "megabytes"]
 
 _BLOCK = 2**23
 """Most numbers made dense at once to predict: 64 MB."""
 
 
-def takes_sparse(learner: Any) -> bool:
-    """Whether a classifier takes sparse records, by its scikit-learn tags."""
-    return bool(get_tags(learner).input_tags.sparse)
+def given_dense(learner: Any) -> Any:
+    """The learner, wrapped in `DenseInput` where its tags say that it takes no sparse records."""
+    return learner if get_tags(learner).input_tags.sparse else DenseInput(learner)
 
 
 def megabytes(n_records: int, n_features: int) -> float:

@@ -33,17 +33,8 @@ class LibsvmClassifier(Classifier):
     The model is kept as plain arrays, so it can be saved; `predict` hands them back to LIBSVM, so it agrees
     with LIBSVM's own prediction to the last bit. Rows longer than 1e6 are first shortened to that.
 
-    Parameters
-    ----------
-    C : float
-        Cost, > 0.
-    kernel : {"linear", "poly", "rbf", "sigmoid"}
-    gamma : float or None
-        Kernel coefficient, > 0; None is LIBSVM's default, 1 / number of features.
-    degree : int
-        Of `poly`, >= 0.
-    coef0 : float
-        Of `poly` and `sigmoid`.
+    Parameters are LIBSVM's: cost C > 0; `kernel` linear, poly, rbf or sigmoid; kernel coefficient
+    `gamma` > 0, None for 1 / number of features; `degree` of poly, `coef0` of poly and sigmoid.
 
     References
     ----------

@@ -46,49 +46,34 @@ def make_learner(
     params_key: str = "teacher.params",
     names: Sequence[str] = BUILT_IN,
 ) -> Any:
-    """Make an unfitted classifier.
+    """Make an unfitted classifier; ConfigError if its name or a parameter is not known.
 
-    Parameters
-    ----------
-    estimator : str or classifier
-        A name of `BUILT_IN`, or the import path of a classifier that follows scikit-learn's conventions, as
-        `sklearn.ensemble.RandomForestClassifier`. Importing runs the module's code. From Python also such a
-        classifier, which is copied; `params` are not used then.
-    params : mapping of str to object
-        Its parameters. Values are checked by `check_learner`.
-    seed : int or None
-        Becomes `random_state`, where the classifier has one.
-    n_classes : int
-        Number of classes, C >= 2.
-    name_key, params_key : str
-        Keys of the two in the config, for messages.
-    names : sequence of str
-        Names that a message lists.
-
-    Raises
-    ------
-    ConfigError
-        If the name or a parameter is not known.
+    `estimator` is a name of `BUILT_IN`, or the import path of a classifier that follows scikit-learn's
+    conventions, as `sklearn.ensemble.RandomForestClassifier`: importing runs the module's code. From Python
+    also such a classifier, which is copied; `params` are not used then. One that takes no sparse records is
+    given dense copies. `seed` becomes its `random_state`. `name_key`, `params_key` and `names` are for
+    messages.
     """
     from sklearn.base import clone, is_classifier
 
-    from pate_cli.learners.dense import DenseInput, takes_sparse
+    from pate_cli.learners.dense import given_dense
 
     if hasattr(estimator, "get_params"):
         learner = clone(estimator)
         seeds = [key for key in learner.get_params() if key.rpartition("__")[2] == "random_state"]
-        learner = learner if seed is None else learner.set_params(**dict.fromkeys(seeds, seed))
-        return learner if takes_sparse(learner) else DenseInput(learner)
+        return given_dense(learner if seed is None else learner.set_params(**dict.fromkeys(seeds, seed)))
     accepted = f"{', '.join(names)}, or the import path of a scikit-learn classifier"
     built_in = isinstance(estimator, str) and estimator in _PATHS
     cls = _imported(_PATHS[estimator] if built_in else estimator, name_key, accepted)
     defaults = _defaults(estimator, params, n_classes) if built_in else {}
     known = _parameters(cls)
     others = [name for name in known if name != "random_state"]
+    # classes of lightgbm pass further parameters on
+    passes_on = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cls).parameters.values())
     for name in params:
         if name == "random_state":
             raise ConfigError(f"{params_key}.{name}", params[name], "nothing: it comes from seed, set that")
-        if name not in others and not _takes_any_parameter(cls):
+        if name not in others and not passes_on:
             raise ConfigError(f"{params_key}.{name}", params[name], f"parameters {', '.join(others)}")
     if seed is not None and "random_state" in known:
         defaults["random_state"] = seed
@@ -100,7 +85,7 @@ def make_learner(
         raise ConfigError(name_key, estimator, made) from error
     if not fits:
         raise ConfigError(name_key, estimator, accepted)
-    return learner if takes_sparse(learner) else DenseInput(learner)
+    return given_dense(learner)
 
 
 def check_learner(
@@ -212,11 +197,6 @@ def _imported(path: str, name_key: str, accepted: str) -> type:
     if not isinstance(found, type) or not all(callable(getattr(found, name, None)) for name in methods):
         raise ConfigError(name_key, path, accepted)
     return found
-
-
-def _takes_any_parameter(cls: type) -> bool:
-    """Whether a classifier passes further parameters on, as those of lightgbm do."""
-    return any(p.kind is p.VAR_KEYWORD for p in inspect.signature(cls).parameters.values())
 
 
 def _parameters(cls: type) -> list[str]:

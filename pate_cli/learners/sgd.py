@@ -20,20 +20,9 @@ __all__ = ["SgdLogistic", "change_of_prediction", "largest_step"]
 class SgdLogistic(Classifier):
     """Logistic regression by SGD: constant step, no penalty, the last iterate.
 
-    Several classes are fitted one against the rest.
-
-    Parameters
-    ----------
-    passes : int
-        Over the records, at least 1.
-    permute : bool
-        Whether each pass takes the records in a fresh random order, or in the order given.
-    step : float
-        Positive. Up to `largest_step(clip)` the bound of `change_of_prediction` holds.
-    clip : float
-        Rows longer than this (Euclidean norm) are shortened to it.
-    random_state : int or None
-        Of the orders.
+    Several classes are fitted one against the rest. Each of `passes` takes the records in the order given, or
+    in a fresh random one (`permute`). Rows longer than `clip` (Euclidean norm) are shortened to it. Up to
+    `largest_step(clip)` the bound of `change_of_prediction` holds for `step`.
 
     References
     ----------

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from pate_cli.datasets import load
-from pate_cli.datasets.adult import CATEGORIES, NUMBERS, _encode, _read
+from pate_cli.datasets.adult import CATEGORIES, NUMBERS, _parse
 from pate_cli.errors import DataError
 
 ROW = (
@@ -51,28 +51,32 @@ def test_adult_and_a9a_tell_of_the_same_people(real_data, monkeypatch):
     assert adult.X.max() == 1
 
 
-def _table(tmp_path, *rows):
+def _parsed(tmp_path, *rows):
     path = tmp_path / "adult.data"
     path.write_text("|1x3 Cross validator\n" + "".join(ROW.format(**(USUAL | row)) for row in rows) + "\n")
-    return _read(path.read_bytes(), path)
+    X, labels, _ = _parse(path)
+    return X.toarray(), labels.tolist()
 
 
 def test_adult_encoding_of_a_record_does_not_depend_on_the_others(tmp_path):
     one = {"workclass": "?", "label": ">50K."}
-    alone = _table(tmp_path, one)
-    among = _table(tmp_path, {"fnlwgt": "2000000", "country": "Peru"}, one, {})
-    assert alone["income"].tolist() == [">50K"]
-    np.testing.assert_array_equal(_encode(alone).toarray()[0], _encode(among).toarray()[1])
-    row = _encode(alone).toarray()[0]
+    (row,), labels = _parsed(tmp_path, one)
+    among, _ = _parsed(tmp_path, {"fnlwgt": "2000000", "country": "Peru"}, one, {})
+    assert labels == [">50K"]
+    np.testing.assert_array_equal(row, among[1])
     np.testing.assert_allclose(row[:6], [0.39, 0.077516, 0.8, 0.02174, 0, 0.4])
     assert row[6 + CATEGORIES["workclass"].index("?")] == 1
-    assert _encode(among).toarray()[0, 1] == 1  # clipped
+    assert among[0, 1] == 1  # clipped
 
 
-def test_adult_refuses_what_is_not_documented(tmp_path):
-    with pytest.raises(DataError, match=r"adult\.data: native-country has 'Atlantis'"):
-        _table(tmp_path, {"country": "Atlantis"})
-    with pytest.raises(DataError, match=r"adult\.data: not a file of the Adult dataset"):
-        _table(tmp_path, {"fnlwgt": "heavy"})
-    with pytest.raises(DataError, match=r"adult\.data: income has 'rich'"):
-        _table(tmp_path, {"label": "rich"})
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"country": "Atlantis"}, r"adult\.data: native-country has 'Atlantis'"),
+        ({"fnlwgt": "heavy"}, r"adult\.data: not a file of the Adult dataset"),
+        ({"label": "rich"}, r"adult\.data: income has 'rich'"),
+    ],
+)
+def test_adult_refuses_what_is_not_documented(tmp_path, row, said):
+    with pytest.raises(DataError, match=said):
+        _parsed(tmp_path, row)
