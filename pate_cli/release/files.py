@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +20,16 @@ from typing import TYPE_CHECKING, Any
 from pate_cli import report
 from pate_cli.datasets import FILES as FILES_OF_A_DATASET
 from pate_cli.errors import ConfigError
-from pate_cli.release.model_card import model_card
 from pate_cli.students import dump_student
 
 if TYPE_CHECKING:
+    from jinja2 import Template
+
     from pate_cli.pipeline import Prepared, Publication
     from pate_cli.release.ledger import Ledger
 
 __all__ = ["ANSWERS", "CARD", "CERTIFICATE", "CERTIFICATE_VERSION", "FILES", "RESULT", "STUDENT"]
-__all__ += ["certificate", "claim", "contents", "record", "sha256", "to_json"]
+__all__ += ["certificate", "claim", "contents", "model_card", "record", "sha256", "to_json"]
 
 CERTIFICATE = "certificate.json"
 CERTIFICATE_VERSION = 2
@@ -236,3 +238,39 @@ def _answers_table(released: Publication, classes: Sequence[str]) -> bytes:
         noisy = [] if counts is None else [int(count) for count in counts[query]]
         writer.writerow([int(rows[point]), classes[code] if code >= 0 else "", *noisy])
     return buffer.getvalue().encode()
+
+
+def model_card(facts: Mapping[str, Any]) -> bytes:
+    """Content of `model_card.md`; a function of the certified facts alone."""
+    return _template().render(**facts).encode()
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(  # Markdown: `_text` and `_code` escape what comes from outside
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"text": _text, "code": _code, "number": _number}
+    return environment.get_template("model_card.md")
+
+
+def _text(text: str) -> str:
+    """Keep text to one line, and from being read as Markdown or HTML."""
+    flat = " ".join(text.split())
+    for char in "\\`*_<>[]#|":
+        flat = flat.replace(char, "\\" + char)
+    return flat
+
+
+def _code(name: str) -> str:
+    return "`" + " ".join(json.dumps(name, ensure_ascii=False)[1:-1].replace("`", "'").split()) + "`"
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float | int) else str(value)

@@ -35,7 +35,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pate_cli.errors import ConfigError, DataError, InputError
+from pate_cli.checks import Real, take
+from pate_cli.errors import ConfigError, DataError, InputError, shortened
 from pate_cli.terminal import write_file
 from pate_cli.types import PrivacyLoss
 
@@ -121,15 +122,13 @@ class Ledger:
 
     def check_public(self, n_records: int, n_public: int) -> None:
         """Raise InputError if a release of these sizes cannot have the public rows that are fixed."""
-        if self.public is None:
-            return
-        if n_records != self.public.n_records:
+        if self.public and n_records != self.public.n_records:
             raise InputError(
                 f"ledger of {self.name}: the first release had {self.public.n_records} records to choose"
                 f" its public points from, this one has {n_records}: other rows would be open; accepted:"
                 " the options of dataset that it had"
             )
-        if n_public != len(self.public.rows):
+        if self.public and n_public != len(self.public.rows):
             accepted = (
                 f"{len(self.public.rows)}, the public points that the first release on the ledger of"
                 f" {self.name} fixed: with others, the features of more records would be open"
@@ -159,15 +158,9 @@ class LedgerDirectory:
     def init(
         self, checksum: str, name: str, total_eps: float, total_delta: float, *, higher: bool = False
     ) -> Ledger:
-        """Start the ledger of a dataset, or with `higher` raise its total, of eps > 0 and delta in [0, 1).
-
-        InputError if there is one already (or, with `higher`, none), if it would be lowered, or if any
-        ledger here cannot be read.
-        """
-        if not 0 < total_eps < math.inf:
-            raise ConfigError("--eps", total_eps, "a number > 0")
-        if not 0 <= total_delta < 1:
-            raise ConfigError("--delta", total_delta, "a number in [0, 1)")
+        """Start the ledger of a dataset, or with `higher` raise its total; InputError if that is refused."""
+        take("--eps", total_eps, Real())
+        take("--delta", total_delta, Real(0, 1, closed_below=True, open_above=True))
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -201,24 +194,18 @@ class LedgerDirectory:
     ) -> Ledger:
         """Charge a loss before its noise is drawn; the last entry of the ledger returned is the charge.
 
-        Raises
-        ------
-        InputError
-            If there is no ledger, it is damaged, not enough is left in it, or it has other public points.
-        OSError
-            If it cannot be written; then nothing may be released.
+        InputError if it is refused; OSError if it cannot be written: then nothing may be released.
         """
         with self._locked():
             ledger = self.read(fingerprint)
             ledger.check_room(loss)
             if public is not None and ledger.public is not None:
-                ledger.check_public(public.n_records, len(public.rows))
                 if ledger.public != public:
                     raise InputError(
                         f"ledger of {ledger.name}: another release has fixed its public points meanwhile;"
                         " nothing is charged, the same command again uses those"
                     )
-                public = None
+                public = None  # stated once
             id = id or secrets.token_hex(8)
             eps, delta = float(loss.eps), float(loss.delta)
             entry = Entry("release", eps, delta, note, id=id, purpose=purpose, public=public)
@@ -235,8 +222,7 @@ class LedgerDirectory:
 
     def find(self, checksum: str) -> Ledger:
         """Ledger of a dataset, given the checksum of its content; InputError if there is none."""
-        ledger = self._of(checksum)
-        if ledger is None:
+        if (ledger := self._of(checksum)) is None:
             raise InputError(f"no ledger for this dataset in {self.path}; {_HOW_TO_START}")
         return ledger
 
@@ -342,13 +328,11 @@ def _encode(ledger: Ledger) -> str:
 def _decode(path: Path, text: str) -> Ledger:
     content = json.loads(text)
     version = content.pop("version")
-    if version in (1, 2, 3):
-        raise DataError(
-            f"{path}: a ledger of version {version}, this pate reads {_VERSION}; move it away, and start anew"
-            " with pate ledger init and no more than it had left"
-        )
     if version != _VERSION:
-        raise ValueError(f"version {version!r}, this pate reads {_VERSION}")
+        raise DataError(
+            f"{path}: a ledger of version {shortened(repr(version))}, this pate reads {_VERSION}; move it"
+            " away, and start anew with pate ledger init and no more than it had left"
+        )
     if content["fingerprint"] != path.stem or not re.fullmatch("[0-9a-f]{64}", path.stem):
         raise ValueError("another dataset's")
     hashes = [entry.pop("hash") for entry in content["entries"]]

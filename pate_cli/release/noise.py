@@ -20,16 +20,11 @@ _MOST = 2**53
 class ExactNoise:
     """Discrete Gaussian, discrete Laplace and geometric noise; a `pate_cli.privacy.noise.Noise`.
 
-    Draws are integers, held as floats; their privacy is that of `pate_cli.privacy.gaussian`.
-    They have exactly the law stated: OpenDP's samplers (Canonne, Kamath and Steinke
-    2020) work on random bits with rational arithmetic, and take a scale as the rational
-    number its double is. The bits come from OpenSSL's generator, seeded by the operating
-    system; there is no seed to give, so nothing can be drawn twice.
-
-    Raises
-    ------
-    InputError
-        If OpenDP is not installed.
+    Draws are integers, held as floats; their privacy is that of `pate_cli.privacy.gaussian`. They have
+    exactly the law stated: OpenDP's samplers (Canonne, Kamath and Steinke 2020) work on random bits with
+    rational arithmetic, and take a scale as the rational number its double is. The bits come from OpenSSL's
+    generator, seeded by the operating system; there is no seed to give, so nothing can be drawn twice.
+    InputError if OpenDP is not installed.
     """
 
     def __init__(self) -> None:
@@ -71,11 +66,10 @@ def _draw(law: str, scale: float, size: int) -> FloatArray:
 def _measurement(law: str, scale: float) -> Any:
     """OpenDP's mechanism on vectors of integers; on zeros, it returns its noise."""
     dp = _opendp()
-    make, metric = {
-        "gaussian": (dp.m.make_gaussian, dp.l2_distance(T=dp.f64)),
-        "laplace": (dp.m.make_laplace, dp.l1_distance(T=dp.i64)),
-    }[law]
-    return make(dp.vector_domain(dp.atom_domain(T=dp.i64)), metric, scale=float(scale))
+    integers = dp.vector_domain(dp.atom_domain(T=dp.i64))
+    if law == "gaussian":
+        return dp.m.make_gaussian(integers, dp.l2_distance(T=dp.f64), scale=float(scale))
+    return dp.m.make_laplace(integers, dp.l1_distance(T=dp.i64), scale=float(scale))
 
 
 @cache

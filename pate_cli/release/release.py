@@ -32,16 +32,9 @@ __all__ = ["release"]
 def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     """Claim the directory, charge the ledger, do the release and write its files.
 
-    `raw` is the composed configuration. Once the ledger is charged, nothing is removed from `directory`.
-
-    Raises
-    ------
-    InputError
-        If it is refused: nothing is charged, and nothing is left behind.
-    OSError
-        If the ledger cannot be charged, or something cannot be written once it is; says which.
-    RuntimeError
-        If anything else goes wrong; what was charged stays charged.
+    `raw` is the composed configuration. InputError if the release is refused: nothing is charged, and nothing
+    is left behind. OSError says whether the ledger or a file cannot be written, RuntimeError that anything
+    else went wrong; then the charge stays, and nothing is removed from `directory`.
     """
     from threadpoolctl import threadpool_limits
 
@@ -54,10 +47,10 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
     ledger.check_room(run.plan.guarantee)
     for remark in run.remarks:
         _say(remark)
-    streams = pipeline.Streams.fresh()
-    public = None
+    streams, public = pipeline.Streams.fresh(), None
     if run.dataset.public is None:  # else no row of the private file becomes public
-        public = ledger.public or _draw_public(run, streams.split)
+        drawn = np.sort(streams.split.permutation(run.dataset.n_records)[: run.sizes.n_public])
+        public = ledger.public or PublicRows(run.dataset.n_records, tuple(drawn.tolist()))
         run = replace(run, public_rows=np.array(public.rows, dtype=np.int64))
         _say(_what_becomes_public(run))
     id = secrets.token_hex(8)
@@ -137,13 +130,6 @@ def _note(run: Prepared) -> str:
     queries, note = run.plan.describe().get("ell"), run.config.mechanism.label
     note += f", up to {queries} queries" if queries else ""
     return note + (f", {run.n_teachers} teachers" if run.n_teachers else "")
-
-
-def _draw_public(run: Prepared, rng: np.random.Generator) -> PublicRows:
-    """Draw the public points of a ledger's first release, from public numbers and the system's entropy."""
-    n_records = run.dataset.n_records
-    drawn = rng.permutation(n_records)[: run.sizes.n_public]
-    return PublicRows(n_records, tuple(np.sort(drawn).tolist()))
 
 
 def _record(ledgers: LedgerDirectory, charged: Ledger, content: dict[str, bytes]) -> str | None:

@@ -10,14 +10,11 @@ from typing import Any, NamedTuple
 from pate_cli.errors import DataError, shortened
 from pate_cli.release import files
 from pate_cli.release.ledger import LedgerDirectory
-from pate_cli.release.model_card import model_card
 from pate_cli.students import load_student
 
 __all__ = ["Check", "charged_elsewhere", "verify"]
 
 _MOST_BYTES = 2**31
-
-_Files = Mapping[str, bytes]
 
 
 class Check(NamedTuple):
@@ -38,16 +35,16 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[Check]:
         data = {path.name: _read(path) for path in sorted(directory.iterdir())}
     except OSError as error:
         raise DataError(f"{directory}: {error.strerror}; accepted: the folder of a release") from None
-    certificate = _certificate(directory, data)
-    facts = {name: value for name, value in certificate.items() if name != "files"}
+    facts = _certificate(directory, data)
+    hashes = facts.pop("files")
     own: dict[str, Callable[[], str]] = {
-        "files: as certified, none missing, none added": lambda: _files(data, certificate["files"]),
-        f"{files.RESULT} says what is certified": lambda: _result(data, facts),
+        "files: as certified, none missing, none added": lambda: _files(data, hashes),
+        f"{files.RESULT} says what is certified": lambda: _result(json.loads(data[files.RESULT]), facts),
         f"{files.ANSWERS} has the queries and labels that are certified": lambda: (
             "" if files.sha256(data[files.ANSWERS]) == facts["answers"] else "it has others"
         ),
         f"{files.CARD} says what is certified": lambda: (
-            "" if data[files.CARD] == model_card(facts) else "its text is another"
+            "" if data[files.CARD] == files.model_card(facts) else "its text is another"
         ),
         f"{files.STUDENT} carries the certificate": lambda: _student(directory, data, facts),
     }
@@ -55,10 +52,10 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[Check]:
         "the ledger has its charge": lambda: _charge(ledgers, facts),
         "the ledger has its certificate": lambda: _recorded(ledgers, facts, data[files.CERTIFICATE]),
     }
-    if ledgers.path.exists():
-        return [_check(*each) for each in (own | ledger).items()]
-    unknown = [Check(what, None, f"no ledger in {ledgers.path}") for what in ledger]
-    return [*(_check(*each) for each in own.items()), *unknown]
+    if not ledgers.path.exists():
+        unknown = [Check(what, None, f"no ledger in {ledgers.path}") for what in ledger]
+        return [*(_check(*each) for each in own.items()), *unknown]
+    return [_check(*each) for each in (own | ledger).items()]
 
 
 def charged_elsewhere(place: Path, ledgers: LedgerDirectory) -> list[Path]:
@@ -92,13 +89,13 @@ def _read(path: Path) -> bytes:
         return file.read(_MOST_BYTES)
 
 
-def _certificate(directory: Path, data: _Files) -> dict[str, Any]:
+def _certificate(directory: Path, data: Mapping[str, bytes]) -> dict[str, Any]:
     accepted = "accepted: the folder of a release"
     if files.CERTIFICATE not in data:
         raise DataError(f"{directory}: no {files.CERTIFICATE}; {accepted}")
     try:
         content = dict(json.loads(data[files.CERTIFICATE]))
-        version = content["schema_version"]
+        version, _ = content["schema_version"], content["files"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise DataError(f"{directory / files.CERTIFICATE}: damaged; {accepted}") from None
     if version != files.CERTIFICATE_VERSION:
@@ -107,28 +104,31 @@ def _certificate(directory: Path, data: _Files) -> dict[str, Any]:
     return content
 
 
-def _files(data: _Files, wanted: Mapping[str, str]) -> str:
-    there, names = set(data) - {files.CERTIFICATE}, set(wanted)
-    changed = (name for name in there & names if files.sha256(data[name]) != wanted[name])
-    problems = [f"{name} is missing" for name in sorted(names - there)]
-    problems += [
-        f"{name} is not of the release" for name in sorted((there - names) | (names - set(files.FILES)))
-    ]
-    return "; ".join(problems + [f"{name} was changed" for name in sorted(changed)])
+def _files(data: Mapping[str, bytes], hashes: Mapping[str, str]) -> str:
+    there, certified = set(data) - {files.CERTIFICATE}, set(hashes)
+    problems = [f"{name} is missing" for name in sorted(certified - there)]
+    foreign = (there - certified) | (certified - set(files.FILES))
+    problems += [f"{name} is not of the release" for name in sorted(foreign)]
+    changed = (name for name in sorted(there & certified) if files.sha256(data[name]) != hashes[name])
+    return "; ".join(problems + [f"{name} was changed" for name in changed])
 
 
-def _result(data: _Files, facts: Mapping[str, Any]) -> str:
-    result = json.loads(data[files.RESULT])
+def _another(found: Mapping[str, Any], certified: Mapping[str, Any]) -> str:
+    """Names of the certified facts that were found to be others."""
+    return ", ".join(name for name, value in certified.items() if found.get(name) != value)
+
+
+def _result(result: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     names = ("mechanism", "config_hash", "eps_ex_post", "sizes", "n_teachers", "n_asked", "n_answered")
-    stated = {name: facts[name] for name in names}
-    stated |= {name: facts["guarantee"][name] for name in ("eps", "delta", "how")}
-    stated |= {"dataset": facts["data"]["dataset"], "release_id": facts["release"]}
-    other = [name for name, value in stated.items() if result.get(name) != value]
-    other += ["chosen"] if result["plan"].get("chosen") != facts.get("chosen") else []
-    return f"it has another {', '.join(other)}" if other else ""
+    certified = {name: facts[name] for name in names}
+    certified |= {name: facts["guarantee"][name] for name in ("eps", "delta", "how")}
+    certified |= {"dataset": facts["data"]["dataset"], "release_id": facts["release"]}
+    certified["chosen"] = facts.get("chosen")
+    other = _another({**result, "chosen": result["plan"].get("chosen")}, certified)
+    return other and f"it has another {other}"
 
 
-def _student(directory: Path, data: _Files, facts: Mapping[str, Any]) -> str:
+def _student(directory: Path, data: Mapping[str, bytes], facts: Mapping[str, Any]) -> str:
     if files.STUDENT not in data:  # a release may have none, and says so
         return "missing" if json.loads(data[files.RESULT])["status"] == "ok" else ""
     same = load_student(directory / files.STUDENT).meta.get("certificate") == facts
@@ -136,21 +136,20 @@ def _student(directory: Path, data: _Files, facts: Mapping[str, Any]) -> str:
 
 
 def _charge(ledgers: LedgerDirectory, facts: Mapping[str, Any]) -> str:
-    paid, guarantee = facts["ledger"], facts["guarantee"]
+    paid = facts["ledger"]
     ledger = ledgers.read(paid["fingerprint"])
-    entries = dict(zip(ledger.hashes, enumerate(ledger.entries), strict=True))
-    if paid["hash"] not in entries:
+    if paid["hash"] not in ledger.hashes:
         return (
             f"its entry {paid['entry']} is not in the ledger, which was put back to an older copy,"
             " shortened, rewritten or begun anew"
         )
-    number, entry = entries[paid["hash"]]
-    if (entry.kind, entry.eps, entry.delta) != ("release", guarantee["eps"], guarantee["delta"]):
-        return f"the ledger was charged eps={entry.eps:g}, delta={entry.delta:g}"
-    charged = {"entry": number, "release": entry.id, "time": entry.time, "purpose": entry.purpose}
-    stated = {"entry": paid["entry"], **{name: facts[name] for name in ("release", "time", "purpose")}}
-    other = [name for name in charged if charged[name] != stated[name]]
-    return f"it was charged with another {', '.join(other)}" if other else ""
+    number = ledger.hashes.index(paid["hash"])
+    entry = ledger.entries[number]
+    certified = {"kind": "release", "entry": paid["entry"], "release": facts["release"]}
+    certified |= {name: facts["guarantee"][name] for name in ("eps", "delta")}
+    certified |= {name: facts[name] for name in ("time", "purpose")}
+    other = _another({**vars(entry), "entry": number, "release": entry.id}, certified)
+    return other and f"it was charged with another {other} (eps={entry.eps:g}, delta={entry.delta:g})"
 
 
 def _recorded(ledgers: LedgerDirectory, facts: Mapping[str, Any], certificate: bytes) -> str:

@@ -82,8 +82,9 @@ def _told(directory):
         if name == "student.skops":
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 data = b"\n".join(name.encode() + archive.read(name) for name in sorted(archive.namelist()))
-        data = re.sub(rb"\b[0-9a-f]{16,64}\b|Ledger [0-9a-f]{12}\b", b"HEX", data)
-        told[name] = re.sub(rb"20\d\d-\d\d-\d\dT[0-9:+]+", b"TIME", data)
+        told[name] = re.sub(
+            rb"\b[0-9a-f]{16,64}\b|Ledger [0-9a-f]{12}\b|20\d\d-\d\d-\d\dT[0-9:+]+", b"", data
+        )
     return told
 
 
@@ -242,33 +243,21 @@ def test_a_release_from_end_to_end(place, capsys):
     assert len(_kinds()) == 3
 
 
-@pytest.mark.parametrize("mechanism", ["best", "score_boosting mechanism.rounds=1"])
+@pytest.mark.parametrize("mechanism", ["best", "score_boosting mechanism.rounds=1", "tune"])
 def test_a_model_that_a_mechanism_learns_is_released_and_reopened(place, people, capsys, mechanism):
-    overrides = f"mechanism={mechanism}".split()
     # noise is drawn anew each time: at eps=1.5 one run in ten was below 0.8, at 8 none of 25 below 0.86
-    assert _release(people, place / "out", "eps=8", *overrides) == 0
-    written = _bytes(place / "out")
-    assert set(written) == set(files.FILES)
+    assert _release(people, place / "out", "eps=8", *f"mechanism={mechanism}".split()) == 0
     record = read_record(place / "out" / "result.json")
     asked = 0 if mechanism == "best" else 40
     assert (record.status, record.eps, record.delta, record.n_asked) == ("ok", 8, 1e-5, asked)
-    assert record.plan["integer_noise"] is True
-    assert len(written["answers.csv"].decode().split()) == 1 + asked
+    assert len((place / "out" / "answers.csv").read_text().split()) == 1 + asked
     assert len(open_ledgers().ledgers()[0].public.rows) == 40
+    if mechanism == "tune":
+        chosen = record.plan["chosen"]
+        assert f"Chosen of the candidates: `{chosen}`." in (place / "out" / "model_card.md").read_text()
     capsys.readouterr()
     assert predict([str(place / "out" / "student.skops"), str(people), "--target", "class"]) == 0
     assert float(capsys.readouterr().err.partition("accuracy ")[2].split()[0]) > 0.8
-    assert cli.main(["verify", str(place / "out")]) == 0
-    # drawn anew by the system: no two releases are alike
-    assert _release(people, place / "again", "eps=0.5", *overrides) == 0
-    assert _bytes(place / "again")["student.skops"] != written["student.skops"]
-
-
-def test_a_choice_between_candidates_is_named(place, people, capsys):
-    assert _release(people, place / "out", "mechanism=tune", "eps=4") == 0
-    chosen = read_record(place / "out" / "result.json").plan["chosen"]
-    assert chosen in ("logistic", "tree")
-    assert f"Chosen of the candidates: `{chosen}`." in (place / "out" / "model_card.md").read_text()
     assert cli.main(["verify", str(place / "out")]) == 0
 
 
@@ -277,24 +266,23 @@ def test_all_noise_of_such_a_release_is_of_the_exact_kind_and_whole(place, peopl
 
     class Listening(_FixedNoise):
         def gaussian(self, scale, size):
-            drawn.append((scale, super().gaussian(scale, size)))
-            return drawn[-1][1]
+            drawn.append(scale)
+            return super().gaussian(scale, size)
 
     monkeypatch.setattr(release, "ExactNoise", Listening)
     assert _release(people, place / "out", "mechanism=best", "mechanism.steps=30", "eps=1") == 0
     assert len(drawn) == 30
-    assert min(scale for scale, _ in drawn) > 2**20  # a wide law on whole numbers, not a narrow one
+    assert min(drawn) > 2**20  # a wide law on whole numbers, not a narrow one
 
 
 def test_two_releases_draw_differently_but_open_the_same_rows(place, people, capsys):
+    assert _release(people, place / "a", "eps=11") == 2  # refused by the ledger, it fixes no rows
     assert cli.main(["ledger", "show"]) == 0
     assert "features open: the first release fixes the rows" in capsys.readouterr().out
-    for name, mechanism in (("a", "gaussian"), ("b", "gaussian"), ("c", "svt")):
-        assert _release(people, place / name, f"mechanism={mechanism}", "eps=3") == 0
-    said = [line for line in capsys.readouterr().err.splitlines() if "unanswered" in line]
-    assert re.fullmatch(r"pate: svt: at most \d+ of 40 queries stay unanswered .*", "\n".join(said))
-    first, second, third = (_answers(place / name) for name in ("a", "b", "c"))
-    assert set(first) == set(second) >= set(third)
+    for name in ("a", "b"):
+        assert _release(people, place / name, "eps=3") == 0
+    first, second = (_answers(place / name) for name in ("a", "b"))
+    assert set(first) == set(second)
     assert list(first) != list(second)  # another order; alike with probability 1/40!
     assert first != second  # other parts, other noise
     assert cli.main(["ledger", "show", "--rows"]) == 0
@@ -302,6 +290,14 @@ def test_two_releases_draw_differently_but_open_the_same_rows(place, people, cap
     assert "features open: 40 of 1500 records" in shown
     assert "eps and delta protect the other 1460" in shown
     assert ", ".join(map(str, sorted(first))) in shown
+    for size in (41, 0.1):
+        capsys.readouterr()
+        assert _release(people, place / "c", f"split.public={size}") == 2
+        shown = capsys.readouterr().err
+        assert shown.startswith(f"pate: split.public: got {150 if size == 0.1 else size}; accepted: 40, the")
+        assert "that the first release on the ledger of csv fixed" in shown
+        assert not (place / "c").exists()
+    assert _kinds() == ["open", *["release", "certificate"] * 2]
 
 
 def test_the_rows_are_drawn_without_a_look_at_the_data(place, fixed):
@@ -316,42 +312,24 @@ def test_the_rows_are_drawn_without_a_look_at_the_data(place, fixed):
     assert drawn[0] == drawn[1]
 
 
-def test_a_release_that_would_open_other_rows_is_refused(place, people, capsys):
-    assert _release(people, place / "a", "eps=11") == 2  # refused by the ledger, it fixes no rows
-    assert open_ledgers().ledgers()[0].public is None
-    assert _release(people, place / "b", "split.public=41") == 0
-    for size in (40, 0.1):
-        capsys.readouterr()
-        assert _release(people, place / "c", f"split.public={size}") == 2
-        shown = capsys.readouterr().err
-        assert shown.startswith(
-            f"pate: split.public: got {150 if size == 0.1 else size}; accepted: 41, the pub"
-        )
-        assert "that the first release on the ledger of csv fixed" in shown
-        assert not (place / "c").exists()
-    assert _kinds() == ["open", "release", "certificate"]
-
-
 # -- disks
 
 
-@pytest.mark.parametrize("room", [["answers.csv"], []])
-def test_on_a_full_disk_a_paid_release_keeps_what_could_be_written(place, people, capsys, monkeypatch, room):
+def test_on_a_full_disk_a_paid_release_keeps_what_could_be_written(place, people, capsys, monkeypatch):
     write = release.write_file
 
     def full(path, data, **how):
-        if path.name not in [*room, "result.json"]:
+        if path.name == "student.skops":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         return write(path, data, **how)
 
     monkeypatch.setattr(release, "write_file", full)
     assert _release(people, place / "out") == 1
-    failed = "student.skops" if room else "answers.csv"
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"pate: {place}/out/{failed}: No space left on device; the release is charged, and incomplete in"
+        f"pate: {place}/out/student.skops: No space left on device; the release is charged, and incomplete in"
         f" {place}/out"
     )
-    assert set(_bytes(place / "out")) == {*room, "result.json"}
+    assert set(_bytes(place / "out")) == {"answers.csv", "result.json"}
     record = read_record(place / "out" / "result.json")
     said = "not all files could be written; the budget of the release is charged"
     assert (record.status, record.message, len(_kinds())) == ("error", said, 3)
@@ -383,11 +361,8 @@ def test_a_ledger_on_a_full_disk_charges_and_releases_nothing(place, people, cap
 def test_a_paid_release_is_whole_when_its_record_cannot_be_written(
     place, people, capsys, monkeypatch, error, said
 ):
-    def fails(*_given):
-        raise error
-
     with monkeypatch.context() as patch:
-        patch.setattr(LedgerDirectory, "record", fails)
+        patch.setattr(LedgerDirectory, "record", _raise(error))
         assert _release(people, place / "out") == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"pate: {said}; the release is charged, and whole in {place}/out, but pate verify will not find its"
@@ -403,7 +378,7 @@ def test_a_paid_release_is_whole_when_its_record_cannot_be_written(
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "svt"])
-def test_the_charge_is_on_disk_before_there_is_noise(place, people, monkeypatch, mechanism):
+def test_the_charge_is_on_disk_before_there_is_noise(place, people, capsys, monkeypatch, mechanism):
     seen = []
 
     class Watching(ExactNoise):
@@ -419,6 +394,8 @@ def test_the_charge_is_on_disk_before_there_is_noise(place, people, monkeypatch,
     monkeypatch.setattr(release, "ExactNoise", Watching)
     assert _release(people, place / "out", f"mechanism={mechanism}", "eps=4") == 0
     assert seen[0] == ["open", "release"]
+    if mechanism == "svt":  # it may say more than that rows are opened
+        assert re.search(r"pate: svt: at most \d+ of 40 queries stay unanswered ", capsys.readouterr().err)
 
 
 def test_without_a_ledger_nothing_is_done(place, capsys, monkeypatch):
@@ -480,9 +457,7 @@ def test_a_failure_after_the_charge_is_told_by_its_place_alone(
 ):
     """Private records were looked at: it is charged, and a message may quote them."""
     monkeypatch.setattr(owner, name, replacement)
-    failed = (
-        r"the release failed: \w+Error at \w+\.py:\d+; its budget is charged \(its message may be private"
-    )
+    failed = r"the release failed: \w+Error at \w+\.py:\d+; its budget is charged \(its message may be "
     with pytest.raises(RuntimeError, match=failed) as caught:
         _release(people, place / "out", f"mechanism={mechanism}")
     assert caught.value.__suppress_context__
