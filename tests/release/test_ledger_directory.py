@@ -156,6 +156,7 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_ledger_is_refused_never_started_anew(ledgers, fingerprint, damage):
     ledgers.charge(fingerprint, PrivacyLoss(0.75, 1e-6, ""), public=ROWS)
+    ledgers.charge(fingerprint, PrivacyLoss(0.0, 0.0, ""))
     file = ledgers.path / f"{fingerprint}.json"
     file.write_text(DAMAGES[damage](file.read_text()))
     before = file.read_bytes()
