@@ -121,6 +121,7 @@ class Outcome:
     answers: Answers
     student: Any
     encoder: Any
+    warned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,9 +268,8 @@ def release(
             student = _student_fit(run, split, streams)(released.answers)
         except ConfigError as error:  # the answers are paid for, and public
             problem = str(error)
-    spent = replace(released.spent, data_dependent=True)
-    encoder, chosen = split.encoder, released.chosen
-    return Publication(split.public, released.answers, student, encoder, spent, problem, chosen)
+    cost = replace(released.spent, data_dependent=True)
+    return Publication(split.public, released.answers, student, split.encoder, cost, problem, released.chosen)
 
 
 def _release(run: Prepared, split: Split, votes: Votes | None, door: Door, streams: Streams) -> Released:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +24,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pate_cli import pipeline
+from pate_cli import pipeline, terminal
 from pate_cli.engine.progress import Advance
 from pate_cli.engine.store import RepeatRecord, RepeatStore
 from pate_cli.engine.task import (
@@ -148,7 +148,13 @@ def do(
     yield from found
     if tasks:
         shared = Shared({row.name: row for row in rows}, store, strict)
-        yield from _Work(shared, advance, len(found), total).do(tasks)
+        warned = Counter[str]()
+        for done in _Work(shared, advance, len(found), total).do(tasks):
+            warned.update(done.warned)
+            yield done
+        for text, repeats in warned.items():
+            line = f"pate: warned in {repeats} of {total} repeats: {text}"
+            terminal.err().print(line, markup=False, soft_wrap=True)
 
 
 def _sorted_out(rows: Sequence[Row], store: RepeatStore) -> tuple[list[Done], list[Task]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -54,8 +55,11 @@ class Row:
         return self.with_student and repeat == 0
 
     def run(self, repeat: int, trained: Trained | None = None) -> Outcome:
-        """Do one repeat."""
-        return pipeline.run_repeat(self.prepared, repeat, trained)
+        """Do one repeat; warnings, as of the student's learner, are in the outcome."""
+        with warnings.catch_warnings(record=True) as caught:
+            outcome = pipeline.run_repeat(self.prepared, repeat, trained)
+        texts = (f"{one.category.__name__}: {one.message}".splitlines()[0].rstrip(":") for one in caught)
+        return replace(outcome, warned=tuple(dict.fromkeys(texts)))
 
     def found(self, store: RepeatStore, repeat: int) -> Done | None:
         """Find a finished repeat with its student, if wanted; None if either is missing."""
@@ -94,6 +98,8 @@ class Done:
         The content of its file, where it is wanted.
     loaded : LoadedCode or None
         Of the process that made the unit.
+    warned : tuple of str
+        Different warnings of a repeat that was done.
     """
 
     row: str
@@ -102,6 +108,7 @@ class Done:
     votes: VoteRecord | None = None
     student: bytes | None = None
     loaded: LoadedCode | None = None
+    warned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -191,7 +198,7 @@ def do_task(
             student = _student(run, outcome) if row.wants_student(task.repeat) else None
             unit = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
             shared.loaded.check()  # what is imported within a fit, too
-            done = Done(name, unit, student=student, loaded=loaded_code())
+            done = Done(name, unit, student=student, loaded=loaded_code(), warned=outcome.warned)
         except Exception as error:  # this row cannot; the others may
             if shared.strict:
                 raise

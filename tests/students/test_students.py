@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
+from pate_cli.cli import main
 from pate_cli.errors import ConfigError
 from pate_cli.learners import TWO_CLASSES
 from pate_cli.learners.constant import ConstantClassifier
@@ -178,3 +181,16 @@ def test_a_student_that_cannot_learn_from_few_labels_is_the_users_to_change():
     asked = [np.flatnonzero(y == 0)[0], np.flatnonzero(y == 1)[0]]
     with pytest.raises(ConfigError, match=r"^student\.estimator: .*2 labels of 2 classes"):
         fit(points, asked, [0, 1], "sklearn.neighbors.KNeighborsClassifier")
+
+
+def test_warnings_of_a_learner_are_counted_and_it_may_be_verbose(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    data = ["dataset=synthetic", "dataset.n_records=600", "split.public=60", "repeats=3"]
+    learner = ["student.params.solver=lbfgs", "student.params.max_iter=1", "teacher.params.verbose=1"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        assert main(["run", *data, *learner, "student.params.verbose=1", "hydra.run.dir=out"]) == 0
+    said = [line for line in capfd.readouterr().err.splitlines() if "Warning" in line]
+    text = "ConvergenceWarning: lbfgs failed to converge after 1 iteration"
+    assert len(said) == 1
+    assert said[0].startswith(f"pate: warned in 3 of 3 repeats: {text}")
