@@ -9,7 +9,7 @@ from pate_cli import mechanisms
 from pate_cli.commands import grid, tune
 from pate_cli.config import Composer, command_line, parse
 from pate_cli.engine import execution
-from pate_cli.engine.execution import CheckedRun
+from pate_cli.engine.task import Row
 from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.mechanisms.base import NumbersTable
 
@@ -85,7 +85,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _sizes(run: CheckedRun) -> list[tuple[Any, ...]]:
+def _sizes(run: Row) -> list[tuple[Any, ...]]:
     """Sizes and budget of a run: name, value and unit."""
     p, config = run.prepared, run.config
     sizes = p.sizes
@@ -109,7 +109,7 @@ def _sizes(run: CheckedRun) -> list[tuple[Any, ...]]:
     return rows + [("noise", 0, "votes: no privacy at eps=inf")] * math.isinf(config.eps)
 
 
-def _teachers(run: CheckedRun) -> list[tuple[str, Any, str]]:
+def _teachers(run: Row) -> list[tuple[str, Any, str]]:
     """Number of teachers, and the records they are trained on: not always all of them."""
     p, n = run.prepared, run.prepared.sizes.n_private
     if not p.n_teachers:
@@ -124,7 +124,7 @@ def _teachers(run: CheckedRun) -> list[tuple[str, Any, str]]:
     return [*rows, ("records a teacher", f"{least} to {least + 1}" if more else least, "records")]
 
 
-def _queries(run: CheckedRun) -> list[tuple[str, Any, str]]:
+def _queries(run: Row) -> list[tuple[str, Any, str]]:
     """Number of queries that the guarantee is for, and which they are."""
     public, m = run.prepared.plan.describe(), run.prepared.sizes.n_public
     ell, answers = public.get("ell"), public.get("answers")

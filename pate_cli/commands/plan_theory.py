@@ -11,7 +11,7 @@ from pate_cli.commands import grid
 from pate_cli.commands.plan import UNUSED
 from pate_cli.config import command_line, compose
 from pate_cli.engine import execution
-from pate_cli.engine.execution import CheckedRun
+from pate_cli.engine.task import Row
 from pate_cli.errors import InputError
 from pate_cli.terminal import out
 
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _problem(run: CheckedRun, options: argparse.Namespace) -> Any:
+def _problem(run: Row, options: argparse.Namespace) -> Any:
     """Sizes of the run, with what was typed in their place."""
     p = run.prepared
     numbers = {"n": p.sizes.n_private, "m": p.sizes.n_public, "eps": run.config.eps, "delta": p.delta}

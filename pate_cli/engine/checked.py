@@ -10,33 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli import datasets, report
-from pate_cli.config import DatasetConfig, RunConfig, parse
+from pate_cli.config import DatasetConfig, parse
 from pate_cli.datasets import files
-from pate_cli.engine.store import CacheKey, repeat_key
+from pate_cli.engine.store import repeat_key
 from pate_cli.engine.task import Row
 from pate_cli.errors import InputError
-from pate_cli.pipeline import Prepared, prepare
+from pate_cli.pipeline import prepare
 from pate_cli.types import Dataset
 
-__all__ = ["CheckedRun", "Job", "checked", "forget", "missing_data"]
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedRun:
-    """A configuration that has passed every check before training."""
-
-    config: RunConfig
-    prepared: Prepared
-    key: CacheKey
-
-    @property
-    def label(self) -> str:
-        """Dataset and mechanism, for the name of a directory."""
-        return f"{self.config.dataset.name}-{self.config.mechanism.label}"
-
-    def row(self, name: str, *, with_student: bool = False) -> Row:
-        """Row for the scheduler, under a name that is unique among those scheduled together."""
-        return Row(name, self.prepared, self.key, with_student)
+__all__ = ["Job", "checked", "forget", "missing_data"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +28,14 @@ class Job:
     Attributes
     ----------
     raw : dict
-    run : CheckedRun or None
+    run : Row or None
+        To be named by who schedules it.
     refusal : InputError or None
         Why there is no `run`.
     """
 
     raw: dict[str, Any]
-    run: CheckedRun | None
+    run: Row | None
     refusal: InputError | None = None
 
     @classmethod
@@ -69,7 +52,7 @@ class Job:
         return report.config_hash(self.raw)
 
 
-def checked(raw: dict[str, Any]) -> CheckedRun:
+def checked(raw: dict[str, Any]) -> Row:
     """Check a composed configuration, its data and its mechanism; each dataset is loaded once.
 
     Raises
@@ -80,7 +63,7 @@ def checked(raw: dict[str, Any]) -> CheckedRun:
     options = json.dumps(config.dataset.options, sort_keys=True, default=str)
     dataset = _load(config.dataset.name, options, _state(config.dataset))
     key = repeat_key(raw, dataset)
-    return CheckedRun(config, prepare(config, dataset), key)
+    return Row("", prepare(config, dataset), key)
 
 
 def missing_data(name: str) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pate_cli import terminal
 from pate_cli.engine import schedule
-from pate_cli.engine.checked import CheckedRun, Job, checked, forget
+from pate_cli.engine.checked import Job, checked, forget
 from pate_cli.engine.progress import Advance, reporting
 from pate_cli.engine.run_files import RunFiles, show_table
 from pate_cli.engine.store import RepeatStore
 from pate_cli.engine.task import reason
 from pate_cli.errors import InfeasibleError, InputError
 
-__all__ = ["CheckedRun", "Job", "checked", "execute", "forget", "show_table"]
+__all__ = ["Job", "checked", "execute", "forget", "show_table"]
 
 
 def execute(
@@ -58,7 +59,7 @@ def execute(
                         raise refusal
                     continue
                 kept.start(record=not sweep or job.run.config.repeats > 1)
-                rows.append(job.run.row(name, with_student=True))
+                rows.append(replace(job.run, name=name, with_student=True))
                 remarks |= dict.fromkeys(job.run.prepared.remarks)
         for remark in remarks:
             terminal.err().print(f"pate: {remark}", style="dim", markup=False, soft_wrap=True)

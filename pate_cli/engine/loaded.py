@@ -17,7 +17,7 @@ from types import ModuleType
 
 from pate_cli.errors import ConfigError, InputError
 
-__all__ = ["LoadedCode", "code_version", "edited", "has_source", "library_versions", "loaded_code"]
+__all__ = ["LoadedCode", "code_version", "has_source", "library_versions", "loaded_code"]
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _NOT_LOCAL = (str(_PACKAGE), sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
@@ -75,11 +75,10 @@ def loaded_code() -> LoadedCode:
     """
     tops = {name.partition(".")[0] for name in list(sys.modules)}
     packages = {name for top in tops for name in _distributions().get(top, ())}
-    return LoadedCode(
-        _versions(),
-        {name: _version(name) for name in sorted(packages)},
-        {name: [_loaded_digest(name), file] for name, file in sorted(_local_files().items())},
-    )
+    sources = {
+        name: [_loaded_digest(name), file] for name in sorted(sys.modules) if (file := _local_file(name))
+    }
+    return LoadedCode(_versions(), {name: _version(name) for name in sorted(packages)}, sources)
 
 
 @cache
@@ -100,11 +99,6 @@ def library_versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in names} | {"python": python}
 
 
-def edited() -> list[str]:
-    """Names of the loaded modules whose file has changed since it was loaded."""
-    return [name for name, file in _local_files().items() if _digest(file) not in ("", _loaded_digest(name))]
-
-
 def has_source(module: str) -> bool:
     """Whether a module, imported here, has a file to hash: those of a notebook or script count as none."""
     try:
@@ -116,11 +110,6 @@ def has_source(module: str) -> bool:
 
 def _versions() -> dict[str, str]:
     return {"pate": code_version(), **library_versions()}
-
-
-def _local_files() -> dict[str, str]:
-    """File of each loaded module that has a local one, by name."""
-    return {name: file for name in list(sys.modules) if (file := _local_file(name))}
 
 
 def _local_file(name: str) -> str:

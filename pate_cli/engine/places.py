@@ -1,17 +1,16 @@
-"""Checks of where a command works and with what code, before anything is written."""
+"""Checks of where a command keeps votes, works, and reports to, before anything is written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from pate_cli.config import RunConfig
-from pate_cli.engine.loaded import edited
+from pate_cli.engine.store import VoteStore
 from pate_cli.engine.tracking import check_tracking
-from pate_cli.engine.votes import vote_directory
 from pate_cli.engine.workers import check_cluster
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError
 
-__all__ = ["check_code", "check_places"]
+__all__ = ["check_places"]
 
 
 def check_places(configs: Iterable[RunConfig]) -> None:
@@ -27,14 +26,10 @@ def check_places(configs: Iterable[RunConfig]) -> None:
         raise ConfigError("compute", "several", "one and the same for all jobs of a sweep")
     for cache, compute, tracking in places:
         if cache:
-            vote_directory().check()
+            votes = VoteStore()
+            votes.check()
+            votes.trim()
         if compute.name == "dask":
             check_cluster(compute.address)
         if tracking is not None:
             check_tracking()
-
-
-def check_code() -> None:
-    """Refuse (InputError) to work with modules that were edited after they were imported."""
-    if changed := edited():
-        raise InputError(f"{changed[0]}: has been edited since it was imported: start pate again")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pate_cli.config import Composer, RunConfig, parse
 from pate_cli.config.command_line import checked, choices, last_wins, without_place
 from pate_cli.config.recipes import Recipe, RowSpec
 from pate_cli.engine.checked import Job, missing_data
-from pate_cli.engine.places import check_code, check_places
+from pate_cli.engine.places import check_places
 from pate_cli.engine.task import Row
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, teaching_key
@@ -83,7 +83,7 @@ class PlannedRow:
         """Row for the scheduler, of one that is ready."""
         if self.job.run is None:
             raise RuntimeError(f"{self.spec.name}: {self.status}")
-        return self.job.run.row(self.spec.name)
+        return replace(self.job.run, name=self.spec.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +188,6 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
         for spec, texts, raw, config in rows
         if all(_value(config, key) in values for key, values in kept.items())
     ]
-    check_code()
     check_places(row.config for row in planned if row.status == "ready")
     return Plan(recipe, planned, quick, without_place(typed), wanted, config_dir)
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli import report, terminal
-from pate_cli.engine.checked import CheckedRun
 from pate_cli.engine.store import RepeatRecord
-from pate_cli.engine.task import Done
+from pate_cli.engine.task import Done, Row
 from pate_cli.engine.tracking import track
 from pate_cli.terminal import write_file
 
@@ -34,15 +33,13 @@ class RunFiles:
     directory : Path
     raw : dict
         The composed configuration.
-    run : CheckedRun or None
+    run : Row or None
         None where the configuration was refused.
     command : sequence of str
         As typed.
     """
 
-    def __init__(
-        self, directory: Path, raw: dict[str, Any], run: CheckedRun | None, command: Sequence[str]
-    ) -> None:
+    def __init__(self, directory: Path, raw: dict[str, Any], run: Row | None, command: Sequence[str]) -> None:
         self.finished = False
         self._directory = directory
         self._raw = raw

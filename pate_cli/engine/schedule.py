@@ -3,10 +3,10 @@
 A run is one row, a sweep a row for each job, a frontier one for each method and eps, a recipe its own. A
 task is one repeat of the rows that share their teachers: votes once, then each row.
 
-Where the work is done: the first two seconds in this process, then in one process a core; with
-`compute.workers`, or on a Dask cluster, all of it in those workers. Tasks are spread, or the teachers of
-each where tasks are fewer than workers. The numbers do not depend on it: each repeat has its own random
-streams, and each teacher its own part and seed, wherever it is trained.
+Where the work is done: for two seconds in this process, then in one process a core; with `compute.workers`,
+or on a Dask cluster, all of it in those workers. Tasks are spread, or the teachers of each where tasks are
+fewer than workers. The numbers do not depend on it: each repeat has its own random streams, and each teacher
+its own part and seed, wherever it is trained.
 
 A repeat is kept the moment it is done (on a cluster, whose workers may have other disks, the moment it
 comes back), so a killed command goes on where it was. A failure is never kept.
@@ -17,31 +17,17 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from pate_cli import pipeline, terminal
+from pate_cli import terminal
 from pate_cli.engine.progress import Advance
-from pate_cli.engine.store import RepeatRecord, RepeatStore
-from pate_cli.engine.task import (
-    Done,
-    Failure,
-    Row,
-    Shared,
-    Task,
-    do_some,
-    do_task,
-    do_whole,
-    failures,
-    split_of_task,
-)
-from pate_cli.engine.votes import VoteStore, vote_key
+from pate_cli.engine.store import RepeatRecord, RepeatStore, VoteStore, vote_key
+from pate_cli.engine.task import Done, Failure, Row, Shared, Task, do_task, failures, work
 from pate_cli.engine.workers import Workers, open_workers, single_threaded
-from pate_cli.pipeline import PartVotes, Trained
 from pate_cli.teachers import watched
 
 if TYPE_CHECKING:
@@ -99,7 +85,7 @@ def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
     rows = [row.ready() for row in plan.ready]
     if force:
         for row in rows:
-            store.forget(row.key, row.repeats)
+            store.forget(row.key, row.config.repeats)
     units: dict[str, list[RepeatRecord]] = {row.name: [] for row in rows}
     failures = []
     with contextlib.closing(do(rows, store, advance)) as results:
@@ -142,7 +128,7 @@ def do(
     ChildProcessError
         If `strict`, and a task has lost two workers.
     """
-    total = sum(row.repeats for row in rows)
+    total = sum(row.config.repeats for row in rows)
     found, tasks = _sorted_out(rows, store)
     advance(len(found), len(found), total)
     yield from found
@@ -164,15 +150,19 @@ def _sorted_out(rows: Sequence[Row], store: RepeatStore) -> tuple[list[Done], li
         groups[vote_key(row.prepared) if row.prepared.plan.asks_votes else row.name].append(row)
     found, tasks = [], []
     for group in groups.values():
-        for repeat in range(max(row.repeats for row in group)):
+        for repeat in range(max(row.config.repeats for row in group)):
             names = []
             for row in group:
-                if repeat < row.repeats:
+                if repeat < row.config.repeats:
                     done = row.found(store, repeat)
                     found += [done] if done else []
                     names += [] if done else [row.name]
             tasks += [Task(repeat, tuple(names))] if names else []
     return found, tasks
+
+
+class _Late(BaseException):
+    """Ends the work in this process: the rest is for the workers."""
 
 
 class _Work:
@@ -184,118 +174,86 @@ class _Work:
         self._advance = advance
         self._found, self._total = found, total
         self._done = found
-        self._told = 0.0
-        self._deadline: float | None = None  # when the rest is spread, by time.perf_counter
-        self._begun: dict[Task, tuple[int, list[PartVotes]]] = {}  # by task: trained teachers
+        self._told = self._most = 0.0
 
     def do(self, tasks: Sequence[Task]) -> Generator[Done, None, None]:
         """Do all tasks where `compute` says."""
         left = [self._recalled(task) for task in tasks]
-        compute = next(iter(self._shared.rows.values())).prepared.config.compute
+        compute = next(iter(self._shared.rows.values())).config.compute
         with open_workers(compute) as workers:
             if workers.here and (workers.count == 1 or compute.workers is None):
-                yield from self._here(left, workers.count)
+                yield from self._here(left, alone=workers.count == 1)
             if left:
                 yield from self._spread(left, workers)
 
-    def _here(self, left: list[Task], workers: int) -> Generator[Done, None, None]:
-        """Do tasks in this process, taking them off `left`; for two seconds where there are workers."""
-        while left and not self._is_late():
-            task, started, train = left[0], time.perf_counter(), None
-            with watched(self._ticked), single_threaded():
-                if workers > 1:
-                    train = self._first_teachers(task)
-                    if task in self._begun:
-                        return
-                yield from self._received(task, do_task(self._shared, task, train, started))
-            left.pop(0)
-            if workers > 1:
-                self._start_clock()
+    def _here(self, left: list[Task], *, alone: bool) -> Generator[Done, None, None]:
+        """Do tasks in this process, taking them off `left`; unless it is `alone`, for two seconds.
 
-    def _first_teachers(self, task: Task) -> Callable[[], Trained] | None:
-        """Train teachers of a task in growing slices until it is late; what is begun is left in `_begun`.
-
-        Returns
-        -------
-        callable or None
-            Returns the votes; None if not all teachers are trained.
+        The time counts from a first teacher or task on, as that one imports things. A task that is late
+        before its votes are counted is left to the workers as a whole.
         """
-        asking = self._shared.asking(task)
-        if task.votes is not None or not asking:
-            return None
-        run, parts, done = asking[0], list[PartVotes](), 0
-        with contextlib.suppress(Exception):  # `do_task` meets it again, and reports it
-            split = split_of_task(run, task)
-            while done < run.n_teachers:
-                if self._is_late():
-                    self._begun[task] = (done, parts)
-                    return None
-                only = range(done, min(run.n_teachers, max(1, 2 * done)))
-                parts.append(pipeline.train_part(run, task.repeat, only, split))
-                done = only.stop
-                self._start_clock()
-            return partial(pipeline.join, run, split, parts)
-        return None
+        deadline: float | None = None
+        begun = False  # whether a row of the task is finished: it would be done twice
 
-    def _start_clock(self) -> None:
-        """Start the clock, unless it runs: after a first task or teacher, which imports things."""
-        self._deadline = self._deadline or time.perf_counter() + _START
+        def check_time() -> None:
+            nonlocal deadline
+            now = time.perf_counter()
+            deadline = deadline or now + _START
+            if now > deadline and not alone and not begun:
+                raise _Late
 
-    def _is_late(self) -> bool:
-        return self._deadline is not None and time.perf_counter() > self._deadline
+        def trained(done: int, of: int) -> None:
+            self._ticked(done, of)
+            check_time()
+
+        with contextlib.suppress(_Late):
+            while left:
+                with watched(trained), single_threaded():
+                    for done in self._received(left[0], do_task(self._shared, left[0])):
+                        begun = True
+                        yield done
+                left.pop(0)
+                begun = False
+                check_time()
 
     def _spread(self, left: Sequence[Task], workers: Workers) -> Generator[Done, None, None]:
         """Spread tasks over workers, or the teachers of each where tasks are fewer."""
+        started, items = time.perf_counter(), list[Task]()
+        parts: dict[Task, list[Any]] = {}  # votes of some of the teachers of a task
+        cuts: dict[Task, list[range]] = {}
+        for task in left:
+            run = self._shared.voting(task)
+            if run and task.votes is None and len(left) < workers.count:
+                cuts[task] = _cuts(run.n_teachers, -(-_CUTS * workers.count // len(left)))
+                parts[task] = []
+            items += [replace(task, teachers=cut) for cut in cuts[task]] if task in cuts else [task]
         shared = self._shared if workers.here else replace(self._shared, store=None)
-        few = len(left) < workers.count
-        parted = [
-            task
-            for task in left
-            if task in self._begun or (few and task.votes is None and shared.asking(task))
-        ]
-        whole = [task for task in left if task not in parted]
-        for task, attempt in workers.spread(do_whole, shared, whole) if whole else ():
+        for item, attempt in workers.spread(work, shared, items):
+            task, whole = replace(item, teachers=None), item.teachers is None
             try:
-                results = attempt.open()
-            except ChildProcessError as error:
-                results = failures(shared, task, error)
-            yield from self._received(task, results, written=workers.here)
-        if parted:
-            yield from self._by_teachers(shared, parted, workers)
-
-    def _by_teachers(
-        self, shared: Shared, tasks: Sequence[Task], workers: Workers
-    ) -> Generator[Done, None, None]:
-        """Spread the teachers of each task; its rows are done here once all have voted."""
-        started = time.perf_counter()
-        gathered: dict[Task, list[PartVotes]] = {}
-        wanted, items = {}, []
-        for task in tasks:
-            first, gathered[task] = self._begun.pop(task, (0, []))
-            cuts = _cuts(first, shared.asking(task)[0].n_teachers, -(-_CUTS * workers.count // len(tasks)))
-            wanted[task] = len(gathered[task]) + len(cuts)
-            items += [(task, *cut) for cut in cuts]
-        for (task, *_), attempt in workers.spread(do_some, shared, items):
-            if task not in gathered:
-                continue  # it has failed
-            try:
-                gathered[task].append(attempt.open())
+                result: Any = attempt.open()
             except Exception as error:
-                del gathered[task]
-                yield from self._received(task, failures(shared, task, error))
+                if whole and not isinstance(error, ChildProcessError):
+                    raise
+                if whole or parts.pop(task, None) is not None:
+                    yield from self._received(task, failures(shared, task, error))
                 continue
-            self._tell(sum(len(parts) / wanted[task] for task, parts in gathered.items()))
-            if len(gathered[task]) == wanted[task]:
-                run = shared.asking(task)[0]
-                train = partial(pipeline.join, run, split_of_task(run, task), gathered.pop(task))
-                with single_threaded():
-                    yield from self._received(task, do_task(self._shared, task, train, started))
+            if whole:
+                yield from self._received(task, result, written=workers.here)
+            elif task in parts:  # none of them has failed
+                parts[task].append(result)
+                self._tell(sum(len(votes) / len(cuts[other]) for other, votes in parts.items()))
+                if len(parts[task]) == len(cuts[task]):
+                    with single_threaded():
+                        results = do_task(self._shared, task, parts.pop(task), started)
+                        yield from self._received(task, results)
 
     def _received(self, task: Task, results: Iterable[Done], *, written: bool = True) -> Iterator[Done]:
         """Keep results that are not kept yet, and count."""
         for done in results:
-            if done.votes is not None:
-                self._votes.keep(self._shared.asking(task)[0], task.repeat, done.votes)
+            run = self._shared.voting(task)
+            if run and done.votes is not None:
+                self._votes.write(run, task.repeat, done.votes)
             if not written and done.unit is not None and self._shared.store is not None:
                 key = self._shared.rows[done.row].key
                 self._shared.store.write(key, done.unit, done.student, done.loaded)
@@ -304,8 +262,9 @@ class _Work:
             yield replace(done, votes=None, loaded=None)
 
     def _recalled(self, task: Task) -> Task:
-        asking = self._shared.asking(task)
-        return replace(task, votes=self._votes.recall(asking[0], task.repeat)) if asking else task
+        """The task with its votes, if an earlier command kept them."""
+        run = self._shared.voting(task)
+        return replace(task, votes=self._votes.read(run, task.repeat)) if run and run.config.cache else task
 
     def _ticked(self, done: int, of: int) -> None:
         """Progress callback, one call per trained teacher; there may be thousands a second."""
@@ -314,10 +273,11 @@ class _Work:
             self._tell(done / of)
 
     def _tell(self, more: float) -> None:
-        self._advance(self._done + more, self._found, self._total)
+        self._most = max(self._most, self._done + more)  # a task that was late is begun again
+        self._advance(self._most, self._found, self._total)
 
 
-def _cuts(first: int, n: int, parts: int) -> list[tuple[int, int]]:
-    """Cut first .. n-1 into nearly equal runs, as (first, last + 1)."""
-    parts = min(n - first, parts)
-    return list(pairwise(first + (n - first) * k // parts for k in range(parts + 1)))
+def _cuts(n: int, parts: int) -> list[range]:
+    """Cut 0 .. n-1 into nearly equal ranges."""
+    parts = min(n, parts)
+    return [range(*cut) for cut in pairwise(n * k // parts for k in range(parts + 1))]

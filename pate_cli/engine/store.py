@@ -1,10 +1,10 @@
-"""Finished repeats, found again by what they depend on.
+"""Finished repeats and exact votes on disk, found again by everything that they depend on.
 
 An entry is one JSON file, named by its key and repeat: the key, the code that was loaded when it was made
 (`engine/loaded.py`), the record, and a SHA-256 of all of it. It is written whole or not at all, and is used
-only if every part is as it was written, the key is the one asked for and this process would load the same
+only if every part is as it was written, the key is the one looked for and this process would load the same
 code. No release reads or writes one. A finished repeat is public, but for what was measured on held-out
-records.
+records; votes are private.
 """
 
 from __future__ import annotations
@@ -13,31 +13,44 @@ import contextlib
 import hashlib
 import json
 import math
+import os
 import secrets
+import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from pate_cli import mechanisms
+import numpy as np
+
+from pate_cli import terminal
 from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.loaded import LoadedCode, has_source, loaded_code
-from pate_cli.pipeline import Outcome
-from pate_cli.report import config_hash
-from pate_cli.report.provenance import plain
+from pate_cli.errors import ConfigError
+from pate_cli.pipeline import Outcome, Prepared
+from pate_cli.report.provenance import config_hash, plain
+from pate_cli.teachers import VoteRecord
 from pate_cli.terminal import write_file
 from pate_cli.types import Dataset, RepeatResult
 
-__all__ = ["PLACE", "CacheKey", "Damaged", "RepeatRecord", "RepeatStore", "pack", "remove_old_temporaries"]
-__all__ += ["repeat_key", "unpack"]
+__all__ = ["PLACE", "CacheKey", "RepeatRecord", "RepeatStore", "VoteStore", "repeat_key", "vote_key"]
 
 PLACE = ".finished"
 """Name of the directory of finished repeats, beside the results they went into."""
 
 _SCHEMA = 4
-_OLD = 3600.0  # seconds after which a temporary file is nobody's
+
+_OLD = 3600.0
+"""Seconds after which a temporary file is one that a killed run left."""
+
+_LIMIT = 2 * 10**9
+"""Bytes of votes above which the least recently used are removed."""
+
+_OWN = "a directory of your own that nobody else can enter (chmod 700), not a link"
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,6 @@ def repeat_key(raw: Mapping[str, Any], dataset: Dataset) -> CacheKey:
     student = raw["student"]
     names = [raw["teacher"]["estimator"], student["estimator"], (student.get("params") or {}).get("base")]
     modules = [name.rpartition(".")[0] for name in names if isinstance(name, str)]
-    modules.append(mechanisms.find(raw["mechanism"]["name"]).__name__)
     before = len(sys.modules)
     hashed = all(has_source(module) for module in modules if module)
     if len(sys.modules) > before:
@@ -78,18 +90,26 @@ def repeat_key(raw: Mapping[str, Any], dataset: Dataset) -> CacheKey:
     return CacheKey(config, fingerprint(dataset), "" if hashed else secrets.token_hex(8))
 
 
+def vote_key(run: Prepared) -> CacheKey:
+    """Key of the votes of a run: no names, no mechanism, no eps."""
+    teacher, split = run.config.teacher, run.config.split
+    parts = [run.sizes.n_private, run.sizes.n_public, split.mode, run.config.seed]
+    parts += [teacher.estimator, teacher.params, run.n_teachers]
+    return CacheKey(json.dumps(parts, sort_keys=True, default=repr), fingerprint(run.dataset))
+
+
 class Damaged(ValueError):
     """Bytes that are not the entry they should be."""
 
 
-def pack(key: CacheKey, repeat: int, record: Mapping[str, Any], loaded: LoadedCode) -> str:
+def _pack(key: CacheKey, repeat: int, record: Mapping[str, Any], loaded: LoadedCode) -> str:
     """Content of the file of an entry."""
     entry = {"schema": _SCHEMA, "key": asdict(key), "repeat": repeat, "loaded": asdict(loaded)}
     entry["record"] = record
     return json.dumps({"sha256": _digest(entry), "entry": entry}, allow_nan=False)
 
 
-def unpack(content: bytes, key: CacheKey, repeat: int) -> dict[str, Any] | None:
+def _unpack(content: bytes, key: CacheKey, repeat: int) -> dict[str, Any] | None:
     """Record of an entry; None where other code made it. Raises Damaged."""
     try:
         sealed = json.loads(content)
@@ -112,8 +132,8 @@ def _sha(content: bytes | None) -> str:
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
-def remove_old_temporaries(directory: Path) -> None:
-    """Remove what killed runs left half written; what is young may be another run's at this moment."""
+def _remove_temporaries(directory: Path) -> None:
+    """Remove files that killed runs left half written; a young one may be another run's at this moment."""
     for path in directory.glob(".*.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _OLD:
@@ -197,7 +217,7 @@ class RepeatStore:
     def read(self, key: CacheKey, repeat: int, loss: tuple[float, float]) -> RepeatRecord | None:
         """Read a repeat; None if there is none that can be relied on, or its (eps, delta) is not `loss`."""
         try:
-            record = unpack((self.directory / key.file(repeat, ".json")).read_bytes(), key, repeat)
+            record = _unpack((self.directory / key.file(repeat, ".json")).read_bytes(), key, repeat)
             found = None if record is None else RepeatRecord.read(record)
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
@@ -228,7 +248,7 @@ class RepeatStore:
         # hundreds of them, and `read` refuses what is not whole: not worth waiting for the disk
         if student is not None:
             write_file(self.directory / key.file(record.repeat, ".skops"), student, sync=False)
-        text = pack(key, record.repeat, record.content(), loaded or loaded_code())
+        text = _pack(key, record.repeat, record.content(), loaded or loaded_code())
         write_file(self.directory / key.file(record.repeat, ".json"), text, sync=False)
 
     def forget(self, key: CacheKey, repeats: int) -> None:
@@ -238,4 +258,104 @@ class RepeatStore:
 
     def sweep(self) -> None:
         """Remove what killed runs left half written."""
-        remove_old_temporaries(self.directory)
+        _remove_temporaries(self.directory)
+
+
+class VoteStore:
+    """Exact vote counts kept with `cache=true`, in a directory that only its owner can enter. PRIVATE.
+
+    The directory is `PATE_CACHE`, else `pate/votes` in the user's cache directory; it may be deleted. All
+    reading and writing is done by the process that was started: workers are handed votes, and hand back new
+    ones. A failure never stops a run: one line says so, and the run goes on without.
+    """
+
+    def __init__(self) -> None:
+        self._broken = False
+
+    @cached_property
+    def directory(self) -> Path:
+        """Absolute path."""
+        if named := os.environ.get("PATE_CACHE"):
+            return Path(named).expanduser().absolute()
+        import platformdirs
+
+        return (platformdirs.user_cache_path("pate") / "votes").absolute()
+
+    def check(self) -> None:
+        """Refuse (ConfigError) a directory that others can enter; one that is not there yet is fine."""
+        if not hasattr(os, "geteuid"):
+            raise ConfigError("cache", True, "false: a cache needs owner-only directories (Linux, macOS)")
+        try:
+            status = self.directory.lstat()
+        except FileNotFoundError:
+            return
+        except OSError:
+            raise ConfigError("PATE_CACHE", str(self.directory), _OWN) from None
+        private = status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
+        if not (stat.S_ISDIR(status.st_mode) and private):
+            raise ConfigError("PATE_CACHE", str(self.directory), _OWN)
+
+    def read(self, run: Prepared, repeat: int) -> VoteRecord | None:
+        """Votes of a repeat; None if there are none that can be relied on, or other code made them."""
+        key, record = vote_key(run), None
+        path = self.directory / key.file(repeat, ".votes")
+        with self._tolerant():
+            if self._is_usable(run) and path.exists():
+                try:
+                    record = _unpack(path.read_bytes(), key, repeat)
+                    os.utime(path)
+                except Damaged as error:
+                    self._say(f"{path}: {error}; made again")
+        if record is None:
+            return None
+        votes = VoteRecord(**record | {"counts": np.array(record["counts"], dtype=np.int64)})
+        return votes if votes.fits(run.sizes.n_public, run.dataset.n_classes, run.n_teachers) else None
+
+    def write(self, run: Prepared, repeat: int, votes: VoteRecord) -> None:
+        """Write votes in place of earlier ones."""
+        key, record = vote_key(run), vars(votes) | {"counts": votes.counts.tolist()}
+        with self._tolerant():
+            if self._is_usable(run):
+                self.directory.parent.mkdir(parents=True, exist_ok=True)
+                self.directory.mkdir(0o700, exist_ok=True)
+                content = _pack(key, repeat, record, loaded_code())
+                path = self.directory / key.file(repeat, ".votes")
+                write_file(path, content, sync=False, permissions=0o600)
+
+    def trim(self) -> None:
+        """Remove the least recently used entries above the limit, and what killed runs left half written."""
+        _remove_temporaries(self.directory)
+        with contextlib.suppress(OSError):  # another process was faster
+            entries = [(path.stat(), path) for path in self.directory.glob("*.votes")]
+            entries.sort(key=lambda entry: -entry[0].st_mtime_ns)
+            sizes = accumulate(status.st_size for status, _ in entries)
+            for size, (_, path) in zip(sizes, entries, strict=True):
+                if size > _LIMIT:
+                    path.unlink()
+
+    def _is_usable(self, run: Prepared) -> bool:
+        """Whether it is known what code makes votes; ConfigError if the directory is not private."""
+        if self._broken:
+            return False
+        self.check()
+        name = run.config.teacher.estimator
+        module = name.rpartition(".")[0]
+        elsewhere = module.partition(".")[0] not in ("", "sklearn") and run.config.compute.address is not None
+        if elsewhere or (module and not has_source(module)):
+            self._say(f"{name}: its source may differ next time: votes are not kept")
+            self._broken = True
+        return not self._broken
+
+    @contextlib.contextmanager
+    def _tolerant(self) -> Iterator[None]:
+        """Print an error, and leave the directory alone from then on."""
+        try:
+            yield
+        except (OSError, ConfigError) as error:
+            reason = getattr(error, "strerror", None) or error
+            self._say(f"{self.directory}: {reason}; going on without")
+            self._broken = True
+
+    def _say(self, text: str) -> None:
+        if not self._broken:
+            terminal.err().print(f"pate: cache: {text}", markup=False, soft_wrap=True)

@@ -5,25 +5,26 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from pate_cli import pipeline
+from pate_cli.config import RunConfig
 from pate_cli.engine.loaded import LoadedCode, loaded_code
 from pate_cli.engine.store import CacheKey, RepeatRecord, RepeatStore
-from pate_cli.engine.votes import votes_of
 from pate_cli.pipeline import Outcome, PartVotes, Prepared, Streams, Trained
 from pate_cli.students import dump_student
-from pate_cli.teachers.vote_record import VoteRecord
+from pate_cli.teachers import VoteRecord
 from pate_cli.types import Split
 
-__all__ = ["Done", "Failure", "Row", "Shared", "Task", "do_some", "do_task", "do_whole", "failures"]
-__all__ += ["reason", "split_of_task"]
+__all__ = ["Done", "Failure", "Row", "Shared", "Task", "do_task", "failures", "reason", "work"]
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One configuration that is ready.
+    """One configuration that has passed every check before training.
 
     Attributes
     ----------
@@ -41,14 +42,14 @@ class Row:
     with_student: bool = False
 
     @property
-    def repeats(self) -> int:
-        """Number of repeats asked for."""
-        return self.prepared.config.repeats
+    def config(self) -> RunConfig:
+        """The checked configuration."""
+        return self.prepared.config
 
     @property
-    def loss(self) -> tuple[float, float]:
-        """(eps, delta) of one repeat."""
-        return self.prepared.plan.guarantee.eps, self.prepared.delta
+    def label(self) -> str:
+        """Dataset and mechanism, for the name of a directory."""
+        return f"{self.config.dataset.name}-{self.config.mechanism.label}"
 
     def wants_student(self, repeat: int) -> bool:
         """Whether the student of a repeat is wanted."""
@@ -63,7 +64,8 @@ class Row:
 
     def found(self, store: RepeatStore, repeat: int) -> Done | None:
         """Find a finished repeat with its student, if wanted; None if either is missing."""
-        found = store.find(self.key, repeat, self.loss, student=self.wants_student(repeat))
+        loss = self.prepared.plan.guarantee.eps, self.prepared.delta
+        found = store.find(self.key, repeat, loss, student=self.wants_student(repeat))
         return found and Done(self.name, found[0], student=found[1])
 
 
@@ -113,11 +115,22 @@ class Done:
 
 @dataclass(frozen=True)
 class Task:
-    """One repeat of rows that share their teachers, and the votes of those, where they are known."""
+    """One repeat of rows that share their teachers.
+
+    Attributes
+    ----------
+    repeat : int
+    rows : tuple of str
+    votes : VoteRecord or None
+        Votes of the teachers, where an earlier command kept them.
+    teachers : range or None
+        Where the task is only to train some of the teachers: which.
+    """
 
     repeat: int
     rows: tuple[str, ...]
     votes: VoteRecord | None = None
+    teachers: range | None = None
 
 
 @dataclass(frozen=True)
@@ -141,30 +154,27 @@ class Shared:
     strict: bool
     loaded: LoadedCode = field(default_factory=loaded_code)
 
-    def only(self, item: Task | tuple[Task, int, int]) -> Shared:
-        """Part that one task, or some teachers of one, need."""
-        task = item if isinstance(item, Task) else item[0]
+    def only(self, task: Task) -> Shared:
+        """Part that one task needs."""
         return replace(self, rows={name: self.rows[name] for name in task.rows})
 
-    def asking(self, task: Task) -> list[Prepared]:
-        """Runs of a task with votes: private learners split for themselves, and have no use for teachers."""
-        runs = (self.rows[name].prepared for name in task.rows)
-        return [run for run in runs if run.plan.asks_votes]
+    def voting(self, task: Task) -> Prepared | None:
+        """Run whose teachers vote for all rows of a task; None for a mechanism that uses no such votes."""
+        run = self.rows[task.rows[0]].prepared
+        return run if run.plan.asks_votes else None
 
 
-def do_whole(shared: Shared, task: Task) -> list[Done]:
-    """Do the rows of one task, for a worker that sends back all at once."""
-    return list(do_task(shared, task))
-
-
-def do_some(shared: Shared, item: tuple[Task, int, int]) -> PartVotes:
-    """Train the teachers first .. last - 1 of a task."""
-    task, first, last = item
-    return pipeline.train_part(shared.asking(task)[0], task.repeat, range(first, last))
+def work(shared: Shared, task: Task) -> list[Done] | PartVotes:
+    """Do a task in a worker, which sends back the results of all its rows, or the votes of some teachers."""
+    run = shared.voting(task)
+    if task.teachers is None or run is None:
+        return list(do_task(shared, task))
+    shared.loaded.check()
+    return pipeline.train_part(run, task.repeat, task.teachers)
 
 
 def do_task(
-    shared: Shared, task: Task, train: Callable[[], Trained] | None = None, started: float | None = None
+    shared: Shared, task: Task, parts: Sequence[PartVotes] = (), started: float | None = None
 ) -> Iterator[Done]:
     """Do the rows of one task, keeping each.
 
@@ -172,18 +182,19 @@ def do_task(
     ----------
     shared : Shared
     task : Task
-    train : callable, optional
-        Returns the votes, where the teachers are trained already.
+    parts : sequence of PartVotes
+        Votes of all teachers, where they are trained already.
     started : float, optional
         When the work on this task began, by `time.perf_counter`.
     """
     started = time.perf_counter() if started is None else started
-    asking = shared.asking(task)
+    run, trained = shared.voting(task), None
     try:
         shared.loaded.check()  # a worker imports learners for itself, perhaps later than we did
-        trained = None
-        if asking:
-            trained = train() if train else pipeline.train(asking[0], task.repeat, task.votes)
+        if run and parts:
+            trained = pipeline.join(run, _split(run, task), parts)
+        elif run:
+            trained = pipeline.train(run, task.repeat, task.votes)
     except Exception as error:  # without votes there is no row
         yield from failures(shared, task, error)
         return
@@ -192,10 +203,10 @@ def do_task(
     for name in task.rows:
         row = shared.rows[name]
         try:
-            run = row.prepared
-            votes = trained and replace(trained, split=split_of_task(run, task))  # its budget may be another
+            # its budget may differ from that of the first row
+            votes = trained and replace(trained, split=_split(row.prepared, task))
             outcome = row.run(task.repeat, votes)
-            student = _student(run, outcome) if row.wants_student(task.repeat) else None
+            student = _student(row.prepared, outcome) if row.wants_student(task.repeat) else None
             unit = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
             shared.loaded.check()  # what is imported within a fit, too
             done = Done(name, unit, student=student, loaded=loaded_code(), warned=outcome.warned)
@@ -205,8 +216,9 @@ def do_task(
             done = Done(name, failure=Failure.of(name, task.repeat, error))
         if done.unit is not None and shared.store is not None:
             shared.store.write(row.key, done.unit, done.student, done.loaded)  # a full disk stops everything
-        if trained and name == task.rows[-1] and asking[0].config.cache and len(trained.ceilings) > known:
-            done = replace(done, votes=votes_of(trained))
+        if run and trained and name == task.rows[-1] and run.config.cache and len(trained.ceilings) > known:
+            counts = np.array(trained.votes.counts)  # a copy: joblib may have lent a file
+            done = replace(done, votes=VoteRecord(counts, trained.teacher_accuracy, trained.ceilings))
         yield done
 
 
@@ -217,8 +229,7 @@ def failures(shared: Shared, task: Task, error: Exception) -> list[Done]:
     return [Done(name, failure=Failure.of(name, task.repeat, error)) for name in task.rows]
 
 
-def split_of_task(run: Prepared, task: Task) -> Split:
-    """Split the data of a run as its teachers do in this repeat."""
+def _split(run: Prepared, task: Task) -> Split:
     return pipeline.split_of(run, Streams.of(run.config.seed, task.repeat))
 
 

@@ -1,0 +1,319 @@
+"""Finished repeats and votes on disk: what they depend on; what cannot be relied on is made again."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import stat
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from encoders import encoder
+
+from pate_cli import datasets, pipeline
+from pate_cli.config import parse
+from pate_cli.config.composition import compose
+from pate_cli.datasets.content import fingerprint
+from pate_cli.engine import loaded
+from pate_cli.engine import store as module
+from pate_cli.engine.store import RepeatRecord, RepeatStore, VoteStore, repeat_key, vote_key
+from pate_cli.errors import ConfigError
+from pate_cli.pipeline import Prepared, prepare
+from pate_cli.teachers import VoteRecord
+from pate_cli.types import Answers, Dataset
+
+UNIT = RepeatRecord(
+    repeat=1,
+    n_teachers=5,
+    n_asked=3,
+    n_answered=2,
+    eps=math.inf,
+    delta=0.1,
+    eps_ex_post=math.inf,
+    accuracy=1 / 3,
+    seconds=0.1,
+    diagnostics={"ceiling": 0.1 + 0.2, "label_accuracy": None},
+    asked=[4, 1, 2],
+    unanswered=[1],
+)
+ANSWERS = Answers(np.array([4, 1, 2]), np.array([0, -1, 1]))
+DATA, OTHER = (datasets.load("synthetic", n_records=n) for n in (100, 101))
+KEY = repeat_key(compose([]), DATA)
+LOSS = (math.inf, 0.1)
+
+
+def test_a_unit_holds_all_of_a_repeat_and_is_read_back_exactly(tmp_path):
+    store = RepeatStore(tmp_path / "there")
+    store.write(KEY, UNIT)
+    assert store.read(KEY, 1, LOSS) == UNIT
+    assert store.read(KEY, 0, LOSS) is None
+    assert math.isnan(UNIT.result.diagnostics["label_accuracy"])
+    assert RepeatRecord.of(pipeline.Outcome(UNIT.result, ANSWERS, None, None), 0.1) == UNIT
+
+
+def resealed(text, **changes):
+    """As another version of pate, or a bug in this one, might have written it: with a right checksum."""
+    entry = json.loads(text)["entry"] | changes
+    code = hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()
+    return json.dumps({"sha256": code, "entry": entry})
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "null",
+        lambda text: text.replace("0.333", "0.334"),
+        lambda text: resealed(text, schema=0),
+        lambda text: resealed(text, key=dataclasses.asdict(KEY) | {"dataset": "abd"}),
+        lambda text: resealed(text, record=json.loads(text)["entry"]["record"] | {"eps": 0.01}),
+        lambda text: resealed(text, record={"accurasy": 1}),
+        lambda text: resealed(text, repeat=0),
+        lambda text: resealed(text, loaded={}),
+        lambda text: json.dumps({**json.loads(text), "sha256": None}),
+    ],
+)
+def test_what_cannot_be_relied_on_is_not_read(tmp_path, spoil):
+    store = RepeatStore(tmp_path)
+    store.write(KEY, UNIT)
+    (path,) = tmp_path.glob("*.json")
+    text = path.read_text()
+    assert spoil(text) != text
+    path.write_text(spoil(text))
+    assert store.read(KEY, 1, LOSS) is None
+
+
+def test_no_byte_can_change_unnoticed(tmp_path):
+    """It is read as it was written, or not at all."""
+    store = RepeatStore(tmp_path)
+    store.write(KEY, UNIT)
+    (path,) = tmp_path.glob("*.json")
+    content = path.read_bytes()
+    for place in range(0, len(content), 7):
+        changed = bytearray(content)
+        changed[place] ^= 1 << place % 8
+        path.write_bytes(bytes(changed))
+        assert store.read(KEY, 1, LOSS) in (None, UNIT)
+
+
+def test_a_student_is_found_with_the_unit_it_belongs_to(tmp_path):
+    store = RepeatStore(tmp_path)
+    store.write(KEY, UNIT)
+    assert store.find(KEY, 1, LOSS, student=False) == (UNIT, None)
+    assert store.find(KEY, 1, LOSS, student=True) is None
+    unit = RepeatRecord.of(pipeline.Outcome(UNIT.result, ANSWERS, None, None), 0.1, b"a student")
+    store.write(KEY, unit, b"a student")
+    assert store.find(KEY, 1, LOSS, student=True) == (unit, b"a student")
+    (file,) = tmp_path.glob("*.skops")
+    file.write_bytes(b"A student")
+    assert store.find(KEY, 1, LOSS, student=True) is None
+
+
+def test_the_key_is_what_the_numbers_depend_on(monkeypatch):
+    assert repeat_key(compose(["repeats=7", "compute.workers=2"]), DATA) == KEY
+    assert repeat_key(compose(["eps=1"]), DATA) == KEY  # 1 and 1.0 are one
+    others = [repeat_key(compose([]), OTHER), repeat_key(compose(["seed=1"]), DATA)]
+    monkeypatch.setattr(module, "has_source", lambda name: False)  # no other command finds it
+    mine = compose(["teacher.estimator=sklearn.tree.DecisionTreeClassifier"])
+    others += [repeat_key(mine, DATA) for _ in range(2)]
+    assert len({key.file(0, ".json") for key in [KEY, *others]}) == 5
+
+
+@pytest.mark.parametrize("name", ["pate", "numpy", "scipy", "scikit-learn", "libsvm-official", "python"])
+def test_what_other_code_made_is_not_read(tmp_path, monkeypatch, name):
+    store, versions = RepeatStore(tmp_path), loaded._versions()
+    assert name in versions
+    store.write(KEY, UNIT)
+    monkeypatch.setattr(loaded, "_versions", lambda: versions | {name: "0"})
+    assert store.read(KEY, 1, LOSS) is None
+
+
+# --- votes
+
+
+def prepared(*overrides: str, **dataset: object) -> Prepared:
+    config = parse(compose(["dataset.n_records=1000", "split.public=40", "teacher.size=20", *overrides]))
+    loaded = datasets.load(config.dataset.name, **config.dataset.options)
+    return prepare(config, dataclasses.replace(loaded, **dataset))
+
+
+@pytest.fixture(scope="module")
+def run() -> Prepared:
+    return prepared("cache=true")
+
+
+def test_what_votes_do_not_depend_on(run):
+    overrides = ["mechanism=svt", "eps=3", "delta=1e-3", "student=tree", "compute.workers=2", "repeats=5"]
+    overrides += ["split.private=800", "teacher.count=40", "split.budget=3"]
+    there = prepared(*overrides, name="other", checksum="another", source="elsewhere")
+    assert vote_key(there) == vote_key(run)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        *("seed=1", "split.private=815", "split.public=41", "teacher.size=21", "teacher=tree"),
+        *("++teacher.params.C=2", "dataset.seed=1", "dataset.n_records=1001", "dataset.flip=0.06"),
+    ],
+)
+def test_what_votes_depend_on(run, override):
+    assert vote_key(prepared(override)) != vote_key(run)
+
+
+def test_the_key_tells_how_records_are_split_whatever_the_sizes(run):
+    split = dataclasses.replace(run.config.split, mode="label_private")
+    other = dataclasses.replace(run, config=dataclasses.replace(run.config, split=split))
+    assert vote_key(other) != vote_key(run)
+
+
+def dataset(X: object, **changes: object) -> Dataset:
+    content = {"name": "x", "y": np.array([0, 1, 1]), "classes": ("a", "b"), "checksum": "", "source": ""}
+    return Dataset(**{**content, "X": X, **changes})
+
+
+def test_a_fingerprint_sees_every_value():
+    dense = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
+    table = pd.DataFrame({"number": [1.0, 2.0, 3.0], "text": ["a", "b", "c"]})
+    flipped, other = dense.copy(), table.copy()
+    flipped[2, 1] = np.nextafter(3.0, 4.0)
+    other.loc[2, "text"] = "c "
+    seen = [
+        dataset(dense),
+        dataset(flipped),
+        dataset(dense.T.copy().T[:, ::-1]),
+        dataset(dense, y=np.array([0, 1, 0])),
+        dataset(dense, classes=("b", "a")),
+        dataset(sp.csr_matrix(dense)),
+        dataset(sp.csr_matrix(flipped)),
+        dataset(sp.csr_matrix(dense[:, ::-1])),
+        dataset(table),
+        dataset(other),
+        dataset(table.rename(columns={"text": "word"})),
+        dataset(table[["text", "number"]]),
+        dataset(table.assign(number=["1.0", "2.0", "3.0"])),
+        dataset(table, encoder=encoder(number="numeric", text="category")),
+        dataset(table, encoder=encoder(text="category")),
+    ]
+    assert len({fingerprint(each) for each in seen}) == len(seen)
+    assert fingerprint(dataset(dense.copy(order="F"), name="y")) == fingerprint(seen[0])
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv("PATE_CACHE", str(tmp_path / "above" / "votes"))
+    return tmp_path / "above" / "votes"
+
+
+def votes(run: Prepared, of_class_1: int = 5) -> VoteRecord:
+    counts = np.tile([run.n_teachers - of_class_1, of_class_1], (run.sizes.n_public, 1))
+    return VoteRecord(counts, 0.75, {"tree": 1 / 3})
+
+
+def test_votes_are_found_by_any_process_and_are_for_their_owner_alone(run, place):
+    store = VoteStore()
+    assert store.read(run, 1) is None
+    assert not place.exists()  # reading makes nothing
+    before = os.umask(0)
+    try:
+        store.write(run, 1, votes(run))
+    finally:
+        os.umask(before)
+    (file,) = place.iterdir()
+    assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(place.stat().st_mode)) == (0o600, 0o700)
+    found = VoteStore().read(run, 1)
+    assert found is not None
+    np.testing.assert_array_equal(found.counts, votes(run).counts)
+    assert (found.teacher_accuracy, found.ceilings) == (0.75, {"tree": 1 / 3})
+    assert "counts" not in repr(found)
+    assert VoteStore().read(run, 0) is VoteStore().read(prepared("seed=1"), 1) is None
+
+
+def test_votes_that_cannot_be_of_this_run_are_not_used(run, place):
+    store, whole = VoteStore(), votes(run)
+    for counts in (whole.counts[:-1], whole.counts[:, :1], whole.counts + 1, votes(run, -1).counts):
+        store.write(run, 0, dataclasses.replace(whole, counts=counts))
+        assert store.read(run, 0) is None
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: path.mkdir(mode=0o755),
+        lambda path: path.mkdir(mode=0o710),
+        lambda path: (path.with_name("real").mkdir(mode=0o700), path.symlink_to("real")),
+        lambda path: path.touch(),
+        pytest.param(
+            lambda path: (path.mkdir(mode=0o700), os.chown(path, 4321, 4321)),
+            marks=pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away"),
+        ),
+    ],
+    ids=["0755", "0710", "link", "file", "another's"],
+)
+def test_a_directory_that_is_not_ours_alone_is_refused(run, place, spoil, capsys):
+    place.parent.mkdir()
+    before = os.umask(0)
+    spoil(place)
+    os.umask(before)
+    store = VoteStore()
+    with pytest.raises(ConfigError, match=r"PATE_CACHE: got '.*votes'; accepted: a directory of your own"):
+        store.check()
+    for repeat in range(3):  # in the middle of a run it does not stop it, and writes nothing
+        store.write(run, repeat, votes(run))
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not place.is_dir() or list(place.iterdir()) == []
+
+
+def test_the_least_recently_used_go_first(run, place, monkeypatch):
+    store = VoteStore()
+    for repeat in range(4):
+        store.write(run, repeat, votes(run))
+    for file in place.iterdir():
+        os.utime(file, (time.time() - 100,) * 2)
+    for repeat in (0, 2):
+        assert store.read(run, repeat)
+    monkeypatch.setattr(module, "_LIMIT", 2 * file.stat().st_size + 100)
+    for name, age in ((".old.tmp", 5400), (".young.tmp", 0)):
+        (place / name).write_bytes(b"half")
+        os.utime(place / name, (time.time() - age,) * 2)
+    store.trim()
+    assert [repeat for repeat in range(4) if store.read(run, repeat)] == [0, 2]
+    assert [path.name for path in place.glob(".*")] == [".young.tmp"]
+
+
+def test_where_votes_are(monkeypatch, tmp_path):
+    monkeypatch.delenv("PATE_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if sys.platform == "linux":
+        assert VoteStore().directory == tmp_path / "pate" / "votes"
+
+
+def test_the_ceiling_is_shared_by_mechanisms_and_belongs_to_a_student(monkeypatch):
+    fits = []
+    fit = pipeline.students.fit_student
+    monkeypatch.setattr(pipeline.students, "fit_student", lambda *a, **k: fits.append(1) or fit(*a, **k))
+    trained = pipeline.train(prepared(), 0)
+    pipeline.run_repeat(prepared(), 0, trained)
+    assert len(fits) == 2
+    pipeline.run_repeat(prepared("mechanism=svt", "eps=3"), 0, trained)
+    assert (len(fits), len(trained.ceilings)) == (3, 1)
+    pipeline.run_repeat(prepared("student=tree"), 0, trained)
+    assert (len(fits), len(trained.ceilings)) == (5, 2)
+
+
+def test_private_records_can_be_changed_and_counted(run):
+    split = datasets.split(run.dataset, private=0.5, public=40, budget=3, rng=np.random.default_rng(0))
+    assert split.private.n_records == 500
+    assert "X" not in vars(split.private)
+    changed = dataclasses.replace(split.private, X=np.zeros((500, 5)))
+    assert not changed.X.any()
+    assert split.private.X.any()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        split.private.X = changed.X
