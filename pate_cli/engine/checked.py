@@ -23,20 +23,11 @@ __all__ = ["Job", "checked", "forget", "missing_data"]
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One composed configuration: checked, or refused.
-
-    Attributes
-    ----------
-    raw : dict
-    run : Row or None
-        To be named by who schedules it.
-    refusal : InputError or None
-        Why there is no `run`.
-    """
+    """One composed configuration: checked, or refused."""
 
     raw: dict[str, Any]
-    run: Row | None
-    refusal: InputError | None = None
+    run: Row | None  # without a name: that is given by the command that schedules it
+    refusal: InputError | None = None  # why there is no `run`
 
     @classmethod
     def of(cls, raw: dict[str, Any]) -> Job:
@@ -53,12 +44,7 @@ class Job:
 
 
 def checked(raw: dict[str, Any]) -> Row:
-    """Check a composed configuration, its data and its mechanism; each dataset is loaded once.
-
-    Raises
-    ------
-    InputError
-    """
+    """Check (InputError) a composed configuration, its data and its mechanism; a dataset is loaded once."""
     config = parse(raw)
     options = json.dumps(config.dataset.options, sort_keys=True, default=str)
     dataset = _load(config.dataset.name, options, _state(config.dataset))

@@ -25,28 +25,11 @@ def execute(
 ) -> list[float | None]:
     """Run jobs side by side, each into its directory; its files are final as soon as it ends.
 
-    Parameters
-    ----------
-    jobs : mapping of Path to Job
-        By directory.
-    store : RepeatStore
-        Repeats found here are not done again.
-    sweep : bool
-        Whether the others go on if a job fails, or its files cannot be written.
-    command : sequence of str
-        As typed.
-
-    Returns
-    -------
-    list of float or None
-        Mean accuracy of each job; None where no repeat is done.
-
-    Raises
-    ------
-    InputError, OSError
-        Outside a sweep.
+    Repeats found in `store` are not done again. In a sweep the others go on if a job fails, or its files
+    cannot be written; else InputError and OSError are raised. Returns the mean accuracy of each job, None
+    where no repeat is done; `command` is as typed.
     """
-    files = {str(path): RunFiles(path, job.raw, job.run, command) for path, job in jobs.items()}
+    files = {str(path): RunFiles(path, job, command) for path, job in jobs.items()}
     rows, remarks = [], dict[str, None]()
     try:
         for (name, kept), job in zip(files.items(), jobs.values(), strict=True):
@@ -65,7 +48,7 @@ def execute(
             terminal.err().print(f"pate: {remark}", style="dim", markup=False, soft_wrap=True)
         with (
             reporting(_title(jobs), "repeats", lines=False) as advance,
-            contextlib.closing(schedule.do(rows, store, _told(advance), strict=not sweep)) as finished,
+            contextlib.closing(schedule.do(rows, store, _telling(advance), strict=not sweep)) as finished,
         ):
             for done in finished:
                 kept = files[done.row]
@@ -103,16 +86,13 @@ def _ending_alone(kept: RunFiles, *, sweep: bool) -> Iterator[None]:
             kept.finish("error", str(error))
 
 
-def _told(advance: Advance) -> Advance:
-    """Progress callback that also prints, once, how many repeats were found."""
-    printed = False
+def _telling(advance: Advance) -> Advance:
+    """Progress callback that also prints, at its first call, how many repeats were found."""
 
     def tell(done: float, found: int, total: int) -> None:
-        nonlocal printed
-        if found and not printed:
+        if done == found > 0:
             text = f"pate: {found} of {total} repeats were done before; --force does them anew"
             terminal.err().print(text, markup=False, soft_wrap=True)
-        printed = True
         advance(done, found, total)
 
     return tell

@@ -29,21 +29,11 @@ _digests: dict[str, tuple[object, str]] = {}
 
 @dataclass(frozen=True)
 class LoadedCode:
-    """Code that a process had loaded when it computed some numbers.
+    """Code that a process had loaded when it computed some numbers."""
 
-    Attributes
-    ----------
-    versions : dict of str to str
-        Hash of the source of `pate_cli`, and versions of the numeric libraries and of Python.
-    packages : dict of str to str
-        Version of each distribution of which a module is loaded, by name.
-    sources : dict of str to list of str
-        SHA-256 and path of the file of each module outside site-packages and the standard library, by name.
-    """
-
-    versions: Mapping[str, str]
-    packages: Mapping[str, str]
-    sources: Mapping[str, list[str]]
+    versions: Mapping[str, str]  # hash of the source of `pate_cli`, the numeric libraries, Python
+    packages: Mapping[str, str]  # version of each distribution of which a module is loaded, by name
+    sources: Mapping[str, list[str]]  # SHA-256 and path of each module outside site-packages, by name
 
     def is_current(self) -> bool:
         """Whether this process would load the same: what it has loaded counts, else what is on disk."""
@@ -58,11 +48,9 @@ class LoadedCode:
 
     def check(self) -> None:
         """Refuse (InputError) to work in a process that has loaded other code."""
-        if self.versions != _versions():
-            raise InputError(
-                "the code of pate or a library is another one in a process that was to do a part of the work:"
-                " start again"
-            )
+        for name, version in self.versions.items():
+            if (here := _versions()[name]) != version:
+                raise InputError(f"{name} is {here} in a worker process, {version} in the first: start again")
         for name, (digest, _) in self.sources.items():
             if name in sys.modules and _loaded_digest(name) != digest:
                 raise ConfigError("estimator", name, "code whose source stays as it is during the work")

@@ -14,13 +14,7 @@ __all__ = ["check_places"]
 
 
 def check_places(configs: Iterable[RunConfig]) -> None:
-    """Refuse a cluster, a directory of votes or a tracker that cannot be used.
-
-    Raises
-    ------
-    InputError
-        Also for two of `compute`: what is scheduled together is done in one place.
-    """
+    """Refuse (InputError) a cluster, directory of votes or tracker that is of no use; or two of `compute`."""
     places = dict.fromkeys((config.cache, config.compute, config.tracking) for config in configs)
     if len({compute for _, compute, _ in places}) > 1:
         raise ConfigError("compute", "several", "one and the same for all jobs of a sweep")

@@ -24,25 +24,13 @@ _UNUSED["hydra"] = "not here; the directory is --output DIR"
 
 @dataclass(frozen=True, eq=False)
 class PlannedRow:
-    """A row, checked before any training.
-
-    Attributes
-    ----------
-    spec : RowSpec
-    overrides : list of str
-        Everything that makes this row, as after `pate run`.
-    config : RunConfig
-    job : Job
-        Without a run unless the row is ready.
-    missing : str
-        Which data is not on this machine, and how to get it; else empty.
-    """
+    """A row, checked before any training."""
 
     spec: RowSpec
-    overrides: list[str]
+    overrides: list[str]  # everything that makes this row, as after `pate run`
     config: RunConfig
-    job: Job
-    missing: str = ""
+    job: Job  # without a run unless the row is ready
+    missing: str = ""  # which data is not on this machine, and how to get it
 
     @property
     def status(self) -> str:
@@ -88,27 +76,14 @@ class PlannedRow:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What one command is to do.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    rows : list of PlannedRow
-    quick : bool
-    typed : list of str
-        Overrides of the user, without the choice of rows and what only says where the work is done or kept.
-    chosen : dict of str to list
-        The user's choice of rows: values of dataset and eps.
-    config_dir : str or None
-        Where options of the user's own are.
-    """
+    """What one command is to do."""
 
     recipe: Recipe
     rows: list[PlannedRow]
     quick: bool
-    typed: list[str]
-    chosen: dict[str, list[Any]]
-    config_dir: str | None = None
+    typed: list[str]  # overrides, without the choice of rows, and of where the work is done or kept
+    chosen: dict[str, list[Any]]  # the user's choice of rows: values of dataset and eps
+    config_dir: str | None = None  # of options of the user's own
 
     @property
     def ready(self) -> list[PlannedRow]:
@@ -142,21 +117,10 @@ class Plan:
 def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: str | None = None) -> Plan:
     """Compose and check every row, before anything is written.
 
-    Parameters
-    ----------
-    recipe : Recipe
-        Of runs.
-    given : sequence of str
-        Overrides typed: `dataset=[A,B]` and `eps=[0.5,1]` choose rows, any other goes to every row.
-    quick : bool
-    config_dir : str, optional
-        Directory with options of the user's own, as of `pate run`.
-
-    Raises
-    ------
-    InputError
-        If an override cannot be used; a dataset that is missing, or a mechanism that cannot work at these
-        sizes, makes a row that says so instead.
+    `given` are overrides as typed: `dataset=[A,B]` and `eps=[0.5,1]` choose rows, any other goes to every
+    row; `config_dir` is a directory with options of the user's own, as of `pate run`. InputError if an
+    override cannot be used; a dataset that is missing, or a mechanism that cannot work at these sizes, makes
+    a row that says so instead.
     """
     wanted, typed = choices(given)
     fewer, small = choices(recipe.quick if quick else [])

@@ -18,23 +18,10 @@ Advance: TypeAlias = Callable[[float, int, int], None]
 _PAUSE = 10.0
 """Least seconds between two plain lines."""
 
-_ENOUGH = 0.05
-"""Share of the work, after its first piece, from which on that piece no longer counts for the pace."""
-
 
 @contextlib.contextmanager
 def reporting(name: str, what: str, *, lines: bool = True) -> Iterator[Advance]:
-    """Show progress while the block runs.
-
-    Parameters
-    ----------
-    name : str
-        What is being done.
-    what : str
-        What is counted, as "rows".
-    lines : bool
-        Whether lines are printed where there is no terminal.
-    """
+    """Show progress under a name while the block runs, counting `what`, as "rows"; or by lines, if wanted."""
     if multiprocessing.parent_process() is not None:  # jobs side by side would write over each other's bar
         yield lambda *_: None
     elif terminal.err().is_terminal:
@@ -54,12 +41,12 @@ def _bar(name: str, what: str) -> Iterator[Advance]:
         MofNCompleteColumn(),
         TextColumn(what + "{task.fields[left]}"),
     )
-    pace = _Pace(time.monotonic())
+    started = time.monotonic()
     with Progress(*columns, console=terminal.err(), transient=True) as bar:
         task = bar.add_task(name, total=None, left="")
 
         def advance(done: float, found: int, total: int) -> None:
-            left = pace.left(time.monotonic(), done - found, total - done)
+            left = time_left(time.monotonic() - started, done - found, total - done)
             bar.update(task, completed=done, total=total, left=f", {left} left" if left else "")
 
         yield advance
@@ -71,12 +58,12 @@ class _Lines:
     def __init__(self, name: str, what: str) -> None:
         self._name = name
         self._what = what
-        self._pace = _Pace(time.monotonic())
+        self._started = time.monotonic()
         self._said: float | None = None
 
     def __call__(self, done: float, found: int, total: int) -> None:
         now, done, first = time.monotonic(), int(done), self._said is None
-        left = self._pace.left(now, done - found, total - done)
+        left = time_left(now - self._started, done - found, total - done)
         if self._said is not None and done < total and now - self._said < _PAUSE:
             return
         self._said = now
@@ -86,24 +73,14 @@ class _Lines:
         terminal.err().print(line, markup=False, soft_wrap=True)
 
 
-class _Pace:
-    """How fast it goes since the first piece of work was done: with that one things are imported."""
-
-    def __init__(self, started: float) -> None:
-        self._first = self._begun = (started, 0.0)
-
-    def left(self, now: float, done: float, left: float) -> str:
-        """Say how long the rest takes if it goes on like this; empty where that is not known."""
-        if left <= 0 or done < 0.005 * (done + left):  # too little is done to tell
-            return ""
-        if self._first is self._begun and done >= 1:
-            self._first = now, done
-        enough = done - self._first[1] >= max(1.0, _ENOUGH * (done + left))
-        at, had = self._first if enough else self._begun
-        seconds = (now - at) / (done - had) * left
-        if seconds < 90:
-            return f"about {max(1, round(seconds))} s"
-        minutes = seconds / 60
-        if minutes < 90:
-            return f"about {minutes:.1f} min" if minutes < 10 else f"about {round(minutes)} min"
-        return f"about {minutes / 60:.1f} h"
+def time_left(taken: float, done: float, left: float) -> str:
+    """Say how long the rest takes if it goes on like this; empty where that is not known."""
+    if left <= 0 or done < 0.005 * (done + left):  # too little is done to tell
+        return ""
+    seconds = taken / done * left
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    minutes = seconds / 60
+    if minutes < 90:
+        return f"about {minutes:.1f} min" if minutes < 10 else f"about {round(minutes)} min"
+    return f"about {minutes / 60:.1f} h"

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from pate_cli import report, terminal
+from pate_cli.engine.checked import Job
 from pate_cli.engine.store import RepeatRecord
-from pate_cli.engine.task import Done, Row
+from pate_cli.engine.task import Done
 from pate_cli.engine.tracking import track
 from pate_cli.terminal import write_file
 
@@ -26,24 +27,12 @@ _UNFINISHED = "not done: it still goes on, or was killed; finished repeats are i
 
 
 class RunFiles:
-    """`result.json`, `repeats.csv` and `student.skops` (of the first repeat) of one run.
+    """`result.json`, `repeats.csv` and `student.skops` (of the first repeat) of one run; command as typed."""
 
-    Parameters
-    ----------
-    directory : Path
-    raw : dict
-        The composed configuration.
-    run : Row or None
-        None where the configuration was refused.
-    command : sequence of str
-        As typed.
-    """
-
-    def __init__(self, directory: Path, raw: dict[str, Any], run: Row | None, command: Sequence[str]) -> None:
+    def __init__(self, directory: Path, job: Job, command: Sequence[str]) -> None:
         self.finished = False
         self._directory = directory
-        self._raw = raw
-        self._run = run
+        self._raw, self._run = job.raw, job.run
         self._command = command
         self._started = datetime.now()
         self._done: list[RepeatRecord] = []
@@ -127,14 +116,7 @@ class RunFiles:
 
 
 def show_table(directory: Path, *, n_jobs: int = 1) -> int:
-    """Print the table of a run or a sweep, and return the exit code.
-
-    Parameters
-    ----------
-    directory : Path
-    n_jobs : int
-        Number of jobs that should have left a record.
-    """
+    """Print the table of a run or a sweep of `n_jobs`, and return the exit code."""
     found = report.find_records([directory])
     if found.records:
         from pate_cli.report.runs_table import run_table

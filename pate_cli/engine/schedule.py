@@ -47,38 +47,16 @@ _TICK = 0.1
 
 @dataclass(frozen=True)
 class Results:
-    """Finished repeats and failures.
+    """Finished repeats and failures."""
 
-    Attributes
-    ----------
-    units : dict of str to list of RepeatRecord
-        For each row that is ready, by its name: its repeats in order, without those that failed.
-    failures : list of Failure
-    """
-
-    units: dict[str, list[RepeatRecord]]
+    units: dict[str, list[RepeatRecord]]  # of each row, by its name: in order, without those that failed
     failures: list[Failure] = field(default_factory=list)
 
 
 def run(plan: Plan, work: Path, *, force: bool, advance: Advance) -> Results:
-    """Do what is not yet done of the rows of a plan that are ready.
+    """Do the rows of a plan that are ready, all of them again with `force`.
 
-    Parameters
-    ----------
-    plan : Plan
-    work : Path
-        Directory of the finished repeats; made if absent.
-    force : bool
-        Do all of it again.
-    advance : function
-        Called with how many repeats of rows are done, how many of them before, and how many there are.
-
-    Raises
-    ------
-    InputError
-        If a cluster does not answer.
-    OSError
-        If a finished repeat cannot be written.
+    Finished repeats are kept in the directory `work`. Raises what `do` raises.
     """
     store = RepeatStore(work.absolute())
     store.sweep()
@@ -106,27 +84,25 @@ def do(
     *,
     strict: bool = False,
 ) -> Generator[Done, None, None]:
-    """Do what is not yet done of rows: first what is found, then the rest as it comes.
+    """Do what is not yet done of rows with one `compute`: first what is found, then the rest as it comes.
 
     Parameters
     ----------
     rows : sequence of Row
-        All with one `compute`.
     store : RepeatStore
     advance : function
         Called with how many repeats of rows are done, how many of them before, and how many there are; one
         half done counts half.
     strict : bool
-        Whether an error in a repeat is raised, and ends it all.
+        Whether an error in a repeat is raised, and ends it all; ChildProcessError for a task that has lost
+        two workers.
 
     Raises
     ------
     InputError
-        If a cluster does not answer; if `strict`, also if a fit shows what no check could foresee.
+        If a cluster does not answer.
     OSError
-        If a finished repeat cannot be written.
-    ChildProcessError
-        If `strict`, and a task has lost two workers.
+        If a finished repeat cannot be written, or a cluster is lost.
     """
     total = sum(row.config.repeats for row in rows)
     found, tasks = _sorted_out(rows, store)

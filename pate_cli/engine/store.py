@@ -55,21 +55,11 @@ _OWN = "a directory of your own that nobody else can enter (chmod 700), not a li
 
 @dataclass(frozen=True)
 class CacheKey:
-    """Configuration and data that an entry depends on.
+    """Configuration and data that an entry depends on."""
 
-    Attributes
-    ----------
-    config : str
-        The settings that count, or a hash of them.
-    dataset : str
-        `datasets.content.fingerprint` of the records.
-    token : str
-        Where a learner has no source to hash, a random number: no other command finds the entry. Else empty.
-    """
-
-    config: str
-    dataset: str
-    token: str = ""
+    config: str  # the settings that count, or a hash of them
+    dataset: str  # `datasets.content.fingerprint` of the records
+    token: str = ""  # random, so that nothing finds the entry, where a learner has no source to hash
 
     def file(self, repeat: int, suffix: str) -> str:
         """Name of the file of a repeat."""
@@ -142,20 +132,7 @@ def _remove_temporaries(directory: Path) -> None:
 
 @dataclass(frozen=True)
 class RepeatRecord:
-    """One repeat of one row: all of it public, but for what is measured on held-out records.
-
-    Attributes
-    ----------
-    repeat : int
-    n_teachers, n_asked, n_answered : int
-    eps, delta, eps_ex_post, accuracy, seconds : float
-    diagnostics : dict of str to float or None
-        Not differentially private.
-    asked, unanswered : list of int
-        Public points asked, in the order asked, and those of them without an answer.
-    student : str
-        SHA-256 (hex) of the file of the student, where it is kept; else empty.
-    """
+    """One repeat of one row: all of it public, but for what is measured on held-out records."""
 
     repeat: int
     n_teachers: int
@@ -166,10 +143,10 @@ class RepeatRecord:
     eps_ex_post: float
     accuracy: float
     seconds: float
-    diagnostics: dict[str, float | None]
-    asked: list[int]
-    unanswered: list[int]
-    student: str = ""
+    diagnostics: dict[str, float | None]  # not differentially private
+    asked: list[int]  # public points, in the order asked
+    unanswered: list[int]  # those of them without an answer
+    student: str = ""  # SHA-256 (hex) of the file of the student, where it is kept
 
     @classmethod
     def of(cls, outcome: Outcome, seconds: float, student: bytes | None = None) -> RepeatRecord:
@@ -204,37 +181,19 @@ class RepeatRecord:
 
 @dataclass(frozen=True)
 class RepeatStore:
-    """Finished repeats in a directory, which is made with the first one; processes may share it.
+    """Finished repeats in a directory, which is made with the first one; processes may share it."""
 
-    Attributes
-    ----------
-    directory : Path
-        Absolute: worker processes kept from before may stand elsewhere.
-    """
+    directory: Path  # absolute: worker processes kept from before may stand elsewhere
 
-    directory: Path
-
-    def read(self, key: CacheKey, repeat: int, loss: tuple[float, float]) -> RepeatRecord | None:
-        """Read a repeat; None if there is none that can be relied on, or its (eps, delta) is not `loss`."""
+    def find(self, key: CacheKey, repeat: int, *, student: bool) -> tuple[RepeatRecord, bytes | None] | None:
+        """Find a repeat and, if wanted, its student's file; None unless both are there and reliable."""
         try:
-            record = _unpack((self.directory / key.file(repeat, ".json")).read_bytes(), key, repeat)
-            found = None if record is None else RepeatRecord.read(record)
+            content = _unpack((self.directory / key.file(repeat, ".json")).read_bytes(), key, repeat)
+            record = content and RepeatRecord.read(content)
+            file = (self.directory / key.file(repeat, ".skops")).read_bytes() if student else None
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
-        return found if found and (found.repeat, found.eps, found.delta) == (repeat, *loss) else None
-
-    def find(
-        self, key: CacheKey, repeat: int, loss: tuple[float, float], *, student: bool
-    ) -> tuple[RepeatRecord, bytes | None] | None:
-        """Find a repeat and, if wanted, the content of its student's file; None if either is not there."""
-        record = self.read(key, repeat, loss)
-        if record is None or not student:
-            return None if record is None else (record, None)
-        try:
-            content = (self.directory / key.file(repeat, ".skops")).read_bytes()
-        except OSError:
-            return None
-        return (record, content) if _sha(content) == record.student else None
+        return (record, file) if record and (file is None or _sha(file) == record.student) else None
 
     def write(
         self,
@@ -308,8 +267,7 @@ class VoteStore:
                     self._say(f"{path}: {error}; made again")
         if record is None:
             return None
-        votes = VoteRecord(**record | {"counts": np.array(record["counts"], dtype=np.int64)})
-        return votes if votes.fits(run.sizes.n_public, run.dataset.n_classes, run.n_teachers) else None
+        return VoteRecord(**record | {"counts": np.array(record["counts"], dtype=np.int64)})
 
     def write(self, run: Prepared, repeat: int, votes: VoteRecord) -> None:
         """Write votes in place of earlier ones."""

@@ -24,22 +24,12 @@ __all__ = ["Done", "Failure", "Row", "Shared", "Task", "do_task", "failures", "r
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One configuration that has passed every check before training.
+    """One configuration that has passed every check before training."""
 
-    Attributes
-    ----------
-    name : str
-        Unique among the rows done together.
-    prepared : Prepared
-    key : CacheKey
-    with_student : bool
-        Whether the student of the first repeat is wanted, too.
-    """
-
-    name: str
+    name: str  # unique among the rows done together
     prepared: Prepared
     key: CacheKey
-    with_student: bool = False
+    with_student: bool = False  # whether the student of the first repeat is wanted, too
 
     @property
     def config(self) -> RunConfig:
@@ -64,8 +54,7 @@ class Row:
 
     def found(self, store: RepeatStore, repeat: int) -> Done | None:
         """Find a finished repeat with its student, if wanted; None if either is missing."""
-        loss = self.prepared.plan.guarantee.eps, self.prepared.delta
-        found = store.find(self.key, repeat, loss, student=self.wants_student(repeat))
+        found = store.find(self.key, repeat, student=self.wants_student(repeat))
         return found and Done(self.name, found[0], student=found[1])
 
 
@@ -86,73 +75,35 @@ class Failure:
 
 @dataclass(frozen=True)
 class Done:
-    """Result of one repeat of one row.
-
-    Attributes
-    ----------
-    row : str
-    unit : RepeatRecord or None
-    failure : Failure or None
-        Why there is no unit.
-    votes : VoteRecord or None
-        With the last row of a task that keeps votes, if new. PRIVATE; for the scheduler alone.
-    student : bytes or None
-        The content of its file, where it is wanted.
-    loaded : LoadedCode or None
-        Of the process that made the unit.
-    warned : tuple of str
-        Different warnings of a repeat that was done.
-    """
+    """Result of one repeat of one row."""
 
     row: str
     unit: RepeatRecord | None = None
-    failure: Failure | None = None
-    votes: VoteRecord | None = None
-    student: bytes | None = None
-    loaded: LoadedCode | None = None
-    warned: tuple[str, ...] = ()
+    failure: Failure | None = None  # why there is no unit
+    votes: VoteRecord | None = None  # PRIVATE: with the last row of a task that keeps votes, if new
+    student: bytes | None = None  # the content of its file, where it is wanted
+    loaded: LoadedCode | None = None  # of the process that made the unit
+    warned: tuple[str, ...] = ()  # different warnings of a repeat that was done
 
 
 @dataclass(frozen=True)
 class Task:
-    """One repeat of rows that share their teachers.
-
-    Attributes
-    ----------
-    repeat : int
-    rows : tuple of str
-    votes : VoteRecord or None
-        Votes of the teachers, where an earlier command kept them.
-    teachers : range or None
-        Where the task is only to train some of the teachers: which.
-    """
+    """One repeat of rows that share their teachers, or of that only the training of some teachers."""
 
     repeat: int
     rows: tuple[str, ...]
-    votes: VoteRecord | None = None
-    teachers: range | None = None
+    votes: VoteRecord | None = None  # of the teachers, where an earlier command kept them
+    teachers: range | None = None  # where only these are to be trained
 
 
 @dataclass(frozen=True)
 class Shared:
-    """Common to all tasks.
-
-    Attributes
-    ----------
-    rows : dict of str to Row
-        By name.
-    store : RepeatStore or None
-        None for workers that may not see this disk.
-    strict : bool
-        Whether an error is raised, and not returned as a failure.
-    loaded : LoadedCode
-        Of the first process; every worker is to have loaded the same.
-    """
+    """Common to all tasks."""
 
     rows: dict[str, Row]
-    store: RepeatStore | None
-    strict: bool
-    loaded: LoadedCode = field(default_factory=loaded_code)
+    store: RepeatStore | None  # None for workers that may not see this disk
+    strict: bool  # whether an error is raised, and not returned as a failure
+    loaded: LoadedCode = field(default_factory=loaded_code)  # of the first process; workers have the same
 
     def only(self, task: Task) -> Shared:
         """Part that one task needs."""
@@ -178,14 +129,8 @@ def do_task(
 ) -> Iterator[Done]:
     """Do the rows of one task, keeping each.
 
-    Parameters
-    ----------
-    shared : Shared
-    task : Task
-    parts : sequence of PartVotes
-        Votes of all teachers, where they are trained already.
-    started : float, optional
-        When the work on this task began, by `time.perf_counter`.
+    `parts` are the votes of all teachers, where they are trained already; `started` is then when that began,
+    by `time.perf_counter`.
     """
     started = time.perf_counter() if started is None else started
     run, trained = shared.voting(task), None

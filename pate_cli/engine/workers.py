@@ -15,17 +15,16 @@ import pickle
 import signal
 import tempfile
 import traceback
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from pate_cli import terminal
 from pate_cli.config import ComputeConfig
+from pate_cli.engine.loaded import loaded_code
 from pate_cli.engine.signals import exit_with_parent, interrupts_ignored
 from pate_cli.errors import ConfigError, InputError
 
@@ -42,9 +41,6 @@ _LOST = "the worker process was killed, twice (out of memory? compute.workers=1 
 
 _PATIENCE = 10.0
 """Seconds a Dask scheduler has to answer, and to have a worker."""
-
-_VERSIONED = ("pate_cli", "numpy", "scipy", "sklearn")
-"""Packages whose version may change a number."""
 
 
 class WorkerError(RuntimeError):
@@ -91,14 +87,21 @@ def single_threaded() -> Any:
     return threadpool_limits(limits=1)
 
 
-class Workers(ABC):
-    """Open workers."""
+class Workers:
+    """Processes of joblib's pool, which start with the first item and are kept for the next call.
 
-    here: ClassVar[bool]  # whether they see the disk of this process
+    Large arrays are mapped into their memory, not copied. They do not see Ctrl-C, and end with this process,
+    however that ends.
+    """
 
-    def __init__(self, count: int, *losses: type[BaseException]) -> None:
+    here = True  # whether they see the disk of this process
+
+    def __init__(self, count: int) -> None:
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
         self.count = count
-        self._losses = losses  # exceptions of a future whose worker was killed
+        self._losses: tuple[type[BaseException], ...] = (TerminatedWorkerError,)
+        self._executor: Any = None
 
     def spread(self, call: Call[S, I, T], shared: S, items: Iterable[I]) -> Iterator[tuple[I, Attempt[T]]]:
         """Do `call(shared, item)` for each item in workers; pairs of item and attempt, as they come.
@@ -132,32 +135,63 @@ class Workers(ABC):
             if running:
                 self._stop()
 
-    @abstractmethod
     def _submit(self, call: Call[S, I, T], shared: S, item: I) -> Future[Attempt[T]]:
         """Send one item to a worker."""
+        from joblib.executor import get_memmapping_executor
 
-    @abstractmethod
+        with interrupts_ignored(signal.SIGTERM):  # new processes inherit it: we alone answer
+            if self._executor is None:
+                self._executor = get_memmapping_executor(max(2, self.count))
+            needed = shared.only(item) if hasattr(shared, "only") else shared
+            submitted: Future[Attempt[T]] = self._executor.submit(_attempt, call, needed, item, os.getpid())
+        return submitted
+
     def _renew(self) -> None:
         """Prepare to send items, at first or after a worker was killed."""
+        self._executor = None
 
-    @abstractmethod
     def _stop(self) -> None:
         """Withdraw the items that are not done."""
+        self._executor.terminate(kill_workers=True)
+
+
+class _Cluster(Workers):
+    """The workers of a Dask client; what all items share is sent once to each."""
+
+    here = False
+
+    def __init__(self, client: Any, count: int) -> None:
+        from distributed.scheduler import KilledWorker
+
+        super().__init__(count)
+        self._losses = (KilledWorker, CancelledError)
+        self._client = client
+        self._executor = client.get_executor(pure=False)
+        self._sent: Any = None
+
+    def _submit(self, call: Call[S, I, T], shared: S, item: I) -> Future[Attempt[T]]:
+        try:
+            if self._sent is None:
+                (self._sent,) = self._client.scatter([shared], broadcast=True, hash=False)
+            submitted: Future[Attempt[T]] = self._executor.submit(_attempt, call, self._sent, item, None)
+        except OSError as error:  # errors of the task are in its attempt
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise ConnectionError(f"compute=dask: the scheduler was lost ({why})") from error
+        return submitted
+
+    def _renew(self) -> None:
+        self._sent = None
+
+    def _stop(self) -> None:
+        with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
+            self._executor.shutdown(wait=False)
 
 
 @contextlib.contextmanager
 def open_workers(compute: ComputeConfig) -> Iterator[Workers]:
-    """Workers that `compute` names.
-
-    Raises
-    ------
-    ConfigError
-        If no Dask scheduler answers.
-    ConnectionError
-        Later, if the scheduler is lost.
-    """
+    """Workers that `compute` names; ConfigError if no scheduler answers, ConnectionError if it is lost."""
     if compute.name != "dask":
-        yield _Pool(worker_count(compute.workers))
+        yield Workers(worker_count(compute.workers))
     elif compute.address is not None:
         with _client(compute.address) as client:
             yield _Cluster(client, _check_workers(client, compute.address))
@@ -179,69 +213,6 @@ def worker_count(asked: int | None) -> int:
     cores = int(cpu_count())
     allotted = os.environ.get("SLURM_CPUS_PER_TASK", "")  # not every Slurm binds a job to its cores
     return min(cores, int(allotted)) if allotted.isdigit() and int(allotted) else cores
-
-
-class _Pool(Workers):
-    """Processes of joblib's pool, which start with the first item and are kept for the next call.
-
-    Large arrays are mapped into their memory, not copied. They do not see Ctrl-C, and end with this process,
-    however that ends.
-    """
-
-    here = True
-
-    def __init__(self, count: int) -> None:
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-        super().__init__(count, TerminatedWorkerError)
-        self._executor: Any = None
-
-    def _submit(self, call: Call[S, I, T], shared: S, item: I) -> Future[Attempt[T]]:
-        from joblib.executor import get_memmapping_executor
-
-        with interrupts_ignored(signal.SIGTERM):  # new processes inherit it: we alone answer
-            if self._executor is None:
-                self._executor = get_memmapping_executor(max(2, self.count))
-            needed = shared.only(item) if hasattr(shared, "only") else shared
-            submitted: Future[Attempt[T]] = self._executor.submit(_attempt, call, needed, item, os.getpid())
-        return submitted
-
-    def _renew(self) -> None:
-        self._executor = None
-
-    def _stop(self) -> None:
-        self._executor.terminate(kill_workers=True)
-
-
-class _Cluster(Workers):
-    """The workers of a Dask client; what all items share is sent once to each."""
-
-    here = False
-
-    def __init__(self, client: Any, count: int) -> None:
-        from distributed.scheduler import KilledWorker
-
-        super().__init__(count, KilledWorker, CancelledError)
-        self._client = client
-        self._executor = client.get_executor(pure=False)
-        self._sent: Any = None
-
-    def _submit(self, call: Call[S, I, T], shared: S, item: I) -> Future[Attempt[T]]:
-        try:
-            if self._sent is None:
-                (self._sent,) = self._client.scatter([shared], broadcast=True, hash=False)
-            submitted: Future[Attempt[T]] = self._executor.submit(_attempt, call, self._sent, item, None)
-        except OSError as error:  # errors of the task are in its attempt
-            why = " ".join(str(error).split()) or type(error).__name__
-            raise ConnectionError(f"compute=dask: the scheduler was lost ({why})") from error
-        return submitted
-
-    def _renew(self) -> None:
-        self._sent = None
-
-    def _stop(self) -> None:
-        with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
-            self._executor.shutdown(wait=False)
 
 
 def check_cluster(address: str | None) -> None:
@@ -306,26 +277,17 @@ def _own_cluster(count: int) -> Iterator[Any]:
 
 
 def _check_workers(client: Any, address: str) -> int:
-    """Count the workers; ConfigError unless there is one and all have our versions."""
+    """Count the workers; InputError unless there is one and all have our versions."""
     try:
         client.wait_for_workers(1, timeout=_PATIENCE)
     except TimeoutError as error:
         raise ConfigError("compute.address", address, "a Dask scheduler with at least one worker") from error
-    ours = versions()
     try:
-        theirs: dict[str, dict[str, str]] = client.run(versions)
+        found: dict[str, None] = client.run(loaded_code().check)
+    except InputError:
+        raise
     except Exception as error:
         why = " ".join(str(error).split())
         accepted = f"a cluster whose workers have pate-cli installed ({type(error).__name__}: {why})"
         raise ConfigError("compute.address", address, accepted) from error
-    for found in theirs.values():
-        for name in _VERSIONED:
-            if found[name] != ours[name]:
-                accepted = f"workers with {name} {ours[name]}, as here; one has {found[name]}"
-                raise ConfigError("compute.address", address, accepted)
-    return len(theirs)
-
-
-def versions() -> dict[str, str]:
-    """Versions of the packages that numbers depend on, here or on a worker."""
-    return {name: str(import_module(name).__version__) for name in _VERSIONED}
+    return len(found)

@@ -16,11 +16,3 @@ class VoteRecord:
     counts: IntArray  # teachers that chose each class, shape (m, C)
     teacher_accuracy: float  # mean on the test split; not differentially private, as `ceilings`
     ceilings: dict[str, float] = field(default_factory=dict)  # accuracy on the exact votes, by student
-
-    def fits(self, n_queries: int, n_classes: int, n_teachers: int) -> bool:
-        """Whether it can be the votes of `n_teachers` on `n_queries` points."""
-        return (
-            self.counts.shape == (n_queries, n_classes)
-            and bool((self.counts >= 0).all())
-            and bool((self.counts.sum(axis=1) == n_teachers).all())
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import pytest
 
 from pate_cli.engine import loaded as module
 from pate_cli.engine.loaded import code_version, has_source, loaded_code
-from pate_cli.errors import ConfigError
+from pate_cli.errors import ConfigError, InputError
 
 FILES = {
     "mine/__init__.py": "",
@@ -111,6 +112,9 @@ def test_a_process_that_has_loaded_another_source_is_refused(write):
     importlib.import_module("mine.learner")
     with pytest.raises(ConfigError, match="'one'; accepted: code whose source stays as it is"):
         before.check()
+    older = dataclasses.replace(before, versions={**before.versions, "numpy": "1.9"})
+    with pytest.raises(InputError, match=r"numpy is 2.* in a worker process, 1\.9 in the first"):
+        older.check()
 
 
 def test_what_was_made_at_a_prompt_has_no_source(monkeypatch):
