@@ -11,17 +11,17 @@ from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
-from benchmarks import fits, growth, reading, shards, start, sweeps, table4
+from benchmarks import commands, fits, growth, reading, table4
 from benchmarks.measure import Row, machine
 from pate_cli.errors import InputError
 
 PARTS: dict[str, Callable[..., Iterable[Row]]] = {
-    "start": start.measure,
+    "start": commands.start,
     "reading": reading.measure,
     "fits": fits.measure,
     "table4": table4.measure,
-    "sweeps": sweeps.measure,
-    "shards": shards.measure,
+    "sweeps": commands.sweeps,
+    "shards": commands.shards,
     "growth": growth.measure,
 }
 """What measures each part, from rounds and whether sizes are small."""

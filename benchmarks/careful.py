@@ -39,16 +39,7 @@ MELLOWNESS = 0.05
 
 
 def run(cell: Cell, data: Any, repeat: int, seed: int = 0) -> float:
-    """Accuracy of one cell in one repeat.
-
-    Parameters
-    ----------
-    cell : Cell
-    data : Dataset
-        Loaded beforehand.
-    repeat, seed : int
-        As in `pate run`.
-    """
+    """Accuracy of one cell in one repeat, on a `Dataset` loaded beforehand; `seed` as in `pate run`."""
     from pate_cli import datasets
     from pate_cli.pipeline import Streams
 

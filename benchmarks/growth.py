@@ -14,11 +14,13 @@ from benchmarks.measure import Row
 __all__ = ["exponent", "measure"]
 
 _AXES = {
-    "private records (100 a teacher)": [50_000, 200_000, 800_000],
-    "teachers (of the same records)": [625, 2_500, 10_000],
-    "queries": [10_000, 40_000, 160_000],
-    "columns": [4, 16, 64],
+    "private records (100 a teacher)": [(n, n // 100, 1_000, 5) for n in (50_000, 200_000, 800_000)],
+    "teachers (of the same records)": [(200_000, count, 1_000, 5) for count in (625, 2_500, 10_000)],
+    # few records, so that training does not hide them
+    "queries": [(50_000, 1_000, m, 5) for m in (10_000, 40_000, 160_000)],
+    "columns": [(200_000, 2_000, 1_000, d) for d in (4, 16, 64)],
 }
+"""Private records, teachers, queries and columns of the repeats on each axis."""
 
 
 def measure(rounds: int, *, quick: bool) -> Iterator[Row]:
@@ -26,24 +28,17 @@ def measure(rounds: int, *, quick: bool) -> Iterator[Row]:
     from threadpoolctl import threadpool_limits
 
     shrink = 10 if quick else 1
-    for axis, sizes in _AXES.items():
-        n, teachers, m, d = 200_000 // shrink, 2_000 // shrink, 1_000, 5
+    for axis, settings in _AXES.items():
+        grows = next(i for i in range(4) if settings[0][i] != settings[1][i])
+        sizes = [setting[grows] for setting in settings]
         seconds = []
-        for size in sizes:
-            match axis.split()[0]:
-                case "private":
-                    n, teachers = size // shrink, size // shrink // 100
-                case "teachers":
-                    teachers = size // shrink
-                case "queries":  # few records, so that training does not hide them
-                    n, teachers, m = 50_000 // shrink, 1_000 // shrink, size // shrink
-                case _:
-                    d = size
+        for n, teachers, m, d in settings:
+            private, public = n // shrink, m // shrink if axis == "queries" else m
             repeat = repeat_of(
                 [
-                    *("dataset=synthetic", "mechanism=gaussian", f"dataset.n_records={n + m + 10_000}"),
-                    *(f"dataset.n_features={d}", f"split.private={n}", f"split.public={m}"),
-                    f"teacher.count={teachers}",
+                    *("dataset=synthetic", "mechanism=gaussian", f"split.private={private}"),
+                    *(f"dataset.n_records={private + public + 10_000}", f"split.public={public}"),
+                    *(f"dataset.n_features={d}", f"teacher.count={teachers // shrink}"),
                 ]
             )
             taken = []
@@ -54,9 +49,8 @@ def measure(rounds: int, *, quick: bool) -> Iterator[Row]:
                     taken.append(time.process_time() - start)
             seconds.append(statistics.median(taken))
         details = {"sizes": sizes, "seconds": [round(value, 4) for value in seconds]}
-        yield Row(
-            "growth", axis, exponent(sizes, seconds), "exponent", f"{sizes[0]:,} to {sizes[-1]:,}", details
-        )
+        shown = f"{sizes[0]:,} to {sizes[-1]:,}"
+        yield Row("growth", axis, exponent(sizes, seconds), "exponent", shown, details)
 
 
 def exponent(sizes: list[int], seconds: list[float]) -> float:

@@ -3,18 +3,15 @@
     python -m benchmarks.kills             # 20 kills of each: some minutes
     python -m benchmarks.kills --kills 3 sweep
 
-A command is started in an empty directory and its whole process group killed (SIGKILL), at a moment drawn
-evenly from the time it takes undisturbed after its first finished repeat. It is started again in the same
-place until it has been killed so often; whenever it comes to its end, its tables are compared with those of
-the undisturbed command, and the next kill begins in an empty directory. No repeat that was finished may
-ever be done again.
+The process group of a command is killed (SIGKILL) at a moment drawn evenly from the time it takes undisturbed
+after its first finished repeat, and started again in the same place. Whenever it comes to its end, its tables
+are compared with those of the undisturbed command, and the next kill begins in an empty directory. No repeat
+that was finished may ever be done again.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import os
 import random
 import shutil
@@ -23,9 +20,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
@@ -51,18 +49,6 @@ COMMANDS = {
 }
 
 
-@dataclass
-class Tally:
-    """What happened to one command."""
-
-    name: str
-    kills: int = 0
-    ends: int = 0
-    wrong: int = 0
-    found: int = 0
-    redone: int = 0
-
-
 def main() -> int:
     """Kill each command, and print what came of it; exit code 1 if a table differs or work was done twice."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__.split("\n")[0])
@@ -74,17 +60,16 @@ def main() -> int:
     bad = 0
     for name in args.only or COMMANDS:
         tally = disturbed(name, args.kills, random.Random(args.seed))
-        bad += tally.wrong + tally.redone
-        said = f"{name}: {tally.kills} kills, {tally.wrong} wrong tables, {tally.redone} repeats done again"
-        print(said, file=sys.stderr, flush=True)
-        table.add_row(name, *map(str, (tally.kills, tally.ends, tally.wrong, tally.found, tally.redone)))
+        bad += tally["wrong"] + tally["redone"]
+        print(f"{name}: {dict(tally)}", file=sys.stderr, flush=True)
+        table.add_row(name, *(str(tally[key]) for key in ("kills", "ends", "wrong", "found", "redone")))
     Console().print(table)
     return 1 if bad else 0
 
 
-def disturbed(name: str, kills: int, moments: random.Random) -> Tally:
-    """Kill one command so often."""
-    tally = Tally(name)
+def disturbed(name: str, kills: int, moments: random.Random) -> Counter[str]:
+    """Kill one command so often; counts of what happened."""
+    tally = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         place = _empty(Path(folder, "whole"))
         began = time.time()
@@ -94,18 +79,15 @@ def disturbed(name: str, kills: int, moments: random.Random) -> Tally:
         place = _empty(Path(folder, "killed"))
         while True:
             before = units(place)
-            ended = _run(name, place, moments.uniform(first, taken) if tally.kills < kills else None)
+            ended = _run(name, place, moments.uniform(first, taken) if tally["kills"] < kills else None)
             after = units(place)
-            tally.found += len(before)
-            tally.redone += sum(after.get(file) != stamp for file, stamp in before.items())
-            if not ended:
-                tally.kills += 1
-                continue
-            tally.ends += 1
-            tally.wrong += tables(place) != expected
-            if tally.kills == kills:
-                return tally
-            place = _empty(place)
+            redone = sum(after.get(file) != stamp for file, stamp in before.items())
+            tally.update(found=len(before), redone=redone, kills=not ended, ends=ended)
+            if ended:
+                tally["wrong"] += tables(place) != expected
+                if tally["kills"] == kills:
+                    return tally
+                place = _empty(place)
 
 
 def units(place: Path) -> dict[Path, tuple[int, bytes]]:
@@ -120,12 +102,12 @@ def tables(place: Path) -> dict[str, str]:
         (path for kind in kinds for path in place.glob(f"outputs/{kind}")),
         key=lambda path: path.stat().st_mtime_ns,
     )
-    found = {}
-    for path in sorted(newest.rglob("*.csv")):
-        rows = list(csv.reader(io.StringIO(path.read_text())))
-        kept = [i for i, column in enumerate(rows[0]) if column != "seconds"]
-        found[str(path.relative_to(newest))] = "\n".join(",".join(row[i] for i in kept) for row in rows)
-    return found
+    return {
+        str(path.relative_to(newest)): pd.read_csv(path, dtype=str)
+        .drop(columns="seconds", errors="ignore")
+        .to_csv(index=False)
+        for path in sorted(newest.rglob("*.csv"))
+    }
 
 
 def _empty(place: Path) -> Path:

@@ -10,9 +10,10 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pate_cli.report.provenance import versions
 
 __all__ = ["PATE", "REPO", "Row", "Watched", "alternate", "machine", "ratio", "watch"]
 
@@ -33,29 +34,14 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 @dataclass(frozen=True)
 class Row:
-    """One measured number.
+    """One measured number."""
 
-    Attributes
-    ----------
-    part : str
-        Part of the benchmarks, as `--only` names it.
-    name : str
-        The work that was measured.
-    value : float
-    unit : str
-        "times" where it is a ratio to `beside`.
-    beside : str
-        The work it was measured side by side with.
-    details : dict
-        Numbers behind the value, as medians in seconds.
-    """
-
-    part: str
-    name: str
+    part: str  # of the benchmarks, as `--only` names it
+    name: str  # the work that was measured
     value: float
-    unit: str = "times"
-    beside: str = ""
-    details: dict[str, Any] = field(default_factory=dict)
+    unit: str = "times"  # where it is a ratio to `beside`
+    beside: str = ""  # the work it was measured side by side with
+    details: dict[str, Any] = field(default_factory=dict)  # numbers behind the value, as medians in seconds
 
     @property
     def shown(self) -> str:
@@ -90,19 +76,20 @@ def watch(command: Sequence[str], folder: str | Path, **environment: str) -> Wat
     return Watched(printed, seconds, busy, peak * unit / 1e6)
 
 
-def alternate(contestants: Mapping[str, Callable[[], float | None]], rounds: int) -> dict[str, list[float]]:
+def alternate(contestants: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
     """Time each contestant once a round, in turn, after a round that does not count.
 
     Whatever else the machine does meanwhile falls on all of them alike; every other round goes backwards.
-    A contestant that returns a number has taken that many seconds; of others, the wall time counts.
+    A contestant that returns a float has taken that many seconds; of others, the wall time counts.
     """
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         for name in list(contestants)[:: 1 if number % 2 else -1]:
             start = time.perf_counter()
-            told = contestants[name]()
+            result = contestants[name]()
             if number:
-                times[name].append(time.perf_counter() - start if told is None else told)
+                taken = time.perf_counter() - start
+                times[name].append(result if isinstance(result, float) else taken)
     return times
 
 
@@ -113,13 +100,8 @@ def ratio(part: str, name: str, times: Mapping[str, Sequence[float]], beside: st
     return Row(part, name, value, "times", beside, details | {"rounds": len(times["ours"])})
 
 
-def machine() -> dict[str, str]:
+def machine() -> dict[str, str | None]:
     """Cores, load, system and versions, as text."""
-    packages = ("numpy", "scipy", "scikit-learn", "hydra-core")
-    return {
-        "cores": str(os.cpu_count()),
-        "load": f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown",
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-    }
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    system = f"{platform.system()} {platform.machine()}"
+    return {"cores": str(os.cpu_count()), "load": load, "system": system, **versions()}

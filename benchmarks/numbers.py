@@ -21,7 +21,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +34,7 @@ DATA = HERE.parent.parent / "shared" / "data"
 SMALL = ["dataset.n_records=6000", "split.private=5000", "split.public=100", "split.budget=40", "repeats=2"]
 """A small synthetic set: what most mechanisms are tried on."""
 
-PLAIN = (
-    *("gaussian", "active", "gnmax", "soft", "svt", "best"),
-    *("noisy_gd", "output_perturbation"),
-)
+PLAIN = ("gaussian", "active", "gnmax", "soft", "svt", "best", "noisy_gd", "output_perturbation")
 """Mechanisms tried with the options they have."""
 
 ON_THRESHOLDS = ("sspp", "agprivcl", "universal", "realizable_to_agnostic", "private_prediction")
@@ -88,14 +84,8 @@ def runs() -> dict[str, list[str]]:
     found["run dask"] = [*found["run 2 workers"][:-2], "compute=dask", "compute.workers=2", "repeats=4"]
     found["sweep"] = ["run", "-m", *SMALL, "mechanism=gaussian,svt,best", "eps=1,2", "teacher.size=20"]
     found["sweep cached"] = [*found["sweep"], "cache=true"]
-    found["release"] = [
-        "run",
-        "release=true",
-        "split.public_from_private=true",
-        "dataset=mushroom",
-        "mechanism=gaussian",
-        "eps=1.0",
-    ]
+    release = ["release=true", "split.public_from_private=true", "dataset=mushroom"]
+    found["release"] = ["run", *release, "mechanism=gaussian", "eps=1.0"]
     found["plan theory"] = ["plan", "--theory", "dataset=mushroom", "mechanism=svt", "eps=1.0"]
     common = ["dataset.n_records=6000", "split.private=5000", "split.public=100"]
     found["frontier"] = ["frontier", *common, "--eps", "1,4", "--repeats", "2"]
@@ -167,13 +157,13 @@ def _stable(path: Path) -> str:
 
 
 def _csv(text: str, *, columns_only: bool) -> list[str]:
-    """Rows of a file without the columns that are wall times."""
+    """Lines of a file without the columns that are wall times."""
     rows = list(csv.reader(io.StringIO(text)))
-    if not rows:
-        return []
-    kept = [i for i, name in enumerate(rows[0]) if "seconds" not in name and "time" not in name]
-    lines = [_line(row[i] for i in kept if i < len(row)) for row in rows]
-    return lines[:1] if columns_only else lines
+    times = {i for row in rows[:1] for i, name in enumerate(row) if "seconds" in name or "time" in name}
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerows([cell for i, cell in enumerate(row) if i not in times] for row in rows)
+    return lines.getvalue().splitlines()[: 1 if columns_only else None]
 
 
 def _record(record: dict[str, Any], *, keys_only: bool) -> Any:
@@ -185,12 +175,10 @@ def _record(record: dict[str, Any], *, keys_only: bool) -> Any:
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Say what differs between two of `numbers`, a line each; what is new is none."""
+    """Say what differs between two of `numbers`, a line each; a new file is no difference."""
     found = []
     for name in sorted(before.keys() | after.keys()):
         old, new = before.get(name), after.get(name)
-        if name.endswith(".csv") and old and new:
-            old, new = _shared(old, new)
         if old == new or (old is None and name != "message"):
             continue
         if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
@@ -198,22 +186,6 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         else:
             found.append(f"{name}: {old} -> {new}")
     return found
-
-
-def _shared(old: list[str], new: list[str]) -> tuple[list[str], list[str]]:
-    """Leave out the columns that only the newer has."""
-    (first, *_), (second, *rows) = [list(csv.reader(lines)) for lines in (old, new)]
-    if first == second:
-        return old, new
-    kept = [second.index(name) for name in first if name in second]
-    return old, [_line(row[i] for i in kept if i < len(row)) for row in (second, *rows)]
-
-
-def _line(cells: Iterable[str]) -> str:
-    """One line of a CSV file: a cell with a comma is quoted."""
-    said = io.StringIO()
-    csv.writer(said, lineterminator="").writerow(cells)
-    return said.getvalue()
 
 
 if __name__ == "__main__":

@@ -18,11 +18,7 @@ def measure(rounds: int, *, quick: bool) -> Iterator[Row]:
     """Run both in turn: a repeat of the script (each round another one) and the whole command of ours.
 
     The script's time is that of one repeat of all cells times the repeats, and its imports and loading once.
-
-    Raises
-    ------
-    InputError
-        If a dataset is not here.
+    InputError if a dataset is not here.
     """
     from pate_cli import datasets
     from pate_cli.datasets import files
