@@ -7,12 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-__all__ = ["LEVEL", "NORMAL", "STUDENT", "T_NOTE"]
-__all__ += ["Interval", "mean_ci", "simultaneous"]
+__all__ = ["LEVEL", "T_NOTE", "Interval", "mean_ci", "simultaneous"]
 
 LEVEL = 0.95
-STUDENT = "Student's t"
-NORMAL = "normal"  # of earlier versions' `result.json`: 1.96 s/sqrt(n)
 T_NOTE = "± is half a two-sided 95% interval of Student's t, t s/sqrt(n) over n repeats"
 
 
@@ -29,7 +26,6 @@ class Interval:
     half_width: float | None  # None where n is 1
     n: int
     level: float = LEVEL
-    law: str = STUDENT
 
     @classmethod
     def of(cls, values: Iterable[float], level: float = LEVEL) -> Interval:
@@ -58,14 +54,19 @@ class Interval:
     def _from(cls, mean: float, squares: float, n: int, level: float) -> Interval:
         if n == 1:
             return cls(mean, None, 1, level)
-        return cls(mean, _quantile(level, n) * math.sqrt(squares / (n - 1) / n), n, level)
+        return cls.around(mean, math.sqrt(squares / (n - 1) / n), n, level)
+
+    @classmethod
+    def around(cls, mean: float, standard_error: float, n: int, level: float = LEVEL) -> Interval:
+        """Interval of a mean over n > 1 repeats with its standard error."""
+        return cls(mean, _quantile(level, n) * standard_error, n, level)
 
     @property
     def standard_error(self) -> float:
         """``s / sqrt(n)``; nan where there is no interval."""
         if self.half_width is None:
             return math.nan
-        return self.half_width / (_quantile(self.level, self.n) if self.law == STUDENT else 1.96)
+        return self.half_width / _quantile(self.level, self.n)
 
     @property
     def low(self) -> float:
@@ -85,7 +86,7 @@ class Interval:
     def at(self, level: float) -> Interval:
         """The interval of the same repeats at another level, in (0, 1)."""
         half = None if self.half_width is None else _quantile(level, self.n) * self.standard_error
-        return replace(self, half_width=half, level=level, law=STUDENT)
+        return replace(self, half_width=half, level=level)
 
     def less(self, value: float) -> Interval:
         """The same less a constant."""

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pate_cli.errors import one_line
-from pate_cli.report.interval import NORMAL
 from pate_cli.report.provenance import config_hash
 from pate_cli.report.record import RunRecord
 from pate_cli.report.table import ABSENT, number
 
-__all__ = ["Runs", "checksum", "count", "majority", "no_better", "order", "select", "stopped_early"]
+__all__ = ["Runs", "checksum", "count", "majority", "order", "select", "warnings"]
 
-_FEW = 0.25
-"""An active learner that wanted a smaller share of its budget is pointed out."""
+_FEW = 0.25  # an active learner that wanted a smaller share of its budget is pointed out
 
 
 @dataclass(frozen=True)
@@ -49,11 +47,7 @@ class Runs:
                 lines.append(
                     f"{what}: one configuration on different data: SHA-256 {', '.join(sums)}, in this order"
                 )
-        old = sum(run.accuracy is not None and run.accuracy.law == NORMAL for run in self.rows)
-        if any(run.accuracy is not None and run.accuracy.law != NORMAL for run in self.rows) and old:
-            lines.append(f"{old} of the runs are of an earlier version: their ± is 1.96 s/sqrt(n)")
-        told = [(run, remark) for run in self.rows for remark in (stopped_early(run), no_better(run))]
-        lines += [f"warning: {_name(run)}: {remark}" for run, remark in told if remark]
+        lines += [f"warning: {_name(run)}: {remark}" for run in self.rows for remark in warnings(run)]
         return lines + [
             f"{run.status}: {_name(run)}: {one_line(run.message or '') or 'no message'}"
             for run in self.unfinished
@@ -84,7 +78,8 @@ def select(records: Sequence[RunRecord], *, averaged: bool = False) -> Runs:
             if not content and those[-1] is not ordered[-1]:
                 continue
             finished = [record for record in those if record.status == "ok"]
-            kept += sorted(finished, key=_repeats)[-1:]  # a stable sort: of equals, the latest
+            # a stable sort: of equals, the latest
+            kept += sorted(finished, key=lambda run: run.accuracy.n if run.accuracy else 0)[-1:]
             kept += [] if those[-1].status == "ok" else those[-1:]
     return Runs(sorted(kept, key=order), len(records) - len(kept))
 
@@ -94,20 +89,24 @@ def _name(run: RunRecord) -> str:
     return one_line(f"{run.dataset}, {run.mechanism}{eps} ({run.config_hash})")
 
 
-def stopped_early(record: RunRecord) -> str:
-    """Warning that an active learner wanted few of the points its noise was calibrated for."""
-    wanted, budget = record.diagnostics.get("queries_wanted"), record.sizes.get("budget")
-    if wanted is None or not budget or wanted >= _FEW * budget:
-        return ""
-    group = record.config.get("mechanism")
-    filled = isinstance(group, dict) and group.get("fill")
-    rest = (
-        "the rest of the budget was asked of random points (mechanism.fill)"
-        if filled
-        else "mechanism.fill=true asks the rest of the budget of random points, at the same guarantee"
-    )
-    more = "a larger mechanism.mellowness wants more"
-    return f"the active learner asked {count(wanted)} of {budget} points: {rest}; {more}"
+def warnings(run: RunRecord) -> list[str]:
+    """Warnings: an active learner wanted few points, or a student is no better than the majority class."""
+    found = []
+    wanted, budget = run.diagnostics.get("queries_wanted"), run.sizes.get("budget")
+    if wanted is not None and budget and wanted < _FEW * budget:
+        group = run.config.get("mechanism")
+        rest = (
+            "the rest of the budget was asked of random points (mechanism.fill)"
+            if isinstance(group, dict) and group.get("fill")
+            else "mechanism.fill=true asks the rest of the budget of random points, at the same guarantee"
+        )
+        asked = f"the active learner asked {count(wanted)} of {budget} points"
+        found.append(f"{asked}: {rest}; a larger mechanism.mellowness wants more")
+    share = majority(run)
+    if run.accuracy is not None and share is not None and run.accuracy.mean <= share:
+        than = f"always saying the commonest class ({number(share)} of the records)"
+        found.append(f"the student is no better than {than}")
+    return found
 
 
 def majority(record: RunRecord) -> float | None:
@@ -115,22 +114,10 @@ def majority(record: RunRecord) -> float | None:
     return record.diagnostics.get("majority_class")
 
 
-def no_better(record: RunRecord) -> str:
-    """Warning that a student is no better than the majority class."""
-    share = majority(record)
-    if record.accuracy is None or share is None or record.accuracy.mean > share:
-        return ""
-    return f"the student is no better than always saying the commonest class ({number(share)} of the records)"
-
-
 def order(run: RunRecord) -> tuple[str, str, float, bool]:
     """Key to sort runs by: dataset, mechanism, eps."""
     eps = math.inf if run.eps is None else run.eps
     return one_line(run.dataset), one_line(run.mechanism), eps, run.eps is None
-
-
-def _repeats(record: RunRecord) -> int:
-    return 0 if record.accuracy is None else record.accuracy.n
 
 
 def _started(record: RunRecord) -> datetime:

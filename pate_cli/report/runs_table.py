@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
 
 from pate_cli.errors import InputError, one_line
 from pate_cli.report.frame import ALWAYS, SYNONYMS, differing, pivoted, ranks, settings, telling
-from pate_cli.report.interval import STUDENT, T_NOTE, Interval
+from pate_cli.report.interval import T_NOTE, Interval
 from pate_cli.report.record import RunRecord
-from pate_cli.report.runs import Runs, checksum, count, majority, no_better, order, select, stopped_early
+from pate_cli.report.runs import Runs, checksum, count, majority, order, select, warnings
 from pate_cli.report.table import ABSENT, Column, Table, number
 
 __all__ = ["METRICS", "run_table"]
@@ -22,10 +21,10 @@ GUARANTEE = (
     "eps is the guarantee, of one repeat. eps_ex_post depends on the outputs: a report, not a guarantee. "
     "Accuracy, also on exact votes, is measured on held-out data: not differentially private."
 )
-_MAJORITY = "majority is the share of the commonest class among the held-out records"
+_MAJORITY = "majority is the share of the commonest class among the held-out records."
 _POOLED = (
     "Runs that differ in nothing but the seed are averaged over all their repeats, which are independent "
-    "given the data"
+    "given the data."
 )
 METRICS = {
     "balanced_accuracy": "mean recall of the classes",
@@ -34,10 +33,15 @@ METRICS = {
     "calibration_error": "mean distance of predicted from observed share, over 15 bins of the probability",
     "brier": "mean squared distance of the probabilities from the class; of two classes, of the second",
 }
-"""Figures beside accuracy that `pate table --metrics` shows, with `recall.CLASS` of each class."""
+"""Figures beside accuracy that `pate table --metrics` shows, with those of each class."""
 
+_BY_CLASS = ("recall.",)
 _UNBALANCED = 0.8
-"""Share of the commonest class above which accuracy says little: `roc_auc` and recalls are shown, too."""
+"""Share of the commonest class above which accuracy says little: other figures are shown, too."""
+
+_ACCURACY = "accuracy ± ci95"
+_MEASURES = ("teachers", "answered/asked", "eps", "eps_ex_post", _ACCURACY)
+_MEANS = ("n_teachers", "n_answered", "n_asked", "eps_ex_post")
 
 
 def run_table(
@@ -52,10 +56,38 @@ def run_table(
     Finished runs that agree in the settings `by` are averaged; the values of the setting `pivot` are columns
     of accuracy.
     """
-    averaged = bool(by) or pivot is not None
-    runs = select(records, averaged=averaged and "repeats" not in (*by, pivot))
-    if not averaged:
-        return _plain_table(runs, metrics=metrics)
+    if not by and pivot is None:
+        return _plain_table(select(records), metrics=metrics)
+    return _averages(select(records, averaged="repeats" not in (*by, pivot)), by, pivot)
+
+
+def _plain_table(runs: Runs, *, metrics: bool) -> Table:
+    frame = pd.DataFrame([settings(run) for run in runs.rows])
+    extras = telling(differing(frame), frame)
+    lines = [(run, settings(run) | _cells(run)) for run in runs.rows]
+    lines.sort(key=lambda item: (order(item[0]), ranks([item[1].get(key, "") for key in extras])))
+    heads = ["dataset", "mechanism", *extras, *_MEASURES]
+    heads += ["exact votes"] if any(run.diagnostics.get("ceiling") is not None for run in runs.rows) else []
+    shares = [share for run in runs.rows if (share := majority(run)) is not None]
+    heads += ["majority"] if shares else []
+    figures = _figures(runs.rows)
+    if not metrics:
+        unbalanced = max(shares, default=0.0) > _UNBALANCED
+        figures = [name for name in figures if unbalanced and name.startswith(("roc_auc", *_BY_CLASS))]
+    heads += figures
+    heads += ["status"] if any(run.status != "ok" for run in runs.rows) else []
+    columns, cells = _grid(heads, [line for _, line in lines], details=[*extras, "majority"])
+    records = []
+    for run in runs.records:
+        line, own = _record(run) | {name: run.diagnostics.get(name) for name in figures}, settings(run)
+        records.append(line | {key: own.get(key) for key in extras if key not in line})
+    said = [GUARANTEE, *([_MAJORITY] if shares else [])]
+    said += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
+    said += _interval_note(run.accuracy.half_width if run.accuracy else None for run in runs.rows)
+    return Table(columns, cells, records, " ".join(said), runs.remarks())
+
+
+def _averages(runs: Runs, by: Sequence[str], pivot: str | None) -> Table:
     frame = pd.DataFrame([settings(run) for run in runs.records])
     keys = [_known("--by", key, frame) for key in by]
     if pivot is not None:
@@ -67,125 +99,72 @@ def run_table(
     finished = [run.status == "ok" and run.accuracy is not None for run in runs.records]
     groups = frame.reindex(columns=frame.columns.union(chosen))[finished]
     groups = groups.fillna(dict.fromkeys(chosen, ABSENT))
-    averages = {
-        tuple(map(str, key)): _average([runs.records[index] for index in part.index], frame.loc[part.index])
-        for key, part in groups.groupby(chosen)
-    }
-    averages = dict(sorted(averages.items(), key=lambda item: ranks(item[0])))
-    mixed = list(dict.fromkeys(key for one in averages.values() for key in one.mixed))
-    said = [
-        *([f"Accuracy by {pivot}."] if pivot else []),
-        GUARANTEE,
-        *_interval_note(one.accuracy for one in averages.values()),
+    found = {tuple(map(str, key)): part.index for key, part in groups.groupby(chosen)}
+    averages: dict[tuple[str, ...], tuple[dict[str, Any], dict[str, str]]] = {}
+    mixed, pooled = [], False
+    for key in sorted(found, key=ranks):
+        those = [runs.records[index] for index in found[key]]
+        apart = differing(frame.loc[found[key]], always=True)
+        apart = [name for name in apart if name not in ("seed", "repeats")]
+        averages[key] = _average(those, pooled=not apart)
+        mixed += apart
+        pooled |= len(those) > 1 and not apart
+    said = [*([f"Accuracy by {pivot}."] if pivot else []), GUARANTEE]
+    said += [
+        *_interval_note(record["ci95"] for record, _ in averages.values()),
+        *([_POOLED] if pooled else []),
     ]
-    if any(len(one.runs) > 1 and not one.mixed for one in averages.values()):
-        said.append(f"{_POOLED}.")
     if mixed:
         said.append(
-            f"Runs that differ in {', '.join(mixed)} are averaged by their means, without an interval: they "
-            "are no sample of anything."
+            f"Runs that differ in {', '.join(dict.fromkeys(mixed))} are averaged by their means, without an "
+            "interval: they are no sample of anything."
         )
-    lines = [dict(zip(chosen, key, strict=True)) | one.record() for key, one in averages.items()]
-    columns, cells = _averaged(keys, averages) if pivot is None else _by_value(keys, pivot, averages)
-    return Table(columns, cells, lines, " ".join(said), runs.remarks())
+    records = [dict(zip(chosen, key, strict=True)) | record for key, (record, _) in averages.items()]
+    if pivot is None:
+        lines = [line | dict(zip(keys, key, strict=True)) for key, (_, line) in averages.items()]
+        heads = [*keys, "runs", "n", "answered/asked", *(["eps"] if "eps" not in keys else [])]
+        columns, cells = _grid([*heads, "eps_ex_post", _ACCURACY, "exact votes"], lines)
+    else:
+        shown: dict[tuple[str, ...], dict[str, str]] = {}
+        for key, (_, line) in averages.items():
+            shown.setdefault(key[:-1], {})[f"{pivot} {key[-1]}"] = line[_ACCURACY]
+        values = sorted({key[-1] for key in averages}, key=lambda text: ranks([text]))
+        columns = [_column(key, [row[index] for row in shown]) for index, key in enumerate(keys)]
+        columns, cells = pivoted(columns, [f"{pivot} {value}" for value in values], shown)
+    return Table(columns, cells, records, " ".join(said), runs.remarks())
 
 
-@dataclass(frozen=True)
-class _Average:
-    """Runs as one: their mean, and the settings besides the seed in which they differ."""
+def _average(runs: Sequence[RunRecord], *, pooled: bool) -> tuple[dict[str, Any], dict[str, str]]:
+    """Means of runs: for CSV, and as cells.
 
-    runs: list[RunRecord]
-    accuracy: Interval
-    mixed: list[str]
-
-    def mean(self, of: Callable[[RunRecord], float | None]) -> float | None:
-        """Mean of the runs' means, where they have one."""
-        values = [value for run in self.runs if (value := of(run)) is not None]
-        return math.fsum(values) / len(values) if values else None
-
-    def record(self) -> dict[str, Any]:
-        """Every number, for CSV."""
-        return {
-            "runs": len(self.runs),
-            "n_repeats": self.accuracy.n,
-            "largest_eps": max((run.eps for run in self.runs if run.eps is not None), default=None),
-            **{name: self.mean(lambda run, name=name: getattr(run, name)) for name in _MEANS},  # type: ignore[misc]
-            "accuracy": self.accuracy.mean,
-            "ci95": self.accuracy.half_width,
-            "ceiling": self.mean(lambda run: run.diagnostics.get("ceiling")),
-        }
-
-
-_MEANS = ("n_teachers", "n_answered", "n_asked", "eps_ex_post")
-
-
-def _average(runs: list[RunRecord], frame: pd.DataFrame) -> _Average:
-    """Average over all repeats where only seeds differ: then they are independent given the data."""
+    Repeats are pooled where only seeds differ: then they are independent given the data.
+    """
     intervals = [run.accuracy for run in runs if run.accuracy is not None]
-    mixed = [key for key in differing(frame, always=True) if key not in ("seed", "repeats")]
-    if mixed:
-        mean = math.fsum(one.mean for one in intervals) / len(intervals)
-        return _Average(runs, Interval(mean, None, sum(one.n for one in intervals)), mixed)
-    return _Average(runs, intervals[0] if len(intervals) == 1 else Interval.pooled(intervals), [])
+    if not pooled:
+        accuracy = Interval(_mean([one.mean for one in intervals]), None, sum(one.n for one in intervals))
+    else:
+        accuracy = Interval.pooled(intervals) if len(intervals) > 1 else intervals[0]
+    spent = [run.eps for run in runs if run.eps is not None]
+    record: dict[str, Any] = {"runs": len(runs), "n_repeats": accuracy.n}
+    record |= {"largest_eps": max(spent, default=None)}
+    record |= {name: _mean([getattr(run, name) for run in runs]) for name in _MEANS}
+    record |= {"accuracy": accuracy.mean, "ci95": accuracy.half_width}
+    record |= {"ceiling": _mean([run.diagnostics.get("ceiling") for run in runs])}
+    return record, {
+        "runs": str(len(runs)),
+        "n": str(accuracy.n),
+        "answered/asked": f"{count(record['n_answered'])}/{count(record['n_asked'])}",
+        "eps": " to ".join(dict.fromkeys(number(pick(spent), "g") for pick in (min, max) if spent)),
+        "eps_ex_post": number(record["eps_ex_post"]),
+        _ACCURACY: number(accuracy),
+        "exact votes": number(record["ceiling"]),
+    }
 
 
-def _averaged(keys: Sequence[str], groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
-    heads = [*keys, "runs", "n", "answered/asked", *(["eps"] if "eps" not in keys else [])]
-    heads += ["eps_ex_post", "accuracy ± ci95", "exact votes"]
-    lines = []
-    for key, one in groups.items():
-        found, spent = one.record(), [run.eps for run in one.runs if run.eps is not None]
-        ends = dict.fromkeys(number(pick(spent), "g") for pick in (min, max) if spent)
-        measured = {
-            "runs": str(found["runs"]),
-            "n": str(found["n_repeats"]),
-            "answered/asked": f"{count(found['n_answered'])}/{count(found['n_asked'])}",
-            **({} if "eps" in keys else {"eps": " to ".join(ends)}),
-            "eps_ex_post": number(found["eps_ex_post"]),
-            "accuracy ± ci95": number(one.accuracy),
-            "exact votes": number(found["ceiling"]),
-        }
-        lines.append(dict(zip(keys, key, strict=True)) | measured)
-    return _grid(heads, lines)
-
-
-def _by_value(keys: Sequence[str], pivot: str, groups: dict[tuple[str, ...], _Average]) -> tuple[Any, Any]:
-    cells: dict[tuple[str, ...], dict[str, str]] = {}
-    for key, one in groups.items():
-        cells.setdefault(key[:-1], {})[f"{pivot} {key[-1]}"] = number(one.accuracy)
-    values = sorted({key[-1] for key in groups}, key=lambda text: ranks([text]))
-    columns = [_column(key, [row[i] for row in cells]) for i, key in enumerate(keys)]
-    return pivoted(columns, [f"{pivot} {value}" for value in values], cells)
-
-
-def _plain_table(runs: Runs, *, metrics: bool) -> Table:
-    frame = pd.DataFrame([settings(run) for run in runs.rows])
-    extras = telling(differing(frame), frame)
-    found = {id(run): settings(run) | _measured(run) for run in runs.rows}
-
-    def place(run: RunRecord) -> Any:
-        return order(run), ranks([found[id(run)].get(key, "") for key in extras])
-
-    lines = [found[id(run)] for run in sorted(runs.rows, key=place)]
-    heads = ["dataset", "mechanism", *extras, *_MEASURES]
-    heads += ["exact votes"] if any(run.diagnostics.get("ceiling") is not None for run in runs.rows) else []
-    shares = [share for run in runs.rows if (share := majority(run)) is not None]
-    heads += ["majority"] if shares else []
-    figures = _figures(runs.rows)
-    if not metrics:
-        unbalanced = max(shares, default=0.0) > _UNBALANCED
-        figures = [name for name in figures if unbalanced and name.startswith(("roc_auc", "recall."))]
-    heads += figures
-    heads += ["status"] if any(run.status != "ok" for run in runs.rows) else []
-    columns, cells = _grid(heads, lines, details=[*extras, "majority"])
-    records = []
-    for run in runs.records:
-        line, own = _record(run) | {name: run.diagnostics.get(name) for name in figures}, settings(run)
-        records.append(line | {key: own.get(key) for key in extras if key not in line})
-    said = [GUARANTEE, *([f"{_MAJORITY}."] if "majority" in heads else [])]
-    said += [f"{name}: {METRICS[name]}." for name in figures if name in METRICS]
-    note = " ".join([*said, *_interval_note(run.accuracy for run in runs.rows)])
-    return Table(columns, cells, records, note, runs.remarks())
+def _mean(values: Sequence[float | None]) -> Any:
+    """Mean of the values that there are; None without any."""
+    there = [value for value in values if value is not None]
+    return math.fsum(there) / len(there) if there else None
 
 
 def _grid(
@@ -201,15 +180,12 @@ def _column(head: str, cells: Sequence[str], details: Sequence[str] = ()) -> Col
     return Column(head, numeric=numeric, detail=head in details)
 
 
-_MEASURES = ("teachers", "answered/asked", "eps", "eps_ex_post", "accuracy ± ci95")
-
-
-def _measured(record: RunRecord) -> dict[str, str]:
+def _cells(record: RunRecord) -> dict[str, str]:
     """Cells of a run, besides its settings."""
     return {
         "answered/asked": f"{count(record.n_answered)}/{count(record.n_asked)}",
         "eps_ex_post": number(record.eps_ex_post),
-        "accuracy ± ci95": number(record.accuracy),
+        _ACCURACY: number(record.accuracy),
         "exact votes": number(record.diagnostics.get("ceiling")),
         "majority": number(majority(record)),
         **{name: number(record.diagnostics.get(name)) for name in _figures([record])},
@@ -219,24 +195,19 @@ def _measured(record: RunRecord) -> dict[str, str]:
 
 def _figures(records: Iterable[RunRecord]) -> list[str]:
     """Names of the figures that `--metrics` shows."""
-    there = list(dict.fromkeys(name for record in records for name in record.diagnostics))
-    return [name for name in METRICS if name in there] + [
-        name for name in there if name.startswith("recall.")
-    ]
+    there = dict.fromkeys(name for record in records for name in record.diagnostics)
+    by_class = [name for name in there if name.startswith(_BY_CLASS)]
+    return [*(name for name in METRICS if name in there), *by_class]
 
 
 def _record(run: RunRecord) -> dict[str, Any]:
-    """Make a row for CSV: everything of a run, nothing rounded."""
+    """Everything of a run for CSV, nothing rounded."""
     accuracy, seed = run.accuracy, run.provenance.get("seed")
     return {
         "dataset": one_line(run.dataset),
         "mechanism": one_line(run.mechanism),
-        "n_teachers": run.n_teachers,
-        "n_answered": run.n_answered,
-        "n_asked": run.n_asked,
-        "eps": run.eps,
-        "delta": run.delta,
-        "eps_ex_post": run.eps_ex_post,
+        **{name: getattr(run, name) for name in ("n_teachers", "n_answered", "n_asked")},
+        **{name: getattr(run, name) for name in ("eps", "delta", "eps_ex_post")},
         "accuracy": accuracy.mean if accuracy else None,
         "ci95": accuracy.half_width if accuracy else None,
         "ceiling": run.diagnostics.get("ceiling"),
@@ -247,7 +218,7 @@ def _record(run: RunRecord) -> dict[str, Any]:
         "config_hash": one_line(run.config_hash),
         "message": one_line(run.message or ""),
         "checksum": one_line(checksum(run)),
-        "remark": "; ".join(remark for remark in (stopped_early(run), no_better(run)) if remark),
+        "remark": "; ".join(warnings(run)),
     }
 
 
@@ -260,7 +231,6 @@ def _known(option: str, key: str, frame: pd.DataFrame) -> str:
     return name
 
 
-def _interval_note(accuracies: Iterable[Interval | None]) -> list[str]:
+def _interval_note(half_widths: Iterable[float | None]) -> list[str]:
     """Meaning of ±, where there is one."""
-    laws = {found.law for found in accuracies if found is not None and found.half_width is not None}
-    return [f"{T_NOTE}."] if STUDENT in laws else ["± is 1.96 s/sqrt(n) over n repeats."] if laws else []
+    return [f"{T_NOTE}."] if any(one is not None for one in half_widths) else []

@@ -341,14 +341,6 @@ def test_keys_that_are_not_there_are_refused_with_those_that_are(given: dict[str
     assert run_table([run()], by=["teacher.estimator"]).columns[0].header == "teacher"
 
 
-def test_runs_of_an_earlier_version_are_told_apart() -> None:
-    old = Interval(0.9, 0.01, 3, law="normal")
-    assert "1.96 s/sqrt(n)" in run_table([run(accuracy=old)]).note
-    both = run_table([run(accuracy=old), run(1)])
-    assert "Student's t" in both.note
-    assert "1 of the runs are of an earlier version: their ± is 1.96 s/sqrt(n)" in both.remarks
-
-
 LONG = [run(seed) for seed in range(41)]
 
 
