@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import Enum
@@ -17,22 +18,17 @@ from pate_cli import __version__
 
 __all__ = ["collect_provenance", "config_hash", "plain", "versions"]
 
-
 _NO_NUMBERS = ("hydra", "compute", "cache", "purpose", "tracking")
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
     """Hash the configuration that decides a run's numbers, as 12 hex digits.
 
-    SHA-256 of the canonical JSON of the resolved configuration without its
-    `hydra`, `compute`, `cache`, `purpose` and `tracking` keys: order, workers and `1` for `1.0` make no
-    difference; but in a learner's `params` they are two values, as scikit-learn takes `max_features=1` for
-    one column, and `1.0` for all.
+    SHA-256 of its canonical JSON without keys that change no number. `1` and `1.0` hash alike, but not in a
+    learner's `params`, as scikit-learn takes `max_features=1` for one column, and `1.0` for all.
     """
-    kept = {key: value for key, value in config.items() if key not in _NO_NUMBERS}
-    canonical = json.dumps(
-        _whole(plain(kept, "config")), sort_keys=True, separators=(",", ":"), allow_nan=False
-    )
+    kept = _whole(plain({key: value for key, value in config.items() if key not in _NO_NUMBERS}, "config"))
+    canonical = json.dumps(kept, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
@@ -40,8 +36,6 @@ def collect_provenance(
     *, seed: int, dataset_checksum: str, started: datetime, seconds: float, command: Sequence[str]
 ) -> dict[str, Any]:
     """Provenance of a run, enough to do it again; the command as typed, shell-quoted."""
-    import shlex
-
     return {
         "versions": versions(),
         "dataset_checksum": dataset_checksum,
@@ -93,7 +87,7 @@ def plain(value: Any, where: str = "record") -> Any:
 
 
 def _whole(value: Any) -> Any:
-    """Write whole floats as integers, so that `eps=1` and `eps=1.0` hash alike; not in `params`."""
+    """Write whole floats as integers; not in `params`."""
     if isinstance(value, dict):
         return {key: item if key == "params" else _whole(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -19,11 +19,9 @@ from pate_cli.terminal import write_file
 if TYPE_CHECKING:
     from pate_cli.types import RepeatResult
 
-__all__ = ["RECORD_NAME", "REPEATS_NAME", "Found"]
-__all__ += ["find_records", "read_record", "write_record", "write_repeats"]
+__all__ = ["RECORD_NAME", "Found", "find_records", "read_record", "write_record", "write_repeats"]
 
 RECORD_NAME = "result.json"
-REPEATS_NAME = "repeats.csv"
 
 
 class Found(NamedTuple):
@@ -52,14 +50,14 @@ def write_repeats(directory: str | Path, repeats: Sequence[RepeatResult]) -> Pat
     for repeat in repeats:
         measured = [repeat.diagnostics.get(name, "") for name in diagnostics]
         writer.writerow([*(getattr(repeat, name) for name in names), *measured])
-    return _write(directory, REPEATS_NAME, buffer.getvalue())
+    return _write(directory, "repeats.csv", buffer.getvalue())
 
 
 def read_record(path: str | Path) -> RunRecord:
     """Read one `result.json`; a `DataError` names the file and why it cannot be read."""
     try:
         return _read(Path(path))
-    except _Unreadable as error:
+    except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
 
@@ -71,26 +69,21 @@ def find_records(paths: Iterable[str | Path]) -> Found:
     """
     found = Found([], [])
     seen: set[Path] = set()
-    for path in map(Path, paths):
-        for file in _candidates(path, found.unreadable):
-            real = file.resolve()
-            if real in seen:
-                continue
-            seen.add(real)
-            try:
-                found.records.append(_read(file))
-            except _Unreadable as error:
-                found.unreadable.append((file, one_line(str(error))))
+    for file in (file for path in paths for file in _candidates(Path(path), found.unreadable)):
+        real = file.resolve()
+        if real in seen:
+            continue
+        seen.add(real)
+        try:
+            found.records.append(_read(file))
+        except DataError as error:
+            found.unreadable.append((file, one_line(str(error))))
     return found
 
 
 def _write(directory: str | Path, name: str, text: str) -> Path:
     Path(directory).mkdir(parents=True, exist_ok=True)
     return write_file(Path(directory) / name, text)
-
-
-class _Unreadable(Exception):
-    """Why a file is not the record of a run."""
 
 
 def _candidates(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path]:
@@ -108,19 +101,20 @@ def _candidates(path: Path, unreadable: list[tuple[Path, str]]) -> Iterator[Path
 
 
 def _read(path: Path) -> RunRecord:
+    """Read a record; DataError gives the reason if that fails."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
-            raise _Unreadable("not a regular file")
+            raise DataError("not a regular file")
         content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_not_json)
         return RunRecord.from_dict(content)
     except OSError as error:
-        raise _Unreadable(error.strerror or str(error)) from error
+        raise DataError(error.strerror or str(error)) from error
     except json.JSONDecodeError as error:
-        raise _Unreadable(f"line {error.lineno}: not valid JSON: {error.msg}") from error
+        raise DataError(f"line {error.lineno}: not valid JSON: {error.msg}") from error
     except UnicodeDecodeError as error:
-        raise _Unreadable("not UTF-8 text") from error
+        raise DataError("not UTF-8 text") from error
     except (ValueError, RecursionError) as error:
-        raise _Unreadable(f"not the record of a run: {error}") from error
+        raise DataError(f"not the record of a run: {error}") from error
 
 
 def _not_json(constant: str) -> None:
