@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--metrics",
         action="store_true",
-        help="balanced accuracy, ROC AUC, log loss, calibration and the recall of each class, too",
+        help="balanced accuracy, ROC AUC, log loss, calibration, and recall and precision of each class, too",
     )
     parser.add_argument(
         "--output",

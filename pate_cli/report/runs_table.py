@@ -35,7 +35,7 @@ METRICS = {
 }
 """Figures beside accuracy that `pate table --metrics` shows, with those of each class."""
 
-_BY_CLASS = ("recall.",)
+_BY_CLASS = ("recall.", "precision.")
 _UNBALANCED = 0.8
 """Share of the commonest class above which accuracy says little: other figures are shown, too."""
 

@@ -17,10 +17,12 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
     """Accuracy and other measures of a student on labelled records, y of codes 0 .. C-1.
 
     The others are balanced_accuracy, roc_auc (of each class against the rest, averaged), log_loss (nats),
-    calibration_error, brier and recall.CLASS. Left out are those that need scores or probabilities that the
-    student does not offer, and those of absent classes. ValueError if a probability is NaN.
+    calibration_error, brier, recall.CLASS and precision.CLASS. Left out are those that need scores or
+    probabilities that the student does not offer, those of absent classes, and the precision of a class that
+    is never predicted. ValueError if a probability is NaN.
     """
-    right = np.asarray(student.predict(X)) == y
+    predicted = np.asarray(student.predict(X))
+    right = predicted == y
     n = np.bincount(y, minlength=len(classes))
     hits = np.bincount(y[right], minlength=len(classes))
     there = np.flatnonzero(n)
@@ -39,6 +41,9 @@ def measure(student: Any, X: Any, y: IntArray, classes: Sequence[str]) -> tuple[
         wrong = probabilities - np.eye(len(classes))[y]
         found["brier"] = float(np.mean((wrong**2).sum(axis=1)) / (2 if two else 1))
     found |= {f"recall.{classes[code]}": float(hits[code] / n[code]) for code in there.tolist()}
+    for code in there.tolist():
+        if claimed := np.count_nonzero(predicted == code):
+            found[f"precision.{classes[code]}"] = float(hits[code] / claimed)
     return float(np.mean(right)), found
 
 

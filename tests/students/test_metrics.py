@@ -6,7 +6,14 @@ import json
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score, brier_score_loss, log_loss, recall_score, roc_auc_score
+from sklearn.metrics import (
+    balanced_accuracy_score,
+    brier_score_loss,
+    log_loss,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+)
 from sklearn.svm import LinearSVC
 
 from pate_cli import cli
@@ -32,9 +39,11 @@ def test_measures_agree_with_scikit_learn():
     assert found["roc_auc"] == pytest.approx(roc_auc_score(y, p[:, 1]))
     assert found["log_loss"] == pytest.approx(log_loss(y, p))
     assert found["brier"] == pytest.approx(brier_score_loss(y, p[:, 1]))
-    recalls = recall_score(y, said, average=None)
-    assert [found["recall.no"], found["recall.yes"]] == pytest.approx(recalls.tolist())
-    assert set(METRICS) == {name for name in found if not name.startswith("recall.")}
+    for name, score in (("recall", recall_score), ("precision", precision_score)):
+        assert [found[f"{name}.{one}"] for one in ("no", "yes")] == pytest.approx(
+            score(y, said, average=None)
+        )
+    assert set(METRICS) == {name for name in found if not name.startswith(("recall.", "precision."))}
     X, y = _data(3)
     model = LogisticRegression().fit(X[:100], y[:100])
     _, found = measure(model, X[100:], y[100:], NAMES)
@@ -71,6 +80,7 @@ def test_without_probabilities_or_with_a_class_that_is_not_seen_or_not_tested():
     seen = LogisticRegression().fit(X[y > 0], y[y > 0])
     _, found = measure(seen, X, y, NAMES)
     assert found["recall.a"] == 0
+    assert "precision.a" not in found  # never predicted
     assert 5 < found["log_loss"] < 35 * np.mean(y == 0) + 5
     of_a = (0.5 + sum(roc_auc_score(y == k, seen.predict_proba(X)[:, k - 1]) for k in (1, 2))) / 3
     assert found["roc_auc"] == pytest.approx(of_a)
@@ -94,7 +104,8 @@ def test_the_table_shows_them_and_the_share_of_the_commonest_class(tmp_path, mon
     assert record["accuracy"]["mean"] <= share
     assert "the student is no better than always saying the commonest class" in " ".join(said.split())
     assert f"{share:.4f}" in said.splitlines()[3]
+    assert "precision" in said
     assert cli.main(["table", "out", "--metrics", "--format", "csv"]) == 0
     (row,) = csv.DictReader(capsys.readouterr().out.splitlines())
-    assert set(METRICS) | {"recall.ill", "recall.well", "majority"} <= set(row)
+    assert set(METRICS) | {"recall.ill", "recall.well", "precision.well", "majority"} <= set(row)
     assert float(row["balanced_accuracy"]) < 0.6
