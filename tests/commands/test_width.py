@@ -35,7 +35,7 @@ def shown(outside, monkeypatch, capsys):
     """Call commands at 80 columns: lines of their tables, not of sentences and paths."""
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("PATE_LEDGER", str(outside / "ledger"))
-    X = np.random.default_rng(0).normal(size=(900, 3)).round(3)
+    X = np.random.default_rng(0).normal(size=(400, 3)).round(3)
     lines = [f"{a},{b},{c},{'yes' if a + b > 0 else 'no'}" for a, b, c in X.tolist()]
     (outside / f"{NAME}.csv").write_text("\n".join(["a,b,c,label", *lines]) + "\n")
     (outside / "own").mkdir()

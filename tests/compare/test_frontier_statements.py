@@ -24,19 +24,11 @@ def test_where_sparse_vector_wins_loses_and_cannot_be_told(made_up):
     )
 
 
-def test_each_is_held_against_who_asks_alike_or_against_all(made_up):
-    names = ("gaussian", "active", "svt", "active-svt")
-    board = made_up({(name, 4): ([0.8, 0.81], 60) for name in names})
-    said = [text.partition(",")[0] for text in frontier(board) if " against " in text]
-    assert said == [
-        "svt against gaussian",
-        "active-svt against active",
-    ]
-
-
-def test_infeasible_cells_are_said(made_up):
-    board = made_up({("gaussian", 0.01): ([0.8, 0.8], 60), ("svt", 0.01): ([], 0)})
-    said = frontier(board)
+def test_each_is_held_against_who_asks_alike_or_against_all_and_infeasible_cells_are_said(made_up):
+    numbers = {(name, 4): ([0.8, 0.81], 60) for name in ("gaussian", "active", "svt", "active-svt")}
+    said = [text.partition(",")[0] for text in frontier(made_up(numbers)) if " against " in text]
+    assert said == ["svt against gaussian", "active-svt against active"]
+    said = frontier(made_up({("gaussian", 0.01): ([0.8, 0.8], 60), ("svt", 0.01): ([], 0)}))
     start = "svt against gaussian, accuracy at the same splits: "
     assert f"{start}better nowhere; infeasible at eps 0.01." in said
     assert any(text.startswith("svt is infeasible at eps 0.01: mechanism=svt cannot answer") for text in said)

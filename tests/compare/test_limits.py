@@ -31,15 +31,6 @@ def test_it_is_no_linear_model_where_classes_are_not_linear():
     assert np.array_equal(model.predict_proba(X), again.predict_proba(X))
 
 
-def test_it_is_fitted_on_no_more_than_it_says(monkeypatch):
-    X, y = data()
-    monkeypatch.setattr(limits, "_FITTED_ON", dict.fromkeys(FAMILIES, 50))
-    fits = []
-    monkeypatch.setattr(limits, "_with_probabilities", lambda chosen, y: fits.append(len(y)) or chosen.model)
-    best_model(X, y, 2, 1)
-    assert fits == [50]
-
-
 @pytest.mark.parametrize("n_of_one", [0, 1, 4])
 def test_a_class_with_hardly_a_record(n_of_one):
     X, _ = data(200)
@@ -49,11 +40,3 @@ def test_a_class_with_hardly_a_record(n_of_one):
     assert np.mean(model.predict(sp.csr_matrix(X)) == 0) > 0.95
     if n_of_one < 3:
         assert (family, type(model)) == ("constant", DummyClassifier)
-
-
-def test_sparse_records_too_many_to_write_out_get_no_trees(monkeypatch):
-    X, _ = data()
-    monkeypatch.setattr(limits, "_DENSE", 100)
-    offered = {one.family for one in limits._candidates(sp.csr_matrix(X), 2, 1)}
-    assert offered == set(FAMILIES[1:])
-    assert {one.family for one in limits._candidates(X, 2, 1)} == set(FAMILIES)

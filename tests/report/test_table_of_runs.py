@@ -1,11 +1,11 @@
+"""The table of runs: which runs, which columns, averages, and each of its forms."""
+
 from __future__ import annotations
 
 import csv
 import io
 import math
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -15,15 +15,12 @@ from pate_cli.report import Interval, RunRecord
 from pate_cli.report.output import document
 from pate_cli.report.runs import select
 from pate_cli.report.runs_table import run_table
-from pate_cli.report.table import Table
 
 
-def record(
-    dataset: str = "mushroom", mechanism: str = "svt", eps: float | None = 1.0, **changed: Any
-) -> RunRecord:
+def record(dataset="mushroom", mechanism="svt", eps=1.0, **changed):
     seed = changed.pop("seed", 0)
     started = changed.pop("started", "2026-01-01T00:00:00.000+00:00")
-    values: dict[str, Any] = {
+    values = {
         "status": "ok",
         "config": {"dataset": dataset, "mechanism": mechanism, "eps": eps},
         "n_teachers": 324,
@@ -37,12 +34,25 @@ def record(
     return RunRecord(dataset=dataset, mechanism=mechanism, eps=eps, **{**values, **changed})
 
 
-def failed(**changed: Any) -> RunRecord:
+def failed(**changed):
     nothing = dict.fromkeys(["n_teachers", "n_answered", "n_asked", "delta", "eps_ex_post", "accuracy"])
     return record(**{**nothing, "status": "error", "message": "it\nbroke", "mechanism": "bad", **changed})
 
 
-def console_text(table: Table, width: int = 80, encoding: str = "utf-8") -> str:
+def run(seed=0, accuracy=None, **settings):
+    """A run with settings by their dotted names."""
+    config = {"teacher": {"estimator": "logistic"}, "seed": seed, "hydra": {"x": seed}}
+    for key, value in settings.items():
+        group, _, name = key.partition("__")
+        if name:
+            config.setdefault(group, {})[name] = value
+        else:
+            config[group] = value
+    accuracy = accuracy or Interval(0.9, 0.01, 3)
+    return record(config=config, seed=seed, accuracy=accuracy, eps=settings.get("eps", 1.0))
+
+
+def console_text(table, width=80, encoding="utf-8"):
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding)
     table.show(Console(file=file, width=width, color_system=None))
@@ -50,10 +60,8 @@ def console_text(table: Table, width: int = 80, encoding: str = "utf-8") -> str:
     return raw.getvalue().decode(encoding)
 
 
-def latex_rows(text: str) -> list[list[str]]:
-    return [
-        re.split(r"(?<!\\) & ", line[: -len(r" \\")]) for line in text.splitlines() if line.endswith(r" \\")
-    ]
+def heads(table):
+    return [column.header for column in table.columns]
 
 
 ALL = [
@@ -63,9 +71,14 @@ ALL = [
     record("a9a", "active[svt]", 2.0, accuracy=Interval(0.82, None, 1)),
     failed(),
 ]
+BASE = ["teachers", "answered/asked", "eps", "eps_ex_post", "accuracy ± ci95"]
+NUMBERS = ("0.9252 ± 0.0031", "385.4/400", "16.2/163", "0.9271", "0.9991", "3000")
 
 
-def test_sorted_by_dataset_mechanism_eps() -> None:
+# -- which runs, in which order
+
+
+def test_runs_are_sorted_by_dataset_mechanism_eps_and_what_else_differs():
     table = select([*ALL, record("mushroom", "gaussian", 10.0)])
     assert [(row.dataset, row.mechanism, row.eps) for row in table.rows] == [
         ("a9a", "active[svt]", 2.0),
@@ -74,231 +87,71 @@ def test_sorted_by_dataset_mechanism_eps() -> None:
         ("mushroom", "gaussian", math.inf),
         ("synthetic", "svt", 1.0),
     ]
+    seeds = run_table([record(seed=seed) for seed in (3, 10, 2)])
+    assert [row[heads(seeds).index("seed")] for row in seeds.cells] == ["2", "3", "10"]
 
 
-def test_runs_that_differ_in_one_thing_only_are_sorted_by_it() -> None:
-    table = run_table([record(seed=seed) for seed in (3, 10, 2)])
-    seed = [column.header for column in table.columns].index("seed")
-    assert [row[seed] for row in table.cells] == ["2", "3", "10"]
-
-
-def test_the_latest_of_the_same_configuration_and_seed() -> None:
+def test_the_latest_of_the_same_configuration_and_seed_and_no_finished_run_is_hidden():
     early = record(started="2026-01-01T12:00:00+00:00", n_teachers=1)
-    # Later on the clock of another time zone, though its text sorts before.
+    # later on the clock of another time zone, though its text sorts before
     late = record(started="2026-01-01T11:30:00-02:00", n_teachers=2)
     for order in ([early, late], [late, early]):
-        table = select(order)
-        assert [row.n_teachers for row in table.rows] == [2]
-        assert table.left_out == 1
+        assert [row.n_teachers for row in select(order).rows] == [2]
+        assert select(order).left_out == 1
     assert select([early, late, record(seed=1)]).left_out == 1
     assert select([early, record(config={"eps": 9})]).left_out == 0
-
-
-def test_a_failed_repetition_hides_no_finished_run() -> None:
-    done = record(started="2026-01-01T12:00:00+00:00")
-    broken = record(started="2026-01-01T13:00:00+00:00", status="error", message="disk", accuracy=None)
-    table = select([done, broken])
-    assert [row.status for row in table.rows] == ["ok"]
-    assert [row.message for row in table.unfinished] == ["disk"]
-    # Mended since: the failure is history.
-    mended = record(started="2026-01-01T14:00:00+00:00")
-    assert select([done, broken, mended]).unfinished == []
-    assert select([done, broken, mended]).left_out == 2
-
-
-@pytest.mark.parametrize("provenance", [{}, {"started": "yesterday", "seed": [1]}, {"started": 5}])
-def test_odd_provenance_is_no_crash(provenance: dict[str, Any]) -> None:
-    assert len(select([record(provenance=provenance), record(provenance=provenance)]).rows) == 1
-
-
-def test_console_fits_80_columns_with_every_number() -> None:
-    interrupted = record("mushroom", "svt", 0.123, status="interrupted", message="Ctrl-C")
-    text = console_text(run_table([*ALL, interrupted]))
-    assert max(map(len, text.splitlines())) <= 80
-    for shown in (
-        "0.9252 ± 0.0031",
-        "385.4/400",
-        "16.2/163",
-        "163/163",
-        "0.9271",
-        "0.9991",
-        "∞",
-        "0.123",
-        "3000",
-    ):
-        assert shown in text
-    assert "…" not in text
-    assert "not differentially private" in " ".join(text.split())
-    assert "eps is the guarantee" in text
-
-
-@pytest.mark.parametrize("width", [20, 40, 60])
-def test_a_narrow_console_cuts_no_number(width: int) -> None:
-    text = console_text(run_table(ALL), width)
-    for shown in ("0.9252 ± 0.0031", "385.4/400", "0.9271", "0.9991", "3000"):
-        assert shown in text
-    assert "…" not in text
-
-
-def test_names_are_not_read_as_markup() -> None:
-    text = console_text(run_table([record("[bold]x[/]", "active[svt]")]), width=120)
-    assert "[bold]x[/]" in text
-    assert "active[svt]" in text
-
-
-def test_a_terminal_without_unicode() -> None:
-    text = console_text(run_table([*ALL, record("pilze ☂")]), encoding="ascii")
-    assert "0.9252 +- 0.0031" in text
-    assert " inf" in text
-
-
-def test_what_did_not_finish_is_listed_after_the_table() -> None:
-    half = record("mushroom", "svt", 4.0, status="interrupted", message="Ctrl-C")
-    lines = console_text(run_table([*ALL, half]), width=200).splitlines()
-    hash_of = failed().config_hash
-    assert f"error: mushroom, bad, eps 1 ({hash_of}): it broke" in lines
-    table = lines[: lines.index(next(line for line in lines if line.startswith("eps is")))]
-    assert any("interrupted" in line for line in table)  # it has a row: some repeats were done
-    assert not any(re.search(r"\bbad\b", line) for line in table)
-
-
-def test_only_failures_is_a_list_without_a_table() -> None:
-    table = run_table([failed()])
-    assert "accuracy" not in console_text(table)
-    assert "it broke" in console_text(table)
-    assert table.to_markdown().startswith("- error: ")
-    assert "tabular" not in table.to_latex()
-
-
-def test_ceiling_and_status_only_where_they_say_something() -> None:
-    header = run_table([record()]).to_markdown().splitlines()[0]
-    assert (
-        header == "| dataset | mechanism | teachers | answered/asked | eps | eps_ex_post | accuracy ± ci95 |"
+    broken = record(started="2026-01-01T14:00:00+00:00", status="error", message="disk", accuracy=None)
+    table = select([late, broken])
+    assert ([row.status for row in table.rows], [row.message for row in table.unfinished]) == (
+        ["ok"],
+        ["disk"],
     )
+    mended = record(started="2026-01-01T15:00:00+00:00")
+    assert (select([late, broken, mended]).unfinished, select([late, broken, mended]).left_out) == ([], 2)
+    odd = record(provenance={"started": "yesterday", "seed": [1]})
+    assert len(select([odd, odd]).rows) == 1
 
 
-def test_csv_has_everything_and_rounds_nothing() -> None:
-    text = run_table(ALL).to_csv()
-    header, *lines = csv.reader(io.StringIO(text))
-    assert all(len(line) == len(header) for line in lines)
-    rows = [dict(zip(header, line, strict=True)) for line in lines]
-    assert [row["status"] for row in rows] == ["ok", "error", "ok", "ok", "ok"]
-    free = rows[3]
-    assert (free["eps"], free["accuracy"], free["ci95"]) == ("inf", "0.92519", "0.00314")
-    assert rows[0]["ci95"] == ""
-    assert rows[1]["message"] == "it broke"
+# -- which columns
 
 
-def test_markdown_rows_and_escaping() -> None:
-    text = run_table([record("a|b", "gaussian", math.inf, eps_ex_post=math.inf)]).to_markdown()
-    assert "| a\\|b | gaussian | 324 | 16.2/163 | ∞ | ∞ | 0.9252 ± 0.0031 |" in text.splitlines()
-    assert "not differentially private" in text
-
-
-def test_left_out_is_said() -> None:
-    table = run_table([record(), record()])
-    for text in (console_text(table), table.to_markdown(), table.to_latex()):
-        assert "1 other run of the same configuration and seed left out" in text
-
-
-def test_latex_is_escaped_and_regular() -> None:
-    names = ["my_data 50%", "[3] & #1", "a\\b^{c}~$", "*x*"]
-    text = run_table([*(record(name) for name in names), *ALL]).to_latex()
-    rows = latex_rows(text)
-    assert {len(row) for row in rows} == {8}
-    assert {row[0] for row in rows} >= {
-        r"my\_data 50\%",
-        r"{[}3] \& \#1",
-        r"a\textbackslash{}b\textasciicircum{}\{c\}\textasciitilde{}\$",
-        r"{*}x{*}",
-    }
-    assert r"\begin{tabular}{llrrrrrr}" in text
-    assert r"$\infty$" in text
-    assert r"0.9252 $\pm$ 0.0031" in text
-    assert r"$\varepsilon$" in text
-    order = [text.index(part) for part in (r"\toprule", r"\midrule", r"\bottomrule", r"\end{tabular}")]
-    assert order == sorted(order)
-    for part in (text, *(line for line in text.splitlines() if line.endswith(r" \\"))):
-        assert part.count("{") - part.count(r"\{") == part.count("}") - part.count(r"\}")
-    assert all(line.startswith("%") for line in text.splitlines() if "it broke" in line)
-
-
-# -- what tells runs apart, and averages
-
-
-def run(seed: int = 0, accuracy: Interval | None = None, **settings: Any) -> RunRecord:
-    """A run with settings by their dotted names."""
-    config: dict[str, Any] = {"teacher": {"estimator": "logistic"}, "seed": seed, "hydra": {"x": seed}}
-    for key, value in settings.items():
-        group, _, name = key.partition("__")
-        if name:
-            config.setdefault(group, {})[name] = value
-        else:
-            config[group] = value
-    return record(
-        config=config, seed=seed, accuracy=accuracy or Interval(0.9, 0.01, 3), eps=settings.get("eps", 1.0)
-    )
-
-
-def heads(table: Table) -> list[str]:
-    return [column.header for column in table.columns]
-
-
-BASE = ["teachers", "answered/asked", "eps", "eps_ex_post", "accuracy ± ci95"]
-
-
-def test_what_differs_has_a_column_and_nothing_else_has() -> None:
+def test_what_differs_has_a_column_and_nothing_else_has():
     assert heads(run_table([run(0), run(1)])) == ["dataset", "mechanism", "seed", *BASE]
     assert heads(run_table([run(eps=1.0), run(eps=2.0)])) == ["dataset", "mechanism", *BASE]
     table = run_table([run(student__estimator="tree"), run(student__estimator="tree", student__depth=3)])
     assert heads(table) == ["dataset", "mechanism", "student.depth", *BASE]  # set in one of two trees
     assert [row[2] for row in table.cells] == ["3", "–"]
     other = run(student__estimator="logistic", student__C=3)
-    assert heads(run_table([run(student__estimator="tree"), other])) == [
-        "dataset",
-        "mechanism",
-        "student",
-        *BASE,
-    ]
+    table = run_table([run(student__estimator="tree"), other])
+    assert heads(table) == ["dataset", "mechanism", "student", *BASE]
     same = [run(x=1), run(x=1)]
     for one, checksum in zip(same, "ab", strict=True):
         one.provenance["dataset_checksum"] = checksum * 64
     assert heads(run_table(same)) == ["dataset", "mechanism", "data", *BASE]
-    assert "seed" in run_table([run(0), run(1)]).to_csv().splitlines()[0].split(",")
 
 
-def test_a_terminal_names_what_does_not_fit() -> None:
-    many = {f"split__part{i}": i for i in range(12)}
-    table = run_table([run(**many), run(1, **dict.fromkeys(many, -1))])
-    text = console_text(table)
-    assert max(map(len, text.splitlines())) <= 80
-    assert "In every row: dataset mushroom, mechanism svt, teachers 324," in " ".join(text.split())
-    assert re.search(r"Only in the files and in CSV: (.*, )?split.part11\.", " ".join(text.split()))
-    assert "0.9000 ± 0.0100" in text.splitlines()[4]
-    assert "split.part11" in table.to_csv()
-
-
-def test_seeds_are_averaged_only_if_asked_and_then_over_all_repeats() -> None:
+def test_seeds_are_averaged_only_if_asked_and_then_over_all_repeats():
     first, second = [0.8, 0.9, 0.85], [0.7, 0.75, 0.95, 0.9]
     runs = [run(0, Interval.of(first)), run(1, Interval.of(second))]
     assert len(run_table(runs).cells) == 2
-    table = run_table(runs, by=["mechanism"])
-    ours = table.records[0]
-    both = Interval.of(first + second)
+    half = RunRecord(**{**vars(run(2, Interval(0.1, 0.1, 3))), "status": "interrupted", "message": "Ctrl-C"})
+    table = run_table([*runs, half], by=["mechanism"])
+    ours, both = table.records[0], Interval.of(first + second)
     assert (ours["runs"], ours["n_repeats"]) == (2, 7)
     assert (ours["accuracy"], ours["ci95"]) == (pytest.approx(both.mean), pytest.approx(both.half_width))
     assert "averaged over all their repeats" in table.note
+    assert any("Ctrl-C" in remark for remark in table.remarks)
     mixed = run_table([*runs, run(0, eps=2.0)], by=["mechanism"])
     assert mixed.records[0]["ci95"] is None
     assert "Runs that differ in eps are averaged by their means, without an interval" in mixed.note
     assert mixed.cells[0][heads(mixed).index("eps")] == "1 to 2"
 
 
-def test_a_repeat_that_stands_in_two_runs_counts_once() -> None:
+def test_a_repeat_that_stands_in_two_runs_counts_once():
     accuracies = [0.8, 0.9, 0.85, 0.7, 0.75]
     few = run(repeats=3, accuracy=Interval.of(accuracies[:3]))
     more = run(repeats=5, accuracy=Interval.of(accuracies))
-    for runs in ([few, more], [more, few], [few, more, run(repeats=5, accuracy=Interval.of(accuracies))]):
+    for runs in ([few, more], [more, few]):
         (ours,) = run_table(runs, by=["mechanism"]).records
         assert (ours["runs"], ours["n_repeats"]) == (1, 5)
         assert (ours["accuracy"], ours["ci95"]) == (more.accuracy.mean, more.accuracy.half_width)
@@ -308,15 +161,7 @@ def test_a_repeat_that_stands_in_two_runs_counts_once() -> None:
     assert run_table([few, more, other], by=["mechanism"]).records[0]["n_repeats"] == 8
 
 
-def test_what_did_not_finish_is_not_averaged() -> None:
-    half = run(1, Interval(0.1, 0.1, 3))
-    half = RunRecord(**{**vars(half), "status": "interrupted", "message": "Ctrl-C"})
-    table = run_table([run(0), half], by=["dataset"])
-    assert table.records[0]["runs"] == 1
-    assert any("Ctrl-C" in remark for remark in table.remarks)
-
-
-def test_a_pivot_has_a_column_a_value_in_their_order() -> None:
+def test_a_pivot_has_a_column_a_value_in_their_order():
     runs = [run(seed, Interval(0.5 + eps / 100, 0.01, 3), eps=eps) for seed in (0, 1) for eps in (10.0, 2.0)]
     table = run_table(runs[:-1], pivot="eps")
     assert heads(table) == ["dataset", "mechanism", "seed", "eps 2", "eps 10"]
@@ -331,20 +176,107 @@ def test_a_pivot_has_a_column_a_value_in_their_order() -> None:
     ("given", "said"),
     [
         ({"by": ["nope"]}, "--by: 'nope': no such setting of these runs; there are: dataset, mechanism,"),
-        ({"pivot": "nope"}, "--pivot: 'nope': no such setting of these runs; there are: .*seed"),
         ({"by": ["eps"], "pivot": "eps"}, "--pivot eps: is among --by"),
     ],
 )
-def test_keys_that_are_not_there_are_refused_with_those_that_are(given: dict[str, Any], said: str) -> None:
+def test_keys_that_are_not_there_are_refused_with_those_that_are(given, said):
     with pytest.raises(InputError, match=said):
         run_table([run()], **given)
     assert run_table([run()], by=["teacher.estimator"]).columns[0].header == "teacher"
 
 
+# -- the terminal
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_a_console_cuts_no_number(width):
+    interrupted = record("mushroom", "svt", 0.123, status="interrupted", message="Ctrl-C")
+    text = console_text(run_table([*ALL, interrupted]), width)
+    for shown in (*NUMBERS, "∞", "0.123"):
+        assert shown in text
+    assert "…" not in text
+    assert width < 80 or max(map(len, text.splitlines())) <= width
+    words = " ".join(text.split())
+    assert "not differentially private" in words
+    assert "eps is the guarantee" in words
+
+
+def test_names_are_not_read_as_markup_and_signs_are_those_of_the_terminal():
+    assert "[bold]x[/]" in console_text(run_table([record("[bold]x[/]", "active[svt]")]), width=120)
+    text = console_text(run_table([*ALL, record("pilze ☂")]), encoding="ascii")
+    assert "0.9252 +- 0.0031" in text
+    assert " inf" in text
+
+
+def test_a_terminal_names_what_does_not_fit():
+    many = {f"split__part{i}": i for i in range(12)}
+    table = run_table([run(**many), run(1, **dict.fromkeys(many, -1))])
+    text = console_text(table)
+    assert max(map(len, text.splitlines())) <= 80
+    assert "In every row: dataset mushroom, mechanism svt, teachers 324," in " ".join(text.split())
+    assert re.search(r"Only in the files and in CSV: (.*, )?split.part11\.", " ".join(text.split()))
+    assert "0.9000 ± 0.0100" in text.splitlines()[4]
+    assert "split.part11" in table.to_csv()
+
+
+def test_what_did_not_finish_is_listed_after_the_table():
+    half = record("mushroom", "svt", 4.0, status="interrupted", message="Ctrl-C")
+    lines = console_text(run_table([*ALL, half]), width=200).splitlines()
+    assert f"error: mushroom, bad, eps 1 ({failed().config_hash}): it broke" in lines
+    table = lines[: lines.index(next(line for line in lines if line.startswith("eps is")))]
+    assert any("interrupted" in line for line in table)  # it has a row: some repeats were done
+    assert not any(re.search(r"\bbad\b", line) for line in table)
+    only = run_table([failed()])
+    assert "accuracy" not in console_text(only)
+    assert only.to_markdown().startswith("- error: ")
+    assert "tabular" not in only.to_latex()
+
+
+# -- CSV, Markdown, LaTeX, HTML
+
+
+def test_csv_has_everything_and_rounds_nothing():
+    header, *lines = csv.reader(io.StringIO(run_table(ALL).to_csv()))
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
+    assert [row["status"] for row in rows] == ["ok", "error", "ok", "ok", "ok"]
+    free = rows[3]
+    assert (free["eps"], free["accuracy"], free["ci95"]) == ("inf", "0.92519", "0.00314")
+    assert (rows[0]["ci95"], rows[1]["message"]) == ("", "it broke")
+
+
+def test_markdown_html_and_what_is_left_out():
+    table = run_table([record("a|<b>", "gaussian", math.inf, eps_ex_post=math.inf)] * 2)
+    lines = table.to_markdown().splitlines()
+    assert lines[0] == f"| dataset | mechanism | {' | '.join(BASE)} |"
+    assert "| a\\|<b> | gaussian | 324 | 16.2/163 | ∞ | ∞ | 0.9252 ± 0.0031 |" in lines
+    assert "<td>a|&lt;b&gt;</td>" in document("Runs", table)
+    for text in (console_text(table), table.to_markdown(), table.to_latex(), document("Runs", table)):
+        assert "1 other run of the same configuration and seed left out" in text
+        assert "not differentially private" in " ".join(text.split())
+
+
+def test_latex_is_escaped_and_regular():
+    names = ["my_data 50%", "[3] & #1", "a\\b^{c}~$", "*x*"]
+    text = run_table([*(record(name) for name in names), *ALL]).to_latex()
+    rows = [
+        re.split(r"(?<!\\) & ", line[: -len(r" \\")]) for line in text.splitlines() if line.endswith(r" \\")
+    ]
+    assert {len(row) for row in rows} == {8}
+    assert {row[0] for row in rows} >= {
+        r"my\_data 50\%",
+        r"{[}3] \& \#1",
+        r"a\textbackslash{}b\textasciicircum{}\{c\}\textasciitilde{}\$",
+        r"{*}x{*}",
+    }
+    for part in (r"\begin{tabular}{llrrrrrr}", r"$\infty$", r"0.9252 $\pm$ 0.0031", r"$\varepsilon$"):
+        assert part in text
+    assert all(line.startswith("%") for line in text.splitlines() if "it broke" in line)
+
+
 LONG = [run(seed) for seed in range(41)]
 
 
-def test_latex_says_once_what_is_the_same_in_every_row_and_breaks_at_a_page() -> None:
+def test_latex_says_once_what_is_the_same_in_every_row_and_breaks_at_a_page():
     text = run_table(LONG).to_latex()
     assert "In every row: dataset mushroom; mechanism svt; teachers 324;" in text
     assert text.count(r"\begin{tabular}{r}") == text.count(r"\toprule" + "\nseed") == 2
@@ -358,11 +290,5 @@ def test_latex_says_once_what_is_the_same_in_every_row_and_breaks_at_a_page() ->
         LONG,
     ],
 )
-def test_latex_compiles(runs: list[RunRecord], typeset: Callable[[str], None]) -> None:
+def test_latex_compiles(runs, typeset):
     typeset(run_table(runs).to_latex())
-
-
-def test_html_is_escaped() -> None:
-    text = document("Runs", run_table([record("<b>", "svt")]))
-    assert "<td>&lt;b&gt;</td>" in text
-    assert "not differentially private" in text
