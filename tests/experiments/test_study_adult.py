@@ -54,8 +54,6 @@ def test_of_split_keeps_to_its_sizes():
     assert 0 <= m.votes_for_1.min() <= m.votes_for_1.max() <= 10
     assert m.accuracy["h*"] > 0.85  # 5% flipped labels
     assert m.vote_is_best.mean() > 0.85
-    again = adult.of_split(dataset, **sizes, seed=np.random.SeedSequence(1))
-    assert np.array_equal(again.votes_for_1, m.votes_for_1)
     with pytest.raises(ConfigError, match=r"split\.private"):
         adult.of_split(dataset, **{**sizes, "n_private": 600}, seed=np.random.SeedSequence(1))
 

@@ -53,21 +53,6 @@ def test_failures_of_composition_by_simulation():
     assert abs(failed - exact) < 5.2 * math.sqrt(exact / runs)  # false alarm 2e-7
 
 
-def test_the_sparse_vector_pays_for_t_and_composition_for_m():
-    p = {"eps": 1.0, "delta": 1e-6, "beta": 0.05}
-    K = {
-        (name, gamma, m): queries_answered._way(name, ("bassily2018", gamma, 0.02, m), p).teachers
-        for name in queries_answered.METHODS
-        for gamma in (0.0, 0.1)
-        for m in (1000, 4000)
-    }
-    for name in queries_answered.METHODS:  # the square root of m, and logarithms
-        assert 2 < K[name, 0.0, 4000] / K[name, 0.0, 1000] < 2.6
-    assert K["composition", 0.0, 1000] == K["composition", 0.1, 1000]
-    assert K["AgPrivCl", 0.0, 1000] == K["AgPrivCl", 0.1, 1000]
-    assert K["sparse vector", 0.1, 1000] / K["sparse vector", 0.0, 1000] == pytest.approx(4, rel=0.2)
-
-
 # -- private prediction on fresh queries ----------------------------------------------------
 
 
@@ -159,14 +144,6 @@ def test_how_far_a_step_is_from_the_vote_in_the_limit(name):
     assert instance.least <= min(steps)
 
 
-def test_votes_have_the_law_that_the_margin_is_of():
-    rng, runs, x = np.random.default_rng(0), 20_000, np.array([-1.05, 0.03, 0.9])
-    for name in high_margin.STEPS:
-        instance = high_margin.Instance(name, 100)
-        for ones, p in zip(instance.counts(runs, x, rng), instance.p(x), strict=True):
-            assert binomtest(int(ones), runs, float(p)).pvalue > 1e-8  # six of them
-
-
 def test_the_best_step_by_trying_all():
     rng = np.random.default_rng(1)
     for m in (1, 2, 7, 7, 7, 20):
@@ -176,13 +153,12 @@ def test_the_best_step_by_trying_all():
         assert np.sum((sign * x > sign * t) != labels) == min(tried)
 
 
-@pytest.mark.parametrize("xi", ["[0.25]", "[0.25,0.08,0.1]"])
-def test_a_margin_for_each_instance_or_one_line(xi, tmp_path, monkeypatch, capsys):
+def test_a_margin_for_each_instance_or_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["reproduce", "high-margin", "--quick", f"xi={xi}"]) == 2
+    assert main(["reproduce", "high-margin", "--quick", "xi=[0.25]"]) == 2
     said = capsys.readouterr().err.splitlines()[-1]
-    assert said.endswith("accepted: a number for each of instances, of which there are 2")
     assert said.startswith("pate: params.xi: got [")
+    assert said.endswith("accepted: a number for each of instances, of which there are 2")
 
 
 def test_too_few_teachers_fail():

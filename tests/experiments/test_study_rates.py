@@ -53,21 +53,6 @@ def test_printed_table_has_the_theorems_exponents(algorithm, realizable):
         assert 0.5 < ours / printed < 2.01
 
 
-def test_printed_exponents_in_n():
-    def slope(algorithm: str, *, realizable: bool) -> float:
-        low, high = (
-            rates.printed_rate(algorithm, n, math.inf, 1.0, HALF, realizable=realizable) for n in (1e8, 1e10)
-        )
-        return math.log(high / low) / math.log(100)
-
-    # Table 1 at tau = 1/2: 2 tau/(4 - tau) = 2/7, tau/(2 - tau) = 1/3
-    assert slope("gaussian", realizable=False) == pytest.approx(-2 / 7)
-    assert slope("svt", realizable=False) == pytest.approx(-1 / 3)
-    assert slope("svt before", realizable=False) == pytest.approx(-2 / 5)
-    assert slope("gaussian", realizable=True) == pytest.approx(-2 / 3)
-    assert slope("active", realizable=True) == pytest.approx(-1)
-
-
 def test_explicit_gaussian_by_hand():
     n, m, eps, delta, failure, d = 1e9, 1e5, 1.0, 1e-9, 0.1, 2
     inverse = 9 * math.log(10)

@@ -9,7 +9,7 @@ import pytest
 from pate_cli.experiments.common import thresholds, tnc_curves
 from pate_cli.experiments.common.statistics import fit_slope
 from pate_cli.experiments.common.thresholds import Family
-from pate_cli.experiments.common.tnc_design import Privacy, design, exponent, run_once
+from pate_cli.experiments.common.tnc_design import Privacy, design, run_once
 from scipy.integrate import quad
 
 from pate_cli.errors import ConfigError
@@ -18,7 +18,7 @@ from pate_cli.report.interval import Interval, mean_ci
 PRIVACY = Privacy(eps=2.0, delta=1e-7, failure=0.05, calibration="tight")
 
 
-@pytest.mark.parametrize("tau", [1.0, 0.75, 0.5, 0.3])
+@pytest.mark.parametrize("tau", [1.0, 0.3])
 @pytest.mark.parametrize("t", [-0.8, -0.05, 0.3, 1.0])
 def test_excess_is_the_integral(tau, t):
     family = Family(tau, 0.3, 0.9)
@@ -109,11 +109,6 @@ def test_too_few_records_are_refused():
         design("svt", 1.0, 100, PRIVACY, 2, 5.5)
 
 
-def test_printed_exponents():
-    assert exponent("gaussian", 1.0) == pytest.approx(2 / 3)
-    assert exponent("svt", 0.5) == pytest.approx(1 / 3)
-
-
 @pytest.mark.parametrize("mechanism", ["gaussian", "svt"])
 def test_one_run_learns(mechanism):
     family = Family(0.75, 0.3, 0.9)
@@ -123,8 +118,6 @@ def test_one_run_learns(mechanism):
     assert 0 < excess < student < teacher < 0.2
     assert vote < teacher
     assert np.mean([answered for _, answered in runs]) > 0.9
-    again, _ = run_once(family, at, np.random.SeedSequence(0).spawn(1)[0])
-    assert np.array_equal(again, runs[0][0])
 
 
 def test_slope_of_a_power_law():

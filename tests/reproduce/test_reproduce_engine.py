@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from pate_cli import pipeline
-from pate_cli.engine import schedule, store
+from pate_cli.engine import schedule
 from pate_cli.engine.store import RepeatRecord
 
 
@@ -56,24 +56,17 @@ def test_teachers_are_shared_and_nothing_is_done_twice(plan_of, tmp_path, calls)
     assert numbers(forced) == numbers(first)
 
 
-def test_sharing_teachers_changes_no_number(plan_of, tmp_path):
+def test_sharing_teachers_and_the_number_of_workers_change_no_number(plan_of, tmp_path):
     plan = plan_of("compute.workers=1", "repeats=2")
-    results, _ = run(plan, tmp_path)
+    results, _ = run(plan, tmp_path / "one")
+    two, said = run(plan_of("compute.workers=2", "repeats=2"), tmp_path / "two")
+    assert numbers(results) == numbers(two)
+    assert said[-1] == (8, 0, 8)
     for row in plan.ready:
         alone = [RepeatRecord.of(pipeline.run_repeat(row.prepared, repeat), 0.0) for repeat in range(2)]
         kept = results.units[row.spec.name]
         assert [unit.accuracy for unit in kept] == [unit.accuracy for unit in alone]
         assert [unit.asked for unit in kept] == [unit.asked for unit in alone]
-
-
-def test_the_number_of_workers_changes_no_number(plan_of, tmp_path):
-    one, _ = run(plan_of("compute.workers=1"), tmp_path / "one")
-    two, said = run(plan_of("compute.workers=2"), tmp_path / "two")
-    assert numbers(one) == numbers(two)
-    assert said[-1] == (12, 0, 12)
-    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == sorted(
-        path.name for path in (tmp_path / "two").iterdir()
-    )
 
 
 def test_a_failure_is_told_and_not_kept(plan_of, tmp_path, monkeypatch):
@@ -100,18 +93,6 @@ def test_a_failure_is_told_and_not_kept(plan_of, tmp_path, monkeypatch):
     assert numbers(mended) == numbers(whole)
 
 
-def test_without_teachers_every_row_of_the_group_fails(plan_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline, "train", lambda *args: 1 / 0)
-    results, _ = run(plan_of("compute.workers=1", "repeats=1"), tmp_path / "work")
-    assert [failure.row for failure in results.failures] == [
-        "passive 0.5",
-        "passive 4",
-        "passive inf",
-        "active 4",
-    ]
-    assert list((tmp_path / "work").glob("*")) == []
-
-
 def test_a_spoiled_unit_is_done_again(plan_of, tmp_path):
     plan = plan_of("compute.workers=1")
     first, _ = run(plan, tmp_path)
@@ -121,13 +102,3 @@ def test_a_spoiled_unit_is_done_again(plan_of, tmp_path):
     again, said = run(plan, tmp_path)
     assert said[0] == (10, 10, 12)
     assert numbers(again) == numbers(first)
-
-
-def test_half_written_files_of_the_dead_are_swept(plan_of, tmp_path, monkeypatch):
-    (tmp_path / ".x.json.0.tmp").write_text("{")
-    plan = plan_of("compute.workers=1", "repeats=1")
-    run(plan, tmp_path)
-    assert (tmp_path / ".x.json.0.tmp").exists()  # young: perhaps another run's
-    monkeypatch.setattr(store, "_OLD", -1)
-    run(plan, tmp_path)
-    assert not (tmp_path / ".x.json.0.tmp").exists()

@@ -2,7 +2,6 @@ import pytest
 
 from pate_cli.config import recipes
 from pate_cli.config.composition import packaged
-from pate_cli.engine.plan import make_plan
 from pate_cli.errors import InputError
 from pate_cli.reproduce.figures import check_figure
 from pate_cli.reproduce.verdicts import check_claim
@@ -37,23 +36,13 @@ def test_table4_is_whole():
         assert set(row.printed) - {"queries_ci"} == {"queries", "eps", "eps_ex_post", "accuracy", "ci"}
 
 
-def test_rows_are_repeated_for_each_value(recipe_dir):
-    rows = recipes.read_recipe(recipe_dir).rows
-    assert [row.name for row in rows][:3] == ["passive 0.5", "passive 4", "passive inf"]
-    assert [row.overrides[-1] for row in rows][:3] == ["eps=0.5", "eps=4", "eps=inf"]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (("kind: runs", "kind: walks"), "kind: got 'walks'; accepted: runs, study"),
-        (("title:", "titel:"), "titel: no such key"),
-        (("title: A small recipe", "title: ''"), "title: got ''"),
         (("name: nowhere", "name: active 4"), "two are named 'active 4'"),
         (("    overrides: [dataset=real-sim]\n", ""), r"rows\[3\]: overrides: got None; accepted: a list"),
-        (("name: nowhere", "nmae: nowhere"), r"rows\[3\]: nmae: no such key"),
         (("{eps: [0.5, 4, .inf]}", "{eps: 4}"), r"rows\[0\]: for: got"),
-        (("repeats: 3", "repeats: 0"), "repeats: got 0"),
         (("rows:\n", "rows: [\n"), "not valid YAML"),
     ],
 )
@@ -83,27 +72,24 @@ def test_plan_has_a_status_for_every_row(plan_of):
     assert {row.config.repeats for row in plan_of(quick=True).rows} == {2}
 
 
-def test_rows_are_chosen(plan_of):
+def test_rows_are_chosen_and_overridden(plan_of):
     assert [row.spec.name for row in plan_of("dataset=[real-sim]").rows] == ["nowhere"]
-    assert [row.spec.name for row in plan_of("dataset=synthetic", "eps=[0.5,inf]").rows] == [
-        "passive 0.5",
-        "passive inf",
-    ]
+    chosen = plan_of("dataset=synthetic", "eps=[0.5,inf]").rows
+    assert [row.spec.name for row in chosen] == ["passive 0.5", "passive inf"]
+    assert [row.spec.overrides[-1] for row in chosen] == ["eps=0.5", "eps=inf"]
     assert plan_of("dataset=[real-sim]").command == ["pate", "reproduce", "small", "dataset=[real-sim]"]
+    typed = plan_of("repeats=4", "eps=1", quick=True).rows  # over the row's and those of quick
+    assert {(row.config.repeats, row.config.eps) for row in typed} == {(4, 1)}
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ("dataset=[a9a]", "dataset: got 'a9a'; accepted: of the rows of small: synthetic, real-sim"),
-        ("dataset=[]", "dataset: got"),
-        ("eps=[a]", "eps: got"),
         ("eps=[3]", "eps: got 3.0; accepted: of the rows of small: 0.5, 4, inf"),
         ("teacher.sice=3", "row 'passive 0.5': teacher.sice: no such key; did you mean teacher.size"),
-        ("repeats=0", "repeats: got 0"),
         ("repeats=1,2", "several values need -m"),
         ("teacher.count=100000", "teacher.count"),
-        ("nonsense", "cannot be read"),
         ("--cfg=job", "an option of pate run"),
     ],
 )
@@ -116,9 +102,3 @@ def test_a_wrong_override_is_named(plan_of, given, message):
 def test_an_unknown_recipe_is_answered_with_those_there_are():
     with pytest.raises(InputError, match=r"table5: no such recipe; there are: .*table4"):
         recipes.find_recipe("table5")
-
-
-def test_an_override_beats_the_row_and_quick(recipe_dir):
-    plan = make_plan(recipes.read_recipe(recipe_dir), ["repeats=4", "eps=1"], quick=True)
-    assert {row.config.repeats for row in plan.rows} == {4}
-    assert {row.config.eps for row in plan.rows} == {1}
