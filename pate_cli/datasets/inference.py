@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pate_cli.datasets.reading import Counts, Table, has_value, texts
+from pate_cli.datasets.reading import Counts, Table, has_value
 from pate_cli.datasets.schema import (
     PLAIN_NUMBERS,
     Column,
@@ -111,8 +111,8 @@ def labels_of(table: Table, target: str, words: Collection[str]) -> list[str]:
     values, found = table.numbers(target, words)
     if found.first is None:
         return texts_of(np.unique(values[~np.isnan(values)]))
-    names = {str(text).strip() for text in table.frame[target].cat.categories}
-    return sorted(text for text in names if has_value(text, words, numeric=True))
+    names, there, _ = table.texts(target, words)
+    return sorted(set(names[there]))
 
 
 def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str]:
@@ -167,10 +167,8 @@ def _doubtful(table: Table, name: str, words: Collection[str]) -> Counts | None:
     _, found = table.numbers(name, words)
     if found.first is None:
         return None
-    cells = texts(table.frame[name])
-    names = [str(text).strip() for text in cells.categories]
-    counts = np.bincount(cells.codes, minlength=len(names))
-    there = np.array([has_value(text, words, numeric=True) for text in names], dtype=bool)
+    names, there, codes = table.texts(name, words)
+    counts = np.bincount(codes, minlength=len(names))
     like = there & np.array([bool(_LIKE_NUMBER.fullmatch(t) and not _DATE.fullmatch(t)) for t in names])
     if like.sum() <= _MANY_NUMBERS or 2 * counts[like].sum() < counts[there].sum():
         return None

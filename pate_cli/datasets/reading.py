@@ -102,6 +102,13 @@ class Table:
         """Read a column as numbers, see the function `numbers`."""
         return numbers(self.frame[name], words, self.decimal)
 
+    def texts(self, name: str, words: Collection[str] = ()) -> tuple[Any, Any, Any]:
+        """Distinct texts of a column, stripped; whether each holds a value; and the text of each cell."""
+        cells = texts(self.frame[name])
+        names = np.array([str(text).strip() for text in cells.categories], dtype=object)
+        there = np.array([has_value(text, words, numeric=True) for text in names], dtype=bool)
+        return names, there, cells.codes
+
 
 @dataclass(frozen=True)
 class Counts:

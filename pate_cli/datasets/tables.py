@@ -18,7 +18,7 @@ from pate_cli.datasets.inference import (
     refuse_doubtful,
     remarks_on,
 )
-from pate_cli.datasets.reading import Table, has_value, number_in, numbers, texts
+from pate_cli.datasets.reading import Table, number_in, numbers
 from pate_cli.datasets.schema import Column, Schema, listed, read_schema, typed
 from pate_cli.datasets.three_files import PATH, Cell, FileOptions, LoadedFile, dataset_of
 from pate_cli.errors import ConfigError, DataError
@@ -191,20 +191,17 @@ def _schema(
 
 def _unit_remarks(private: Table, public: Table | None, test: Table | None, unit: str) -> Iterator[str]:
     """For the owner: facts about persons are private."""
-    names = _names(private, unit)
+    names = {*private.texts(unit)[0]}
     if len(names) == len(private.frame):
         yield f"{private.path.name}: each {unit} has one record, so dataset.unit changes nothing"
     for table, then in (
         (public, "; what it says of them is public, and not protected"),
         (test, ", so the accuracy is not one for new persons"),
     ):
-        n = len(names & _names(table, unit)) if table is not None and unit in table.columns else 0
-        if table is not None and n:
+        if table is None or unit not in table.columns:
+            continue
+        if n := len(names & {*table.texts(unit)[0]}):
             yield f"{table.path.name}: {n:,} {unit} of {private.path.name} are in it too{then}"
-
-
-def _names(table: Table, unit: str) -> set[str]:
-    return {str(name).strip() for name in texts(table.frame[unit]).categories}
 
 
 def _idle(table: Table, schema: Schema, words: Collection[str], chosen: Collection[str]) -> Iterator[str]:
@@ -239,23 +236,21 @@ def _unit(chosen: str | None, table: Table, target: str) -> str | None:
 
 def _units(table: Table, unit: str, words: Collection[str]) -> IntArray:
     """Number of the person of each record, in the order of their names."""
-    cells = texts(table.frame[unit])
-    empty = _absent(cells, words)
-    if empty.any():  # who has no name may have other records under one: nobody would know whose they are
-        row = int(np.argmax(empty))
+    names, there, codes = table.texts(unit, words)
+    if not there[codes].all():  # who has no name may have other records under one: nobody would know whose
+        row = int(np.argmin(there[codes]))
         held = table.cell(unit, row).strip()
         shown = f"{held!r}, no name," if held else "empty"
         raise DataError(
             f"{table.place(row)}: dataset.unit is {unit!r}, and it is {shown} here; a name is needed in each"
             " record"
         )
-    names = np.array([str(text).strip() for text in cells.categories], dtype=object)
-    found, codes = np.unique(names, return_inverse=True)
+    found, order = np.unique(names, return_inverse=True)
     if len(found) < 2:
         raise DataError(
             f"{table.path}: {unit!r} (dataset.unit) is {found[0]!r} in all records; two are needed"
         )
-    return np.asarray(codes[cells.codes], dtype=np.int64)
+    return np.asarray(order[codes], dtype=np.int64)
 
 
 def _public_labels(table: Table | None, target: str, words: Collection[str]) -> Any:
@@ -270,17 +265,10 @@ def _labels(table: Table, target: str, words: Collection[str]) -> Any:
     labels, found = numbers(table.frame[target], words)
     bad = ~np.isfinite(labels)
     if found.first is not None:
-        cells = texts(table.frame[target])
-        labels = np.array([str(text).strip() for text in cells.categories], dtype=str)[cells.codes]
-        bad = _absent(cells, words)
+        names, there, codes = table.texts(target, words)
+        labels, bad = names.astype(str)[codes], ~there[codes]
     if bad.any():
         row = int(np.argmax(bad))
         held = table.cell(target, row)
         raise DataError(f"{table.place(row)}: target {target!r} has {held!r}; a class is needed")
     return labels
-
-
-def _absent(cells: Any, words: Collection[str]) -> Any:
-    """Mask of the cells of a column of texts that hold no value."""
-    absent = [not has_value(text, words, numeric=True) for text in cells.categories]
-    return np.array(absent, dtype=bool)[cells.codes]

@@ -100,5 +100,3 @@ def test_names_and_defaults():
     one, many = (make_learner(name, {}, seed=4, n_classes=2) for name in ("sgd", "permuted_sgd"))
     assert (one.passes, one.permute, one.random_state) == (1, False, 4)
     assert (many.passes, many.permute) == (10, True)
-    with pytest.raises(ConfigError, match=r"parameters clip, passes, permute, step$"):
-        make_learner("sgd", {"eta0": 1}, seed=0, n_classes=2)
