@@ -13,9 +13,6 @@ excess error is a function of eps n; LWY25 chooses its labels on nearly all of t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -24,7 +21,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole
-from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.privacy import svt
@@ -36,7 +32,7 @@ from pate_cli.types import UNANSWERED
 
 from ..common import agnostic_methods as methods
 from ..common.agnostic_instances import HYPOTHESES, WORST, Instance
-from ..common.agnostic_methods import Sizes
+from ..common.agnostic_methods import Sizes, feasible
 from ..common.figures import curve, legend, panels
 from ..common.parameters import PROBABILITY, SAMPLING, one_for_each
 from ..common.sampling import seeded
@@ -107,86 +103,73 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
     few = methods.theorem_cutoff(0.0, p["alpha"], m // 2, p["failure"])  # relabelled, gamma is 0
     rest = (p["agreement"], p["failure"])
     plans = {
-        "BTT18": _plan(lambda: methods.binclas(sizes, p["rule"], cutoff, *rest)),
-        "AgPrivCl": _plan(lambda: methods.with_teachers("agprivcl", sizes, *rest, cutoff=few)),
-        "Universal": _plan(
-            lambda: methods.with_teachers("universal", sizes, *rest, cutoff=few, first=m // 2)
-        ),
-        "SSPP": _plan(lambda: methods.learner("sspp", sizes)),
-        "LWY25": _plan(lambda: methods.learner("realizable_to_agnostic", sizes)),
+        "BTT18": feasible(methods.binclas, sizes, p["rule"], cutoff, *rest),
+        "AgPrivCl": feasible(methods.with_teachers, "agprivcl", sizes, *rest, cutoff=few),
+        "Universal": feasible(methods.with_teachers, "universal", sizes, *rest, cutoff=few, first=m // 2),
+        "SSPP": feasible(methods.learner, "sspp", sizes),
+        "LWY25": feasible(methods.learner, "realizable_to_agnostic", sizes),
     }
-    found = np.full((p["repeats"], len(plans), 3), np.nan)  # error, unanswered, the model's error
-    best = np.empty(p["repeats"])
-    for repeat, own in enumerate(seed.spawn(p["repeats"])):
-        data, *streams = own.spawn(1 + len(plans))
-        rng = np.random.default_rng(data)
-        X, y = instance.draw(n, rng)
-        points, fresh = instance.points(m, rng), instance.points(4000, rng)
-        best[repeat] = instance.best(points)
-        for j, (plan, stream) in enumerate(zip(plans.values(), streams, strict=True)):
-            if plan is None:
-                continue
-            learnt = methods.run(plan, X, y, points, stream)
-            labels = np.full(m, UNANSWERED)
-            labels[learnt.answers.asked] = learnt.answers.labels
-            model = instance.error(fresh, learnt.model.predict(fresh)) / instance.best(fresh)
-            found[repeat, j] = instance.error(points, labels), np.mean(labels == UNANSWERED), model
+
+    def draw(rng: np.random.Generator) -> methods.Sample:
+        return *instance.draw(n, rng), instance.points(m, rng), instance.points(4000, rng)
+
+    best, found = [], []  # of each repeat; by method: error, unanswered, the model's error
+    for (_, _, points, fresh), learnt in methods.repeated(plans, draw, seed, p["repeats"]):
+        best.append(instance.best(points))
+        labels = {name: methods.labels_of(one, m) for name, one in learnt.items()}
+        found.append(
+            {
+                name: (
+                    instance.error(points, labels[name]),
+                    np.mean(labels[name] == UNANSWERED),
+                    instance.error(fresh, one.model.predict(fresh)) / instance.best(fresh),
+                )
+                for name, one in learnt.items()
+            }
+        )
     rows = []
-    for j, (name, plan) in enumerate(plans.items()):
-        factor, half = ratio_ci(found[:, j, 0], best) if plan else (math.nan, math.nan)
-        own_row = {"factor": factor, "ci95": half}
-        own_row["unanswered"], own_row["student's factor"] = found[:, j, 1:].mean(axis=0).tolist()
-        head = {"part": "blow-up", "data": instance.name, "gamma": instance.gamma, "eps": p["eps"]}
-        facts = {"teachers": plan.n_teachers if plan else 0, "repeats": p["repeats"]}
-        rows.append(head | {"n": n, "method": name} | own_row | facts)
+    for name, plan in plans.items():
+        row: Row = {"part": "blow-up", "data": instance.name, "gamma": instance.gamma, "eps": p["eps"]}
+        row |= {"n": n, "method": name}
+        of = np.array([one.get(name, [math.nan] * 3) for one in found])
+        row["factor"], row["ci95"] = ratio_ci(of[:, 0], best) if plan else (math.nan, math.nan)
+        row["unanswered"], row["student's factor"] = of[:, 1:].mean(axis=0).tolist()
+        rows.append(row | {"teachers": plan.n_teachers if plan else 0, "repeats": p["repeats"]})
     return rows
-
-
-def _plan(make: Callable[[], Mechanism]) -> Mechanism | None:
-    """Calibrated mechanism, or None where it is infeasible at these sizes."""
-    with suppress(InfeasibleError):
-        return make()
-    return None
 
 
 def _excess(n: int, repeats: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
     family = Family(p["tau"], 1.0, 1.0)
+    m, rest = p["excess_points"], (p["agreement"], p["failure"])
     plans: dict[tuple[str, float], Mechanism | None] = {}
     for eps in p["excess_eps"]:
-        sizes = Sizes(eps, p["delta"], n, p["excess_points"], "thresholds")
-        rest = (sizes, p["agreement"], p["failure"])
-        makers: dict[str, Callable[[], Mechanism]] = {
-            "AgPrivCl": partial(methods.with_teachers, "agprivcl", *rest, cutoff=p["excess_cutoff"]),
-            "LWY25": partial(methods.learner, "realizable_to_agnostic", sizes),
-            "SSPP": partial(methods.learner, "sspp", sizes),
+        sizes = Sizes(eps, p["delta"], n, m, "thresholds")
+        cutoff = p["excess_cutoff"]
+        plans |= {
+            ("AgPrivCl", eps): feasible(methods.with_teachers, "agprivcl", sizes, *rest, cutoff=cutoff),
+            ("LWY25", eps): feasible(methods.learner, "realizable_to_agnostic", sizes),
+            ("SSPP", eps): feasible(methods.learner, "sspp", sizes),
         }
-        plans |= {(name, eps): _plan(make) for name, make in makers.items()}
-    found: dict[tuple[str, float], list[float]] = {key: [] for key in [*plans, ("not private", math.inf)]}
-    for own in seed.spawn(repeats):
-        data, *streams = own.spawn(1 + len(plans))
-        rng = np.random.default_rng(data)
+
+    def draw(rng: np.random.Generator) -> methods.Sample:
         x = 2 * rng.random(n) - 1
         y = (2 * rng.random(n) - 1 < family.advantage(x)).astype(np.int64)
-        X, points = x[:, None], 2 * rng.random((p["excess_points"], 1)) - 1
-        model = CLASSES["thresholds"].erm(X, y)
-        found["not private", math.inf].append(float(family.excess(_threshold(model))))
-        for (key, plan), stream in zip(plans.items(), streams, strict=True):
-            if plan is not None:
-                model = methods.run(plan, X, y, points, stream).model
-                found[key].append(float(family.excess(_threshold(model))))
+        return x[:, None], y, 2 * rng.random((m, 1)) - 1
+
+    found: dict[tuple[str, float], list[float]] = {key: [] for key in [*plans, ("not private", math.inf)]}
+    for (X, y, _), learnt in methods.repeated(plans, draw, seed, repeats):
+        models = {key: one.model for key, one in learnt.items()}
+        models["not private", math.inf] = CLASSES["thresholds"].erm(X, y)
+        for key, model in models.items():
+            found[key].append(float(family.excess(_threshold(model))))
     rows = []
     for (name, eps), values in found.items():
         mean, half = mean_ci(values) if values else (math.nan, math.nan)
         made = plans.get((name, eps))
         row = {"part": "excess", "data": f"tau = {p['tau']:g}", "eps": eps, "n": n, "method": name}
-        row |= {
-            "excess": mean,
-            "excess ci95": half,
-            "teachers": made.n_teachers if made else 0,
-            "repeats": repeats,
-        }
-        lowest = found[name, p["excess_eps"][-1]] if values and name in _EXCESS else []
-        if lowest:
+        row |= {"excess": mean, "excess ci95": half}
+        row |= {"teachers": made.n_teachers if made else 0, "repeats": repeats}
+        if values and name in _EXCESS and (lowest := found[name, p["excess_eps"][-1]]):
             row["over largest eps"], row["its ci95"] = ratio_ci(values, lowest)
         rows.append(row)
     return rows

@@ -7,9 +7,10 @@ its answers (Algorithm 3, A_priv); the others are `pate_cli.mechanisms.agnostic`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,7 +23,22 @@ from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.mechanisms.teaching import fit_student
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
-from pate_cli.types import FloatArray, PrivacyLoss, Private, PrivateRecords, PublicPoints, Released, Setting
+from pate_cli.types import (
+    UNANSWERED,
+    FloatArray,
+    IntArray,
+    PrivacyLoss,
+    Private,
+    PrivateRecords,
+    PublicPoints,
+    Released,
+    Setting,
+)
+
+from .sampling import streams
+
+Key = TypeVar("Key")
+Sample: TypeAlias = tuple[Any, ...]
 
 _STUDENTS = {
     "thresholds": "pate_cli.learners.hypotheses.ThresholdClassifier",
@@ -135,13 +151,12 @@ def with_teachers(name: str, sizes: Sizes, agreement: float, failure: float, **o
 
 def with_parts_of(
     name: str, sizes: Sizes, size: int, agreement: float, failure: float, **options: Any
-) -> Mechanism | None:
-    """AgPrivCl or Universal with teachers of `size` records; None where these are below `enough_teachers`."""
-    try:
-        needed, sampled, plan = _needed(name, sizes, agreement, failure, options)
-    except InfeasibleError:
-        return None
-    return plan(sizes.n // size) if needed <= sampled // size else None
+) -> Mechanism:
+    """AgPrivCl or Universal with teachers of `size` records; InfeasibleError if too few are left."""
+    needed, sampled, plan = _needed(name, sizes, agreement, failure, options)
+    if needed > sampled // size:
+        raise InfeasibleError(f"{needed} teachers of {size} records, {sampled} records in the sample")
+    return plan(sizes.n // size)
 
 
 def _needed(
@@ -160,8 +175,40 @@ def _needed(
     return needed, answering.n_sampled, plan
 
 
+def feasible(make: Callable[..., Mechanism], *sizes: Any, **options: Any) -> Mechanism | None:
+    """Calibrate by one of the functions above; None where it is infeasible at these sizes."""
+    with suppress(InfeasibleError):
+        return make(*sizes, **options)
+    return None
+
+
 def run(plan: Mechanism, X: FloatArray, y: Any, points: FloatArray, seed: np.random.SeedSequence) -> Released:
     """Run it on records and public points; noise and everything else from different streams."""
     noise, other = seed.spawn(2)
     private = Private(PrivateRecords(X, y))
     return plan.release(private, PublicPoints(points), Door.seeded(noise), np.random.default_rng(other))
+
+
+def repeated(
+    plans: Mapping[Key, Mechanism | None],
+    draw: Callable[[np.random.Generator], Sample],
+    seed: np.random.SeedSequence,
+    repeats: int,
+) -> Iterator[tuple[Sample, dict[Key, Released]]]:
+    """Draw a sample (X, y, public points, and more) and run every plan on it; repeatedly.
+
+    The same samples whenever it is called with the same seed. A plan that is None is left out.
+    """
+    for own in streams(seed, repeats):
+        data, *noise = own.spawn(1 + len(plans))
+        sample = draw(np.random.default_rng(data))
+        X, y, points, *_ = sample
+        each = [(name, plan, one) for (name, plan), one in zip(plans.items(), noise, strict=True) if plan]
+        yield sample, {name: run(plan, X, y, points, one) for name, plan, one in each}
+
+
+def labels_of(released: Released, n_points: int) -> IntArray:
+    """Labels of all public points, `UNANSWERED` where none was given."""
+    labels = np.full(n_points, UNANSWERED)
+    labels[released.answers.asked] = released.answers.labels
+    return labels

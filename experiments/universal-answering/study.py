@@ -9,6 +9,7 @@ with which the teachers can bear the full T.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -26,14 +27,14 @@ from pate_cli.report.figures import STYLES
 from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, at_least, combined
 from pate_cli.reproduce.study import Progress, StudyResult
-from pate_cli.types import UNANSWERED
+from pate_cli.types import UNANSWERED, FloatArray
 
 from ..common import agnostic_methods as methods
 from ..common.agnostic_instances import Instance
 from ..common.agnostic_methods import Sizes
 from ..common.figures import curve, legend, line, panels
 from ..common.parameters import PROBABILITY, SAMPLING
-from ..common.sampling import seeded, streams, with_ci
+from ..common.sampling import seeded, with_ci
 from ..common.statistics import AGREES, judged
 
 _PRECISION = 0.03  # of the fewest records
@@ -81,27 +82,21 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
     """Both ways to answer m points."""
     sizes = Sizes(p["eps"], p["delta"], p["n"], m, "thresholds")
-    ways: dict[str, tuple[int, dict[str, Any]]] = {
-        "AgPrivCl": (m, {}),
-        "Universal": (first, {"first": first}),
-    }
+    rest = (p["size"], p["agreement"], p["beta"])
     rows = []
-    for name, (asked, more) in ways.items():
-        rest = (p["size"], p["agreement"], p["beta"])
+    for name, asked, more in (("AgPrivCl", m, {}), ("Universal", first, {"first": first})):
 
-        def make(T: int, n: int, way: str = name, more: dict[str, Any] = more) -> Any:
+        def make(T: int, n: int, way: str = name.lower(), more: dict[str, Any] = more) -> Any:
             at = replace(sizes, n=n)
-            return methods.with_parts_of(way.lower(), at, *rest, cutoff=T, **more)  # noqa: B023
+            return methods.feasible(methods.with_parts_of, way, at, *rest, cutoff=T, **more)
 
         wanted = methods.theorem_cutoff(0.0, p["teacher_alpha"], asked, p["beta"])
-        cutoff = _largest(partial(make, n=p["n"]), wanted)
-        if cutoff is None:
+        # the largest that works, if smaller ones do too
+        cutoff = bisect_left(range(1, wanted + 1), True, key=lambda T: make(T, p["n"]) is None)
+        if cutoff == 0:
             raise ConfigError("params.n", p["n"], f"more records: {name} cannot answer {m} points")
         plan = make(cutoff, p["n"])
-        repeats = streams(seed, p["repeats"])  # the same records for both
-        found = np.array(
-            [_measure(plan, Instance("noise", p["gamma"]), sizes, asked, one) for one in repeats]
-        )
+        found = _measure(plan, Instance("noise", p["gamma"]), sizes, asked, seed, p["repeats"])
         published = (min(p["eps"], 1.0), p["delta"], asked, p["alpha"], p["beta"], 1)
         rows.append(
             {"m": m, "method": name}
@@ -117,35 +112,23 @@ def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> 
 
 
 def _measure(
-    plan: Any, instance: Instance, sizes: Sizes, first: int, seed: np.random.SeedSequence
-) -> tuple[float, float, float, float]:
-    """Wrong or unanswered in all, among the first m_o, after them; and unanswered in all."""
-    data, stream = seed.spawn(2)
-    rng = np.random.default_rng(data)
-    X, y = instance.draw(sizes.n, rng)
-    points = instance.points(sizes.m, rng)
-    answers = methods.run(plan, X, y, points, stream).answers
-    labels = np.full(sizes.m, UNANSWERED)
-    labels[answers.asked] = answers.labels
-    later = sizes.m - first
-    early = answers.asked[: len(answers.asked) - later]
-    given = labels[early] != UNANSWERED
-    wrong = instance.error(points[early][given], labels[early][given]) if given.any() else 0.0
-    before = (given.sum() * wrong + first - given.sum()) / first
-    late = answers.asked[len(answers.asked) - later :]
-    after = instance.error(points[late], labels[late]) if later else math.nan
-    return instance.error(points, labels), before, after, float(np.mean(labels == UNANSWERED))
+    plan: Any, instance: Instance, sizes: Sizes, first: int, seed: np.random.SeedSequence, repeats: int
+) -> FloatArray:
+    """Wrong or unanswered in all, among the first m_o, after them; and unanswered in all; of each repeat."""
 
+    def draw(rng: np.random.Generator) -> methods.Sample:
+        return *instance.draw(sizes.n, rng), instance.points(sizes.m, rng)
 
-def _largest(works: Callable[[int], Any], most: int) -> int | None:
-    """Largest number from 1 to `most` that works, if smaller ones work too; None if 1 does not."""
-    if works(most):
-        return most
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if works(middle) else (low, middle)
-    return low or None
+    found, later = [], sizes.m - first
+    for (_, _, points), learnt in methods.repeated({"": plan}, draw, seed, repeats):
+        labels, asked = methods.labels_of(learnt[""], sizes.m), learnt[""].answers.asked
+        early, late = asked[: len(asked) - later], asked[len(asked) - later :]
+        given = labels[early] != UNANSWERED
+        wrong = instance.error(points[early][given], labels[early][given]) if given.any() else 0.0
+        before = (given.sum() * wrong + first - given.sum()) / first
+        after = instance.error(points[late], labels[late]) if later else math.nan
+        found.append((instance.error(points, labels), before, after, float(np.mean(labels == UNANSWERED))))
+    return np.array(found)
 
 
 def fewest_records(works: Callable[[int], Any]) -> int:
