@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -80,8 +80,7 @@ _RUNS = 200
 _PLENTY = 10**9
 """Records at which the share that AgPrivCl samples, and what it leaves of eps, are those of any large n."""
 
-Row = dict[str, Any]
-Case = tuple[str, float, float, int]
+Case: TypeAlias = tuple[str, float, float, int]
 """Rule, gamma, alpha and m."""
 
 
@@ -95,24 +94,37 @@ class Way:
     share: float = 1.0
 
 
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A way in one case, and the fewest records a teacher of each repeat."""
+
+    way: Way
+    sizes: FloatArray
+
+    @property
+    def logs(self) -> FloatArray:
+        """Logarithms of the records needed in all."""
+        return np.log(self.sizes * self.way.teachers / self.way.share)
+
+
+Results: TypeAlias = dict[tuple[str, Case], _Found]
+
+
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     """Find the fewest records in each repeat of each case, for each method."""
     cases: list[Case] = list(product(p["rules"], p["gammas"], p["alphas"], p["m"]))
-    rows: list[Row] = []
-    logs: dict[tuple[str, Case], FloatArray] = {}
+    found: Results = {}
     gaps: dict[Interval, tuple[int, float]] = {}
     for case, seed in seeded(cases, p["seed"], progress):
         own = seed.spawn(p["repeats"])
         for name in METHODS:
             way = _way(name, case, p)
-            sizes = np.array([_fewest(way, case, one) for one in own])
-            logs[name, case] = np.log(sizes * way.teachers / way.share)
-            rows.append(_row(way, case, sizes, logs[name, case]))
-            if name == "composition":
-                gap, exact = _gap(way, case, int(np.median(sizes)), seed.spawn(_RUNS))
-                gaps[gap] = case[-1], exact
-    found = _Found(pd.DataFrame(rows), logs, p)
-    figures = {"records": lambda: _draw_records(found), "saving": lambda: _draw_saving(found)}
+            found[name, case] = _Found(way, np.array([_fewest(way, case, one) for one in own]))
+        one = found["composition", case]
+        gap, exact = _gap(one.way, case, int(np.median(one.sizes)), seed.spawn(_RUNS))
+        gaps[gap] = case[-1], exact
+    table = pd.DataFrame([_row(one, case) for (_, case), one in found.items()])
+    figures = {"records": lambda: _draw_records(table, p), "saving": lambda: _draw_saving(found, p)}
     exactly = control(
         "failures of composition have the exact probability",
         list(gaps),
@@ -121,29 +133,15 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
             f"{worst.text(5, sign=True)}, exact {gaps[worst][1]:.5f}; {len(gaps)} cases"
         ),
     )
-    return StudyResult(found.table, figures, [*_slopes(found), *_savings(found), exactly], _notes(found))
+    return StudyResult(table, figures, [*_slopes(found, p), *_savings(found, p), exactly], _notes(p))
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """Results: the table, each repeat's log of the records needed, and the parameters."""
-
-    table: pd.DataFrame
-    logs: dict[tuple[str, Case], FloatArray]
-    p: dict[str, Any]
-
-    def teachers(self, name: str, case: Case) -> float:
-        """K of a method in a case."""
-        keys = ["method", "noise by", "gamma", "alpha", "m"]
-        return float(self.table.set_index(keys)["teachers"].to_dict()[name, *case])
-
-    def saving(self, case: Case) -> FloatArray:
-        """Log of the times as many queries that the sparse vector answers with the records of composition."""
-        return 2 * (self.logs["composition", case] - self.logs["sparse vector", case])
+def _saving(found: Results, case: Case) -> FloatArray:
+    """Log of the times as many queries that the sparse vector answers with the records of composition."""
+    return 2 * (found["composition", case].logs - found["sparse vector", case].logs)
 
 
-def _notes(found: _Found) -> list[str]:
-    p = found.p
+def _notes(p: dict[str, Any]) -> list[str]:
     return [
         f"eps = {p['eps']:g}, delta = {p['delta']:g}, beta = {p['beta']:g}. Records needed: of each repeat "
         "the fewest, to within 1%, and their geometric mean. Noise of all three methods by the rule named; "
@@ -232,25 +230,14 @@ def _gap(way: Way, case: Case, size: int, seeds: Sequence[np.random.SeedSequence
     return Interval.of(_failures(way, case, size, one) - exact for one in seeds), exact
 
 
-def _row(way: Way, case: Case, sizes: FloatArray, logs: FloatArray) -> Row:
-    rule, gamma, alpha, m = case
-    mean, half = mean_ci(logs)
-    calibration = getattr(way.plan, "calibration", None)
-    return {
-        "method": way.name,
-        "noise by": rule,
-        "gamma": gamma,
-        "alpha": alpha,
-        "m": m,
-        "T": calibration.cutoff if calibration else None,
-        "teachers": way.teachers,
-        "records a teacher": float(np.exp(np.log(sizes).mean())),
-        "share of records": way.share,
-        "records needed": math.exp(mean),
-        "from": math.exp(mean - half),
-        "to": math.exp(mean + half),
-        "repeats": len(sizes),
-    }
+def _row(found: _Found, case: Case) -> dict[str, Any]:
+    way, calibration = found.way, getattr(found.way.plan, "calibration", None)
+    row = {"method": way.name, **dict(zip(("noise by", "gamma", "alpha", "m"), case, strict=True))}
+    row |= {"T": calibration.cutoff if calibration else None, "teachers": way.teachers}
+    row |= {"records a teacher": float(np.exp(np.log(found.sizes).mean())), "share of records": way.share}
+    mean, half = mean_ci(found.logs)
+    row |= {"records needed": math.exp(mean), "from": math.exp(mean - half), "to": math.exp(mean + half)}
+    return row | {"repeats": len(found.sizes)}
 
 
 def _slope(x: Any, logs: Any) -> Any:
@@ -260,16 +247,14 @@ def _slope(x: Any, logs: Any) -> Any:
     return np.asarray(logs) @ centred / (centred @ centred)
 
 
-def _slopes(found: _Found) -> list[Verdict]:
+def _slopes(found: Results, p: dict[str, Any]) -> list[Verdict]:
     """Records against m, at the largest alpha: their square root, for every method."""
-    made, p = [], found.p
-    rule = p["rules"][0]
+    made, rule = [], p["rules"][0]
     each = [(gamma, name) for gamma in p["gammas"] for name in METHODS]
     for gamma, name in each:
         cases: list[Case] = [(rule, gamma, p["alphas"][-1], m) for m in p["m"]]
-        known = float(_slope(p["m"], [math.log(found.teachers(name, case)) for case in cases]))
-        slopes = _slope(p["m"], np.column_stack([found.logs[name, case] for case in cases]))
-        slope = Interval.of(slopes)
+        known = float(_slope(p["m"], [math.log(found[name, case].way.teachers) for case in cases]))
+        slope = Interval.of(_slope(p["m"], np.column_stack([found[name, case].logs for case in cases])))
         theorem = "BTT18 Theorem 3.4" if gamma == 0 else "BTT18 Theorem 3.5"
         theorem = {"AgPrivCl": "NB20 Theorem 7", "composition": "BTT18 section 3"}.get(name, theorem)
         claim = f"{theorem}: records against m, {name}, gamma = {gamma:g}"
@@ -281,13 +266,13 @@ def _slopes(found: _Found) -> list[Verdict]:
     return made
 
 
-def _savings(found: _Found) -> list[Verdict]:
+def _savings(found: Results, p: dict[str, Any]) -> list[Verdict]:
     """Queries at the same records, sparse vector over composition, at the largest m; and NB20's records."""
-    made, p = [], found.p
+    made, at_alpha = [], f"at alpha = {p['alphas'][0]:g}"
     each = list(product(p["rules"], p["gammas"]))
     for rule, gamma in each:
         cases: list[Case] = [(rule, gamma, alpha, p["m"][-1]) for alpha in p["alphas"]]
-        savings = np.column_stack([found.saving(case) for case in cases])
+        savings = np.column_stack([_saving(found, case) for case in cases])
         factors = ", ".join(
             f"{math.exp(value):.2g} at alpha = {alpha:g}"
             for alpha, value in zip(p["alphas"], savings.mean(axis=0), strict=True)
@@ -295,7 +280,7 @@ def _savings(found: _Found) -> list[Verdict]:
         at = f"gamma = {gamma:g}, noise by {rule}"
         inverse = [1 / (3 * gamma + alpha) for alpha in p["alphas"]]
         if rule == p["rules"][0] and inverse[0] >= 2 * inverse[-1]:  # else there is no slope to speak of
-            K, other = ([found.teachers(name, case) for case in cases] for name in METHODS[:2])
+            K, other = ([found[name, case].way.teachers for case in cases] for name in METHODS[:2])
             known = float(_slope(inverse, 2 * np.log(np.array(other) / np.array(K))))
             slope = Interval.of(_slope(inverse, savings))
             what = "1/alpha" if gamma == 0 else "1/(3 gamma + alpha)"
@@ -303,21 +288,18 @@ def _savings(found: _Found) -> list[Verdict]:
             says = f"slope {slope.text(3)}, predicted {known:.3f} in range, 1 without logarithms"
             made.append(close(claim, slope.less(known), 2 * SLACK, says, len(p["gammas"])))
         if gamma == 0:
-            claim = f"BTT18 section 1: more queries than composition at alpha = {p['alphas'][0]:g}, {at}"
+            claim = f"BTT18 section 1: more queries than composition {at_alpha}, {at}"
             gap, says = savings[:, 0], f"times as many at m = {p['m'][-1]:,}: {factors}"
         else:
-            claim = (
-                f"NB20 Theorem 7: fewer records than the sparse vector at alpha = {p['alphas'][0]:g}, {at}"
-            )
-            gap = found.logs["sparse vector", cases[0]] - found.logs["AgPrivCl", cases[0]]
+            claim = f"NB20 Theorem 7: fewer records than the sparse vector {at_alpha}, {at}"
+            gap = found["sparse vector", cases[0]].logs - found["AgPrivCl", cases[0]].logs
             says = f"the sparse vector needs {math.exp(gap.mean()):.3g} times as many at m = {p['m'][-1]:,}"
             says += f"; it answers this many times the queries of composition: {factors}"
         made.append(above(claim, Interval.of(gap), says, rows=len(each)))
     return made
 
 
-def _draw_records(found: _Found) -> Figure:
-    p, table = found.p, found.table
+def _draw_records(table: pd.DataFrame, p: dict[str, Any]) -> Figure:
     rule, alpha = p["rules"][0], p["alphas"][-1]
     titles = [f"gamma = {gamma:g}, alpha = {alpha:g}, noise by {rule}" for gamma in p["gammas"]]
     figure, axes = panels(titles, "queries m", "private records needed", sharey=True)
@@ -331,12 +313,11 @@ def _draw_records(found: _Found) -> Figure:
     return figure
 
 
-def _draw_saving(found: _Found) -> Figure:
-    p = found.p
+def _draw_saving(found: Results, p: dict[str, Any]) -> Figure:
     figure, axes = panels([""], "1/alpha", "times as many queries as composition")
     inverse = 1 / np.array(p["alphas"])
     for style, (rule, gamma) in zip(STYLES, product(p["rules"], p["gammas"]), strict=False):
-        each = np.array([mean_ci(found.saving((rule, gamma, alpha, p["m"][-1]))) for alpha in p["alphas"]])
+        each = np.array([mean_ci(_saving(found, (rule, gamma, alpha, p["m"][-1]))) for alpha in p["alphas"]])
         factor = np.exp(each[:, 0])
         band(axes[0], inverse, factor, factor * each[:, 1], label=f"gamma = {gamma:g}, {rule}", style=style)
     axes[0].plot(inverse, inverse, color="0.6", linewidth=0.8, label="1/alpha")
