@@ -39,9 +39,10 @@ from pate_cli.types import Answer, FloatArray, IntArray, PublicPoints
 
 from ..common import thresholds, tnc_curves
 from ..common.parameters import PROBABILITY, SAMPLING, one_for_each
+from ..common.sampling import crossed
 from ..common.thresholds import Family
 from ..common.tnc_curves import SLACK, Curve
-from ..common.tnc_design import Privacy, design, exponent
+from ..common.tnc_design import Design, Privacy, design, exponent
 
 CHECKS: dict[str, Check] = {
     "taus": Listed(Real(0, 1)),
@@ -66,15 +67,11 @@ _CLOSE = 0.1
 
 
 @dataclass(frozen=True)
-class ActiveDesign:
+class ActiveDesign(Design):
     """K, ell (`labels`) and m (`points`, the length of the stream) of active queries at n."""
 
-    n: int
-    n_teachers: int
-    size: int
-    labels: int
-    points: int
     plan: Gaussian
+    labels: int
 
 
 def active_design(tau: float, n: int, privacy: Privacy, labels: float, points: float) -> ActiveDesign:
@@ -92,7 +89,7 @@ def active_design(tau: float, n: int, privacy: Privacy, labels: float, points: f
             break
         ell = wanted
     plan = Gaussian(privacy.eps, privacy.delta, sigma, 1.0, ell=ell, rule="liu2021")
-    return ActiveDesign(n, teachers, max(1, n // teachers), ell, max(2, math.ceil(points / goal)), plan)
+    return ActiveDesign(n, teachers, max(1, n // teachers), max(2, math.ceil(points / goal)), plan, ell)
 
 
 def best_error(trained: FloatArray, sigma: float) -> float:
@@ -128,28 +125,23 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     """Learn in the three ways at each tau and n."""
     one_for_each("taus", p, CHECKS, "passive")
     privacy = Privacy(p["eps"], p["delta"], p["failure"], "liu2021")
-    work, done = len(p["taus"]) * sum(p["n"]), 0
-    progress(0, work)
     curves: list[Curve] = []
     better: list[tuple[str, Interval, str]] = []
     asked = []
-    for i, tau in enumerate(p["taus"]):
+    for (tau, passive), sizes in crossed(
+        list(zip(p["taus"], p["passive"], strict=False)), p["n"], p["seed"], progress
+    ):
         family = Family(tau, p["left"], p["right"])
-        seeds = np.random.SeedSequence(p["seed"], spawn_key=(i,)).spawn(len(p["n"]))
-        found, bounds, at = [], [], None
-        for n, seed in zip(p["n"], seeds, strict=True):
+        designs, found = [], []
+        for n, seed in sizes:
             at = active_design(tau, n, privacy, p["labels"], p["points"])
-            other = design("gaussian", tau, n, privacy, p["passive"][i], 1.0)
+            other = design("gaussian", tau, n, privacy, passive, 1.0)
             rule = Disagreement(p["constant"], _THETA, p["failure"], 0.0)
-            each = [_once(family, at, other, rule, one) for one in seed.spawn(p["repeats"])]
-            found.append(np.array(each))
-            power = tau / (2 - tau)
-            bounds.append([(K / n) ** power for K in (at.n_teachers, at.n_teachers, other.n_teachers)])
-            done += n
-            progress(done, work)
-        curves += _curves(tau, found, np.array(bounds), p, at, other)
+            designs.append((at, other))
+            found.append(np.array([_once(family, at, other, rule, one) for one in seed.spawn(p["repeats"])]))
+        curves += [_curve(way, tau, found, designs, p) for way in (WAYS[0], WAYS[2])]
         last = found[-1]
-        asked.append(f"{last[:, 3].mean():.0f} of ell = {at.labels} at tau = {tau:g}")  # type: ignore[union-attr]
+        asked.append(f"{last[:, 3].mean():.0f} of ell = {at.labels} at tau = {tau:g}")
         for j, way in enumerate(WAYS[1:], start=1):
             gap = Interval.of(np.log(last[:, j]) - np.log(last[:, 0]))
             means = f"{last[:, 0].mean():.5f} active, {last[:, j].mean():.5f} {way}"
@@ -202,26 +194,23 @@ def _once(
     return [*students, float(answers.n_asked)]
 
 
-def _curves(
-    tau: float, found: list[FloatArray], bounds: FloatArray, p: dict[str, Any], at: Any, other: Any
-) -> list[Curve]:
-    """Dis of the active and of the passive student against n."""
+def _curve(
+    way: str,
+    tau: float,
+    found: list[FloatArray],
+    designs: list[tuple[ActiveDesign, Design]],
+    p: dict[str, Any],
+) -> Curve:
+    """Dis of the active or of the passive student against n."""
+    active = way == "active"
+    theorem, rate = ("Theorem 22", tau / (2 - tau)) if active else ("Theorem 28", exponent("gaussian", tau))
+    used = [at if active else other for at, other in designs]
+    means, half = np.array([mean_ci(each[:, WAYS.index(way)]) for each in found]).T
     n = np.array(p["n"], dtype=float)
-    made = []
-    for j, way, theorem in ((0, WAYS[0], "Theorem 22"), (2, WAYS[2], "Theorem 28")):
-        means, half = np.array([mean_ci(each[:, j]) for each in found]).T
-        used = at if way == "active" else other
-        facts = {
-            "teachers": used.n_teachers,
-            "records a teacher": used.size,
-            "public points": used.points,
-            "labels": at.labels if way == "active" else used.points,
-            "repeats": p["repeats"],
-        }
-        rate = tau / (2 - tau) if way == "active" else exponent("gaussian", tau)
-        curve = Curve(way, tau, "student Dis", theorem, n, means, half, bounds[:, j], -rate, math.nan, facts)
-        made.append(curve)
-    return made
+    bound = np.array([(at.n_teachers / at.n) ** (tau / (2 - tau)) for at in used])
+    labels = designs[-1][0].labels if active else used[-1].points
+    facts = used[-1].facts | {"labels": labels, "repeats": p["repeats"]}
+    return Curve(way, tau, "student Dis", theorem, n, means, half, bound, -rate, math.nan, facts)
 
 
 def _control(p: dict[str, Any]) -> list[Verdict]:

@@ -33,6 +33,24 @@ def seeded(
         progress(done, total)
 
 
+def crossed(
+    outer: Sequence[T], n: Sequence[int], seed: int, progress: Progress
+) -> Iterator[tuple[T, Iterator[tuple[int, np.random.SeedSequence]]]]:
+    """Iterate over cases, each with its own sizes and seeds; reports progress by the records of each."""
+    done, total = 0, len(outer) * sum(n)
+    progress(0, total)
+
+    def sizes(i: int) -> Iterator[tuple[int, np.random.SeedSequence]]:
+        nonlocal done
+        for size, own in zip(n, np.random.SeedSequence(seed, spawn_key=(i,)).spawn(len(n)), strict=True):
+            yield size, own
+            done += size
+            progress(done, total)
+
+    for i, case in enumerate(outer):
+        yield case, sizes(i)
+
+
 def streams(seed: np.random.SeedSequence, n: int) -> list[np.random.SeedSequence]:
     """Spawn n children: the same ones whenever it is called with the same seed."""
     return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key).spawn(n)

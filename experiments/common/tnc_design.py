@@ -56,6 +56,12 @@ class Design:
     points: int
     plan: VoteMechanism
 
+    @property
+    def facts(self) -> dict[str, int]:
+        """Sizes, for the table of a study."""
+        sizes = {"teachers": self.n_teachers, "records a teacher": self.size}
+        return sizes | {"public points": self.points}
+
 
 def exponent(mechanism: str, tau: float) -> float:
     """Exponent of 1/n in Table 1."""

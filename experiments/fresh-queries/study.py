@@ -41,7 +41,7 @@ from ..common import thresholds
 from ..common.agnostic_methods import Sizes
 from ..common.figures import curve, legend, panels
 from ..common.parameters import PROBABILITY, one_for_each
-from ..common.sampling import with_ci
+from ..common.sampling import crossed, with_ci
 from ..common.statistics import fit_slope, slope_weights
 from ..common.thresholds import Family
 
@@ -63,6 +63,8 @@ _SLACK = 0.1
 _SAME = 0.2
 """Answers that differ from h* within this part as often as without privacy count as the same."""
 Row = dict[str, Any]
+Results = dict[tuple[float, float, int], FloatArray]
+"""Measures of each repeat by tau, eps and n."""
 
 
 def error_of(family: Family, trained: FloatArray, eps: float) -> tuple[float, float]:
@@ -104,18 +106,14 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     """Measure the error of the answer to a fresh query at each tau, n and eps, paired."""
     one_for_each("n", p, CHECKS, "repeats")
     plans = {(eps, n): _plan(eps, n, p) for eps in p["eps"] for n in p["n"]}
-    work, done = len(p["taus"]) * sum(n * r for n, r in zip(p["n"], p["repeats"], strict=False)), 0
-    progress(0, work)
     rows: list[Row] = []
-    held = [0, 0]
-    found: dict[tuple[float, float, int], FloatArray] = {}
-    for i, tau in enumerate(p["taus"]):
+    held: list[bool] = []
+    found: Results = {}
+    for tau, sizes in crossed(p["taus"], p["n"], p["seed"], progress):
         family = Family(tau, p["strength"], p["strength"])
-        seeds = np.random.SeedSequence(p["seed"], spawn_key=(i,)).spawn(len(p["n"]))
-        for n, repeats, seed in zip(p["n"], p["repeats"], seeds, strict=False):
+        for (n, seed), repeats in zip(sizes, p["repeats"], strict=False):
             plain = np.empty((repeats, 2))
-            for eps in p["eps"]:
-                found[tau, eps, n] = np.empty((repeats, 4))
+            measured = np.empty((len(p["eps"]), repeats, 4))
             for repeat, own in enumerate(seed.spawn(repeats)):
                 data, noise = own.spawn(2)
                 rng = np.random.default_rng(data)
@@ -124,13 +122,11 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
                 best = thresholds.learn(x, y)
                 plain[repeat] = family.excess(best), family.disagreement(best)
                 records = PrivateRecords(x[:, None], y.astype(np.int64))
-                for eps, source in zip(p["eps"], noise.spawn(len(p["eps"])), strict=True):
-                    *measured, holds = _once(family, plans[eps, n], records, source)
-                    found[tau, eps, n][repeat] = *measured, plain[repeat, 1]
-                    held[0] += holds
-                    held[1] += 1
-                done += n
-                progress(done, work)
+                for i, source in enumerate(noise.spawn(len(p["eps"]))):
+                    *numbers, holds = _once(family, plans[p["eps"][i], n], records, source)
+                    measured[i, repeat] = *numbers, plain[repeat, 1]
+                    held.append(holds)
+            found |= {(tau, eps, n): measured[i] for i, eps in enumerate(p["eps"])}
             rows += [_row(tau, eps, n, plans[eps, n], found[tau, eps, n], plain) for eps in p["eps"]]
     table = pd.DataFrame(rows)
     verdicts = _verdicts(table, found, held, p) + _control(p)
@@ -199,7 +195,10 @@ def _row(tau: float, eps: float, n: int, plan: PredictionPlan, found: FloatArray
 
 
 def _verdicts(
-    table: pd.DataFrame, found: dict[tuple[float, float, int], FloatArray], held: list[int], p: dict[str, Any]
+    table: pd.DataFrame,
+    found: dict[tuple[float, float, int], FloatArray],
+    held: list[bool],
+    p: dict[str, Any],
 ) -> list[Verdict]:
     made = []
     fast, slow = max(p["taus"]), min(p["taus"])
@@ -232,10 +231,10 @@ def _verdicts(
         made.append(close(claim, gap, _SAME, says, len(p["eps"])))
     claim = "Lemma 4.1: teachers of error at most alpha/4 give answers of error at most alpha"
     says = (
-        f"held in {held[0]} of {held[1]} runs, at the least alpha for which the teachers are good enough "
+        f"held in {sum(held)} of {len(held)} runs, at the least alpha for which the teachers are good enough "
         "and enough of them"
     )
-    made.append(Verdict(claim, "reproduces" if held[0] == held[1] else "differs (above)", says))
+    made.append(Verdict(claim, "reproduces" if all(held) else "differs (above)", says))
     return made
 
 

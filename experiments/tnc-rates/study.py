@@ -17,8 +17,6 @@ cannot be; `sharp` is the exponent of the rate over tau.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -68,24 +66,16 @@ _THEOREMS = {"gaussian": "Theorem 28", "svt": "Theorem 10"}
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     """Measure the rates of one learner, and of PATE with either mechanism, for each tau."""
     one_for_each("taus", p, CHECKS, "points", "mistakes")
-    cases = list(product(range(len(p["taus"])), _THEOREMS))
-    work = len(cases) * sum(p["n"]) + len(p["taus"])  # in records, the learner's own counting as one
-    done = 0
-
-    def advance(records: int) -> None:
-        nonlocal done
-        done += records
-        progress(done, work)
-
-    progress(0, work)
     curves, answered = [], []
     for i, tau in enumerate(p["taus"]):
         curves.append(_single(Family(tau, p["left"], p["right"]), p, i))
-        advance(1)
-    for i, mechanism in cases:
-        some, share = _private(mechanism, i, p, advance)
+    cases = list(product(range(len(p["taus"])), _THEOREMS))
+    for done, (i, mechanism) in enumerate(cases):
+        progress(done, len(cases))
+        some, share = _private(mechanism, i, p)
         curves += some
         answered.append(f"{mechanism} at tau = {p['taus'][i]:g}: {share:.3f}")
+    progress(len(cases), len(cases))
     table = pd.DataFrame([tnc_curves.row(curve) for curve in curves])
     figures = {
         "disagreement": lambda: _draw(curves, "student Dis", "Dis(student, h*)"),
@@ -122,49 +112,37 @@ def _single(family: Family, p: dict[str, Any], index: int) -> Curve:
     means, half_widths = np.array(found).T
     n = np.array(p["learner_n"], dtype=float)
     power = 1 / (2 - family.tau)
-    facts = _facts(1, p["learner_n"][-1], 0, p["learner_repeats"])
+    facts = {"teachers": 1, "records a teacher": p["learner_n"][-1], "public points": 0}
+    facts["repeats"] = p["learner_repeats"]
     claim = ("one learner", family.tau, "excess", "Lemma 38")
     return Curve(*claim, n, means, half_widths, n**-power, -power, -power, facts)
 
 
-def _facts(teachers: int, size: int, points: int, repeats: int) -> dict[str, int]:
-    return {"teachers": teachers, "records a teacher": size, "public points": points, "repeats": repeats}
-
-
-def _private(
-    mechanism: str, index: int, p: dict[str, Any], advance: Callable[[int], None]
-) -> tuple[list[Curve], float]:
+def _private(mechanism: str, index: int, p: dict[str, Any]) -> tuple[list[Curve], float]:
     """Curves of one mechanism at one tau, and the share of queries answered at the largest n."""
     tau = p["taus"][index]
     family = Family(tau, p["left"], p["right"])
     privacy = Privacy(p["eps"], p["delta"], p["failure"], p["calibration"])
-    power = tau / (2 - tau)
+    sizes = p["points"][index], p["mistakes"][index]
+    # all before any run: what cannot work is refused at once
+    designs = [design(mechanism, tau, n, privacy, *sizes) for n in p["n"]]
     key = 1 + list(_THEOREMS).index(mechanism)
-    points, share = [], math.nan
-    designs = [
-        design(mechanism, tau, n, privacy, p["points"][index], p["mistakes"][index]) for n in p["n"]
-    ]  # all before any run: what cannot work is said at once
-    for at, root in zip(
-        designs, np.random.SeedSequence(p["seed"], spawn_key=(index, key)).spawn(len(designs)), strict=True
-    ):
+    seeds = np.random.SeedSequence(p["seed"], spawn_key=(index, key)).spawn(len(designs))
+    values = []
+    for at, root in zip(designs, seeds, strict=True):
         runs = [run_once(family, at, seed) for seed in root.spawn(p["repeats"])]
-        points.append([mean_ci(values) for values in np.array([measured for measured, _ in runs]).T])
-        share = float(np.mean([got for _, got in runs]))
-        advance(at.n)
-    values = np.array(points)  # of shape (P, quantities, 2)
+        values.append([mean_ci(each) for each in np.array([measured for measured, _ in runs]).T])
     n = np.array(p["n"], dtype=float)
-    bound = np.array([(1 / at.size) ** power for at in designs])
-    last = designs[-1]
-    facts = _facts(last.n_teachers, last.size, last.points, p["repeats"])
+    bound = np.array([(1 / at.size) ** (tau / (2 - tau)) for at in designs])
+    facts = designs[-1].facts | {"repeats": p["repeats"]}
     curves = []
-    for j, quantity in enumerate(QUANTITIES):
-        means, half_widths = values[:, j].T
+    for quantity, found in zip(QUANTITIES, np.array(values).swapaxes(0, 1), strict=True):
+        means, half_widths = found.T
         weights = slope_weights(n, means, half_widths)
         sharp = float(weights @ np.log(bound)) / (tau if quantity == "student excess" else 1)
-        claim = _CLAIMS[quantity].format(_THEOREMS[mechanism])
-        head = (mechanism, tau, quantity, claim)
+        head = (mechanism, tau, quantity, _CLAIMS[quantity].format(_THEOREMS[mechanism]))
         curves.append(Curve(*head, n, means, half_widths, bound, -exponent(mechanism, tau), sharp, facts))
-    return curves, share
+    return curves, float(np.mean([answered for _, answered in runs]))
 
 
 def _draw(curves: list[Curve], quantity: str, ylabel: str) -> Figure:
