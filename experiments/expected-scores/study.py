@@ -22,8 +22,7 @@ their own.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -72,8 +71,7 @@ def unsure_share(sigma: float, distance: float) -> float:
     return float(1 - 2 * ndtr(-sigma * -ndtri(distance)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Run:
+class _Run(NamedTuple):
     """One run at one number of records: arrays of shape (m,)."""
 
     probability: FloatArray
@@ -81,6 +79,14 @@ class _Run:
     variance: FloatArray
     near: FloatArray
     scores: FloatArray
+
+    def steady(self, width: float) -> Any:
+        """Queries with Chebyshev's premise."""
+        return 16 * self.variance / width**2 <= _CHEBYSHEV
+
+    def sure(self, width: float) -> Any:
+        """Queries of weak quality."""
+        return np.minimum(self.expected, 1 - self.expected) <= 3 * width / 4
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
@@ -125,58 +131,42 @@ def _scores(ensemble: teachers.Ensemble, X: FloatArray) -> FloatArray:
     return np.array([one.scores(X) for one in ensemble.teachers])
 
 
-def _sure(run: _Run, width: float) -> Any:
-    """Queries of weak quality."""
-    return np.minimum(run.expected, 1 - run.expected) <= 3 * width / 4
-
-
 def _failures(runs: list[_Run], width: float) -> tuple[int, int, int]:
     """Runs that fail Corollary 5.10, Lemma 5.13, Theorem 5.14."""
     corollary = lemma = theorem = 0
     for one in runs:
-        steady = 16 * one.variance / width**2 <= _CHEBYSHEV
-        corollary += bool(np.any(one.near[steady] < _TWO_THIRDS))
+        corollary += bool(np.any(one.near[one.steady(width)] < _TWO_THIRDS))
         outermost = np.minimum(one.scores, 1 - one.scores) <= width / 2 + 1e-9  # nan, unanswered: not
-        lemma += bool(np.any(~outermost[_sure(one, width)]))
+        lemma += bool(np.any(~outermost[one.sure(width)]))
         theorem += bool(np.any(~(np.abs(one.scores - one.expected) <= width)))
     return corollary, lemma, theorem
 
 
 def _row(N: int, K: int, T: int, runs: list[_Run], width: float) -> dict[str, Any]:
-    corollary, lemma, theorem = _failures(runs, width)
     off = np.abs(np.stack([one.scores - one.expected for one in runs]))
     answered = ~np.isnan(off)
-    steady = [16 * one.variance / width**2 <= _CHEBYSHEV for one in runs]
-    return {
-        "records a teacher": N,
-        "teachers": K,
-        "T": T,
-        "runs": len(runs),
-        "largest standard deviation of h": math.sqrt(max(one.variance.max() for one in runs)),
-        "steady queries": float(np.mean(steady)),
-        "fewest near": min(float(one.near.min()) for one in runs),
-        "weak quality": float(np.mean([_sure(one, width) for one in runs])),
-        "answered": float(answered.mean()),
-        "furthest from E h": float(off[answered].max()) if answered.any() else math.nan,
-        "runs that fail 5.10": corollary,
-        "runs that fail 5.13": lemma,
-        "runs that fail 5.14": theorem,
-    }
+    row: dict[str, Any] = {"records a teacher": N, "teachers": K, "T": T, "runs": len(runs)}
+    row["largest standard deviation of h"] = math.sqrt(max(one.variance.max() for one in runs))
+    row["steady queries"] = float(np.mean([one.steady(width) for one in runs]))
+    row["fewest near"] = min(float(one.near.min()) for one in runs)
+    row["weak quality"] = float(np.mean([one.sure(width) for one in runs]))
+    row["answered"] = float(answered.mean())
+    row["furthest from E h"] = float(off[answered].max()) if answered.any() else math.nan
+    names = [f"runs that fail {claim.split()[-1]}" for claim in _CLAIMS]
+    return row | dict(zip(names, _failures(runs, width), strict=True))
 
 
 def _verdicts(found: dict[int, list[_Run]], unsure: float, p: dict[str, Any]) -> list[Verdict]:
     """Judge the three statements with the most records a teacher, where their premise holds."""
     N, runs = list(found.items())[-1]
     width, beta = 1 / p["bins"], p["beta"]
-    steady = min(float(np.mean(16 * one.variance / width**2 <= _CHEBYSHEV)) for one in runs)
+    steady = min(float(np.mean(one.steady(width))) for one in runs)
     premise = f"{N:,} records a teacher: Chebyshev's premise holds at {steady:.0%} of the queries or more"
     made = []
     for (name, claim), failed in zip(_CLAIMS.items(), _failures(runs, width), strict=True):
-        words = rarely(failed, len(runs), beta, len(_CLAIMS))
-        reason = f"{failed} of {len(runs)} runs fail; {premise}"
-        made.append(
-            Verdict(f"BTT18 long {name}: {claim}, in all but a share {beta:g} of runs", words, reason)
-        )
+        word = rarely(failed, len(runs), beta, len(_CLAIMS))
+        statement = f"BTT18 long {name}: {claim}, in all but a share {beta:g} of runs"
+        made.append(Verdict(statement, word, f"{failed} of {len(runs)} runs fail; {premise}"))
     shares = [
         float(np.mean(np.minimum(one.probability, 1 - one.probability) > 3 * width / 4))
         for several in found.values()

@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -68,6 +68,7 @@ _GRID = 200_000
 _STEP = 1.02
 """Numbers of teachers that are tried are 2% apart."""
 _RULES: tuple[svt.Calibration, ...] = ("liu2021", "tight")
+_KS = ("printed", "for the distance")
 
 Row = dict[str, Any]
 
@@ -140,26 +141,24 @@ def best_step(x: FloatArray, labels: IntArray) -> tuple[int, float]:
 
 @dataclass(frozen=True)
 class _Case:
-    """An instance at one m and xi, with the T and K of Proposition 18."""
+    """An instance at one m and xi, with the T and K of Proposition 18, K as printed and as needed."""
 
     instance: Instance
     m: int
     xi: float
     nu: float
     cutoff: int
-    printed: int
-    needed: int
+    teachers: dict[str, int]
 
     @classmethod
     def of(cls, instance: Instance, m: int, xi: float, p: dict[str, Any]) -> _Case:
         nu = instance.unsure(xi)
         sizes = high_margin_sizes(p["eps"], p["delta"], m, p["beta"], nu=nu, xi=xi)
-        cutoff, printed, needed = map(math.ceil, sizes)
-        return cls(instance, m, xi, nu, min(cutoff, m), printed, needed)
+        cutoff, *teachers = map(math.ceil, sizes)
+        return cls(instance, m, xi, nu, min(cutoff, m), dict(zip(_KS, teachers, strict=True)))
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(NamedTuple):
     """Measures of one run of Algorithms 2 and 3."""
 
     held: bool
@@ -187,10 +186,10 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
         for rule in _RULES:
             plan = SparseVector(svt.calibrate(rule, p["eps"], p["delta"], case.m, case.cutoff), ell=case.m)
             logs = [_fewest(case, plan, one) for one in own[: p["searches"]]]
-            for which, teachers in (("printed", case.printed), ("for the distance", case.needed)):
+            for which, teachers in case.teachers.items():
                 runs = [_once(case, plan, teachers, one) for one in own]
                 rows.append(_row(case, rule, which, teachers, runs, logs))
-                if rule == _RULES[0] and which != "printed":
+                if (rule, which) == (_RULES[0], _KS[1]):
                     verdicts.append(_excess(case, np.array([one.excess for one in runs]), len(cases)))
                     gaps += [Interval.of(one.share_of_ones for one in runs)]
                     gaps += [Interval.of(one.unsure for one in runs)]
@@ -200,12 +199,12 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
         gaps,
         lambda worst: f"furthest {worst.text(5, sign=True)}, of {len(gaps)}",
     )
-    verdicts = [
-        *(_labelled(table, which, p["beta"]) for which in ("printed", "for the distance")),
-        *verdicts,
-        exact,
+    notes = [
+        f"Teachers of {p['records']} records; eps = {p['eps']:g}, delta = {p['delta']:g}, failure"
+        f" {p['beta']:g}. T and K are Proposition 18's, K also as its proof gives it for what is tested.",
     ]
-    return StudyResult(table, {"teachers": lambda: _draw(table)}, verdicts, _notes(p))
+    verdicts = [*(_labelled(table, which, p["beta"]) for which in _KS), *verdicts, exact]
+    return StudyResult(table, {"teachers": lambda: _draw(table)}, verdicts, notes)
 
 
 def _once(case: _Case, plan: SparseVector, n_teachers: int, seed: np.random.SeedSequence) -> _Run:
@@ -230,35 +229,22 @@ def _once(case: _Case, plan: SparseVector, n_teachers: int, seed: np.random.Seed
 
 def _fewest(case: _Case, plan: SparseVector, seed: np.random.SeedSequence) -> float:
     """Logarithm of the fewest teachers with which this repeat's run holds, to within 2%."""
-    return fewest(lambda teachers: _once(case, plan, teachers, seed).held, case.needed, _STEP)
+    return fewest(lambda teachers: _once(case, plan, teachers, seed).held, case.teachers[_KS[1]], _STEP)
 
 
 def _row(
     case: _Case, rule: str, which: str, teachers: int, runs: Sequence[_Run], logs: Sequence[float]
 ) -> Row:
-    held = sum(one.held for one in runs)
-    failed = binomtest(len(runs) - held, len(runs)).proportion_ci(0.95, method="exact")
+    failures = len(runs) - sum(one.held for one in runs)
+    failed = binomtest(failures, len(runs)).proportion_ci(0.95, method="exact")
     mean, half = mean_ci(logs)
-    return {
-        "instance": case.instance.name,
-        "m": case.m,
-        "xi": case.xi,
-        "nu": case.nu,
-        "T": case.cutoff,
-        "noise by": rule,
-        "K": which,
-        "teachers": teachers,
-        "runs": len(runs),
-        "failed": len(runs) - held,
-        "failed, at least": failed.low,
-        "failed, at most": failed.high,
-        "labels unlike the limit": float(np.mean([one.wrong for one in runs])),
-        **with_ci("excess disagreement", "ci95", [one.excess for one in runs]),
-        "2T/m": 2 * case.cutoff / case.m,
-        "fewest teachers": math.exp(mean),
-        "from": math.exp(mean - half),
-        "to": math.exp(mean + half),
-    }
+    row: Row = {"instance": case.instance.name, "m": case.m, "xi": case.xi, "nu": case.nu, "T": case.cutoff}
+    row |= {"noise by": rule, "K": which, "teachers": teachers, "runs": len(runs)}
+    row |= {"failed": failures, "failed, at least": failed.low, "failed, at most": failed.high}
+    row["labels unlike the limit"] = float(np.mean([one.wrong for one in runs]))
+    row |= with_ci("excess disagreement", "ci95", [one.excess for one in runs])
+    row |= {"2T/m": 2 * case.cutoff / case.m, "fewest teachers": math.exp(mean)}
+    return row | {"from": math.exp(mean - half), "to": math.exp(mean + half)}
 
 
 def _labelled(table: pd.DataFrame, which: str, beta: float) -> Verdict:
@@ -291,13 +277,6 @@ def _excess(case: _Case, excess: FloatArray, cases: int) -> Verdict:
     )
 
 
-def _notes(p: dict[str, Any]) -> list[str]:
-    return [
-        f"Teachers of {p['records']} records; eps = {p['eps']:g}, delta = {p['delta']:g}, failure"
-        f" {p['beta']:g}. T and K are Proposition 18's, K also as its proof gives it for what is tested.",
-    ]
-
-
 def _draw(table: pd.DataFrame) -> Figure:
     table = table.assign(half=(table["to"] - table["from"]) / 2)
     groups = list(table.groupby("instance", sort=False))
@@ -307,7 +286,7 @@ def _draw(table: pd.DataFrame) -> Figure:
         some = rows[rows["K"] == "printed"]
         for style, (rule, part) in zip(STYLES, some.groupby("noise by", sort=False), strict=False):
             curve(axis, part, "m", "fewest teachers", "half", f"fewest, {rule}", style)
-        for which, line in (("printed", "--"), ("for the distance", ":")):
+        for which, line in zip(_KS, ("--", ":"), strict=True):
             part = rows[(rows["K"] == which) & (rows["noise by"] == _RULES[0])]
             axis.plot(part["m"], part["teachers"], color="0.3", linestyle=line, label=f"K {which}")
     legend(axes)

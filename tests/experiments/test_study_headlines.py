@@ -167,8 +167,8 @@ def test_too_few_teachers_fail():
     case = high_margin._Case.of(high_margin.Instance("one step", 100), 200, 0.25, p)
     plan = high_margin.SparseVector(svt.calibrate("liu2021", 1.0, 1e-6, 200, case.cutoff), ell=200)
     seeds = np.random.SeedSequence(2).spawn(10)
-    assert all(high_margin._once(case, plan, case.printed, seed).held for seed in seeds)
-    assert not any(high_margin._once(case, plan, case.printed // 10, seed).held for seed in seeds)
+    assert all(high_margin._once(case, plan, case.teachers["printed"], seed).held for seed in seeds)
+    assert not any(high_margin._once(case, plan, case.teachers["printed"] // 10, seed).held for seed in seeds)
 
 
 # -- expected scores ------------------------------------------------------------------------
