@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
@@ -34,8 +35,7 @@ CHECKS: dict[str, Check] = {"asked": Text("a method"), "paid": Text("a method")}
 MEASURES = ("jaccard", "jaccard_chance", "coefficient", "coefficient_chance", "excess")
 
 
-@dataclass(frozen=True)
-class Overlap:
+class Overlap(NamedTuple):
     """Two sets of points in one repeat."""
 
     reached: int  # points both mechanisms came to, u
@@ -46,11 +46,7 @@ class Overlap:
     coefficient: float  # shared / min(asked, paid)
     jaccard_chance: float  # their expectations for independent choices of the same sizes
     coefficient_chance: float
-
-    @property
-    def excess(self) -> float:
-        """Jaccard index above chance."""
-        return self.jaccard - self.jaccard_chance
+    excess: float  # Jaccard index above chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +79,18 @@ def compare(active: RepeatRecord, svt: RepeatRecord, budget: int) -> Overlap | N
     shared, both, smaller = len(asked & paid), len(asked) + len(paid), min(len(asked), len(paid))
     chance = hypergeom(reached, len(asked), len(paid))
     possible = range(max(0, both - reached), smaller + 1)
+    jaccard = shared / (both - shared)
+    jaccard_chance = float(sum(chance.pmf(k) * k / (both - k) for k in possible))
     return Overlap(
-        reached=reached,
-        asked=len(asked),
-        paid=len(paid),
-        shared=shared,
-        jaccard=shared / (both - shared),
-        coefficient=shared / smaller,
-        jaccard_chance=float(sum(chance.pmf(k) * k / (both - k) for k in possible)),
-        coefficient_chance=len(asked) * len(paid) / reached / smaller,
+        reached,
+        len(asked),
+        len(paid),
+        shared,
+        jaccard,
+        shared / smaller,
+        jaccard_chance,
+        len(asked) * len(paid) / reached / smaller,
+        jaccard - jaccard_chance,
     )
 
 
@@ -109,52 +108,45 @@ def finish(p: dict[str, str], rows: Sequence[DoneRow], findings: Findings) -> Fi
 
 
 def _compared(pair: Pair) -> Compared:
-    prepared = pair.of.planned.prepared
-    budget = prepared.sizes.budget if prepared else 0
+    budget = pair.of.planned.prepared.sizes.budget if pair.of.planned.prepared else 0
     others = {unit.repeat: unit for unit in pair.minus.units}
     both = [(unit, others[unit.repeat]) for unit in pair.of.units if unit.repeat in others]
-    found = [compare(active, svt, budget) for active, svt in both]
+    found = (compare(active, svt, budget) for active, svt in both)
     return Compared(pair, [overlap for overlap in found if overlap is not None])
 
 
 def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: str) -> Table:
     """Table of the overlaps; rows of the sparse vector technique without numbers have a status."""
+    points = {"reached": "reached", "asked": "asked", "paid": "unstable", "shared": "shared"}
     columns = [Column("dataset", numeric=False), Column("eps"), Column("T"), Column("repeats")]
-    columns += [Column(name, "points, mean") for name in ("reached", "asked", "unstable", "shared")]
+    columns += [Column(head, "points, mean") for head in points.values()]
     columns += [Column(name, "Jaccard index") for name in ("measured", "by chance", "excess")]
     columns += [Column(name, "shared / smaller set") for name in ("measured", "by chance")]
     columns.append(Column("status", numeric=False))
     cells, records = [], []
     for one in compared:
         row = one.pair.minus
-        mean = {name: one.over(name) for name in ("reached", "asked", "paid", "shared", *MEASURES)}
+        mean = {name: one.over(name) for name in (*points, *MEASURES)}
         status = "ok" if one.found else "one of the sets is always empty"
-        cells.append(
-            [
-                row.dataset,
-                number(row.eps, "g"),
-                str(row.cutoff),
-                str(len(one.found)),
-                *(_shown(mean[name], ".1f") for name in ("reached", "asked", "paid", "shared")),
-                _shown(mean["jaccard"], ".3f", ci=True),
-                _shown(mean["jaccard_chance"], ".3f"),
-                _shown(mean["excess"], "+.3f", ci=True),
-                _shown(mean["coefficient"], ".3f", ci=True),
-                _shown(mean["coefficient_chance"], ".3f"),
-                status,
-            ]
-        )
+        line = [row.dataset, number(row.eps, "g"), str(row.cutoff), str(len(one.found))]
+        line += [_mean(mean[name], ".1f") for name in points]
+        line += [number(mean["jaccard"], ".3f"), _mean(mean["jaccard_chance"], ".3f")]
+        line += [number(mean["excess"], "+.3f"), number(mean["coefficient"], ".3f")]
+        cells.append([*line, _mean(mean["coefficient_chance"], ".3f"), status])
         record = {"dataset": row.dataset, "eps": row.eps, "cutoff": row.cutoff, "n": len(one.found)}
         records.append(record | flat(mean) | {"status": status})
+    names = list(records[0]) if records else ["dataset", "eps", "status"]
     for row in rows:
         if row.method == paid and row.status != "ok":
-            start = [row.dataset, number(row.eps, "g")]
             blank = [number(None)] * (len(columns) - 3)
-            cells.append([*start, *blank, row.status])
+            cells.append([row.dataset, number(row.eps, "g"), *blank, row.status])
             absent = {"dataset": row.dataset, "eps": row.eps, "status": row.status}
-            names = list(records[0]) if records else list(absent)
             records.append({name: absent.get(name) for name in names})
     return Table(columns, cells, records)
+
+
+def _mean(found: Interval | None, form: str) -> str:
+    return number(found and found.mean, form)
 
 
 def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
@@ -175,10 +167,6 @@ def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
             )
         )
     return verdicts
-
-
-def _shown(found: Interval | None, form: str, *, ci: bool = False) -> str:
-    return number(found if ci else found and found.mean, form)
 
 
 def overlap_figure(compared: Sequence[Compared]) -> Figure:

@@ -30,7 +30,7 @@ from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.learners.sgd import SgdLogistic, change_of_prediction, largest_step
 from pate_cli.report.figures import STYLES
 from pate_cli.report.interval import mean_ci
-from pate_cli.report.verdict import Verdict, above, at_least, combined, compare
+from pate_cli.report.verdict import Verdict, VerdictWord, above, at_least, combined, compare
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray
 
@@ -69,24 +69,13 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
             worst, worst_half = mean_ci(squares[:, int(squares.mean(axis=0).argmax())])
             gamma, bound = math.sqrt(worst), change_of_prediction(passes, step, _CLIP)
             off = np.abs(predicted - predicted.mean(axis=0))
-            rows.append(
-                {
-                    "rate": rate,
-                    "n": n,
-                    "order": order,
-                    "passes": passes,
-                    "step": step,
-                    "gamma": gamma,
-                    "uniform bound": bound,
-                    "gamma / bound": gamma / bound,
-                    "ci95 of gamma^2": worst_half,
-                    **with_ci("mean square", "ci95", squares.mean(axis=1)),
-                    "variance of h": float(variance.mean()),
-                    **with_ci("over n/2 mean square", "its ci95", (variance - n / 2 * squares).mean(axis=1)),
-                    **{f"beyond, {beta:g}": _beyond(off, n, gamma, beta) for beta in _TAILS},
-                    "repeats": p["repeats"],
-                }
-            )
+            row = {"rate": rate, "n": n, "order": order, "passes": passes, "step": step, "gamma": gamma}
+            row |= {"uniform bound": bound, "gamma / bound": gamma / bound, "ci95 of gamma^2": worst_half}
+            row |= with_ci("mean square", "ci95", squares.mean(axis=1))
+            row["variance of h"] = float(variance.mean())
+            row |= with_ci("over n/2 mean square", "its ci95", (variance - n / 2 * squares).mean(axis=1))
+            row |= {f"beyond, {beta:g}": _beyond(off, n, gamma, beta) for beta in _TAILS}
+            rows.append(row | {"repeats": p["repeats"]})
     table = pd.DataFrame(rows)
     notes = [
         f"gamma: root mean square change of a predicted probability when one record is replaced, at the worst"
@@ -129,32 +118,35 @@ def _beyond(off: FloatArray, n: int, gamma: float, beta: float) -> int:
 
 
 def _verdicts(table: pd.DataFrame) -> list[Verdict]:
+    repeats = int(table["repeats"].iloc[0])
+
+    def count(words: list[VerdictWord]) -> str:
+        return f"{words.count('reproduces')} of {len(words)}"
+
     below = table["uniform bound"] ** 2 - table["gamma"] ** 2
-    inside = judged(at_least, below, table["ci95 of gamma^2"], table["repeats"])
-    steele = judged(at_least, -table["over n/2 mean square"], table["its ci95"], table["repeats"])
+    inside = judged(at_least, below, table["ci95 of gamma^2"], repeats)
+    steele = judged(at_least, -table["over n/2 mean square"], table["its ci95"], repeats)
     shares = table["variance of h"] / (table["variance of h"] - table["over n/2 mean square"])
     ratios = table["gamma / bound"]
     verdicts = [
         Verdict(
             "on-average stability is within the uniform bound",
             combined(inside),
-            f"in {inside.count('reproduces')} of {len(table)} rows; it is {ratios.min():.2g} to"
-            f" {ratios.max():.2g} of it",
+            f"in {count(inside)} rows; it is {ratios.min():.2g} to {ratios.max():.2g} of it",
         ),
         Verdict(
             "the variance of a prediction is at most n/2 mean squares (Lemma 5.8, by Steele's inequality)",
             combined(steele),
-            f"wholly, in {steele.count('reproduces')} of {len(table)} rows; it is"
-            f" {shares.min():.2g} to {shares.max():.2g} of that",
+            f"wholly, in {count(steele)} rows; it is {shares.min():.2g} to {shares.max():.2g} of that",
         ),
     ]
     tails = [(beta, int(beyond)) for beta in _TAILS for beyond in table[f"beyond, {beta:g}"]]
-    words = [rarely(beyond, int(table["repeats"].iloc[0]), beta, len(tails)) for beta, beyond in tails]
+    words = [rarely(beyond, repeats, beta, len(tails)) for beta, beyond in tails]
     worst, often = max(tails, key=lambda one: one[1] / one[0])
     claim = "a prediction is within sqrt(2 n) gamma/beta of its mean, but with probability beta (Lemma 5.8)"
     says = (
-        f"wholly, in {words.count('reproduces')} of {len(words)} cases; at most {often} of"
-        f" {table['repeats'].iloc[0]} are not, at beta = {worst:g} and the worst point"
+        f"wholly, in {count(words)} cases; at most {often} of {repeats} are not, at beta = {worst:g} and the"
+        " worst point"
     )
     verdicts.append(Verdict(claim, combined(words), says))
     given, permuted = (
@@ -163,14 +155,14 @@ def _verdicts(table: pd.DataFrame) -> list[Verdict]:
     )
     apart = given["mean square"] / permuted["mean square"] - 1
     half = np.hypot(given["ci95"], permuted["ci95"]) / permuted["mean square"]
-    within = judged(compare, apart, half, given["repeats"], _ALIKE)
+    within = judged(compare, apart, half, repeats, _ALIKE)
     claim = "one pass without a permutation is as stable on average as with one (Theorem 2)"
-    says = f"mean squares agree to {_ALIKE:.0%} in {within.count('reproduces')} of {len(given)} pairs"
+    says = f"mean squares agree to {_ALIKE:.0%} in {count(within)} pairs"
     verdicts.append(Verdict(claim, combined(within), says, margin=_ALIKE))
     rates = given["rate"].unique().tolist()
     for rate in rates:
         part = given[given["rate"] == rate]
-        slope = fit_slope(part["n"], part["mean square"], part["ci95"], int(part["repeats"].iloc[0]))
+        slope = fit_slope(part["n"], part["mean square"], part["ci95"], repeats)
         low, high = slope.low / 2, slope.high / 2
         claim = f"gamma falls at least as fast as the step, n^-{rate:g}, to {_SLACK:g} (one pass)"
         says = f"exponent {slope.mean / 2:.3f} [{low:.3f}, {high:.3f}] against {-rate:g}"
