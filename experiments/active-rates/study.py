@@ -38,27 +38,19 @@ from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import Answer, FloatArray, IntArray, PublicPoints
 
 from ..common import thresholds, tnc_curves
-from ..common.parameters import PROBABILITY, SAMPLING, one_for_each
+from ..common.parameters import one_for_each
 from ..common.sampling import crossed
 from ..common.thresholds import Family
 from ..common.tnc_curves import SLACK, Curve
-from ..common.tnc_design import Design, Privacy, design, exponent
+from ..common.tnc_design import PARAMETERS, Design, Privacy, design, exponent
 
-CHECKS: dict[str, Check] = {
-    "taus": Listed(Real(0, 1)),
-    "left": Real(0, 1),
-    "right": Real(0, 1),
-    "eps": Real(0),
-    "delta": PROBABILITY,
-    "failure": PROBABILITY,  # gamma
+CHECKS: dict[str, Check] = PARAMETERS | {
     "labels": Real(0),  # C
     "constant": Real(0),  # c' of Algorithm 4
     "points": Real(1),  # m of active queries, in units of 1/a
     "passive": Listed(Real(0)),  # m of passive ones, for each tau, as in tnc_design
-    "n": Listed(Whole(2), at_least=2, ascending=True),
     "control": Listed(Whole(2)),  # lengths of streams
     "control_repeats": Whole(2),
-    **SAMPLING,
 }
 WAYS = ("active", "as many labels", "passive")
 _THETA = 2.0

@@ -116,7 +116,7 @@ def _blowup(instance: Instance, n: int, p: dict[str, Any], seed: np.random.SeedS
     best, found = [], []  # of each repeat; by method: error, unanswered, the model's error
     for (_, _, points, fresh), learnt in methods.repeated(plans, draw, seed, p["repeats"]):
         best.append(instance.best(points))
-        labels = {name: methods.labels_of(one, m) for name, one in learnt.items()}
+        labels = {name: methods.public_labels(one, m) for name, one in learnt.items()}
         found.append(
             {
                 name: (

@@ -207,7 +207,7 @@ def repeated(
         yield sample, {name: run(plan, X, y, points, one) for name, plan, one in each}
 
 
-def labels_of(released: Released, n_points: int) -> IntArray:
+def public_labels(released: Released, n_points: int) -> IntArray:
     """Labels of all public points, `UNANSWERED` where none was given."""
     labels = np.full(n_points, UNANSWERED)
     labels[released.answers.asked] = released.answers.labels

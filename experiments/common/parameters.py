@@ -10,6 +10,9 @@ from pate_cli.checks import Check, Real, Whole, take
 
 PROBABILITY = Real(0, 1, open_above=True)
 
+BUDGET: dict[str, Check] = {"eps": Real(0), "delta": PROBABILITY, "beta": PROBABILITY}
+"""Beta is the probability of failure."""
+
 SAMPLING: dict[str, Check] = {"repeats": Whole(2), "seed": Whole(0)}
 
 

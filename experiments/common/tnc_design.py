@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pate_cli.checks import Check, Listed, Real, Whole
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import VoteMechanism
 from pate_cli.mechanisms.gaussian import Gaussian
@@ -30,7 +31,20 @@ from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, FloatArray
 
 from . import thresholds
+from .parameters import PROBABILITY, SAMPLING
 from .thresholds import Family
+
+PARAMETERS: dict[str, Check] = {
+    "taus": Listed(Real(0, 1)),
+    "left": Real(0, 1),  # this and the next: strengths of the `Family`
+    "right": Real(0, 1),
+    "eps": Real(0),
+    "delta": PROBABILITY,
+    "failure": PROBABILITY,  # beta
+    "n": Listed(Whole(2), at_least=2, ascending=True),
+    **SAMPLING,
+}
+"""Of a study of rates at each tau."""
 
 QUANTITIES = ("teacher Dis", "vote Dis", "student Dis", "student excess")
 """Measures of `run_once`, in order; Dis is the disagreement with h*."""

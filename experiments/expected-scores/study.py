@@ -44,7 +44,7 @@ from pate_cli.types import FloatArray, PrivateRecords
 
 from ..common.agnostic_methods import enough_teachers
 from ..common.figures import panels
-from ..common.parameters import PROBABILITY, SAMPLING
+from ..common.parameters import BUDGET, SAMPLING
 from ..common.sampling import seeded
 from ..common.statistics import AGREES, rarely
 
@@ -56,9 +56,7 @@ CHECKS: dict[str, Check] = {
     "bins": Whole(2),  # 1/w
     "expected": Whole(10),  # teachers that E and Var are measured with
     "C": Real(0),  # of the teachers
-    "eps": Real(0),
-    "delta": PROBABILITY,
-    "beta": PROBABILITY,
+    **BUDGET,
     **SAMPLING,
 }
 _TWO_THIRDS = 2 / 3

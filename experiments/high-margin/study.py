@@ -42,7 +42,7 @@ from pate_cli.types import UNANSWERED, FloatArray, IntArray
 
 from ..common.figures import curve, legend, panels
 from ..common.high_margin import high_margin_sizes
-from ..common.parameters import PROBABILITY, SAMPLING
+from ..common.parameters import BUDGET, SAMPLING
 from ..common.sampling import control, fewest, labels_of, seeded, streams, with_ci
 from ..common.statistics import rarely
 
@@ -51,10 +51,8 @@ CHECKS: dict[str, Check] = {
     "records": Whole(10),  # of a teacher
     "xi": Listed(Real(0, 0.5)),  # of each instance
     "m": Listed(Whole(20), at_least=2, ascending=True),
-    "eps": Real(0),
-    "delta": PROBABILITY,
-    "beta": PROBABILITY,
     "searches": Whole(2),  # repeats that look for the fewest teachers
+    **BUDGET,
     **SAMPLING,
 }
 STEPS: dict[str, tuple[tuple[float, int, float], ...]] = {

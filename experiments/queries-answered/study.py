@@ -53,17 +53,15 @@ from pate_cli.types import FloatArray
 
 from ..common.agnostic_methods import Sizes, enough_teachers
 from ..common.figures import curve, legend, panels
-from ..common.parameters import PROBABILITY, SAMPLING
+from ..common.parameters import BUDGET, SAMPLING
 from ..common.sampling import control, fewest, labels_of, seeded, streams
 
 CHECKS: dict[str, Check] = {
     "gammas": Listed(Real(0, 0.3, closed_below=True)),  # label noise
     "alphas": Listed(Real(0, 0.5), at_least=2, ascending=True),  # failures allowed
     "m": Listed(Whole(10), at_least=2, ascending=True),
-    "eps": Real(0),
-    "delta": PROBABILITY,
-    "beta": PROBABILITY,
     "rules": Listed(OneOf(svt.CALIBRATIONS)),  # of the noise of all three methods
+    **BUDGET,
     **SAMPLING,
 }
 METHODS = ("sparse vector", "composition", "AgPrivCl")

@@ -32,26 +32,18 @@ from pate_cli.reproduce.study import Progress, StudyResult
 
 from ..common import thresholds, tnc_curves
 from ..common.figures import legend, panels
-from ..common.parameters import PROBABILITY, SAMPLING, one_for_each
+from ..common.parameters import one_for_each
 from ..common.statistics import slope_weights
 from ..common.thresholds import Family
 from ..common.tnc_curves import SLACK, Curve
-from ..common.tnc_design import QUANTITIES, Privacy, design, exponent, run_once
+from ..common.tnc_design import PARAMETERS, QUANTITIES, Privacy, design, exponent, run_once
 
-CHECKS: dict[str, Check] = {
-    "taus": Listed(Real(0, 1)),
-    "left": Real(0, 1),
-    "right": Real(0, 1),
-    "eps": Real(0),
-    "delta": PROBABILITY,
-    "failure": PROBABILITY,
+CHECKS: dict[str, Check] = PARAMETERS | {
     "calibration": OneOf(svt.CALIBRATIONS),
     "points": Listed(Real(0)),  # this and the next: for each tau, see tnc_design
     "mistakes": Listed(Real(0)),
-    "n": Listed(Whole(2), at_least=2, ascending=True),
     "learner_n": Listed(Whole(1), at_least=2, ascending=True),  # of one learner without privacy
     "learner_repeats": Whole(2),
-    **SAMPLING,
 }
 
 _CLAIMS = {

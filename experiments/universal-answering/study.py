@@ -33,7 +33,7 @@ from ..common import agnostic_methods as methods
 from ..common.agnostic_instances import Instance
 from ..common.agnostic_methods import Sizes
 from ..common.figures import curve, legend, line, panels
-from ..common.parameters import PROBABILITY, SAMPLING
+from ..common.parameters import BUDGET, PROBABILITY, SAMPLING
 from ..common.sampling import seeded, with_ci
 from ..common.statistics import AGREES, judged
 
@@ -43,13 +43,11 @@ CHECKS: dict[str, Check] = {
     "gamma": Real(0, 0.3),  # label noise
     "n": Whole(1000),
     "m": Listed(Whole(10), at_least=2, ascending=True),
-    "eps": Real(0),
-    "delta": PROBABILITY,
-    "alpha": PROBABILITY,  # this and beta: of m_o
-    "beta": PROBABILITY,
+    "alpha": PROBABILITY,  # of m_o, as beta is
     "teacher_alpha": PROBABILITY,  # a teacher's error on relabelled records, for T
     "size": Whole(1),  # records a teacher
     "agreement": Real(0.5, 1, open_above=True),  # share of teachers that gets an answer
+    **BUDGET,
     **SAMPLING,
 }
 Row = dict[str, Any]
@@ -121,7 +119,7 @@ def _measure(
 
     found, later = [], sizes.m - first
     for (_, _, points), learnt in methods.repeated({"": plan}, draw, seed, repeats):
-        labels, asked = methods.labels_of(learnt[""], sizes.m), learnt[""].answers.asked
+        labels, asked = methods.public_labels(learnt[""], sizes.m), learnt[""].answers.asked
         early, late = asked[: len(asked) - later], asked[len(asked) - later :]
         given = labels[early] != UNANSWERED
         wrong = instance.error(points[early][given], labels[early][given]) if given.any() else 0.0
