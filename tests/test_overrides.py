@@ -81,7 +81,7 @@ def test_jobs_composed_together_are_as_hydra_composes_them(tmp_path):
     composer = Composer(str(tmp_path))
     for given in lists:
         found = composer.compose(given)
-        with hydra.initialize_config_dir(str(composition.conf_dir()), version_base="1.3"):
+        with hydra.initialize_config_dir(str(composition.conf_dir()), **composition.version_base()):
             alone = hydra.compose("config", [*given, f"hydra.searchpath=[{quoted(f'file://{tmp_path}')}]"])
         assert repr(found) == repr(OmegaConf.to_container(alone, resolve=True)), given
 

@@ -45,7 +45,7 @@ def run_by_hydra(
     if main != composition.conf_dir():  # else --config-dir, which is among the arguments, adds the other
         argv += more
 
-    @hydra.main(version_base="1.3", config_path=str(main), config_name=composition.CONFIG)
+    @hydra.main(config_path=str(main), config_name=composition.CONFIG, **composition.version_base())
     def run_one(cfg: DictConfig) -> float:
         """Run one job; its accuracy for a sweeper that looks for the best, 0 where there is none."""
         from hydra.core.hydra_config import HydraConfig

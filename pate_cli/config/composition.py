@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 __all__ = ["CONFIG", "Composer", "compose", "conf_dir", "options", "own_configs", "packaged", "quoted"]
-__all__ += ["search_path"]
+__all__ += ["search_path", "version_base"]
 
 CONFIG = "config"
 """Name of the main configuration, unless `--config-name` names another."""
@@ -75,6 +75,13 @@ def search_path(config_dir: str | None, config_name: str) -> tuple[Path, list[st
     if not (ours / f"{config_name}.yaml").is_file():
         main, other = own, ours
     return main, [f"hydra.searchpath=[{quoted(f'file://{other}')}]"]
+
+
+def version_base() -> dict[str, str]:
+    """Argument `version_base` of Hydra 1.3, which warns where it is missing, as 1.4 does where it is given."""
+    import hydra
+
+    return {"version_base": "1.3"} if hydra.__version__.startswith("1.3") else {}
 
 
 def compose(
@@ -138,7 +145,7 @@ class Composer:
         from hydra import initialize_config_dir
 
         main, more = search_path(self.config_dir, self.config_name)
-        with self._one_line(given), initialize_config_dir(str(main), version_base="1.3"):
+        with self._one_line(given), initialize_config_dir(str(main), **version_base()):
             return hydra_compose(self.config_name, [*given, *more], return_hydra_config=True)
 
     def _with_numbers(self, given: Sequence[str]) -> DictConfig:

@@ -101,7 +101,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ("-m hydra/sweeper=ours eps=1,2 --force", "--force: not with hydra/sweeper=ours,"),
         ("--config-dir own --config-name mine", "hydra.mode: got MULTIRUN in a file; accepted: pate run -m"),
         # files
-        ("--config-dir own teacher=broken", "/own/teacher/broken.yaml, line 2: not YAML (expected ',' or"),
+        ("--config-dir own teacher=broken", "/own/teacher/broken.yaml, line 2: not YAML ("),
         ("--config-dir own teacher=bytes", "--config-dir own: a file is not UTF-8 text (invalid start byte)"),
         (f"{LIBSVM}no.libsvm", "no.libsvm: no such file"),
         (f"{LIBSVM}file", "file: empty"),

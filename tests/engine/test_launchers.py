@@ -85,7 +85,7 @@ def test_a_killed_worker_of_joblib_is_told(tmp_path, monkeypatch, capsys):
     """What joblib raises then, as Hydra lets it through."""
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    def die(*_):
+    def die(*_, **__):
         raise TerminatedWorkerError("A worker process was unexpectedly terminated")
 
     monkeypatch.chdir(tmp_path)
