@@ -143,14 +143,14 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
     A release is calibrated for exact noise, unless `exact` is False because noise comes from a seed. Raises
     `InputError`, in one line, for sizes or learners that cannot work and for an infeasible mechanism.
     """
-    t, s = config.teacher, config.student
+    t, s, C = config.teacher, config.student, dataset.n_classes
     sizes = datasets.sizes_of(dataset, **config.split.shares, release=config.release)
     delta = 1 / sizes.n_private if config.delta is None else config.delta
     sparse = datasets.becomes_sparse(dataset)
-    count = _count(config, dataset, sizes, delta)
+    count = _auto_count(config, dataset, sizes, delta) if t.auto_count else t.count
     n_teachers = teachers.n_teachers(sizes.n_private, size=t.size, count=count)
-    learners.check_learner(t.estimator, t.params, n_classes=dataset.n_classes, sparse=sparse)
-    students.check_student(s.estimator, s.params, n_classes=dataset.n_classes, sparse=sparse)
+    learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse)
+    students.check_student(s.estimator, s.params, n_classes=C, sparse=sparse)
     setting = Setting(
         eps=config.eps,
         delta=delta,
@@ -158,7 +158,7 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         n_public=sizes.n_public,
         budget=sizes.budget,
         n_features=dataset.n_features,
-        n_classes=dataset.n_classes,
+        n_classes=C,
         n_teachers=n_teachers,
         sparse=sparse,
         teacher=(t.estimator, t.params),
@@ -173,7 +173,7 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         except ValueError as error:  # too many numbers at so small an eps
             raise ConfigError("eps", config.eps, f"a larger number with release=true: {error}") from error
         if plan.n_teachers:  # once private records are looked at, it is too late to say that it cannot learn
-            shape, C = (sizes.n_private // n_teachers, dataset.n_features), dataset.n_classes
+            shape = (sizes.n_private // n_teachers, dataset.n_features)
             learners.check_learner(t.estimator, t.params, n_classes=C, sparse=sparse, shape=shape)
     shards = getattr(dataset.X, "shards", ())
     if shards and (not plan.asks_votes or config.release):
@@ -183,20 +183,16 @@ def prepare(config: RunConfig, dataset: Dataset, *, exact: bool = True) -> Prepa
         raise ConfigError("teacher.count", plan.n_teachers, accepted)
     promised = plan.guarantee
     if promised.data_dependent or promised.eps > config.eps or promised.delta > delta:
-        raise RuntimeError(
-            f"{plan.name} promises {promised}, where eps={config.eps:g}, delta={delta:g} were asked"
-        )
+        raise RuntimeError(f"{plan.name} promises {promised}; asked: eps={config.eps:g}, delta={delta:g}")
     return Prepared(config, dataset, sizes, plan.n_teachers, delta, plan)
 
 
-def _count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int | None:
-    """Number of teachers: configured, by records a teacher (None), or from public numbers."""
-    if not config.teacher.auto_count:
-        return config.teacher.count
-    asked = sizes.budget if mechanisms.picks_queries(config.mechanism.name) else sizes.n_public
-    public = (sizes.n_private, asked, dataset.n_features, dataset.n_classes, config.eps, delta)
-    rule = getattr(mechanisms.find(config.mechanism.name), "auto_count", auto_count)  # its own, if any
-    return int(rule(*public))
+def _auto_count(config: RunConfig, dataset: Dataset, sizes: datasets.SplitSizes, delta: float) -> int:
+    """Number of teachers from public numbers, by the mechanism's own rule if it has one."""
+    name = config.mechanism.name
+    asked = sizes.budget if mechanisms.picks_queries(name) else sizes.n_public
+    rule = getattr(mechanisms.find(name), "auto_count", auto_count)
+    return int(rule(sizes.n_private, asked, dataset.n_features, dataset.n_classes, config.eps, delta))
 
 
 def run_repeat(run: Prepared, repeat: int, trained: Trained | None = None) -> Outcome:
@@ -246,20 +242,17 @@ def release(
     of memory; the cause is withheld, as it may reveal private data.
     """
     charge(run.plan.guarantee)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # made from private records
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # made from private records
+        try:
             split, votes = split_of(run, streams), None
             if run.plan.asks_votes:
-                groups = _teachers(run, streams, split)
+                groups = _teachers(run, streams, split, range(run.n_teachers))
                 counts = [group.votes_and_failures(split.public.X)[0].counts for group in groups]
                 votes = Votes(np.sum(counts, axis=0), run.n_teachers)
-    except Exception:  # its message may quote a record
-        raise RuntimeError(
-            "training failed; the cause is withheld because it may reveal private data"
-        ) from None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        except Exception:  # its message may quote a record
+            why = "training failed; the cause is withheld because it may reveal private data"
+            raise RuntimeError(why) from None
         door = Door.seeded(streams.noise) if noise is None else Door(noise())
         released = _release(run, split, votes, door, streams)
     student, problem = released.model, None
@@ -325,13 +318,11 @@ def join(run: Prepared, split: Split, parts: Sequence[PartVotes]) -> Trained:
     return Trained(split, Votes(counts, run.n_teachers), right / len(split.test.y) / run.n_teachers)
 
 
-def _teachers(
-    run: Prepared, streams: Streams, split: Split, only: range | None = None
-) -> Iterator[teachers.Ensemble]:
-    """Train teachers (default: all), a few at a time, so that memory does not grow with them."""
+def _teachers(run: Prepared, streams: Streams, split: Split, only: range) -> Iterator[teachers.Ensemble]:
+    """Train some of the teachers, a few at a time, so that memory does not grow with them."""
     asked, n_classes = run.config.teacher, run.dataset.n_classes
     learner = learners.make_learner(asked.estimator, asked.params, seed=None, n_classes=n_classes)
-    for group in teachers.batches(learner, range(run.n_teachers) if only is None else only):
+    for group in teachers.batches(learner, only):
         yield teachers.train(
             split.private,
             n_teachers=run.n_teachers,
@@ -369,11 +360,10 @@ def _diagnostics(
     run: Prepared, split: Split, trained: Trained | None, answers: Answers, fit: Any
 ) -> dict[str, float]:
     """Figures for experiments, computed from private or held-out data: not differentially private."""
-    truth = split.public_labels.y
-    given = answers.labels >= 0
+    truth, given = split.public_labels.y, answers.labels >= 0
     points, labels = answers.asked[given], answers.labels[given]
-    labelled = bool((truth >= 0).all())
-    label_accuracy = float(np.mean(labels == truth[points])) if len(points) and labelled else float("nan")
+    labelled, answered = bool((truth >= 0).all()), len(points) > 0
+    label_accuracy = float(np.mean(labels == truth[points])) if answered and labelled else float("nan")
     majority_class = float(np.bincount(split.test.y).max() / len(split.test.y))
     if trained is None:
         return {"label_accuracy": label_accuracy, "majority_class": majority_class}
@@ -381,20 +371,17 @@ def _diagnostics(
     # the ceiling of this student on these public points: every label the teachers' exact vote
     student = repr((run.config.student.estimator, run.config.student.params))
     if student not in trained.ceilings:
-        everything = Answers(np.arange(len(vote)), vote)
-        right = fit(everything).predict(split.test.X) == split.test.y
+        right = fit(Answers(np.arange(len(vote)), vote)).predict(split.test.X) == split.test.y
         trained.ceilings[student] = float(np.mean(right))
-    stopped = {}
-    if mechanisms.picks_queries(run.config.mechanism.name):  # it may have stopped early
-        wanted = run.sizes.budget if answers.n_chosen is None else answers.n_chosen
-        stopped = {"queries_wanted": float(wanted)}
-    return {
+    found = {
         "ceiling": trained.ceilings[student],
         "vote_agreement": float(np.mean(votes.counts.max(axis=1)) / votes.n_teachers),
         "vote_accuracy": float(np.mean(vote == truth)) if labelled else float("nan"),
         "label_accuracy": label_accuracy,
-        "label_agreement": float(np.mean(labels == vote[points])) if len(points) else float("nan"),
+        "label_agreement": float(np.mean(labels == vote[points])) if answered else float("nan"),
         "teacher_accuracy": trained.teacher_accuracy,
         "majority_class": majority_class,
-        **stopped,
     }
+    if mechanisms.picks_queries(run.config.mechanism.name):  # it may have stopped early
+        found["queries_wanted"] = float(run.sizes.budget if answers.n_chosen is None else answers.n_chosen)
+    return found

@@ -114,34 +114,22 @@ class Form:
         """Train the teachers of the configuration, as the pipeline does, and let them vote."""
         learner = make_learner(*self.setting.teacher, seed=None, n_classes=self.n_classes)
         rng = np.random.default_rng(1)
-        given = {
-            "n_teachers": K,
-            "learner": learner,
-            "rng": rng,
-            "n_classes": self.n_classes,
-            "strict": False,
-        }
-        return teachers.train(records, **given).votes(self.public.X)
+        given = {"learner": learner, "rng": rng, "n_classes": self.n_classes, "strict": False}
+        return teachers.train(records, n_teachers=K, **given).votes(self.public.X)
 
 
-OURS = (
-    *(
-        "active",
-        "agprivcl",
-        "best",
-        "gaussian",
-        "gnmax",
-        "noisy_gd",
-        "output_perturbation",
-        "private_prediction",
-    ),
-    *("realizable_to_agnostic", "score_boosting", "soft", "sspp", "svt", "tune", "universal"),
-)
-QUICK: dict[str, dict[str, Any]] = {
-    "best": {"steps": 10},
-    "noisy_gd": {"steps": 5},
-    "score_boosting": {"rounds": 2},
-}
+OURS = [
+    "active",
+    "agprivcl",
+    "best",
+    "gaussian",
+    "gnmax",
+    "noisy_gd",
+    "output_perturbation",
+    "private_prediction",
+]
+OURS += ["realizable_to_agnostic", "score_boosting", "soft", "sspp", "svt", "tune", "universal"]
+QUICK: dict[str, Any] = {"best": {"steps": 10}, "noisy_gd": {"steps": 5}, "score_boosting": {"rounds": 2}}
 UNLIKE = (
     {"label": "logistic"},
     {"label": "svt", "mechanism": {"name": "svt"}},

@@ -132,27 +132,18 @@ def test_several_classes_end_to_end(tmp_path):
 
 def test_rows_share_a_split_only_where_all_that_it_depends_on_is_the_same():
     """Mechanisms in turn at one repeat; another repeat, seed, share or record makes another split."""
-    few = ["dataset.n_records=2000", "split.public=40"]
-    runs = [_prepare(*few, f"mechanism={name}", "eps=2") for name in ("gaussian", "svt")]
-    first, second = (pipeline.split_of(run, pipeline.Streams.of(0, 0)) for run in runs)
-    assert second is first
-    fresh = datasets.split(
-        runs[0].dataset, rng=pipeline.Streams.of(0, 0).split, **runs[0].config.split.shares
-    )
+    few, streams = ["dataset.n_records=2000", "split.public=40"], pipeline.Streams.of
+    run, other = (_prepare(*few, f"mechanism={name}", "eps=2") for name in ("gaussian", "svt"))
+    first = pipeline.split_of(run, streams(0, 0))
+    assert pipeline.split_of(other, streams(0, 0)) is first
+    fresh = datasets.split(run.dataset, rng=streams(0, 0).split, **run.config.split.shares)
     assert np.array_equal(first.private.X, fresh.private.X)
     assert np.array_equal(first.public.rows, fresh.public.rows)
-    changed = dataclasses.replace(runs[0].dataset, y=1 - runs[0].dataset.y)
-    others = [
-        (runs[0], pipeline.Streams.of(0, 1)),
-        (runs[0], pipeline.Streams.of(1, 0)),
-        (_prepare(few[0], "split.public=41"), pipeline.Streams.of(0, 0)),
-        (dataclasses.replace(runs[0], dataset=changed), pipeline.Streams.of(0, 0)),
-        (dataclasses.replace(runs[0], public_rows=np.arange(40)), pipeline.Streams.of(0, 0)),
-    ]
-    for run, streams in others:
-        pipeline.split_of(runs[0], pipeline.Streams.of(0, 0))
-        assert pipeline.split_of(run, streams) is not first
-        first = pipeline.split_of(runs[0], pipeline.Streams.of(0, 0))
+    changed = dataclasses.replace(run, dataset=dataclasses.replace(run.dataset, y=1 - run.dataset.y))
+    fewer = _prepare(few[0], "split.public=41")
+    for one, of in ((run, (0, 1)), (run, (1, 0)), (fewer, (0, 0)), (changed, (0, 0))):
+        first = pipeline.split_of(run, streams(0, 0))
+        assert pipeline.split_of(one, streams(*of)) is not first
 
 
 def test_a_run_that_costs_more_than_its_guarantee_fails():

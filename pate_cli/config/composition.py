@@ -78,7 +78,7 @@ def search_path(config_dir: str | None, config_name: str) -> tuple[Path, list[st
 
 
 def version_base() -> dict[str, str]:
-    """Argument `version_base` of Hydra 1.3, which warns where it is missing, as 1.4 does where it is given."""
+    """Argument `version_base` for Hydra 1.3, which warns without it; 1.4 warns of it."""
     import hydra
 
     return {"version_base": "1.3"} if hydra.__version__.startswith("1.3") else {}

@@ -20,11 +20,6 @@ EXPECTED = {
 }
 
 
-def run(*argv: str) -> dict:
-    assert main([*argv, "hydra.run.dir=out", "compute.workers=1"]) == 0
-    return json.loads(Path("out/result.json").read_text())
-
-
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 def test_every_preset_runs(path, request, tmp_path, monkeypatch):
     if "mushroom" in path.stem:
@@ -36,15 +31,8 @@ def test_every_preset_runs(path, request, tmp_path, monkeypatch):
     comment = path.read_text().splitlines()[1]
     assert comment.startswith(f"# Run: pate run +experiment={path.stem}")
     command = shlex.split(comment.removeprefix("# Run: pate "))
-    record = run(*command, "repeats=1")
+    assert main([*command, "repeats=1", "hydra.run.dir=out", "compute.workers=1"]) == 0
+    record = json.loads(Path("out/result.json").read_text())
     found = (record["dataset"], record["mechanism"].split("-")[0], record["config"]["eps"])
     assert found == EXPECTED[path.stem]
     assert record["accuracy"]["mean"] > record["diagnostics"]["majority_class"]
-
-
-def test_what_is_typed_beside_a_preset_counts(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    typed = ["dataset.n_records=1500", "split.public=60", "eps=5", "repeats=1"]
-    preset = run("run", "+experiment=svt_synthetic", *typed)["config"]
-    assert preset == run("run", "mechanism=svt", *typed)["config"]
-    assert (preset["eps"], preset["repeats"], preset["mechanism"]["name"]) == (5, 1, "svt")
