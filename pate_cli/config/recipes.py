@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pate_cli.checks import OneOf, Real, Whole, known, take
 from pate_cli.config.composition import packaged
+from pate_cli.config.schema import Made
 from pate_cli.errors import InputError
 
 __all__ = ["FILE", "STUDY", "Recipe", "RowSpec", "find_recipe", "names", "read_recipe"]
@@ -55,23 +56,6 @@ class Recipe:
     directory: Path = Path()  # with `recipe.yaml`, and `study.py` where there is one
 
 
-@dataclass(frozen=True)
-class _Made:
-    """A value from which a function makes another; None where the key is missing."""
-
-    make: Callable[[Any], Any]
-    says: str
-
-    def take(self, value: object) -> Any:
-        try:
-            return self.make(value)
-        except (TypeError, AttributeError) as error:
-            raise ValueError from error
-
-    def describe(self) -> str:
-        return self.says
-
-
 def _text(given: Any) -> str:
     """Text on one line; ValueError if it is empty."""
     if not isinstance(given, str) or not given.strip():
@@ -88,31 +72,31 @@ def _loops(given: Any) -> dict[str, Any]:
     return loops
 
 
-_TEXT = _Made(_text, "a text")
-_MAY_BE_EMPTY = _Made(lambda given: " ".join(str(given or "").split()), "a text")
-_LIST = _Made(lambda given: tuple(given or ()), "a list")
-_MAPPING = _Made(lambda given: dict(given or {}), "keys and values")
+_TEXT = Made(_text, "a text")
+_MAY_BE_EMPTY = Made(lambda given: " ".join(str(given or "").split()), "a text")
+_LIST = Made(lambda given: tuple(given or ()), "a list")
+_MAPPING = Made(lambda given: dict(given or {}), "keys and values")
 _RECIPE = {
     **dict.fromkeys(("title", "source", "shows"), _TEXT),
     "kind": OneOf(("runs", "study")),
     "rows": _LIST,
-    "quick": _Made(lambda given: given or [], "overrides, or parameters of the study"),
+    "quick": Made(lambda given: given or [], "overrides, or parameters of the study"),
     "repeats": Whole(1),
-    "figure": _Made(lambda given: [given] if isinstance(given, dict) else list(given or ()), "figures"),
-    "pairs": _Made(lambda given: tuple((str(of), str(minus)) for of, minus in given or ()), "[[OF, MINUS]]"),
+    "figure": Made(lambda given: [given] if isinstance(given, dict) else list(given or ()), "figures"),
+    "pairs": Made(lambda given: tuple((str(of), str(minus)) for of, minus in given or ()), "[[OF, MINUS]]"),
     "claims": _LIST,
     "margin": Real(0, 1, open_above=True),
     "params": _MAPPING,
     "data": _LIST,
     "printed": _MAPPING,
-    "notes": _Made(lambda given: tuple(map(_text, given or ())), "a list of texts"),
+    "notes": Made(lambda given: tuple(map(_text, given or ())), "a list of texts"),
 }
 _ROW = {
     "name": _TEXT,
     **dict.fromkeys(("method", "panel", "note"), _MAY_BE_EMPTY),
-    "overrides": _Made(list, "a list of overrides"),
+    "overrides": Made(list, "a list of overrides"),
     "printed": _MAPPING,
-    "for": _Made(_loops, "a list of values for each key, or names with the overrides each stands for"),
+    "for": Made(_loops, "a list of values for each key, or names with the overrides each stands for"),
 }
 
 

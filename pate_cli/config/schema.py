@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -35,6 +35,7 @@ from pate_cli.errors import ConfigError
 __all__ = [
     "ComputeConfig",
     "DatasetConfig",
+    "Made",
     "MechanismConfig",
     "RunConfig",
     "SplitConfig",
@@ -47,63 +48,63 @@ _ORACLES = {"active": "gaussian", "active-svt": "svt"}
 
 
 @dataclass(frozen=True)
-class _Worded:
-    """A check with words of its own; with `as_typed` a number keeps its type: 1 record is no share of 1.0."""
+class Made:
+    """A check by a function, which returns the value to keep or raises, with words of its own."""
 
-    check: Check
+    make: Callable[[Any], Any]
     says: str
-    as_typed: bool = False
 
     def take(self, value: object) -> Any:
-        taken = self.check.take(value)
-        return value if self.as_typed and taken is not None else taken
+        """See `pate_cli.checks.Check`."""
+        try:
+            return self.make(value)
+        except (TypeError, AttributeError) as error:
+            raise ValueError from error
 
     def describe(self) -> str:
+        """See `pate_cli.checks.Check`."""
         return self.says
 
 
-@dataclass(frozen=True)
-class _Params:
-    """Keyword arguments of a learner."""
+def _as_typed(check: Check) -> Callable[[Any], Any]:
+    """Check a number, which keeps its type: 1 record is not a share of 1.0."""
+    return lambda value: None if check.take(value) is None else value
 
-    of: str
 
-    def take(self, value: object) -> dict[str, Any]:
-        if not isinstance(value, Mapping | None):
+def _line_like(form: str) -> Callable[[Any], str]:
+    """Check that a text is printable and of a form."""
+
+    def take(value: Any) -> str:
+        if not value.isprintable() or not re.fullmatch(form, value):
             raise ValueError
-        return {str(name): item for name, item in (value or {}).items()}
+        return str(value)
 
-    def describe(self) -> str:
-        return f"keys of the learner, as in {self.of}.params.C=10"
-
-
-@dataclass(frozen=True)
-class _Matching:
-    """Printable text of a form."""
-
-    form: str
-    says: str
-
-    def take(self, value: object) -> str:
-        if not isinstance(value, str) or not value.isprintable() or not re.fullmatch(self.form, value):
-            raise ValueError
-        return value
-
-    def describe(self) -> str:
-        return self.says
+    return take
 
 
-_PURPOSE = _Matching(r"(?=.*\S).{1,200}", "what a release is for, one line of at most 200 characters")
-_ADDRESS = _Matching(r"(tcp|tls|ucx|wss?)://\S+:\d+", "a scheduler as tcp://HOST:PORT or tls://HOST:PORT")
+def _params(of: str) -> Made:
+    """Check keyword arguments of a learner."""
+    return Made(
+        lambda given: {str(name): item for name, item in ({} if given is None else given).items()},
+        f"keys of the learner, as in {of}.params.C=10",
+    )
+
+
 # every calibration is exact to the last digits from 1e-6 to 500: e^eps and its square are floats
-_EPS = _Worded(
-    Real(1e-6, 500, closed_below=True, infinite=True), "a number from 1e-06 to 500, or inf for no privacy"
+_EPS = Made(
+    Real(1e-6, 500, closed_below=True, infinite=True).take,
+    "a number from 1e-06 to 500, or inf for no privacy",
 )
-_DELTA = _Worded(
-    Or("null", Real(0, 1, open_above=True)),
+_DELTA = Made(
+    Or("null", Real(0, 1, open_above=True)).take,
     "a number in (0, 1), or null for 1 / (number of private records, of persons with dataset.unit)",
 )
-_SHARE = _Worded(Or("null", Real()), "a number > 0, or null", as_typed=True)
+_SHARE = Made(_as_typed(Or("null", Real())), "a number > 0, or null")
+_BUDGET = Made(_as_typed(Real()), "a number > 0")
+_PURPOSE = Made(_line_like(r"(?=.*\S).{1,200}"), "what a release is for, one line of at most 200 characters")
+_ADDRESS = Made(
+    _line_like(r"(tcp|tls|ucx|wss?)://\S+:\d+"), "a scheduler as tcp://HOST:PORT or tls://HOST:PORT"
+)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class TeacherConfig:
     """
 
     estimator: str = option(None, Text())
-    params: dict[str, Any] = option(None, _Params("teacher"))
+    params: dict[str, Any] = option(None, _params("teacher"))
     size: int | None = option(None, Or("null", Whole(1)))
     count: int | None = option(None, Or("null", Or("auto", Whole(1), gives="auto")))
     auto_count: bool = False
@@ -133,7 +134,7 @@ class StudentConfig:
     """`student`: the learner, and what becomes of unanswered points."""
 
     estimator: str = option(None, Text())
-    params: dict[str, Any] = option(None, _Params("student"))
+    params: dict[str, Any] = option(None, _params("student"))
     unanswered: Literal["drop", "random"] = option(None, OneOf(("drop", "random")))
 
 
@@ -160,7 +161,7 @@ class SplitConfig:
 
     private: float | None = option(None, _SHARE)
     public: float | None = option(None, _SHARE)
-    budget: float = option(None, _Worded(Real(), "a number > 0", as_typed=True))
+    budget: float = option(None, _BUDGET)
     mode: str = option("records", OneOf(MODES))
     public_from_private: bool = option(False, Flag())
 
