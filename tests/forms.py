@@ -10,6 +10,7 @@ import math
 import pickle
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -164,20 +165,21 @@ def _forms() -> list[Form]:
     found = []
     for name, given in OPTIONS:
         private_cutoff = given.get("cutoff") == "private"
-        published = "calibration" in given
-        most = 2 if name in TWO else 3
-        n_features = 1 if given.get("inner") == "grid" else 2
-        for exact in [False, True][: 1 + (name in RELEASED and not private_cutoff and not published)]:
-            for persons in [False, True][: 1 + (name in PERSONS and not private_cutoff)]:
-                for n_classes, sparse in ((2, False), (most, True)):
-                    found.append(
-                        Form(name, tuple(given.items()), exact, n_classes, sparse, persons, n_features)
-                    )
+        exact = name in RELEASED and not private_cutoff and "calibration" not in given
+        persons = name in PERSONS and not private_cutoff
+        kinds = list(product([False, True][: 1 + exact], [False, True], [False, True][: 1 + persons]))
+        if given != QUICK.get(name, {}):
+            kinds = [kinds[0], kinds[-1]]
+        for release, sparse, of_persons in kinds:
+            n_classes = 3 if sparse and name not in TWO else 2
+            n_features = 1 if given.get("inner") == "grid" else 2
+            found.append(Form(name, tuple(given.items()), release, n_classes, sparse, of_persons, n_features))
     return found
 
 
 FORMS = [pytest.param(form, id=str(form)) for form in _forms()]
-"""As experiments run it, and as a release does; of two and three classes; sparse; of persons."""
+"""As experiments run it, and as a release does; of two and three classes; sparse; of persons. In all
+combinations with its defaults; in none and all at once with further options."""
 
 
 # -- the four checks --------------------------------------------------------------------------

@@ -39,9 +39,8 @@ def scale_given_as_its_inverse(patch):
 
 
 def scale_given_as_a_variance(patch):
-    _rescale(patch, "gaussian", lambda scale: scale**0.5)
-    _rescale(patch, "exponential", lambda scale: scale**0.5)
-    _rescale(patch, "laplace", lambda scale: (scale / 2) ** 0.5)
+    for name, variance in (("gaussian", 1), ("exponential", 1), ("laplace", 2)):
+        _rescale(patch, name, lambda scale, variance=variance: (scale / variance) ** 0.5)
 
 
 def _rescale(patch, name, change):
@@ -55,11 +54,7 @@ def sensitivity_1_for_c_classes(patch):
 
 def sigma_for_one_query(patch):
     right = gaussian.sigma_by
-    patch.setattr(
-        gaussian,
-        "sigma_by",
-        lambda rule, eps, delta, ell, sensitivity: right(rule, eps, delta, 1, sensitivity),
-    )
+    patch.setattr(gaussian, "sigma_by", lambda rule, eps, delta, ell, unit: right(rule, eps, delta, 1, unit))
 
 
 def queries_not_counted(patch):

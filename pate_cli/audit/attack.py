@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from pate_cli.mechanisms.base import Mechanism, SampledAttack, VoteMechanism
 from pate_cli.mechanisms.votes import VoteAttack
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import eps_of_mu
-from pate_cli.types import Answer, PrivacyLoss, Votes
+from pate_cli.types import Answer, Votes
 
 __all__ = ["RUNS", "Finding", "audit", "differing_paths"]
 
@@ -23,33 +24,16 @@ RUNS = 200_000
 
 @dataclass(frozen=True)
 class Finding:
-    """Result of one attack in one direction.
-
-    Attributes
-    ----------
-    attack : str
-    direction : {"D over D'", "D' over D"}
-        Which of the two makes the event more likely.
-    event : str
-        In words: a score, and a limit on the log-odds of D against D' that it estimates.
-    hits, neighbour_hits : int
-        Runs on D and on D' in the event.
-    runs : int
-        Of as many on each.
-    bound : float
-        Lower bound on eps, at the claimed delta.
-    mu : float or None
-        Lower bound on mu that `bound` was computed from, where the claim is mu-GDP.
-    """
+    """Result of one attack in one direction."""
 
     attack: str
-    direction: str
-    event: str
-    hits: int
-    neighbour_hits: int
-    runs: int
-    bound: float
-    mu: float | None = None
+    direction: str  # "D over D'" or "D' over D": which of the two makes the event more likely
+    event: str  # in words: a score, and a limit on the log-odds of D against D' that it estimates
+    hits: int  # runs on D in the event
+    neighbour_hits: int  # runs on D'
+    runs: int  # of as many on each
+    bound: float  # lower bound on eps, at the claimed delta
+    mu: float | None = None  # lower bound on mu that `bound` was computed from, where the claim is mu-GDP
 
 
 def audit(
@@ -61,7 +45,7 @@ def audit(
     seed: int = 0,
     advance: Callable[[], None] = lambda: None,
 ) -> list[Finding]:
-    """Carry out attacks on a mechanism or a private learner.
+    """Carry out attacks on a mechanism or a private learner: two findings a pair, one for each direction.
 
     Parameters
     ----------
@@ -69,25 +53,14 @@ def audit(
         The claim is its `guarantee`. Where that is mu-GDP the bound is on mu, converted to eps at the
         claimed delta; elsewhere it is on eps, from the two probabilities of one event.
     pairs : sequence of VoteAttack, or of SampledAttack
+        TypeError if they are of votes and the mechanism takes none.
     runs : int, optional
-        On each of the two sides of each pair, at least 8: an eighth to learn scores, three to choose the
-        event, half to count it. Default: 200,000 of a mechanism on votes, and of a private learner as many
-        as the attack says.
+        On each of the two sides of each pair, at least 8. Default: 200,000 of a mechanism on votes, and of a
+        private learner as many as the attack says.
     confidence : float
         Of all bounds together, in (0, 1).
-    seed : int
     advance : callable
         Called after each pair.
-
-    Returns
-    -------
-    list of Finding
-        Two a pair, one for each direction.
-
-    Raises
-    ------
-    TypeError
-        If an attack is of votes and the mechanism takes none.
     """
     each = 1 - (1 - confidence) / (2 * len(pairs))
     found = []
@@ -129,50 +102,43 @@ def _audit_one(
         t = options[i][0]
         hits = [int(np.count_nonzero(sign * scored[i] >= t)) for scored in counted]
         event = f"{scores.names[i]} {'<=' if first else '>='} {sign * t:.4g}"
-        bound, mu = _bound(hits[first], hits[second], sizes[2], claim, confidence)
+        counts, mu = (hits[first], sizes[2], hits[second], sizes[2]), None
+        if claim.mu is None:
+            bound = float(eps_lower_bound(*counts, claim.delta, confidence))
+        else:
+            mu = float(mu_lower_bound(*counts, confidence))
+            bound = eps_of_mu(mu, claim.delta)
         found.append(Finding(pair.name, direction, event, hits[0], hits[1], sizes[2], bound, mu))
     return found
-
-
-def _bound(
-    p_hits: int, q_hits: int, runs: int, claim: PrivacyLoss, confidence: float
-) -> tuple[float, float | None]:
-    """Lower bound on eps at the claimed delta; and on mu, where the claim is mu-GDP."""
-    if claim.mu is None:
-        return float(eps_lower_bound(p_hits, runs, q_hits, runs, claim.delta, confidence)), None
-    mu = float(mu_lower_bound(p_hits, runs, q_hits, runs, confidence))
-    return eps_of_mu(mu, claim.delta), mu
 
 
 def differing_paths(plan: VoteMechanism, pairs: Sequence[VoteAttack], seed: int = 0) -> list[str]:
     """Name the methods that answer one run unlike `ask`, which attacks go through, at equal noise.
 
-    A separate path to one run's answers, for speed or by mistake, would escape an audit of many runs. So
-    one run answers the votes of every attack through `answer` and by `answer_all` as well, and must
-    return equal answers to the last bit.
+    A separate path to one run's answers, for speed or by mistake, would escape an audit of many runs. So one
+    run answers the votes of every attack through `answer` and by `answer_all` as well, and must return equal
+    answers to the last bit.
     """
     differing = set()
-    for pair in pairs:
-        for counts in (pair.counts, pair.neighbour):
-            votes = Votes(counts, int(counts[0].sum()))
-            for stream in range(2):
-                session, one_by_one, together = (
-                    plan.session(Door.seeded(np.random.SeedSequence([seed, stream]))) for _ in range(3)
-                )
-                expected: list[Answer] = []
-                for query in range(votes.n_queries):
-                    released = session.ask(votes.at(query))
-                    if not released.reached.any():
-                        break
-                    noisy = None if released.noisy_counts is None else released.noisy_counts[0, 0]
-                    expected.append(Answer(int(released.labels[0, 0]), noisy))
-                if _values(together.answer_all(votes)) != _values(expected):
-                    differing.add("answer_all")
-                answers: list[Answer] = []
-                while len(answers) < votes.n_queries and not one_by_one.exhausted:
-                    answers.append(one_by_one.answer(votes.at(len(answers))))
-                if _values(answers) != _values(expected):
-                    differing.add("answer")
+    for counts, stream in product((side for pair in pairs for side in (pair.counts, pair.neighbour)), (0, 1)):
+        votes = Votes(counts, int(counts[0].sum()))
+        session, one_by_one, together = (
+            plan.session(Door.seeded(np.random.SeedSequence([seed, stream]))) for _ in range(3)
+        )
+        expected: list[Answer] = []
+        for query in range(votes.n_queries):
+            released = session.ask(votes.at(query))
+            if not released.reached.any():
+                break
+            noisy = None if released.noisy_counts is None else released.noisy_counts[0, 0]
+            expected.append(Answer(int(released.labels[0, 0]), noisy))
+        if _values(together.answer_all(votes)) != _values(expected):
+            differing.add("answer_all")
+        answers: list[Answer] = []
+        while len(answers) < votes.n_queries and not one_by_one.exhausted:
+            answers.append(one_by_one.answer(votes.at(len(answers))))
+        if _values(answers) != _values(expected):
+            differing.add("answer")
     return sorted(differing)
 
 

@@ -1,25 +1,21 @@
 """Lower bounds on eps from counts: how often an event happened on a database and on its neighbour.
 
-If a mechanism is (eps, delta)-DP then ``P(S) <= exp(eps) Q(S) + delta`` for every set S of
-outputs, P and Q its laws on two neighbours. So confidence limits ``p <= P(S)`` and
-``q >= Q(S)`` that hold jointly give ``eps >= ln((p - delta)/q)`` with that confidence,
-for any mechanism. S must not be chosen on the runs that are counted.
+If a mechanism is (eps, delta)-DP then ``P(S) <= exp(eps) Q(S) + delta`` for every set S of outputs, P and Q
+its laws on two neighbours. So confidence limits ``p <= P(S)`` and ``q >= Q(S)`` that hold jointly give
+``eps >= ln((p - delta)/q)`` with that confidence, for any mechanism ([1]_). S must not be chosen on the runs
+that are counted.
 
-If the claim is more, that the mechanism is mu-GDP (no harder to tell apart than N(0, 1) from N(mu, 1)),
-then ``P(S) <= Phi(Phi^-1(Q(S)) + mu)``, so the same limits give ``mu >= Phi^-1(p) - Phi^-1(q)``: with
-``FPR = Q(S)`` and ``FNR = 1 - P(S)`` this is ``Phi^-1(1 - FPR) - Phi^-1(FNR)``. At small delta it shows far
-more of a Gaussian mechanism, since events that are common count. It refutes the claim of mu-GDP
-only: a mechanism that is (eps, delta)-DP and nothing more may exceed it.
+If the claim is more, that the mechanism is mu-GDP (no easier to tell apart than N(0, 1) from N(mu, 1)), then
+``P(S) <= Phi(Phi^-1(Q(S)) + mu)``, so the same limits give ``mu >= Phi^-1(p) - Phi^-1(q)`` ([2]_). At small
+delta it shows far more of a Gaussian mechanism, since events that are common count. It refutes the claim of
+mu-GDP only: a mechanism that is (eps, delta)-DP and nothing more may exceed it.
 
 References
 ----------
-.. [1] C. Clopper, E. Pearson. The use of confidence or fiducial limits illustrated in the
-   case of the binomial. Biometrika 1934.
-.. [2] M. Jagielski, J. Ullman, A. Oprea. Auditing differentially private machine learning:
-   how private is private SGD? NeurIPS 2020.
-.. [3] M. Nasr, J. Hayes, T. Steinke, B. Balle, F. Tramer, M. Jagielski, N. Carlini, A. Terzis. Tight
+.. [1] M. Jagielski, J. Ullman, A. Oprea. Auditing differentially private machine learning: how private is
+   private SGD? NeurIPS 2020.
+.. [2] M. Nasr, J. Hayes, T. Steinke, B. Balle, F. Tramer, M. Jagielski, N. Carlini, A. Terzis. Tight
    auditing of differentially private machine learning. USENIX Security 2023.
-.. [4] J. Dong, A. Roth, W. Su. Gaussian differential privacy. JRSS-B 2022.
 """
 
 from __future__ import annotations
@@ -36,7 +32,7 @@ def clopper_pearson(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Exact confidence limits of a probability, from `hits` in `total` independent trials.
 
-    Each limit fails with probability at most ``(1 - confidence)/2``.
+    Each fails with probability at most ``(1 - confidence)/2``.
     """
     k = np.asarray(hits, dtype=float)
     miss = (1 - confidence) / 2
@@ -49,24 +45,11 @@ def clopper_pearson(
 def eps_lower_bound(
     p_hits: ArrayLike, p_total: int, q_hits: ArrayLike, q_total: int, delta: float, confidence: float
 ) -> NDArray[np.float64]:
-    """Lower bound on eps from one event, fixed before the runs.
+    """Lower bound on eps from one event, fixed before the runs; 0 where nothing is shown.
 
-    Parameters
-    ----------
-    p_hits, q_hits : int or array of int
-        How often the event happened on the database and on its neighbour.
-    p_total, q_total : int
-        Runs on each, at least 1.
-    delta : float
-        Of the claim, in [0, 1).
-    confidence : float
-        In (0, 1): both limits hold together with at least this probability.
-
-    Returns
-    -------
-    ndarray of float64, shape of the hits
-        In [0, inf); 0 where nothing is shown. Finite even where `q_hits` is 0, as the
-        upper limit of a probability never is.
+    The event happened in `p_hits` of `p_total` runs on the database, and in `q_hits` of `q_total` on its
+    neighbour. Both limits hold together with probability at least `confidence`. The bound is finite even
+    where `q_hits` is 0, as the upper limit of a probability never is.
     """
     low, _ = clopper_pearson(p_hits, p_total, confidence)
     _, high = clopper_pearson(q_hits, q_total, confidence)

@@ -28,20 +28,10 @@ def person_attacks(
 ) -> tuple[list[VoteAttack], int]:
     """Train teachers on synthetic records of persons, and again with all records of one person replaced.
 
-    The attacks are on the votes on points where the two differ, as often as there are queries.
-
-    Returns
-    -------
-    attacks : list of VoteAttack
-        Of the changes that moved one vote on a query, or none.
-    moved : int
-        Most votes that one person moved on a query. If it is more than 1, no mechanism on votes protects
-        persons.
-
-    Raises
-    ------
-    ConfigError
-        If the learner failed on every part.
+    The attacks are on the votes on points where the two differ, as often as there are queries, for each
+    change that moved one vote on a query or none. The number is the most votes that one person moved on a
+    query: if it is more than 1, no mechanism on votes protects persons. ConfigError if the learner failed on
+    every part.
     """
     rng = np.random.default_rng([seed, 0x5EED])
     n_persons = _PERSONS * n_teachers

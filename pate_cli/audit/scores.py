@@ -27,17 +27,11 @@ Stream: TypeAlias = np.random.SeedSequence
 
 
 class Scores(NamedTuple):
-    """Numbers that are larger the more a run looks like one on D.
-
-    Attributes
-    ----------
-    names : list of str
-    of : callable
-        ``of(neighbour, runs, stream)``: scores of new runs on D or D', shape (number of scores, runs).
-    """
+    """Numbers that are larger the more a run looks like one on D."""
 
     names: list[str]
     of: Callable[[bool | int, int, Stream], FloatArray]
+    """``of(neighbour, runs, stream)``: scores of new runs on D or D', shape (number of scores, runs)."""
 
 
 def _log_odds(seen: NDArray[Any], other: NDArray[Any]) -> FloatArray:

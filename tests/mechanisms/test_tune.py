@@ -27,13 +27,6 @@ def tuned(candidates=FOUR, eps=EPS, **changed):
     return mechanisms.calibrate("tune", {"candidates": candidates}, replace(setting, **changed))
 
 
-def labellings(count):
-    return [
-        {"label": str(i), "teacher": {"estimator": "logistic", "params": {"C": 0.5 + i}}}
-        for i in range(count)
-    ]
-
-
 def test_the_check_value_of_students_alone():
     plan = tuned()
     assert plan.n_holdout == 649
@@ -58,14 +51,15 @@ def test_the_law_of_the_choice():
 
 @pytest.mark.parametrize(("count", "by_trials"), [(2, False), (3, False), (12, True)])
 def test_labellings_get_the_larger_of_two_shares(count, by_trials):
-    plan = tuned(labellings(count))
+    teachers = [{"estimator": "logistic", "params": {"C": 0.5 + i}} for i in range(count)]
+    plan = tuned([{"label": str(i), "teacher": teacher} for i, teacher in enumerate(teachers)])
     (eps,) = {labelling.setting.eps for labelling in plan.labellings}
     composed, tried = mu_of(EPS, DELTA) / math.sqrt(count), selection.trials_mu(EPS, DELTA, 4 * count)
     assert mu_of(eps, DELTA) == pytest.approx(max(composed, tried), rel=1e-6)
     assert (plan.trials, tried > composed) == (4 * count * by_trials, by_trials)
 
 
-@pytest.mark.parametrize(("mu", "expected"), [(0.1, 2.0), (0.3, 5.0), (0.5, 20.0)])
+@pytest.mark.parametrize(("mu", "expected"), [(0.1, 2.0), (0.5, 20.0)])
 def test_trials_cost_no_less_than_their_exact_profile(mu, expected):
     """The best of K draws of N(0, 1) against that of N(mu, 1), K geometric: delta on a grid."""
     q = 1 - 1 / expected
@@ -75,17 +69,11 @@ def test_trials_cost_no_less_than_their_exact_profile(mu, expected):
 
     for delta in (1e-3, 1e-5):
         eps = selection.trials_eps(mu, expected, delta)
+        assert selection.trials_mu(eps, delta, expected) == pytest.approx(mu, rel=1e-6)
         grid = np.linspace(-9.0, 9.0, 200_001)
         for one, other in ((0.0, mu), (mu, 0.0)):
             excess = density(grid, one) - math.exp(eps) * density(grid, other)
             assert np.trapezoid(np.maximum(excess, 0), grid) <= delta
-
-
-def test_trials_leave_what_they_cost():
-    assert selection.trials_mu(1, 1e-5, 10) == pytest.approx(0.1174, rel=1e-3)
-    for eps, expected in ((0.5, 3.0), (4.0, 30.0)):
-        mu = selection.trials_mu(eps, 1e-5, expected)
-        assert eps * (1 - 1e-6) <= selection.trials_eps(mu, expected, 1e-5) <= eps
 
 
 def test_a_record_is_held_out_or_taught():
@@ -118,12 +106,6 @@ def test_candidates_are_chosen_between_and_shown(tmp_path, monkeypatch, capsys):
     assert "share a labelling" in " ".join(capsys.readouterr().out.split())
 
 
-def test_many_labellings_by_a_random_number_of_trials(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, record = run("teacher.size=20,30,40", "eps=40", "repeats=1")
-    assert (code, record["plan"]["expected_trials"]) == (0, 12)
-
-
 def test_what_cannot_be_fitted_counts_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     knn = "sklearn.neighbors.KNeighborsClassifier"
@@ -137,10 +119,7 @@ def test_what_cannot_be_fitted_counts_nothing(tmp_path, monkeypatch):
     ("argv", "said"),
     [
         (["eps=1,2"], "eps: has several values; candidates share data, public points and eps"),
-        (["dataset=digits,synthetic"], "dataset: has several values"),
         (["eps=1"], "pate tune: one candidate, so no choice"),
-        (["student=tree"], "pate tune: one candidate, so no choice"),
-        (["student=tree,"], "student=tree,: cannot be read"),
         (["student.params.C=interval(0,1)"], "++student.params.C=interval(0,1): an interval needs a sweeper"),
         (["student=logistic,tree", "tune.holdout=0"], "mechanism.holdout: got 0"),
         (["student=logistic,tree", "teacher.count=auto"], "teacher.count: got 'auto'"),
