@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pate_cli import mechanisms
@@ -64,7 +63,7 @@ def make_target(
         numbers |= {"records": records, "n_teachers": made.n_teachers, "runs": runs}
         return Target(made, attacks, numbers, learner=True)
     if not teachers:
-        made = dataclasses.replace(made, n_teachers=max(made.n_teachers, made.teachers_to_attack))
+        made = replace(made, n_teachers=max(made.n_teachers, made.teachers_to_attack))
     numbers |= {"n_teachers": made.n_teachers, "runs": runs or RUNS}
     on_votes = made.attacks()
     if persons:
@@ -79,36 +78,32 @@ def _feasible(
     config: RunConfig, queries: int, classes: int, records: int | None, teachers: int | None
 ) -> tuple[Mechanism, int]:
     """Calibrate, with more teachers until it is feasible unless their number was given; and the records."""
-    checked = getattr(config.mechanism.options, "confidence", 0)
-    n_teachers = teachers or (_FEW_TEACHERS if checked else TEACHERS)
-    first: InfeasibleError | None = None
-    while n_teachers < _MOST_TEACHERS:
-        n_private = records or max(RECORDS, 2 * n_teachers)
-        try:
-            return _calibrated(config, queries, classes, n_private, n_teachers), n_private
-        except InfeasibleError as error:
-            if teachers:
-                raise
-            first = first or error
-            n_teachers *= 2
-    raise first or ConfigError("--teachers", teachers, f"a whole number < {_MOST_TEACHERS}")
-
-
-def _calibrated(config: RunConfig, queries: int, classes: int, n_private: int, n_teachers: int) -> Mechanism:
     m = config.mechanism
     setting = Setting(
         eps=config.eps,
         delta=_DELTA if config.delta is None else config.delta,
-        n_private=n_private,
+        n_private=0,
         n_public=queries,
         budget=queries,
         n_features=1 if getattr(m.options, "hypotheses", "") == "thresholds" else _FEATURES,
         n_classes=classes,
-        n_teachers=min(n_teachers, n_private),
+        n_teachers=0,
         sparse=False,
         teacher=(config.teacher.estimator, config.teacher.params),
         student=(config.student.estimator, config.student.params),
         unanswered=config.student.unanswered,
     )
-    calibrated: Mechanism = mechanisms.find(m.name).calibrate(m.options, setting)
-    return calibrated
+    checked = getattr(m.options, "confidence", 0)
+    K = teachers or (_FEW_TEACHERS if checked else TEACHERS)
+    first: InfeasibleError | None = None
+    while K < _MOST_TEACHERS:
+        n = records or max(RECORDS, 2 * K)
+        try:
+            sized = replace(setting, n_private=n, n_teachers=min(K, n))
+            return mechanisms.find(m.name).calibrate(m.options, sized), n
+        except InfeasibleError as error:
+            if teachers:
+                raise
+            first = first or error
+            K *= 2
+    raise first or ConfigError("--teachers", teachers, f"a whole number < {_MOST_TEACHERS}")
