@@ -28,10 +28,7 @@ _ROOMS = (__name__, f"{__name__}.agnostic", f"{__name__}.direct", f"{__name__}.s
 def find(name: str) -> Any:
     """Find the module of a mechanism: of this package, of an installed one, or by import path.
 
-    Raises
-    ------
-    ConfigError
-        Naming `mechanism.name` and the mechanisms there are.
+    ConfigError names `mechanism.name` and the mechanisms there are.
     """
     for room in _ROOMS:
         if name.isidentifier() and importlib.util.find_spec(f"{room}.{name}") is not None:

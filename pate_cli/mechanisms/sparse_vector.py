@@ -67,10 +67,9 @@ class SparseVector(VoteMechanism):
     def unanswered(self) -> str | None:
         """Bound on the queries left unanswered at the cutoff, and the lead at which a vote is answered.
 
-        With unanimous votes throughout, a query is unstable with probability u = `p_unstable` of
-        ``ceil(K/2) - 1`` on average over the threshold's noise. That holds of each query where the noise is
-        kept; where it is drawn anew after an unstable answer, a threshold that has let queries pass is lower
-        and they are unstable with probability u at most. So ``ell u`` bounds how many are expected.
+        With unanimous votes a query is unstable with probability u = `p_unstable` of ``ceil(K/2) - 1``, on
+        average over the threshold's noise; where that is drawn anew after an unstable answer, a threshold
+        that has let queries pass is lower, and u an upper bound. So ``ell u`` bounds how many are expected.
         """
         c, K = self.calibration, self.n_teachers
         expected = c.ell * c.p_unstable(max_distance(K))
@@ -169,15 +168,8 @@ def stable_labels(
 ) -> SparseVector:
     """Calibrate the sparse vector technique for `ell` queries, and refuse it where it cannot answer.
 
-    A `cutoff` of None is chosen by `auto_cutoff`. `n_records` bounds the teachers in the message.
-
-    Raises
-    ------
-    InfeasibleError
-        If not even a unanimous vote is answered every other time; the message has the number of teachers, the
-        eps or the T that would do.
-    ConfigError
-        If T is larger than the number of queries.
+    A `cutoff` of None is chosen by `auto_cutoff`. InfeasibleError, with what would do, if not even a
+    unanimous vote is answered every other time; `n_records` bounds the teachers in it.
     """
     if cutoff is not None and cutoff > ell:
         raise ConfigError("mechanism.cutoff", cutoff, f"auto, or at most the number of queries, {ell}")
