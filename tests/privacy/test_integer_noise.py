@@ -30,22 +30,6 @@ def test_difference_tail_against_brute_force(kind, threshold_scale, query_scale)
         assert ours == pytest.approx(exact, rel=1e-11)
 
 
-@pytest.mark.parametrize("kind", ["laplace", "exponential"])
-@pytest.mark.parametrize("scale", [0.7, 5.0])
-def test_the_two_facts_the_pattern_proof_needs(kind, scale):
-    """f(r) <= e^(1/b) f(r-1), F(z) <= e^(2/b) F(z-2), tight: the losses are the continuous ones."""
-    reach = 400
-    f = _pmf(kind, scale, reach)
-    F = np.cumsum(f)
-    z = np.arange(-30, 31) + reach
-    once, twice = f[z] - math.exp(1 / scale) * f[z - 1], F[z] - math.exp(2 / scale) * F[z - 2]
-    assert (once <= 1e-12 * f[z]).all()
-    assert (twice <= 1e-12 * F[z]).all()
-    # no smaller loss would do
-    assert np.abs(once[:30]).max() <= 1e-12
-    assert np.abs(twice[:30]).max() <= 1e-12
-
-
 @pytest.mark.parametrize("rule", svt.CALIBRATIONS)
 @pytest.mark.parametrize(("eps", "ell", "cutoff"), [(1.0, 977, 1), (4.0, 50, 5), (0.3, 400, 20)])
 def test_svt_threshold_is_the_smallest_safe_integer(rule, eps, ell, cutoff):

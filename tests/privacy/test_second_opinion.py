@@ -46,14 +46,10 @@ def _composed(eps, eps0, count):
     return total / (1 + exp(eps0)) ** count
 
 
-def _tail(w, a, b, kind):
-    """P(query noise - threshold noise > w), scales a (threshold) and b (query)."""
+def _tail(w, a, b):
+    """P(query noise - threshold noise > w), one-sided, scales a (threshold) and b (query)."""
     w, a, b = mpf(w), mpf(a), mpf(b)
-    if kind == "exponential":
-        return a / (a + b) * exp(-w / a)
-    if a == b:
-        return (2 + w / a) * exp(-w / a) / 4
-    return (b**2 * exp(-w / b) - a**2 * exp(-w / a)) / (2 * (b**2 - a**2))
+    return a / (a + b) * exp(-w / a)
 
 
 def test_both_inverses_of_the_gaussian_profile_are_on_the_safe_side():
@@ -97,24 +93,14 @@ def test_svt_at_200_points():
         if c.redraw:
             per_segment = 1 / mpf(c.threshold_scale) + 2 / mpf(c.query_scale)
             assert _composed(eps, per_segment, cutoff) <= mpf(c.delta_comp)
-            stab = cutoff * _tail(c.threshold, c.threshold_scale, c.query_scale, c.noise)
+            stab = cutoff * _tail(c.threshold, c.threshold_scale, c.query_scale)
         else:  # the least of T exponentials has scale/T
             assert 1 / mpf(c.threshold_scale) + 2 * cutoff / mpf(c.query_scale) <= mpf(eps)
-            stab = _tail(c.threshold, c.threshold_scale, c.query_scale / cutoff, c.noise)
+            stab = _tail(c.threshold, c.threshold_scale, c.query_scale / cutoff)
         assert stab <= mpf(c.delta_stab)
         if c.threshold > 0:
             assert stab >= mpf(c.delta_stab) * (1 - mpf(10) ** -6)
         assert mpf(c.delta_comp) + mpf(c.delta_stab) <= mpf(delta) * (1 + mpf(10) ** -15)
-
-
-def test_published_svt_rules_are_on_the_safe_side():
-    """Their own constants, put through exact composition and the exact tail."""
-    for eps, delta, ell, cutoff in _points(60):
-        for rule in ("liu2021", "bassily2018")[: 1 + (eps <= 8 * math.log(2 / delta))]:
-            c = svt.calibrate(rule, eps, delta, ell, cutoff)
-            per_segment = 1 / c.threshold_scale + 2 / c.query_scale
-            assert _composed(eps, per_segment, cutoff) <= mpf(delta) / 2
-            assert cutoff * _tail(c.threshold, c.threshold_scale, c.query_scale, "laplace") <= mpf(delta) / 2
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::SyntaxWarning", "ignore::FutureWarning")
