@@ -1,4 +1,4 @@
-"""Mechanisms: each one a module that turns private data into a release; see `base`."""
+"""Mechanisms: each is a module that releases labels or a model from private data; see `base`."""
 
 from __future__ import annotations
 

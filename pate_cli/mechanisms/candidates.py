@@ -20,7 +20,7 @@ __all__ = ["Labelling", "Student", "fitted", "n_right", "read_candidate"]
 
 
 class Student(NamedTuple):
-    """A candidate's student: its label in tables, its learner, and what becomes of unanswered points."""
+    """A candidate's student: its label in tables, its learner, and its treatment of unanswered points."""
 
     label: str
     estimator: str

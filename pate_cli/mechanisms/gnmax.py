@@ -103,7 +103,7 @@ class Gnmax(VoteMechanism):
 
     @property
     def guarantee(self) -> PrivacyLoss:
-        """(eps, delta) for the whole run, whatever the votes."""
+        """(eps, delta) for the whole run, on any votes."""
         how = f"exact Gaussian profile of {self.answers} answers"
         if self.sigma_check is not None:
             how += f" and {self.ell} checks"

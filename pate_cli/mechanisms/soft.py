@@ -264,8 +264,8 @@ class SoftSession:
     def ask(self, bins: ScoreBins) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Put queries to every run, in order, until 2 T refusals: scores, and whether the run took the query.
 
-        Both have shape (m, R); a score is NaN for bottom, as is that of a query whose first test is the last
-        refusal there may be.
+        Both have shape (m, R). A score is NaN for bottom; so is that of a query whose first test is the last
+        refusal allowed.
         """
         plain, plain_dist, shifted, shifted_dist = bins.fullest()
         shape = (len(plain), self.runs)

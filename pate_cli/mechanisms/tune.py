@@ -62,7 +62,7 @@ class Options:
 
 
 def calibrate(options: Options, setting: Setting) -> Mechanism:
-    """Group the candidates by what labels their points, and divide the budget; see `Tune.divided`."""
+    """Group the candidates by labelling, and divide the budget; see `Tune.divided`."""
     held = int(options.holdout * setting.n_private)
     if held < 1:
         accepted = f"a share of at least one of {setting.n_private} records"

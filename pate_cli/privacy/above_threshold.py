@@ -82,7 +82,7 @@ class AboveThreshold:
     ) -> Decisions:
         """Compare m consecutive numbers (PRIVATE) in every run, or in the runs `among`.
 
-        A value (PRIVATE), whose distance to instability its number then is, is released where that is above.
+        Values (PRIVATE) are released where their numbers, distances to instability then, are above.
         """
         asking = np.flatnonzero(self.taking if among is None else self.taking & among)
 
