@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -21,7 +20,7 @@ import numpy as np
 from pate_cli import datasets, learners, mechanisms, students, teachers
 from pate_cli.config import RunConfig
 from pate_cli.errors import ConfigError
-from pate_cli.mechanisms.teaching import auto_count
+from pate_cli.mechanisms.teaching import auto_count, train_groups
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.noise import Noise
@@ -322,16 +321,14 @@ def _teachers(run: Prepared, streams: Streams, split: Split, only: range) -> Ite
     """Train some of the teachers, a few at a time, so that memory does not grow with them."""
     asked, n_classes = run.config.teacher, run.dataset.n_classes
     learner = learners.make_learner(asked.estimator, asked.params, seed=None, n_classes=n_classes)
-    for group in teachers.batches(learner, only):
-        yield teachers.train(
-            split.private,
-            n_teachers=run.n_teachers,
-            learner=learner,
-            rng=deepcopy(streams.teachers),
-            n_classes=n_classes,
-            only=group,
-            strict=False,
-        )
+    return train_groups(
+        split.private,
+        n_teachers=run.n_teachers,
+        learner=learner,
+        rng=streams.teachers,
+        n_classes=n_classes,
+        only=only,
+    )
 
 
 def split_of(run: Prepared, streams: Streams) -> Split:

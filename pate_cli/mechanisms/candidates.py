@@ -12,7 +12,7 @@ import numpy as np
 from pate_cli import learners, mechanisms, students, teachers
 from pate_cli.checks import known
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.teaching import fit_student, make_teacher
+from pate_cli.mechanisms.teaching import fit_student, make_teacher, train_groups
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Released, Setting, Votes
 
@@ -102,19 +102,14 @@ def fitted(
 
 def _votes(s: Setting, kept: PrivateRecords, public: PublicPoints, rng: np.random.Generator) -> Votes:
     """Train the teachers of a labelling on the records not held out, and let them vote."""
-    learner = make_teacher(s)
-    seed, counts = int(rng.integers(2**63)), []
-    for only in teachers.batches(learner, range(s.n_teachers)):
-        group = teachers.train(
-            kept,
-            n_teachers=s.n_teachers,
-            learner=learner,
-            rng=np.random.default_rng(seed),
-            n_classes=s.n_classes,
-            only=only,
-            strict=False,
-        )
-        counts.append(group.votes(public.X).counts)
+    groups = train_groups(
+        kept,
+        n_teachers=s.n_teachers,
+        learner=make_teacher(s),
+        rng=np.random.default_rng(int(rng.integers(2**63))),
+        n_classes=s.n_classes,
+    )
+    counts = [group.votes(public.X).counts for group in groups]
     return Votes(np.sum(counts, axis=0), s.n_teachers)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from pate_cli import learners, students, teachers
 from pate_cli.privacy.gaussian import mu_of
 from pate_cli.types import Answers, FloatArray, PrivateRecords, PublicPoints, Setting, Unanswered
 
-__all__ = ["auto_count", "fit_student", "make_teacher", "train_teachers"]
+__all__ = ["auto_count", "fit_student", "make_teacher", "train_groups", "train_teachers"]
 
 _RATIO = 0.45
 _FEWEST = 10
@@ -32,6 +34,24 @@ def train_teachers(setting: Setting, records: PrivateRecords, rng: np.random.Gen
         rng=rng,
         n_classes=setting.n_classes,
     )
+
+
+def train_groups(
+    records: PrivateRecords,
+    *,
+    n_teachers: int,
+    learner: Any,
+    rng: np.random.Generator,
+    n_classes: int,
+    only: range | None = None,
+) -> Iterator[teachers.Ensemble]:
+    """Train all teachers (or `only` some) in groups whose models fit in memory together. PRIVATE.
+
+    Each is as it would be among all: `rng` is copied. A learner that fails on every part raises nothing.
+    """
+    given = {"n_teachers": n_teachers, "learner": learner, "n_classes": n_classes, "strict": False}
+    for group in teachers.batches(learner, range(n_teachers) if only is None else only):
+        yield teachers.train(records, **given, rng=deepcopy(rng), only=group)
 
 
 def fit_student(
