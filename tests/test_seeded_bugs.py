@@ -146,7 +146,7 @@ BUGS = [
     ("relabelled with twice relabel_eps", paid, Form("agprivcl"),
      f"{agnostic}.relabel:relabel", "eps=relabel_eps, released", "eps=2 * relabel_eps, released"),
     ("calibrated for half of the sampling rate", paid, Form("agprivcl"),
-     f"{agnostic}.agprivcl:_tight", "(eps, rate), relabel_eps", "(eps, rate / 2), relabel_eps"),
+     f"{agnostic}.agprivcl:_tight", "(eps, rate) - free", "(eps, rate / 2) - free"),
     ("twice as many records sampled", moved, Form("agprivcl"),
      f"{agnostic}.agprivcl:AgPrivClPlan.answers", "S.n_records, self.n_sampled",
      "S.n_records, min(2 * self.n_sampled, self.n_private)"),

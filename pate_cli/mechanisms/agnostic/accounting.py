@@ -9,7 +9,7 @@ import math
 
 from pate_cli.privacy.composition import root_on_safe_side
 
-__all__ = ["agprivcl", "before_relabelled", "before_sampled", "black_box", "black_box_draws", "copies_tail"]
+__all__ = ["agprivcl", "before_sampled", "black_box", "black_box_draws", "copies_tail"]
 __all__ += ["lwy25_eps_in", "lwy25_transformed", "nb20_resampled", "relabelled", "resampled", "sampled"]
 __all__ += ["share_drawn", "transformed", "transformed_eps_in"]
 
@@ -49,11 +49,6 @@ def relabelled(eps: float, delta: float, relabel_eps: float) -> tuple[float, flo
     1 (a factor ``e^(-eps)`` for each record that differs) adds its eps. The tests show it to 1e-4.
     """
     return eps + 2 * math.log1p(math.exp(relabel_eps / 2)), delta
-
-
-def before_relabelled(eps: float, relabel_eps: float) -> float:
-    """Inverse of `relabelled`: eps of an algorithm that is `eps` after it; negative if impossible."""
-    return eps - relabelled(0.0, 0.0, relabel_eps)[0]
 
 
 def share_drawn(n: int) -> float:

@@ -197,10 +197,11 @@ def _tight(
 
     eps, delta, n = setting.eps, setting.delta, setting.n_private
 
-    def svt_eps(rate: float) -> float:
-        return float(accounting.before_relabelled(accounting.before_sampled(eps, rate), relabel_eps))
-
     free = accounting.relabelled(0.0, 0.0, relabel_eps)[0]  # cost of relabelling by itself
+
+    def svt_eps(rate: float) -> float:
+        return float(accounting.before_sampled(eps, rate) - free)
+
     most = min(1.0, math.expm1(eps) / math.expm1(free))  # at this rate nothing is left
     best = minimize_scalar(
         lambda rate: -rate * svt_eps(rate), bounds=(1e-9, most), method="bounded", options={"xatol": 1e-6}

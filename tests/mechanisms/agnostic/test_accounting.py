@@ -19,20 +19,15 @@ THRESHOLDS = CLASSES["thresholds"]
 GRID = np.arange(3.0)[:, None]
 
 
-def test_sampling_by_hand():
+def test_sampling_relabelling_and_resampling_by_hand():
     # a tenth of the records, eps 1: ln(1 + 0.1 * 1.718282) = ln 1.1718282 = 0.158565
     eps, delta = acc.sampled(1.0, 1e-3, 0.1)
     assert (eps, delta) == (pytest.approx(0.158565, abs=1e-6), pytest.approx(1e-4))
     assert acc.before_sampled(eps, 0.1) == pytest.approx(1.0, abs=1e-12)
 
-
-def test_relabelling_by_hand():
     # 1 + 2 ln(1 + e^0.5) = 1 + 2 ln 2.648721 = 1 + 2 * 0.974077 = 2.948154; delta stays
     assert acc.relabelled(1.0, 1e-5, 1.0) == (pytest.approx(2.948154, abs=1e-6), 1e-5)
-    assert acc.before_relabelled(2.948154, 1.0) == pytest.approx(1.0, abs=1e-6)
 
-
-def test_resampling_by_hand():
     # four draws of four records miss a given one with probability (3/4)^4 = 0.316406
     assert acc.share_drawn(4) == pytest.approx(0.683594, abs=1e-6)
     assert acc.share_drawn(1) == 1.0
@@ -118,9 +113,8 @@ def columns(records):
     return np.array([[float(x)] for x, _ in records]), np.array([y for _, y in records])
 
 
-@pytest.mark.parametrize("t", [1, 2])
-def test_sampling_against_exact_laws(t):
-    inner_eps, n = 1.2, 4
+def test_sampling_against_exact_laws():
+    inner_eps, n, t = 1.2, 4, 2
 
     def law(records):
         sets = list(itertools.combinations(records, t))
@@ -174,7 +168,7 @@ def test_relabelling_against_exact_laws(inner, relabel_eps):
 
 
 @pytest.mark.parametrize("inner", [chooses, tells])
-@pytest.mark.parametrize(("t", "eps_in", "inner_eps"), [(1, 0.1, 0.5), (2, 0.3, 1.0), (2, 4.0, 3.0)])
+@pytest.mark.parametrize(("t", "eps_in", "inner_eps"), [(1, 0.1, 0.5), (2, 4.0, 3.0)])
 def test_transformation_against_exact_laws(t, eps_in, inner_eps, inner):
     n = 4
 
@@ -263,7 +257,7 @@ def test_half_of_what_is_claimed_for_the_transformation_is_lost(n, t, copies, ep
 
 
 @pytest.mark.parametrize("inner", [chooses, tells])
-@pytest.mark.parametrize(("n", "draws"), [(2, 2), (3, 2), (3, 1)])
+@pytest.mark.parametrize(("n", "draws"), [(2, 2), (3, 2)])
 def test_a_black_box_against_exact_laws(inner, n, draws):
     def law(records):
         sets = list(itertools.product(records, repeat=draws))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from pate_cli import mechanisms
-from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting as acc
@@ -29,6 +28,10 @@ def setting(**changes):
     tree, logistic = ("tree", {}), ("logistic", {})
     base = Setting(1.0, 1e-5, 60_000, 100, 30, 1, 2, 6_000, False, tree, logistic, "drop")
     return replace(base, **changes)
+
+
+def planned(name, s=None, **options):
+    return mechanisms.calibrate(name, {"hypotheses": "thresholds", **options}, s or setting())
 
 
 def line(n, rng, noise=0.1):
@@ -50,10 +53,8 @@ NAMES = ("agprivcl", "sspp", "universal", "realizable_to_agnostic", "private_pre
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("hypotheses", ["thresholds", "stumps"])
-def test_every_learner_learns_and_keeps_to_its_budget(name, hypotheses):
-    s = setting(eps=2.0)
-    plan = mechanisms.calibrate(name, {"hypotheses": hypotheses}, s)
+def test_every_learner_learns_and_keeps_to_its_budget(name):
+    plan = planned(name, setting(eps=2.0))
     assert isinstance(plan, Mechanism)
     assert plan.guarantee.eps == pytest.approx(2.0, rel=1e-12)
     assert plan.guarantee.delta in (0.0, pytest.approx(1e-5, rel=1e-9))
@@ -72,7 +73,7 @@ def test_every_learner_learns_and_keeps_to_its_budget(name, hypotheses):
 
 
 def test_agprivcl_budget_by_hand():
-    plan = mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, setting())
+    plan = planned("agprivcl")
     c = plan.mechanism.calibration
     rate = plan.n_sampled / 60_000
     # outside in: e^eps = 1 + rate (e^eps2 - 1); eps2 = svt_eps + 2 ln(1 + e^0.5) = svt_eps + 1.948154
@@ -113,12 +114,12 @@ def test_paper_calibration_of_agprivcl_refuses_and_runs_where_it_can():
     with pytest.raises(
         InfeasibleError, match=r"private records to give each of its \d+ teachers one"
     ) as caught:
-        mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds", "calibration": "paper"}, setting())
+        planned("agprivcl", calibration="paper")
     assert "NB20's accuracy" in str(caught.value)
     # enough records on paper: the plan is made without them
     s = setting(n_private=40_000_000, n_public=20, delta=0.01, eps=1.0)
-    options = {"hypotheses": "thresholds", "calibration": "paper", "alpha": 0.2, "beta": 0.1}
-    plan = mechanisms.calibrate("agprivcl", options, s)
+    options = {"calibration": "paper", "alpha": 0.2, "beta": 0.1}
+    plan = planned("agprivcl", s, **options)
     assert plan.n_sampled == 40_000_000 // 56
     assert plan.eps_proved < 1.0
     assert plan.delta_proved <= 0.01
@@ -130,11 +131,11 @@ def test_paper_calibration_of_agprivcl_refuses_and_runs_where_it_can():
     assert c.delta / 2 < delta < c.delta
     assert plan.describe()["svt_distance"] == "n1 - n2"
     with pytest.raises(ConfigError, match="at most 1"):
-        mechanisms.calibrate("agprivcl", options, replace(s, eps=2.0))
+        planned("agprivcl", replace(s, eps=2.0), **options)
     # one record is drawn more than ln(2/0.1) = 2.996 times with probability 0.0803 > 0.05
     assert acc.copies_tail(10**6, math.log(20)) == pytest.approx(0.0803, abs=1e-4)
     with pytest.raises(ConfigError, match="Lemma 8"):
-        mechanisms.calibrate("agprivcl", options, replace(s, delta=0.1, n_private=400_000_000))
+        planned("agprivcl", replace(s, delta=0.1, n_private=400_000_000), **options)
 
 
 def test_the_printed_test_is_of_the_margin():
@@ -149,8 +150,7 @@ def test_the_printed_test_is_of_the_margin():
 
 
 def test_universal_splits_its_budget():
-    options = {"hypotheses": "thresholds", "share": 0.75, "first": 40}
-    plan = mechanisms.calibrate("universal", options, setting(eps=2.0))
+    plan = planned("universal", setting(eps=2.0), share=0.75, first=40)
     assert plan.answering.eps == 1.5
     assert plan.learning.eps == 0.5
     assert plan.guarantee.eps == 2.0
@@ -159,25 +159,23 @@ def test_universal_splits_its_budget():
     assert np.array_equal(learnt.answers.labels[-60:], learnt.model.predict(public.X[late]))
     # 32 (ln 10 + ln 20)/0.1 = 32 * 5.298317/0.1 = 1695.46
     assert universal.first_queries(1, 0.1, 0.05) == 1696
-    alone = mechanisms.calibrate("universal", {"hypotheses": "thresholds", "first": 100}, setting())
+    alone = planned("universal", first=100)
     assert alone.learning is None
     assert alone.answering.eps == 1.0
 
 
 def test_transformation_divides_its_budget():
-    plan = mechanisms.calibrate("realizable_to_agnostic", {"hypotheses": "thresholds"}, setting())
+    plan = planned("realizable_to_agnostic")
     d = plan.division
     assert plan.guarantee.delta == 0.0
     assert d.proved[0] == acc.transformed(d.eps_in, d.inner_eps, 60_000, d.t)
     assert 1 - 1e-9 < d.proved[0] <= 1.0
-    svt = mechanisms.calibrate(
-        "realizable_to_agnostic", {"hypotheses": "thresholds", "inner": "svt"}, setting()
-    )
+    svt = planned("realizable_to_agnostic", inner="svt")
     d = svt.division
     assert d.inner_delta * d.t / d.n == pytest.approx(1e-5)
     assert svt.mechanism.calibration.eps == d.inner_eps
-    options = {"hypotheses": "thresholds", "inner": "svt", "calibration": "paper"}
-    paper = mechanisms.calibrate("realizable_to_agnostic", options, setting()).division
+    options = {"inner": "svt", "calibration": "paper"}
+    paper = planned(TRANSFORM, **options).division
     assert paper.t == math.ceil(paper.eps_in * 60_000)
     assert paper.inner_eps == 1.0
     # e^eps_in + r/(1-r) 4 e^2 = e, delta = 4 e r inner_delta
@@ -187,16 +185,16 @@ def test_transformation_divides_its_budget():
     # the sharper proof leaves more for both
     assert d.t * d.inner_eps > paper.t
     with pytest.raises(InfeasibleError, match="records"):
-        mechanisms.calibrate("realizable_to_agnostic", options, setting(n_private=10, n_teachers=10))
+        planned(TRANSFORM, setting(n_private=10, n_teachers=10), **options)
 
 
 def test_prediction_says_what_queries_compose_to():
-    one = mechanisms.calibrate("private_prediction", {"hypotheses": "thresholds"}, setting())
+    one = planned("private_prediction")
     assert one.guarantee.delta == 0.0
     assert one.vote_eps == pytest.approx(one.division.inner_eps)
     assert one.eps_per_query == pytest.approx(1.0, rel=1e-9)
     assert one.eps_composed == pytest.approx(1.0, rel=1e-9)
-    five = mechanisms.calibrate("private_prediction", {"hypotheses": "thresholds", "queries": 5}, setting())
+    five = planned("private_prediction", queries=5)
     d = five.division
     assert pure_eps(five.vote_eps, 5, d.inner_delta) <= d.inner_eps * (1 + 1e-9)
     assert five.eps_per_query == acc.transformed(d.eps_in, five.vote_eps, d.n, d.t) < 1.0
@@ -209,9 +207,7 @@ def test_prediction_says_what_queries_compose_to():
     share = private_prediction.predict(ones, 40, 0.2, noise).mean()
     assert abs(share - 0.880797) < 5.5 * math.sqrt(0.8808 * 0.1192 / 40_000)
     with pytest.raises(InfeasibleError, match=r"fewer mechanism\.queries"):
-        mechanisms.calibrate(
-            "private_prediction", {"hypotheses": "thresholds", "queries": 90}, setting(eps=0.1)
-        )
+        planned("private_prediction", setting(eps=0.1), queries=90)
 
 
 def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
@@ -228,7 +224,7 @@ def test_the_published_resampling_deals_copies_as_they_were_drawn(monkeypatch):
     # both teachers have a copy of record 1, whose label is changed
     assert counts([0.1, 0.2], [0, 0], [1, 0, 1, 0]) == [[2, 0]]
     assert counts([0.1, 0.2], [0, 1], [1, 0, 1, 0]) == [[0, 2]]
-    plan = mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, setting())
+    plan = planned("agprivcl")
     small = replace(plan, calibration="paper", n_private=500, n_sampled=100, n_teachers=7)
     monkeypatch.setattr(Classroom, "votes", lambda *_: pytest.fail("copies kept together"))
     rng = np.random.default_rng(0)
@@ -263,29 +259,18 @@ TRANSFORM = "realizable_to_agnostic"
     ("name", "options", "changes", "said"),
     [
         ("sspp", {"hypotheses": "lines"}, {}, "hypotheses: got 'lines'; accepted: thresholds, stumps"),
-        ("sspp", {"calibration": "loose"}, {}, "mechanism.calibration: got 'loose'; accepted: tight, paper"),
         ("sspp", {}, {"n_classes": 3}, "two classes"),
         ("sspp", {"hypotheses": "thresholds"}, {"n_features": 5}, "thresholds need one feature, not 5"),
-        ("sspp", {"hypotheses": "points"}, {"n_features": 9_000}, "at most 2000 features, not 9000"),
         ("agprivcl", {}, {"eps": math.inf}, "eps: got inf"),
-        ("agprivcl", {"alpha": 1}, {}, "mechanism.alpha: got 1; accepted: a number in (0, 1)"),
-        ("agprivcl", {"cutoff": 0}, {}, "mechanism.cutoff: got 0; accepted: auto, or a whole number"),
         ("agprivcl", {"cutoff": 101}, {}, "mechanism.cutoff: got 101; accepted: auto, or at most the number"),
         ("universal", {"cutoff": 21, "first": 20}, {"eps": 4.0}, "mechanism.cutoff: got 21"),
-        (TRANSFORM, {"inner": "svt", "cutoff": 101}, {}, "mechanism.cutoff: got 101"),
-        ("agprivcl", {"teachers": "all"}, {}, "mechanism.teachers"),
-        ("agprivcl", {"relabel_eps": 0}, {}, "mechanism.relabel_eps"),
         ("agprivcl", {}, {"n_private": 500, "n_teachers": 50}, "private records, or a larger eps"),
-        ("universal", {"share": 1.5}, {}, "mechanism.share"),
         ("universal", {"first": 101}, {}, "mechanism.first: got 101"),
-        (TRANSFORM, {"hypotheses": "lines"}, {}, "thresholds, stumps, points"),
-        (TRANSFORM, {"inner": "gaussian"}, {}, "mechanism.inner"),
         (TRANSFORM, {"inner": "svt"}, {"n_private": 300, "n_teachers": 3}, "inner=exponential"),
         (TRANSFORM, INNER | {"hypotheses": "stumps"}, {}, "inner: got 'grid'; accepted: exponential or svt"),
         (TRANSFORM, INNER | {"low": 2.0}, {}, "high: got 1.0; accepted: a number above mechanism.low=2"),
         (TRANSFORM, INNER | {"inner": "svt", "black_box": True}, {}, "mechanism.black_box: got True"),
         (TRANSFORM, INNER | {"black_box": True}, FEW, "black_box=true draws no record from the"),
-        ("private_prediction", {"queries": 0}, {}, "mechanism.queries"),
     ],
 )
 def test_refusals_name_the_key(name, options, changes, said):
@@ -298,7 +283,7 @@ def test_refusals_name_the_key(name, options, changes, said):
 def test_columns_that_encoding_adds_are_counted():
     rng = np.random.default_rng(0)
     for name in ("sspp", "agprivcl", "realizable_to_agnostic"):
-        plan = mechanisms.calibrate(name, {"hypotheses": "thresholds"}, setting())
+        plan = planned(name)
         private = PrivateRecords(rng.random((60_000, 2)), rng.integers(0, 2, 60_000))
         noise = Door.seeded(1)
         with pytest.raises(InfeasibleError, match="after encoding: thresholds need one feature, not 2"):
@@ -308,45 +293,17 @@ def test_columns_that_encoding_adds_are_counted():
 def test_what_would_do_does():
     s = setting(n_private=20_000, n_teachers=200)
     with pytest.raises(InfeasibleError) as caught:
-        mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, s)
+        planned("agprivcl", s)
     said = str(caught.value)
     enough = int(said.split("what would do: ")[1].split()[0])
-    mechanisms.calibrate(
-        "agprivcl", {"hypotheses": "thresholds"}, replace(s, n_private=enough, n_teachers=enough // 100)
-    )
+    planned("agprivcl", replace(s, n_private=enough, n_teachers=enough // 100))
     size = int(said.split("teacher.size=")[1])
-    mechanisms.calibrate("agprivcl", {"hypotheses": "thresholds"}, replace(s, n_teachers=20_000 // size))
-
-
-def test_points_are_learnt():
-    rng = np.random.default_rng(9)
-    X = rng.integers(0, 12, (3000, 2)).astype(float)
-    public = PublicPoints(rng.integers(0, 12, (24, 2)).astype(float))
-    y = (public.X[0] == X).all(axis=1)
-    s = setting(n_private=3000, n_public=24, n_features=2, eps=5.0)
-    plan = mechanisms.calibrate("sspp", {"hypotheses": "points"}, s)
-    learnt = plan.release(Private(PrivateRecords(X, y.astype(np.int64))), public, Door.seeded(1), rng)
-    assert (learnt.model.predict(X) == y).mean() == 1
-
-
-def test_the_command_line_runs_one_and_refuses_in_one_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["run", "mechanism=sspp", "eps=1.0", "dataset.n_records=4000", "hydra.run.dir=out"]) == 0
-    record = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert record["mechanism"] == "sspp"
-    assert (tmp_path / "out" / "student.skops").exists()
-    capsys.readouterr()
-    assert main(["run", "mechanism=agprivcl", "mechanism.calibration=paper", "hydra.run.dir=none"]) == 2
-    lines = [text for text in capsys.readouterr().err.splitlines() if text.strip()]
-    assert len(lines) == 1
-    assert "calibration=tight" in lines[0]
-    assert not (tmp_path / "none").exists()
+    planned("agprivcl", replace(s, n_teachers=20_000 // size))
 
 
 @pytest.mark.parametrize(("inner", "black_box"), [("grid", False), ("grid", True), ("exponential", True)])
 def test_transformation_over_a_learner_taken_as_it_is(inner, black_box):
-    options = {"hypotheses": "thresholds", "inner": inner, "black_box": black_box}
-    plan = mechanisms.calibrate("realizable_to_agnostic", options, setting())
+    plan = planned(TRANSFORM, inner=inner, black_box=black_box)
     d = plan.division
     assert plan.guarantee.delta == 0.0
     assert plan.draws == (acc.black_box_draws(1.0, d.inner_eps, d.t, "tight") if black_box else 0)
@@ -358,6 +315,6 @@ def test_transformation_over_a_learner_taken_as_it_is(inner, black_box):
 
 
 def test_a_grid_needs_no_public_point():
-    plan = mechanisms.calibrate("realizable_to_agnostic", INNER, setting())
+    plan = planned(TRANSFORM, inner="grid")
     one, two = (learn(plan, shift=shift)[0] for shift in (0.0, 5.0))
     assert one.model.threshold_ == two.model.threshold_
