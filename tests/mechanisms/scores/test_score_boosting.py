@@ -14,12 +14,10 @@ from pate_cli import mechanisms, teachers
 from pate_cli.commands.audit import main as audit
 from pate_cli.errors import ConfigError
 from pate_cli.learners import make_learner
-from pate_cli.mechanisms.direct.public_features import PublicKernelClassifier
 from pate_cli.mechanisms.scores import directions, score_boosting, student
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import vector_mu
 from pate_cli.privacy.noise import SeededNoise
-from pate_cli.students import load_student, save_student
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
 M = 64
@@ -98,11 +96,10 @@ def spent_by(p, private, neighbour, public, steps=True):
     return math.sqrt(sum((by * one.sensitivity / one.scale) ** 2 for one, by in counted))
 
 
-def worst(far=-1e3, kinds=2):
+def worst():
     """One teacher of two records on a line; one, replaced, makes it say the opposite, from far away."""
-    public = PublicPoints(np.linspace(-1, 1, kinds)[np.arange(M) % kinds, None])
-    pair = [PrivateRecords(np.array([[-0.5], [x]]), np.array([0, 1])) for x in (1.0, far)]
-    return pair[0], pair[1], public
+    pair = [PrivateRecords(np.array([[-0.5], [x]]), np.array([0, 1])) for x in (1.0, -1e3)]
+    return *pair, PublicPoints(np.tile([[-1.0], [1.0]], (M // 2, 1)))
 
 
 def tiny():
@@ -207,13 +204,9 @@ class Says(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         return np.full(len(X), self.classes_[0])
 
-
-class SaysShares(Says):
     def predict_proba(self, X):
         return self.size_ * np.tile(np.arange(1.0, len(self.classes_) + 1), (len(X), 1))
 
-
-class SaysScores(Says):
     def decision_function(self, X):
         return self.size_ * X[:, 0] if self.size_ > 0 else np.full(len(X), -self.size_)
 
@@ -279,12 +272,10 @@ def test_one_record_moves_shares_by_sqrt_2_at_most_and_by_nearly_as_much_at_wors
     assert 1.41 < np.linalg.norm(total_of(taught(X, labels, name, 3)) - before) <= math.sqrt(2)
 
 
-@pytest.mark.parametrize(
-    ("learner", "n_classes", "most"), [("SaysShares", 3, math.sqrt(2)), ("SaysScores", 2, 2.0)]
-)
-def test_scores_of_a_users_learner_have_norm_1_whatever_their_size(learner, n_classes, most, monkeypatch):
+@pytest.mark.parametrize(("n_classes", "most"), [(3, math.sqrt(2)), (2, 2.0)])
+def test_scores_of_a_users_learner_have_norm_1_whatever_their_size(n_classes, most, monkeypatch):
     """Squares of tiny numbers are 0, and sums of large ones overflow."""
-    ensemble = taught(*data(n_classes, n=240), f"{__name__}.{learner}", n_classes)
+    ensemble = taught(*data(n_classes, n=240), f"{__name__}.Says", n_classes)
     before, model = total_of(ensemble), ensemble.teachers[7].estimator
     assert np.isfinite(before).all()
     for size in (1e-320, 1e-170, 1e-160, 1e-9, 3.0, 1e200, 1e308, -1.0, 0.0, math.inf, -math.inf, math.nan):
@@ -297,15 +288,12 @@ def test_scores_of_a_users_learner_have_norm_1_whatever_their_size(learner, n_cl
 
 @pytest.mark.parametrize(
     ("n_classes", "teacher", "least"),
-    [(2, "logistic", 0.9), (2, "tree", 0.85), (3, "logistic", 0.75), (2, "linear_svm", 0.9)],
+    [(2, "logistic", 0.9), (2, "tree", 0.85), (3, "logistic", 0.75)],
 )
-def test_it_learns_and_is_kept(n_classes, teacher, least, tmp_path):
+def test_it_learns(n_classes, teacher, least):
     learnt = learn(setting(8.0, n_classes, 60, 1200, teacher), rounds=2)
     X, y = data(n_classes, 1000, 2)
     assert np.mean(learnt.model.predict(X) == y) > least
-    path = tmp_path / "student.skops"
-    save_student(path, learnt.model, classes=list("abc")[:n_classes], n_features=4, encoder=None, meta={})
-    np.testing.assert_array_equal(load_student(path).student.predict(X), learnt.model.predict(X))
 
 
 def test_each_of_several_classes_has_an_intercept():
@@ -338,7 +326,7 @@ def test_directions_are_orthonormal_and_the_model_is_what_the_rounds_had():
     assert space.variances.sum() == pytest.approx(M)
     rng = np.random.default_rng(1)
     c, b = rng.normal(size=(U.shape[1], 1)), rng.normal(size=1)
-    model = PublicKernelClassifier(space.features, space.weights(np.vstack([c, b])))
+    model = space.model(np.vstack([c, b]))
     np.testing.assert_allclose(model.decision_function(POINTS), (U @ c)[:, 0] + b, atol=1e-6)
 
 
@@ -348,15 +336,6 @@ def test_points_that_are_all_alike_leave_the_intercept():
     p, rng = plan(setting(8.0), rounds=4), np.random.default_rng(0)
     model = p.release(private, public, Door.seeded(0), rng).model
     assert model.predict(X).tolist() == [1] * 480
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("rounds", 0), ("calibration", 1.0)],
-)
-def test_options_are_refused_by_name(option, value):
-    with pytest.raises(ConfigError, match=rf"^mechanism\.{option}: got "):
-        plan(setting(), **{option: value})
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
