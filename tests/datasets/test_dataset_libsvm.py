@@ -113,6 +113,8 @@ def test_the_number_of_columns_is_the_largest_index_or_as_said(write):
         load("libsvm", path=slip)
     assert load("libsvm", path=slip, n_features=2 * 10**9).n_features == 2 * 10**9
     assert load("libsvm", path=write(b"1 1:1\n0 16777216:1\n")).n_features == 2**24
+    with pytest.raises(DataError, match=r"line 1: index '3' is more than the 2 features"):
+        load("libsvm", path=write(GOOD), public=write(b"1 1:1\n0 2:1\n", "public"))
 
 
 def test_options(write):

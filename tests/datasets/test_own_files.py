@@ -145,14 +145,6 @@ def test_three_files_of_other_kinds(place, kind):
     assert record["accuracy"]["mean"] > 0.85
 
 
-def test_the_public_file_of_libsvm_says_how_many_features_there_are(place, capsys):
-    Path("a").write_text("".join(f"{i % 2} 1:{i} 9:1\n" for i in range(60)))
-    Path("b").write_text("".join(f"{i % 2} 1:{i} 3:1\n" for i in range(60)))
-    given = ["dataset=libsvm", "dataset.path=a", "dataset.public=b", "teacher.size=10"]
-    refused(capsys, *given, said=["a, line 1: index '9' is more than the 3 features", "dataset.n_features"])
-    assert main(["plan", *given, "dataset.n_features=9"]) == 0
-
-
 # -- whose privacy
 
 
