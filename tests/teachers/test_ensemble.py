@@ -180,7 +180,7 @@ def test_bad_input_is_said_in_one_line():
     X, y, _ = records(2)
     with pytest.raises(ConfigError, match=r"teacher\.count: got 121; accepted: 1 to 120 "):
         trained("tree", X, y, 2, n_teachers=121)
-    with pytest.raises(ConfigError, match=r"teacher\.estimator: got 'GaussianNB'; .*records.*[Ss]parse"):
-        trained("sklearn.naive_bayes.GaussianNB", sp.csr_matrix(X), y, 2)
+    with pytest.raises(ConfigError, match=r"teacher\.estimator: got 'MultinomialNB'; .*records.*Negative"):
+        trained("sklearn.naive_bayes.MultinomialNB", sp.csr_matrix(X), y, 2)
     with pytest.raises(ConfigError, match=r"teacher\.estimator: got 'KNeighborsClassifier'; .*n_neighbors"):
         trained("sklearn.neighbors.KNeighborsClassifier", X, y, 2, n_teachers=40).votes(X)
