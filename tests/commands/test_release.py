@@ -410,14 +410,11 @@ def test_without_a_ledger_nothing_is_done(place, capsys, monkeypatch):
     ("overrides", "message"),
     [
         ("seed=1", "seed: got 1; accepted: nothing with release=true"),
-        ("repeats=2", "repeats: got 2; accepted: 1"),
         ("eps=inf", "eps: got inf; accepted: a finite number"),
         ("mechanism=svt eps=0.01", "cannot answer with 40 teachers"),
-        ("release=maybe", "release: got 'maybe'; accepted: true, false"),
         ("cache=true", "cache: got True; accepted: false with release=true: what is kept there are exact"),
         ("split.mode=label_private", "split.mode: got 'label_private'; accepted: records with"),
         ("-m eps=1,2", "false with -m; releases are made one by one, and charged"),
-        ("--force", "false with --force; releases are made one by one, and charged"),
         ("hydra.run.dir=used", "a new or an empty directory"),
         (
             "teacher.estimator=sklearn.neighbors.KNeighborsClassifier ++teacher.params.n_neighbors=60",

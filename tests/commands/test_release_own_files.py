@@ -161,13 +161,3 @@ def test_what_a_release_refuses(private, capsys, given, said):
     capsys.readouterr()
     assert main([*VOTES, *given]) == 2
     assert capsys.readouterr().err.splitlines()[-1].startswith(f"pate: {said}")
-
-
-def test_a_certificate_names_a_unit_with_a_semicolon_whole(private):
-    for name in ("priv.csv", "pub.csv"):
-        pd.read_csv(name).rename(columns={"patient_id": "who; when"}).to_csv(name, index=False)
-    given = [*GIVEN[:4], "dataset.unit='who; when'", GIVEN[-1]]
-    assert main(["ledger", "init", *given, "--eps", "9", "--delta", "1e-3"]) == 0
-    assert main(["run", *given, *VOTES[-5:], "hydra.run.dir=out"]) == 0
-    certified = json.loads(Path("out", "certificate.json").read_text())
-    assert certified["guarantee"]["unit"] == "one who; when, all of its records"
