@@ -7,9 +7,7 @@ last, with status "ok", or "error" where something is missing.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -222,22 +220,19 @@ def to_json(content: Mapping[str, Any]) -> bytes:
 
 def _answers_table(released: Publication, classes: Sequence[str]) -> bytes:
     """Content of `answers.csv`: one line a query in the order asked; no label where none was released."""
+    import pandas as pd
+
     answers, rows = released.answers, released.public.rows
     if rows is None:
         raise RuntimeError("a split that does not know its rows")
-    counts = answers.noisy_counts
-    header = ["row", "label"]
-    if counts is not None:
-        if (counts != counts.round()).any():
+    labels = [classes[code] if code >= 0 else "" for code in answers.labels.tolist()]
+    table = pd.DataFrame({"row": rows[answers.asked], "label": labels})
+    if answers.noisy_counts is not None:
+        if (answers.noisy_counts != answers.noisy_counts.round()).any():
             raise RuntimeError("a noisy count is not an integer: not the noise of a release")
-        header += [f"noisy_count.{label}" for label in classes]
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(header)
-    for query, (point, code) in enumerate(zip(answers.asked.tolist(), answers.labels.tolist(), strict=True)):
-        noisy = [] if counts is None else [int(count) for count in counts[query]]
-        writer.writerow([int(rows[point]), classes[code] if code >= 0 else "", *noisy])
-    return buffer.getvalue().encode()
+        for label, counts in zip(classes, answers.noisy_counts.T, strict=True):
+            table[f"noisy_count.{label}"] = counts.astype(int)
+    return table.to_csv(index=False, lineterminator="\n").encode()
 
 
 def model_card(facts: Mapping[str, Any]) -> bytes:

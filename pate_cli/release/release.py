@@ -18,7 +18,7 @@ import numpy as np
 from pate_cli import pipeline, terminal
 from pate_cli.errors import ConfigError, InputError
 from pate_cli.release import files
-from pate_cli.release.ledger import Ledger, LedgerDirectory, PublicRows, open_ledgers
+from pate_cli.release.ledger import Ledger, PublicRows, open_ledgers
 from pate_cli.release.noise import ExactNoise
 from pate_cli.terminal import write_file
 
@@ -79,7 +79,11 @@ def release(run: Prepared, raw: dict[str, Any], directory: Path) -> None:
         raise RuntimeError(
             f"the release failed: {problem}; its budget is charged (its message may be private)"
         ) from None
-    unrecorded = _record(ledgers, charged[0], content)
+    unrecorded = ""
+    try:  # before the files are written
+        ledgers.record(ledger.fingerprint, id, files.sha256(content[files.CERTIFICATE]))
+    except (InputError, OSError) as error:
+        unrecorded = str(error) if isinstance(error, InputError) else f"{error.filename}: {error.strerror}"
     _write(directory, content, result)
     if unrecorded:
         raise OSError(
@@ -130,17 +134,6 @@ def _note(run: Prepared) -> str:
     queries, note = run.plan.describe().get("ell"), run.config.mechanism.label
     note += f", up to {queries} queries" if queries else ""
     return note + (f", {run.n_teachers} teachers" if run.n_teachers else "")
-
-
-def _record(ledgers: LedgerDirectory, charged: Ledger, content: dict[str, bytes]) -> str | None:
-    """Record the certificate before the files are written; why it could not be, if so."""
-    try:
-        ledgers.record(charged.fingerprint, charged.entries[-1].id, files.sha256(content[files.CERTIFICATE]))
-    except InputError as error:
-        return str(error)
-    except OSError as error:
-        return f"{error.filename}: {error.strerror}"
-    return None
 
 
 def _write(directory: Path, content: dict[str, bytes], result: dict[str, Any]) -> None:

@@ -300,18 +300,6 @@ def test_two_releases_draw_differently_but_open_the_same_rows(place, people, cap
     assert _kinds() == ["open", *["release", "certificate"] * 2]
 
 
-def test_the_rows_are_drawn_without_a_look_at_the_data(place, fixed):
-    """Other records, as many, on a ledger of their own: the same rows at the same entropy."""
-    records = _records()
-    drawn = []
-    for name, held in (("one", records), ("other", [line.replace("red", "green") for line in records[::-1]])):
-        path = _write(place, name, held)
-        _open(path)
-        assert _release(path, place / f"out-{name}") == 0
-        drawn.append(set(_answers(place / f"out-{name}")))
-    assert drawn[0] == drawn[1]
-
-
 # -- disks
 
 
