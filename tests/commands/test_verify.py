@@ -1,66 +1,78 @@
-"""`pate verify`: a release as it was made passes, and each way of changing it, or its ledger, is named."""
+"""`pate verify`: each way of changing a release, or the ledger that paid for it, is named, or refused.
 
+A release is never uncounted unseen: not after an attack on its ledger, nor a kill at any moment.
+"""
+
+import hashlib
 import json
 import re
 import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from pate_cli import cli
+from pate_cli.release import open_ledgers
 from pate_cli.release.files import certificate, model_card
+from pate_cli.report import read_record
 from pate_cli.students import load_student, save_student
 
 pytest.importorskip("opendp")
 
-N = 900
-
-
-RELEASES = ("first", "out", "later")
+DATA = ["dataset=csv", "dataset.path=people.csv", "dataset.target=class"]
+OTHER = ["dataset=synthetic", "dataset.n_records=900"]
 RELEASE = ["release=true", "split.public=20", "split.public_from_private=true", "teacher.size=30"]
 RELEASE += ["delta=1e-5", "eps=1"]
+TOTAL = ["--eps", "2", "--delta", "1e-3"]
+FOLDERS = ("one", "outputs/day/two")
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Three releases charged to one ledger: `first`, `out` and `later`."""
+    """A ledger spent by the releases `one` and `two`, and its copies from `before` and `between` them."""
     place = tmp_path_factory.mktemp("made")
     rng = np.random.default_rng(0)
-    y = rng.integers(2, size=N)
-    x = np.round(rng.normal(size=N) + 2 * (2 * y - 1), 3)
+    y = rng.integers(2, size=900)
+    x = np.round(rng.normal(size=900) + 2 * (2 * y - 1), 3)
     lines = [f"{a},{'yes' if b else 'no'}" for a, b in zip(x, y, strict=True)]
     (place / "people.csv").write_text("\n".join(["x <b>,class", *lines]) + "\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATE_LEDGER", str(place / "ledger"))
         patch.chdir(place)
-        data = ["dataset=csv", f"dataset.path={place / 'people.csv'}", "dataset.target=class"]
-        assert cli.main(["ledger", "init", *data, "--eps", "9", "--delta", "1e-3"]) == 0
-        for name in RELEASES:
-            purpose = f"purpose='to see whether it is {name}'"
-            assert cli.main(["run", *data, *RELEASE, purpose, f"hydra.run.dir={place / name}"]) == 0
+        assert cli.main(["ledger", "init", *DATA, *TOTAL]) == 0
+        for copy, folder in zip(("before", "between"), FOLDERS, strict=True):
+            shutil.copytree(place / "ledger", place / copy)
+            purpose = f"purpose='to see whether it is {folder[-3:]}'"
+            assert cli.main(["run", *DATA, *RELEASE, purpose, f"hydra.run.dir={folder}"]) == 0
     return place
 
 
 @pytest.fixture
 def place(made, tmp_path, monkeypatch):
     """A copy that may be tampered with."""
-    for name in (*RELEASES, "ledger"):
-        shutil.copytree(made / name, tmp_path / name)
-    (tmp_path / "ledger").chmod(0o700)
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    for name in ("ledger", "before", "between"):
+        (tmp_path / name).chmod(0o700)
     monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
     monkeypatch.setenv("COLUMNS", "300")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def _verify(capsys, target="out"):
+def _verify(capsys, target="one"):
+    """The checks that fail."""
     capsys.readouterr()
     code = cli.main(["verify", target])
     said = capsys.readouterr()
     whole = re.sub(r"\s*\n +", " ", said.out)  # a narrow terminal folds
     failed = [line for line in whole.splitlines() if line.startswith("FAILED")]
     assert (code == 1) == bool(failed)
-    return failed
+    assert said.err.count("\n") == (code > 0)
+    return failed + ["refused"] * (code == 2)
 
 
 def _edit(path, old, new):
@@ -75,23 +87,22 @@ def _ledger_file(place):
 
 
 def test_releases_as_they_were_made_pass(place, capsys):
-    for target in RELEASES:
-        assert _verify(capsys, target) == []
-    card = (place / "out" / "model_card.md").read_text()
+    assert [_verify(capsys, folder) for folder in FOLDERS] == [[], []]
+    card = (place / "one" / "model_card.md").read_text()
     assert "(1, 1e-05)-differential privacy" in card
-    assert "Purpose: to see whether it is out." in card
+    assert "Purpose: to see whether it is one." in card
     assert "`x <b>`" in card
     assert str(place) not in card
 
 
 def _facts(place):
-    told = json.loads((place / "out" / "certificate.json").read_text())
+    told = json.loads((place / "one" / "certificate.json").read_text())
     return {name: value for name, value in told.items() if name != "files"}
 
 
 def _hashes_mended(place):
     """Write model card and certificate anew for what the other files say."""
-    out, facts = place / "out", _facts(place)
+    out, facts = place / "one", _facts(place)
     (out / "model_card.md").write_bytes(model_card(facts))
     content = {file.name: file.read_bytes() for file in out.iterdir() if file.name != "certificate.json"}
     (out / "certificate.json").write_bytes(certificate(facts, content))
@@ -100,9 +111,9 @@ def _hashes_mended(place):
 def _smaller_claim(place, *, in_student):
     """Make the claim smaller in every file, with fitting hashes; in the student's if asked."""
     for name in ("certificate.json", "result.json"):
-        _edit(place / "out" / name, r'"eps": [0-9.]+', '"eps": 0.1')
+        _edit(place / "one" / name, r'"eps": [0-9.]+', '"eps": 0.1')
     if in_student:
-        file = place / "out" / "student.skops"
+        file = place / "one" / "student.skops"
         there = dict(vars(load_student(file)))
         there["meta"] = there["meta"] | {"certificate": _facts(place)}
         save_student(file, there.pop("student"), **there)
@@ -111,13 +122,13 @@ def _smaller_claim(place, *, in_student):
 
 def _other_answers(place):
     """Answers in another order, with fitting hashes."""
-    header, *lines = (place / "out" / "answers.csv").read_text().splitlines()
-    (place / "out" / "answers.csv").write_text("\n".join([header, *lines[::-1]]) + "\n")
+    header, *lines = (place / "one" / "answers.csv").read_text().splitlines()
+    (place / "one" / "answers.csv").write_text("\n".join([header, *lines[::-1]]) + "\n")
     _hashes_mended(place)
 
 
 def _edited(name, old, new):
-    return lambda place: _edit(place / "out" / name, old, new)
+    return lambda place: _edit(place / "one" / name, old, new)
 
 
 TAMPERINGS = {
@@ -127,12 +138,12 @@ TAMPERINGS = {
     "certificate": (_edited("certificate.json", r'"eps": [0-9.]+', '"eps": 0.1'), "another one is on record"),
     "card": (_edited("model_card.md", r"\(1, 1e-05\)", "(0.1, 1e-05)"), "its text is another"),
     "another student": (
-        lambda place: shutil.copy(place / "first" / "student.skops", place / "out"),
+        lambda place: shutil.copy(place / FOLDERS[1] / "student.skops", place / "one"),
         "it is the student of another certificate",
     ),
-    "no student": (lambda place: (place / "out" / "student.skops").unlink(), "student.skops is missing"),
+    "no student": (lambda place: (place / "one" / "student.skops").unlink(), "student.skops is missing"),
     "one more file": (
-        lambda place: (place / "out" / "votes.csv").write_text("1,2\n"),
+        lambda place: (place / "one" / "votes.csv").write_text("1,2\n"),
         "votes.csv is not of the release",
     ),
     "all but the student forged": (
@@ -156,36 +167,36 @@ def test_a_change_is_noticed_and_named(place, capsys, name):
 
 def test_a_file_that_holds_anything_is_told_in_one_line(place, capsys):
     for name in ("answers.csv", "certificate.json", "result.json", "model_card.md", "student.skops"):
-        whole = (place / "out" / name).read_bytes()
+        whole = (place / "one" / name).read_bytes()
         for content in (b"", b"{}", b"\xff\r\0", b"[" * 100_000, b'{"schema_version": 2}'):
-            (place / "out" / name).write_bytes(content)
+            (place / "one" / name).write_bytes(content)
             capsys.readouterr()
-            assert cli.main(["verify", "out"]) in (1, 2)
+            assert cli.main(["verify", "one"]) in (1, 2)
             said = capsys.readouterr().err
             assert said.count("\n") == 1
             assert said.startswith("pate: ")
-        (place / "out" / name).write_bytes(whole)
+        (place / "one" / name).write_bytes(whole)
 
 
 def test_who_has_no_ledger_sees_what_was_not_checked(place, capsys, monkeypatch):
     monkeypatch.delenv("PATE_LEDGER")
     monkeypatch.setenv("XDG_DATA_HOME", str(place / "none"))
-    assert cli.main(["verify", "out"]) == 0
+    assert cli.main(["verify", "one"]) == 0
     said = capsys.readouterr()
     assert said.out.count("not checked") == 2
     assert "a forgery of all files would not show" in said.err
-    _edit(place / "out" / "answers.csv", "yes", "no")
+    _edit(place / "one" / "answers.csv", "yes", "no")
     assert any("answers.csv was changed" in line for line in _verify(capsys))
 
 
 def test_what_is_no_release_is_refused(place, capsys):
-    _edit(place / "out" / "certificate.json", '"schema_version": 2', '"schema_version": 1')
+    _edit(place / "one" / "certificate.json", '"schema_version": 2', '"schema_version": 1')
     folder = "accepted: the folder of a release"
     for what, said in (
         ("none", folder),
         ("ledger", folder),
-        ("out/answers.csv", folder),
-        ("out", "a certificate of version 1; accepted: 2"),
+        ("one/answers.csv", folder),
+        ("one", "a certificate of version 1; accepted: 2"),
     ):
         assert cli.main(["verify", what]) == 2
         assert said in capsys.readouterr().err
@@ -195,10 +206,199 @@ def test_the_ledger_for_a_program(place, capsys):
     capsys.readouterr()
     assert cli.main(["ledger", "show", "--json"]) == 0
     (ledger,) = json.loads(capsys.readouterr().out)["ledgers"]
-    assert ledger["left"]["eps"] == "6"
+    assert ledger["left"]["eps"] == "0"
     kinds = [entry["kind"] for entry in ledger["entries"]]
-    assert kinds == ["open", *["release", "certificate"] * 3]
-    certified = json.loads((place / "out" / "certificate.json").read_text())["ledger"]
+    assert kinds == ["open", *["release", "certificate"] * 2]
+    certified = json.loads((place / "one" / "certificate.json").read_text())["ledger"]
     assert certified["hash"] == ledger["hashes"][certified["entry"]]
     ids = {entry["id"] for entry in ledger["entries"] if entry["kind"] == "release"}
-    assert ids == {json.loads((place / name / "result.json").read_text())["release_id"] for name in RELEASES}
+    assert ids == {json.loads((place / name / "result.json").read_text())["release_id"] for name in FOLDERS}
+
+
+# -- attacks on the ledger
+
+
+def _unpaid(capsys):
+    """The releases that `pate verify` does not find paid for."""
+    wrong = set()
+    for folder in FOLDERS:
+        failed = _verify(capsys, folder)
+        assert not failed or failed == ["refused"] or "FAILED  the ledger has its charge" in "".join(failed)
+        if failed:
+            wrong.add(folder[-3:])
+    return wrong
+
+
+def _rewritten(change):
+    """Rewrite the entries with a chain that fits, as who can write the directory may."""
+    (there,) = open_ledgers().ledgers()
+    open_ledgers()._write(replace(there, entries=tuple(change(list(there.entries)))))
+
+
+def _rolled_back(place, name):
+    shutil.rmtree(place / "ledger")
+    shutil.copytree(place / name, place / "ledger")
+
+
+def _downgraded(place):
+    """In the form of version 2, whose checksum anybody can make, without its charges."""
+    content = json.loads(_ledger_file(place).read_text())
+    entries = [{name: content["entries"][0][name] for name in ("kind", "eps", "delta", "note", "time")}]
+    old = {"version": 2, **{name: content[name] for name in ("fingerprint", "name")}, "entries": entries}
+    old |= {"public": None}
+    code = hashlib.sha256(json.dumps(old, sort_keys=True).encode()).hexdigest()
+    _ledger_file(place).write_text(json.dumps(old | {"sha256": code}))
+
+
+def _begun_anew(place):
+    shutil.rmtree(place / "ledger")
+    assert cli.main(["ledger", "init", *DATA, *TOTAL]) == 0
+
+
+def _anothers(place):
+    """The fresh ledger of other data under this one's name."""
+    name = _ledger_file(place)
+    assert cli.main(["ledger", "init", *OTHER, *TOTAL]) == 0
+    (other,) = set((place / "ledger").glob("*.json")) - {name}
+    other.replace(name)
+
+
+BOTH = {"one", "two"}
+ATTACKS = {  # what it is, whether the next release is refused, and which releases are then not found
+    "none": (lambda place: None, True, set()),
+    "file deleted": (lambda place: _ledger_file(place).unlink(), True, BOTH),
+    "shortened": (lambda place: _rewritten(lambda old: old[:3]), False, {"two"}),
+    "emptied": (lambda place: _rewritten(lambda old: old[:1]), False, BOTH),
+    "total raised": (
+        lambda place: _rewritten(lambda old: [replace(old[0], eps=9.0), *old[1:]]),
+        False,
+        BOTH,
+    ),
+    "charge lowered": (
+        lambda place: _rewritten(lambda old: [*old[:3], replace(old[3], eps=0.5), old[4]]),
+        True,
+        {"two"},
+    ),
+    "rolled back to between": (lambda place: _rolled_back(place, "between"), False, {"two"}),
+    "rolled back to before": (lambda place: _rolled_back(place, "before"), False, BOTH),
+    "downgraded": (_downgraded, True, BOTH),
+    "begun anew": (_begun_anew, False, BOTH),
+    "another ledger's file": (_anothers, True, BOTH),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_is_refused_or_shown(place, capsys, name):
+    attack, refused, shown = ATTACKS[name]
+    attack(place)
+    assert _unpaid(capsys) == shown
+    assert cli.main(["run", *DATA, *RELEASE, "hydra.run.dir=three"]) == (2 if refused else 0)
+    assert refused or shown
+    if refused:
+        assert not (place / "three").exists()
+    assert _unpaid(capsys) == shown  # the new charge does not cover the old ones
+
+
+def test_a_ledger_begun_beside_releases_of_another_says_so(place, capsys):
+    for name in ("ledger", "before", "between"):
+        capsys.readouterr()
+        given = ["--ledger", str(place / name)]
+        assert cli.main(["ledger", "init", *OTHER, *TOTAL, *given]) == 0
+        said = capsys.readouterr().err
+        missing = {"ledger": "", "before": "one, outputs/day/two", "between": "outputs/day/two"}[name]
+        warning = f"pate: releases here are charged to no ledger in {place / name}: {missing};"
+        assert said.startswith(warning) == (name != "ledger")
+        assert said.count("\n") == (name != "ledger")
+
+
+# -- two at once
+
+
+RUN = ["run", *OTHER, *RELEASE]
+
+
+def _started(*arguments):
+    command = [sys.executable, "-m", "pate_cli", *RUN, *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def test_of_two_at_once_into_one_directory_one_stops_uncharged(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["ledger", "init", *OTHER, "--eps", "9", "--delta", "1e-3"]) == 0
+    both = [_started("hydra.run.dir=same") for _ in range(2)]
+    said = [each.communicate(timeout=300)[1].splitlines()[-1] for each in both]
+    codes = [each.returncode for each in both]
+    assert sorted(codes) == [0, 2], said
+    assert said[codes.index(2)].startswith("pate: hydra.run.dir: got")
+    (there,) = open_ledgers().ledgers()
+    assert [entry.kind for entry in there.entries] == ["open", "release", "certificate"]
+    assert cli.main(["verify", "same"]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"ledger", "same"}
+
+
+# -- kill -9
+
+KILLED = """
+import os, signal, sys
+from pate_cli import cli
+from pate_cli.release import noise, release
+
+where, argv = sys.argv[1], sys.argv[2:]
+
+def deadly(owner, name, *, before, call=1, counts=lambda *given: True):
+    kept, calls = getattr(owner, name), []
+    def wrapped(*given, **named):
+        calls.append(counts(*given))
+        now = calls[-1] and sum(calls) == call
+        if now and before:
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = kept(*given, **named)
+        if now:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+    setattr(owner, name, wrapped)
+
+in_ledger = lambda old, new: str(new).startswith(os.environ["PATE_LEDGER"])
+if where == "before the charge":
+    deadly(os, "replace", before=True, counts=in_ledger)
+if where == "charge on disk":
+    deadly(os, "replace", before=False, counts=in_ledger)
+if where == "noise drawn":
+    deadly(noise.ExactNoise, "gaussian", before=False)
+if where == "certificate written":
+    deadly(release, "write_file", before=False, call=4)
+sys.exit(cli.main(argv))
+"""
+MOMENTS = {  # charges there are then, and the files of the release
+    "before the charge": (0, []),
+    "charge on disk": (1, []),
+    "noise drawn": (1, []),
+    "certificate written": (1, ["answers.csv", "student.skops", "model_card.md", "certificate.json"]),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_killed_at_any_moment_what_left_is_counted(tmp_path, monkeypatch, capsys, moment):
+    monkeypatch.setenv("PATE_LEDGER", str(tmp_path / "ledger"))
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["ledger", "init", *OTHER, "--eps", "1", "--delta", "1e-3"]) == 0
+    command = [sys.executable, "-c", KILLED, moment, *RUN, "mechanism=gaussian", "hydra.run.dir=out"]
+    assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=300).returncode == -signal.SIGKILL
+    charged, written = MOMENTS[moment]
+    (there,) = open_ledgers().ledgers()
+    assert sum(entry.kind == "release" for entry in there.entries) == charged
+    assert {path.name for path in (tmp_path / "out").glob("[!.]*")} == {"result.json", *written}
+    assert read_record(tmp_path / "out" / "result.json").status == "running"
+    capsys.readouterr()
+    assert cli.main(["verify", "out"]) == (1 if "certificate.json" in written else 2)
+    if "certificate.json" in written:
+        assert "FAILED  files: as certified, none missing, none added: result.json was changed" in (
+            capsys.readouterr().out
+        )
+    # the same command again finds the directory taken; elsewhere it goes only where nothing was charged
+    again = [*RUN, "mechanism=gaussian"]
+    assert cli.main([*again, "hydra.run.dir=out"]) == 2
+    assert cli.main([*again, "hydra.run.dir=other"]) == (2 if charged else 0)
+    assert bool(list((tmp_path / "ledger").glob(".*.tmp"))) is False  # what a kill left there is swept
