@@ -13,6 +13,7 @@ import os
 import secrets
 import stat
 import sys
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -89,7 +90,7 @@ def check_file(path: Path, key: str = "--output") -> None:
             parent = _real(path).parent
             if not parent.is_dir():
                 raise InputError(f"{key} {path}: there is no directory {path.parent}; make it first")
-            _probe(parent)
+            tempfile.TemporaryFile(dir=parent).close()  # `os.access` is wrong for root and read-only disks
 
 
 def check_directory(path: Path, key: str = "--output", *, parents: bool = False) -> None:
@@ -106,7 +107,7 @@ def check_directory(path: Path, key: str = "--output", *, parents: bool = False)
             above = above.parent
         if not above.is_dir():
             raise InputError(f"{key} {path}: there is no directory {path.parent}; make it first")
-        _probe(above)
+        tempfile.TemporaryFile(dir=above).close()
 
 
 @contextlib.contextmanager
@@ -176,14 +177,6 @@ def _pour(path: Path, data: bytes) -> None:
         left = memoryview(data)
         while left:
             left = left[file.write(left) :]
-
-
-def _probe(directory: Path) -> None:
-    """Make a file and remove it: `os.access` is wrong for root and for read-only file systems."""
-    probe = directory / f".{secrets.token_hex(8)}.tmp"
-    with open(probe, "xb"):
-        pass
-    probe.unlink()
 
 
 def _sync_directory(directory: Path) -> None:
