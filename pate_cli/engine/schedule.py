@@ -86,23 +86,10 @@ def do(
 ) -> Generator[Done, None, None]:
     """Do what is not yet done of rows with one `compute`: first what is found, then the rest as it comes.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-    store : RepeatStore
-    advance : function
-        Called with how many repeats of rows are done, how many of them before, and how many there are; one
-        half done counts half.
-    strict : bool
-        Whether an error in a repeat is raised, and ends it all; ChildProcessError for a task that has lost
-        two workers.
-
-    Raises
-    ------
-    InputError
-        If a cluster does not answer.
-    OSError
-        If a finished repeat cannot be written, or a cluster is lost.
+    `advance` is called with how many repeats of rows are done, how many of them before, and how many there
+    are; one half done counts half. An error in a repeat, or that a task has lost two workers, is returned as
+    its failure; raised if `strict`. InputError if a cluster does not answer; OSError if a finished repeat
+    cannot be written, or a cluster is lost.
     """
     total = sum(row.config.repeats for row in rows)
     found, tasks = _sorted_out(rows, store)

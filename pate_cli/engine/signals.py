@@ -21,10 +21,7 @@ _WATCH = 1.0
 
 @contextlib.contextmanager
 def interrupts_ignored(*others: signal.Signals) -> Iterator[None]:
-    """Start processes within this: they inherit it, and Ctrl-C is answered by this process alone.
-
-    `others` are signals to be ignored likewise.
-    """
+    """Start processes within this: they ignore Ctrl-C, which this one answers, and `others` likewise."""
     if threading.current_thread() is not threading.main_thread():  # signals are not ours to set
         yield
         return
@@ -38,13 +35,7 @@ def interrupts_ignored(*others: signal.Signals) -> Iterator[None]:
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM (as batch systems send it) end what is done within this as Ctrl-C does.
-
-    Raises
-    ------
-    Terminated
-        Where the signal found the main thread.
-    """
+    """Let SIGTERM, as batch systems send it, raise Terminated in the main thread, as Ctrl-C does its own."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

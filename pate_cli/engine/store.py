@@ -59,7 +59,6 @@ class CacheKey:
 
     config: str  # the settings that count, or a hash of them
     dataset: str  # `datasets.content.fingerprint` of the records
-    token: str = ""  # random, so that nothing finds the entry, where a learner has no source to hash
 
     def file(self, repeat: int, suffix: str) -> str:
         """Name of the file of a repeat."""
@@ -77,7 +76,8 @@ def repeat_key(raw: Mapping[str, Any], dataset: Dataset) -> CacheKey:
     if len(sys.modules) > before:
         loaded_code()  # hashes learners as they were imported just now, should they be edited later
     config = config_hash({key: value for key, value in raw.items() if key != "repeats"})
-    return CacheKey(config, fingerprint(dataset), "" if hashed else secrets.token_hex(8))
+    # what a learner without a source to hash has done is found by nobody
+    return CacheKey(config if hashed else secrets.token_hex(8), fingerprint(dataset))
 
 
 def vote_key(run: Prepared) -> CacheKey:

@@ -20,6 +20,7 @@ from pate_cli.report import store
 from pate_cli.students import load_student
 
 SMALL = ["dataset.n_records=1000", "split.public=40", "compute.workers=1"]
+FULL = OSError(28, "No space left on device")
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +42,13 @@ def result(run: Path) -> dict[str, Any]:
     return json.loads((run / "result.json").read_text())
 
 
+def outcome(run: Path) -> tuple[str, str | None]:
+    return result(run)["status"], result(run)["message"]
+
+
 def repeats(run: Path) -> list[dict[str, str]]:
     with open(run / "repeats.csv", newline="") as file:
-        return list(csv.DictReader(file))
+        return [row | {"seconds": ""} for row in csv.DictReader(file)]
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, repeat: int, error: BaseException) -> None:
@@ -57,13 +62,23 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, repeat: int, error: BaseException) 
     monkeypatch.setattr(pipeline, "run_repeat", failing)
 
 
-def test_a_run_leaves_its_three_files():
+def test_a_run_leaves_its_three_files_in_the_order_of_its_repeats(monkeypatch):
+    """Whichever was done first; and those of an earlier run in the same place are gone."""
     run = execute("repeats=2")
     assert sorted(path.name for path in run.iterdir()) == ["repeats.csv", "result.json", "student.skops"]
-    assert result(run)["status"] == "ok"
-    assert result(run)["message"] is None
-    assert [row["repeat"] for row in repeats(run)] == ["0", "1"]
-    assert load_student(run / "student.skops").classes == ("-1", "1")
+    assert outcome(run) == ("ok", None)
+    expected, first = repeats(run), load_student(run / "student.skops")
+    assert [row["repeat"] for row in expected] == ["0", "1"]
+    assert first.classes == ("-1", "1")
+    do = schedule.do
+    with monkeypatch.context() as patch:
+        patch.setattr(schedule, "do", lambda *a, **more: (each for each in reversed(list(do(*a, **more)))))
+        execute("repeats=2")
+    assert repeats(run) == expected
+    assert (load_student(run / "student.skops").student.coef_ == first.student.coef_).all()
+    fail_at(monkeypatch, 0, RuntimeError("no"))
+    execute("repeats=2")
+    assert sorted(path.name for path in run.iterdir()) == ["result.json"]
 
 
 def test_the_record_says_running_before_the_first_repeat(monkeypatch):
@@ -86,20 +101,17 @@ def test_repeats_are_written_as_they_finish(monkeypatch):
         "write_repeats",
         lambda where, done: written.append(len(done)) or write(where, done),
     )
-    run = execute("repeats=5")
+    execute("repeats=5")
     # asked at 10 (written), 10.5, 10.9, 11 (written); and at the end
     assert written == [1, 4, 5]
-    assert len(repeats(run)) == 5
 
 
 def test_interrupted(monkeypatch):
     fail_at(monkeypatch, 2, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         execute("repeats=4")
-    record = result(Path("run"))
-    assert (record["status"], record["message"]) == ("interrupted", "interrupted after 2 of 4 repeats")
-    assert record["accuracy"]["n"] == 2
-    assert len(repeats(Path("run"))) == 2
+    assert outcome(Path("run")) == ("interrupted", "interrupted after 2 of 4 repeats")
+    assert len(repeats(Path("run"))) == result(Path("run"))["accuracy"]["n"] == 2
 
 
 @pytest.mark.parametrize(("sweep", "done"), [(False, 1), (True, 2)])
@@ -110,57 +122,28 @@ def test_our_fault_is_recorded_and_shown(monkeypatch, capsys, sweep, done):
     err = capsys.readouterr().err
     assert err.startswith("Traceback")
     assert "in failing" in err
-    assert (result(run)["status"], result(run)["message"]) == ("error", "RuntimeError: lost a sock")
+    assert outcome(run) == ("error", "RuntimeError: lost a sock")
     assert len(repeats(run)) == done
 
 
-@pytest.mark.parametrize("error", [InputError("too many socks"), OSError(28, "No space left on device")])
+@pytest.mark.parametrize("error", [InputError("too many socks"), FULL])
 def test_the_user_s_to_mend_is_raised_but_in_a_sweep(monkeypatch, capsys, error):
     fail_at(monkeypatch, 0, error)
     with pytest.raises(type(error)):
         execute()
     assert result(Path("run"))["status"] == "error"
-    run = execute(sweep=True, into="job")
-    assert (result(run)["status"], result(run)["message"]) == ("error", str(error))
+    assert outcome(execute(sweep=True, into="job")) == ("error", str(error))
     assert capsys.readouterr().err == ""
 
 
-def test_a_full_disk_is_said_even_if_it_cannot_be_recorded(monkeypatch):
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(store.os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        execute()
-    assert list(Path("run").iterdir()) == []
-
-
-def test_a_student_that_cannot_be_saved_is_a_full_disk(monkeypatch):
+@pytest.mark.parametrize("module", [store, run_files])
+def test_a_full_disk_is_said_even_if_it_cannot_be_recorded(monkeypatch, module):
     def full(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device")
+        raise FULL
 
-    monkeypatch.setattr("pate_cli.engine.run_files.write_file", full)
+    monkeypatch.setattr(module, "write_file", full)
     with pytest.raises(OSError, match="No space left"):
         execute()
-
-
-def test_an_earlier_run_in_the_same_place_leaves_nothing_behind(monkeypatch):
-    execute("repeats=3")
-    fail_at(monkeypatch, 0, RuntimeError("no"))
-    run = execute("repeats=3")
-    assert sorted(path.name for path in run.iterdir()) == ["result.json"]
-
-
-def test_repeats_are_in_order_whoever_was_first(monkeypatch):
-    expected = [row | {"seconds": ""} for row in repeats(execute("repeats=3", into="in-order"))]
-    do = schedule.do
-    monkeypatch.setattr(
-        schedule, "do", lambda *args, **more: (each for each in reversed(list(do(*args, **more))))
-    )
-    run = execute("repeats=3")
-    assert [row | {"seconds": ""} for row in repeats(run)] == expected
-    first = load_student(Path("in-order/student.skops")).student.coef_
-    assert (load_student(run / "student.skops").student.coef_ == first).all()
 
 
 def test_jobs_are_scheduled_together_and_final_as_they_end(monkeypatch, fits, capsys):
@@ -182,13 +165,9 @@ def test_jobs_are_scheduled_together_and_final_as_they_end(monkeypatch, fits, ca
         patch.setattr(pipeline, "run_repeat", watched)
         store = RepeatStore(Path("store").absolute())
         accuracies = execution.execute(jobs, store, sweep=True, command=["pate"])
-    assert seen == [
-        ["infeasible"],
-        ["ok", "infeasible"],
-        ["ok", "error", "infeasible"],
-        ["ok", "error", "ok", "infeasible"],
-    ]
-    assert [result(path)["status"] for path in jobs] == ["ok", "error", "ok", "ok", "infeasible"]
+    statuses = ["ok", "error", "ok", "ok"]
+    assert seen == [[*statuses[:n], "infeasible"] for n in range(4)]
+    assert [result(path)["status"] for path in jobs] == [*statuses, "infeasible"]
     assert [accuracy is None for accuracy in accuracies] == [False, True, False, False, True]
     assert len(fits) == 2
     assert capsys.readouterr().err == ""
@@ -199,23 +178,19 @@ def test_jobs_are_scheduled_together_and_final_as_they_end(monkeypatch, fits, ca
 @pytest.mark.parametrize("shown", [False, True])
 def test_a_bar_on_a_terminal_only(monkeypatch, shown):
     page = io.StringIO()
-    fake = Console(file=page, force_terminal=shown, width=80)
-    monkeypatch.setattr(terminal, "err", lambda: fake)
+    monkeypatch.setattr(terminal, "err", lambda: Console(file=page, force_terminal=shown, width=80))
     execute("repeats=2")
-    assert ("synthetic-gaussian eps=1" in page.getvalue()) is shown
-    assert ("2/2" in page.getvalue()) is shown
-    if not shown:
-        assert page.getvalue() == ""
+    assert ("synthetic-gaussian eps=1" in page.getvalue()) is ("2/2" in page.getvalue()) is shown
+    assert bool(page.getvalue()) is shown
 
 
 def test_forget_reads_files_again():
     lines = "".join(f"{i % 2} 1:{i}\n" for i in range(40))
     raw = compose(["dataset=libsvm", "dataset.path=x", "split.public=4", "teacher.size=8"])
-    Path("x").write_text(lines)
-    assert execution.checked(raw).prepared.dataset.n_records == 40
-    Path("x").write_text(lines * 2)
-    execution.forget()
-    assert execution.checked(raw).prepared.dataset.n_records == 80
+    for times in (1, 2):
+        Path("x").write_text(lines * times)
+        execution.forget()
+        assert execution.checked(raw).prepared.dataset.n_records == 40 * times
 
 
 def test_report_counts_what_is_missing(capsys):

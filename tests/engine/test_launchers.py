@@ -12,7 +12,6 @@ import pytest
 from processes import children_of, finish, numbers, psutil, start, until
 
 from pate_cli.cli import main
-from pate_cli.commands import run as run_command
 from pate_cli.config import composition
 from pate_cli.errors import InputError
 from pate_cli.report import read_record
@@ -81,21 +80,6 @@ def test_a_killed_job_is_told(tmp_path):
     assert lost == len(records) >= 1
 
 
-def test_a_killed_worker_of_joblib_is_told(tmp_path, monkeypatch, capsys):
-    """What joblib raises then, as Hydra lets it through."""
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    def die(*_, **__):
-        raise TerminatedWorkerError("A worker process was unexpectedly terminated")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_command, "run_by_hydra", die)
-    assert main(["run", "-m", *SMALL, "eps=1,2", "hydra.sweep.dir=out", launcher("joblib")]) == 1
-    said = capsys.readouterr().err
-    assert "pate: a job was killed; jobs elsewhere go on, and pate table collects them (A worker" in said
-    assert "2 of 2 jobs did not finish" in said
-
-
 def one_job(pid: int) -> Any:
     """A process below `pid` that does a job, not one that only starts another."""
     with contextlib.suppress(psutil.Error):
@@ -105,18 +89,11 @@ def one_job(pid: int) -> Any:
     return None
 
 
-@pytest.mark.parametrize(
-    ("option", "needs"),
-    [
-        ("joblib", "hydra-joblib-launcher"),
-        ("submitit_slurm", "hydra-submitit-launcher submitit"),
-        ("submitit_local", "hydra-submitit-launcher submitit"),
-    ],
-)
-def test_launchers_are_extras(option, needs):
+def test_launchers_are_extras():
     from hydra.errors import MissingConfigException
 
-    error = MissingConfigException("no", f"hydra/launcher/{option}", ["basic"])
-    found = composition.Composer()._explained(error, [f"hydra/launcher={option}"])
+    error = MissingConfigException("no", "hydra/launcher/submitit_slurm", ["basic"])
+    found = composition.Composer()._explained(error, ["hydra/launcher=submitit_slurm"])
     assert isinstance(found, InputError)
-    assert str(found) == f"hydra/launcher={option}: not installed; pip install {needs}"
+    needs = "hydra-submitit-launcher submitit"
+    assert str(found) == f"hydra/launcher=submitit_slurm: not installed; pip install {needs}"

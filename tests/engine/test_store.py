@@ -8,7 +8,6 @@ import json
 import math
 import os
 import stat
-import sys
 import time
 from pathlib import Path
 
@@ -74,14 +73,12 @@ def resealed(text, **changes):
     "spoil",
     [
         lambda text: text[: len(text) // 2],
-        lambda text: "null",
         lambda text: text.replace("0.333", "0.334"),
         lambda text: resealed(text, schema=0),
         lambda text: resealed(text, key=dataclasses.asdict(KEY) | {"dataset": "abd"}),
         lambda text: resealed(text, record={"accurasy": 1}),
         lambda text: resealed(text, repeat=0),
         lambda text: resealed(text, loaded={}),
-        lambda text: json.dumps({**json.loads(text), "sha256": None}),
     ],
 )
 def test_what_cannot_be_relied_on_is_not_read(tmp_path, spoil):
@@ -167,13 +164,13 @@ def test_what_votes_do_not_depend_on(run):
     ],
 )
 def test_what_votes_depend_on(run, override):
-    assert vote_key(prepared(override)) != vote_key(run)
-
-
-def test_the_key_tells_how_records_are_split_whatever_the_sizes(run):
-    split = dataclasses.replace(run.config.split, mode="label_private")
-    other = dataclasses.replace(run, config=dataclasses.replace(run.config, split=split))
+    other = prepared(override)
     assert vote_key(other) != vote_key(run)
+    # how records are split counts, too, even if it leaves the sizes as they are
+    split = dataclasses.replace(other.config.split, mode="label_private")
+    assert vote_key(
+        dataclasses.replace(other, config=dataclasses.replace(other.config, split=split))
+    ) != vote_key(other)
 
 
 def dataset(X: object, **changes: object) -> Dataset:
@@ -184,25 +181,20 @@ def dataset(X: object, **changes: object) -> Dataset:
 def test_a_fingerprint_sees_every_value():
     dense = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0]])
     table = pd.DataFrame({"number": [1.0, 2.0, 3.0], "text": ["a", "b", "c"]})
-    flipped, other = dense.copy(), table.copy()
-    flipped[2, 1] = np.nextafter(3.0, 4.0)
-    other.loc[2, "text"] = "c "
-    seen = [
-        dataset(dense),
-        dataset(flipped),
-        dataset(dense.T.copy().T[:, ::-1]),
-        dataset(dense, y=np.array([0, 1, 0])),
-        dataset(dense, classes=("b", "a")),
-        dataset(sp.csr_matrix(dense)),
-        dataset(sp.csr_matrix(flipped)),
-        dataset(sp.csr_matrix(dense[:, ::-1])),
-        dataset(table),
-        dataset(other),
-        dataset(table.rename(columns={"text": "word"})),
-        dataset(table[["text", "number"]]),
-        dataset(table.assign(number=["1.0", "2.0", "3.0"])),
-        dataset(table, encoder=encoder(number="numeric", text="category")),
-        dataset(table, encoder=encoder(text="category")),
+    flipped = np.nextafter(dense, np.where(dense == 3, 4, dense))
+    features = [dense, flipped, dense[:, ::-1]]
+    features += [sp.csr_matrix(X) for X in features]
+    features += [
+        table,
+        table.replace("b", "c "),
+        table.rename(columns={"text": "word"}),
+        table[["text", "number"]],
+    ]
+    features += [table.assign(number=["1.0", "2.0", "3.0"])]
+    seen = [dataset(X) for X in features]
+    seen += [dataset(dense, y=np.array([0, 1, 0])), dataset(dense, classes=("b", "a"))]
+    seen += [
+        dataset(table, encoder=encoder(number=kind, text="category")) for kind in ("numeric", "category")
     ]
     assert len({fingerprint(each) for each in seen}) == len(seen)
     assert fingerprint(dataset(dense.copy(order="F"), name="y")) == fingerprint(seen[0])
@@ -283,13 +275,6 @@ def test_the_least_recently_used_go_first(run, place, monkeypatch):
     assert [path.name for path in place.glob(".*")] == [".young.tmp"]
 
 
-def test_where_votes_are(monkeypatch, tmp_path):
-    monkeypatch.delenv("PATE_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    if sys.platform == "linux":
-        assert VoteStore().directory == tmp_path / "pate" / "votes"
-
-
 def test_the_ceiling_is_shared_by_mechanisms_and_belongs_to_a_student(monkeypatch):
     fits = []
     fit = pipeline.students.fit_student
@@ -301,14 +286,3 @@ def test_the_ceiling_is_shared_by_mechanisms_and_belongs_to_a_student(monkeypatc
     assert (len(fits), len(trained.ceilings)) == (3, 1)
     pipeline.run_repeat(prepared("student=tree"), 0, trained)
     assert (len(fits), len(trained.ceilings)) == (5, 2)
-
-
-def test_private_records_can_be_changed_and_counted(run):
-    split = datasets.split(run.dataset, private=0.5, public=40, budget=3, rng=np.random.default_rng(0))
-    assert split.private.n_records == 500
-    assert "X" not in vars(split.private)
-    changed = dataclasses.replace(split.private, X=np.zeros((500, 5)))
-    assert not changed.X.any()
-    assert split.private.X.any()
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        split.private.X = changed.X

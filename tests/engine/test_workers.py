@@ -118,7 +118,6 @@ def test_workers_end_with_a_killed_parent(tmp_path):
         (None, {}, 8),
         (20, {}, 20),
         (None, {"SLURM_CPUS_PER_TASK": "4"}, 4),
-        (None, {"SLURM_CPUS_PER_TASK": "16"}, 8),
         (6, {"SLURM_CPUS_PER_TASK": "4"}, 6),
         (None, {"SUBMITIT_EXECUTOR": "local"}, 1),
     ],
