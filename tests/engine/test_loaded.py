@@ -6,12 +6,11 @@ import dataclasses
 import importlib
 import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
 
 import pytest
 
 from pate_cli.engine import loaded as module
-from pate_cli.engine.loaded import code_version, has_source, loaded_code
+from pate_cli.engine.loaded import code_version, loaded_code
 from pate_cli.errors import ConfigError, InputError
 
 FILES = {
@@ -84,7 +83,7 @@ def test_every_distribution_that_was_loaded_counts_and_no_other(write, tmp_path,
     importlib.import_module("package")
     before = loaded_code()
     assert before.packages["package"] == "1.0"
-    assert {"numpy", "pytest"} < set(before.packages)
+    assert "pytest" in before.packages
     assert "package" not in before.sources
     install("other", "1.0")
     assert before.is_current()
@@ -117,26 +116,13 @@ def test_a_process_that_has_loaded_another_source_is_refused(write):
         older.check()
 
 
-def test_what_was_made_at_a_prompt_has_no_source(monkeypatch):
-    monkeypatch.setitem(sys.modules, "mine", ModuleType("mine"))
-    assert not has_source("mine")
-    assert not has_source("__main__")
-    assert has_source("sklearn.tree")
-    assert has_source("no.such.module")  # which is refused where it is made
-
-
 def test_all_source_counts_and_names_of_files(tmp_path, monkeypatch):
-    (tmp_path / "room").mkdir()
-    for name in ("room/a.py", "one.py"):
-        (tmp_path / name).write_text("1")
     monkeypatch.setattr(module, "_PACKAGE", tmp_path)
-    version = code_version.__wrapped__
-    before = version()
-    (tmp_path / "room" / "a.py").rename(tmp_path / "room" / "b.py")
-    assert version() != before
-    (tmp_path / "room" / "b.py").rename(tmp_path / "room" / "a.py")
-    assert version() == before
-    for name in ("room/a.py", "one.py"):
-        (tmp_path / name).write_text("2")
-        assert version() != before
-        (tmp_path / name).write_text("1")
+    (tmp_path / "room").mkdir()
+    seen = set()
+    for name, content in (("room/a.py", "1"), ("room/a.py", "2"), ("room/b.py", "2"), ("one.py", "2")):
+        (tmp_path / name).write_text(content)
+        seen.add(code_version.__wrapped__())
+        if name == "room/a.py" and content == "2":
+            (tmp_path / name).unlink()
+    assert len(seen) == 4
