@@ -42,7 +42,7 @@ class RunFiles:
     @property
     def accuracy(self) -> float | None:
         """Mean accuracy of the repeats done, None where there is none."""
-        found = report.summarise([unit.result for unit in self._done]).accuracy
+        found = report.summarise(self._done).accuracy
         return found.mean if found else None
 
     def start(self, *, record: bool = True) -> None:
@@ -83,11 +83,11 @@ class RunFiles:
             terminal.err().print(f"pate: {problem}", markup=False, soft_wrap=True)
 
     def _write_repeats(self) -> None:
-        report.write_repeats(self._directory, [unit.result for unit in self._done])
+        report.write_repeats(self._directory, self._done)
 
     def _record(self, status: str, message: str | None) -> report.RunRecord:
         raw, run = self._raw, self._run
-        summary: dict[str, Any] = dict(vars(report.summarise([unit.result for unit in self._done])))
+        summary: dict[str, Any] = dict(vars(report.summarise(self._done)))
         if run is not None and not self._done:
             p = run.prepared
             summary |= {"eps": p.plan.guarantee.eps, "delta": p.delta, "n_teachers": p.n_teachers}

@@ -12,14 +12,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import os
 import secrets
 import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -32,7 +31,7 @@ from pate_cli.datasets.content import fingerprint
 from pate_cli.engine.loaded import LoadedCode, has_source, loaded_code
 from pate_cli.errors import ConfigError
 from pate_cli.pipeline import Outcome, Prepared
-from pate_cli.report.provenance import config_hash, plain
+from pate_cli.report.provenance import config_hash
 from pate_cli.teachers import VoteRecord
 from pate_cli.terminal import write_file
 from pate_cli.types import Dataset, RepeatResult
@@ -42,7 +41,7 @@ __all__ = ["PLACE", "CacheKey", "RepeatRecord", "RepeatStore", "VoteStore", "rep
 PLACE = ".finished"
 """Name of the directory of finished repeats, beside the results they went into."""
 
-_SCHEMA = 4
+_SCHEMA = 5
 
 _OLD = 3600.0
 """Seconds after which a temporary file is one that a killed run left."""
@@ -96,7 +95,7 @@ def _pack(key: CacheKey, repeat: int, record: Mapping[str, Any], loaded: LoadedC
     """Content of the file of an entry."""
     entry = {"schema": _SCHEMA, "key": asdict(key), "repeat": repeat, "loaded": asdict(loaded)}
     entry["record"] = record
-    return json.dumps({"sha256": _digest(entry), "entry": entry}, allow_nan=False)
+    return json.dumps({"sha256": _digest(entry), "entry": entry})
 
 
 def _unpack(content: bytes, key: CacheKey, repeat: int) -> dict[str, Any] | None:
@@ -131,21 +130,11 @@ def _remove_temporaries(directory: Path) -> None:
 
 
 @dataclass(frozen=True)
-class RepeatRecord:
+class RepeatRecord(RepeatResult):
     """One repeat of one row: all of it public, but for what is measured on held-out records."""
 
-    repeat: int
-    n_teachers: int
-    n_asked: int
-    n_answered: int
-    eps: float
-    delta: float
-    eps_ex_post: float
-    accuracy: float
-    seconds: float
-    diagnostics: dict[str, float | None]  # not differentially private
-    asked: list[int]  # public points, in the order asked
-    unanswered: list[int]  # those of them without an answer
+    asked: list[int] = field(default_factory=list)  # public points, in the order asked
+    unanswered: list[int] = field(default_factory=list)  # those of them without an answer
     student: str = ""  # SHA-256 (hex) of the file of the student, where it is kept
 
     @classmethod
@@ -154,29 +143,7 @@ class RepeatRecord:
         asked = outcome.answers.asked
         content = vars(outcome.result) | {"seconds": seconds, "asked": asked.tolist()}
         content |= {"unanswered": asked[outcome.answers.labels < 0].tolist(), "student": _sha(student)}
-        return cls.read(plain(content))
-
-    @classmethod
-    def read(cls, content: Mapping[str, Any]) -> RepeatRecord:
-        """Read what `content` gave; raises KeyError, TypeError, ValueError or AttributeError for others."""
-        infinite = {name: float(value) for name, value in content.items() if value in ("inf", "-inf")}
-        diagnostics = {
-            name: float(value) if isinstance(value, str) else value
-            for name, value in content["diagnostics"].items()
-        }
-        return cls(**{**content, **infinite, "diagnostics": diagnostics})
-
-    def content(self) -> dict[str, Any]:
-        """All of it in JSON's own types."""
-        content: dict[str, Any] = plain(asdict(self))
-        return content
-
-    @property
-    def result(self) -> RepeatResult:
-        """Result of the repeat, as the pipeline gave it."""
-        values = {field.name: getattr(self, field.name) for field in fields(RepeatResult)}
-        measured = {name: math.nan if value is None else value for name, value in self.diagnostics.items()}
-        return RepeatResult(**values | {"diagnostics": measured})
+        return cls(**json.loads(json.dumps(content, default=np.generic.item)))  # of NumPy only numbers
 
 
 @dataclass(frozen=True)
@@ -189,9 +156,9 @@ class RepeatStore:
         """Find a repeat and, if wanted, its student's file; None unless both are there and reliable."""
         try:
             content = _unpack((self.directory / key.file(repeat, ".json")).read_bytes(), key, repeat)
-            record = content and RepeatRecord.read(content)
+            record = None if content is None else RepeatRecord(**content)
             file = (self.directory / key.file(repeat, ".skops")).read_bytes() if student else None
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, Damaged, TypeError):
             return None
         return (record, file) if record and (file is None or _sha(file) == record.student) else None
 
@@ -207,7 +174,7 @@ class RepeatStore:
         # hundreds of them, and `read` refuses what is not whole: not worth waiting for the disk
         if student is not None:
             write_file(self.directory / key.file(record.repeat, ".skops"), student, sync=False)
-        text = _pack(key, record.repeat, record.content(), loaded or loaded_code())
+        text = _pack(key, record.repeat, asdict(record), loaded or loaded_code())
         write_file(self.directory / key.file(record.repeat, ".json"), text, sync=False)
 
     def forget(self, key: CacheKey, repeats: int) -> None:
@@ -216,7 +183,7 @@ class RepeatStore:
             (self.directory / key.file(repeat, ".json")).unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Remove what killed runs left half written."""
+        """Remove files that killed runs left half written."""
         _remove_temporaries(self.directory)
 
 
