@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from pate_cli.compare.baselines import ALL_PRIVATE, LIMIT, MAJORITY, families
@@ -12,9 +13,6 @@ from pate_cli.report.table import number
 from pate_cli.reproduce.rows import DoneRow
 
 __all__ = ["chosen_families", "counted", "frontier", "leaderboard"]
-
-_TIMES = 3.0
-"""By how much `tight` is to answer more queries than `liu2021`."""
 
 
 def frontier(board: Board) -> list[str]:
@@ -93,16 +91,20 @@ def _compared(board: Board, name: str, other: str) -> str:
 def _calibrations(board: Board) -> list[str]:
     """How many queries `tight` answers for one that `liu2021` does, where they differ in nothing else."""
     rows: dict[str, list[DoneRow]] = {"tight": [], "liu2021": []}
-    for row in board.rows:
+    for row in sorted(board.rows, key=lambda row: row.eps):
         mechanism = row.planned.config.mechanism
         if mechanism.oracle == "svt" and mechanism.options.calibration in rows:
             rows[mechanism.options.calibration].append(row)
-    return [
-        _answered(tight, liu)
-        for tight in sorted(rows["tight"], key=lambda row: row.eps)
-        for liu in rows["liu2021"]
-        if _setting(tight) == _setting(liu) and (tight.units or liu.units)
-    ]
+    said = []
+    for tight, liu in itertools.product(rows["tight"], rows["liu2021"]):
+        if _setting(tight) == _setting(liu) and (tight.units or liu.units):
+            ours, theirs = tight.over("answered"), liu.over("answered")
+            text = f"At eps {tight.eps:g}, of {tight.budget or liu.budget} queries, {_answers(tight)}; "
+            text += f"with liu2021 {_answers(liu)}"
+            if ours and theirs and theirs.mean:
+                text += f": {ours.mean / theirs.mean:.1f} times as many"
+            said.append(f"{text}.")
+    return said
 
 
 def _setting(row: DoneRow) -> tuple[object, ...]:
@@ -110,22 +112,10 @@ def _setting(row: DoneRow) -> tuple[object, ...]:
     return _strategy(mechanism), mechanism.options.cutoff, row.eps, row.planned.teaching
 
 
-def _answered(tight: DoneRow, liu: DoneRow) -> str:
-    ours, theirs = tight.over("answered"), liu.over("answered")
-    name = tight.method
-    if ours is None or not tight.budget:
-        return f"At eps {tight.eps:g}, {name} (tight) is {tight.status}; liu2021 is {liu.status}."
-    text = f"At eps {tight.eps:g}, {name} (tight, T = {tight.cutoff}) answers {number(ours, '.1f')}"
-    text += f" of {tight.budget} queries"
-    if theirs is None:
-        return f"{text}; liu2021 is {liu.status}, so none."
-    text += f", liu2021 (T = {liu.cutoff}) {number(theirs, '.1f')}"
-    if theirs.mean == 0:
-        return f"{text}: none against some." if ours.mean > 0 else f"{text}: neither answers any."
-    times = ours.mean / theirs.mean
-    text += f": {times:.{0 if times >= 10 else 1}f} times as many, "
-    text += "at least three times" if times >= _TIMES else "less than three times"
-    return text + (", and there are no more to answer." if ours.mean == tight.budget else ".")
+def _answers(row: DoneRow) -> str:
+    if (answered := row.over("answered")) is None:
+        return f"{row.method} is {row.status}"
+    return f"{row.method} answers {number(answered, '.1f')}"
 
 
 def _listed(values: Iterable[float]) -> str:

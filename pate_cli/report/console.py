@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table as Rich
     from rich.text import Text
 
     from pate_cli.report.table import Column, Table
 
-__all__ = ["show", "without_middle"]
+__all__ = ["show"]
 
 _NAME = 12  # characters of a name that are always shown
 _PROSE = 24  # least width of a column of sentences
@@ -27,11 +28,11 @@ _ASCII = str.maketrans({"±": "+-", "∞": "inf", "–": "-", "−": "-", "≤":
 
 def show(table: Table, console: Console) -> None:
     """Print a table, its note and its remarks."""
+    from rich.text import Text  # "active[svt]" would be read as markup
+
     encoding, signs = console.encoding, _ASCII if console.options.ascii_only else {}
 
     def text(words: str, style: str = "") -> Text:
-        from rich.text import Text  # "active[svt]" would be read as markup
-
         words = words.translate(signs).encode(encoding, "replace").decode(encoding)
         return Text(words, style=style)
 
@@ -40,14 +41,14 @@ def show(table: Table, console: Console) -> None:
         for number, block in enumerate(view.blocks()):
             if number:
                 console.print()
-            _print_block(view, block, console, text)
+            console.print(view.grid(block, text), crop=False)
         for words in filter(None, [table.note, view.below()]):
             console.print(text(words, "italic"))
     for remark in table.remarks:
         console.print(text(remark))
 
 
-def without_middle(name: str, width: int) -> str:
+def _without_middle(name: str, width: int) -> str:
     """Cut the middle out of a name that is longer than `width`."""
     left = (width - 1) // 2
     return name if len(name) <= width else f"{name[: width - 1 - left]}…{name[len(name) - left :]}"
@@ -61,7 +62,7 @@ class _View:
         self.shown = list(range(len(table.columns)))
         self.same: list[int] = []
         self.left_out: list[int] = []
-        self.name = max((len(cell) for row in table.cells for cell in row), default=0)
+        self.name = self.longest = max(len(cell) for row in table.cells for cell in row)
         if self._total(self.shown) <= width:
             return
         first = table.cells[0]  # means stay, if they agree or not
@@ -76,22 +77,21 @@ class _View:
 
     def _shorten(self) -> bool:
         """Shorten names until everything fits; whether it still does not."""
-        longest = max((len(cell) for row in self.table.cells for cell in row), default=0)
-        for name in range(min(longest, self.width), _NAME - 1, -1):
+        for name in range(min(self.longest, self.width), _NAME - 1, -1):
             self.name = name
             if self._total(self.shown) <= self.width:
                 return False
         return True
 
-    def cell(self, row: Sequence[str], index: int) -> str:
+    def _cell(self, row: Sequence[str], index: int) -> str:
         """Text of a cell, a long name without its middle."""
         column = self.table.columns[index]
-        return row[index] if column.numeric or column.prose else without_middle(row[index], self.name)
+        return row[index] if column.numeric or column.prose else _without_middle(row[index], self.name)
 
-    def least(self, index: int) -> int:
+    def _least(self, index: int) -> int:
         """Width of a column: of its cells, and of the longest part of its heading."""
         column = self.table.columns[index]
-        widest = max((len(self.cell(row, index)) for row in self.table.cells), default=0)
+        widest = max(len(self._cell(row, index)) for row in self.table.cells)
         widest = min(widest, _PROSE) if column.prose else widest
         return max(widest, *(len(part.strip()) for part in _parts(column)))
 
@@ -122,33 +122,31 @@ class _View:
         return " ".join(said)
 
     def _total(self, shown: Sequence[int]) -> int:
-        return sum(map(self.least, shown)) + len(shown) - 1
+        return sum(map(self._least, shown)) + len(shown) - 1
 
+    def grid(self, block: Sequence[int], text: Callable[[str], Text]) -> Rich:
+        """Columns of a block for rich."""
+        from rich import box
+        from rich.table import Table as Rich
 
-def _print_block(view: _View, block: Sequence[int], console: Console, text: Callable[[str], Text]) -> None:
-    from rich import box
-    from rich.table import Table as Rich
-
-    widths = {index: view.least(index) for index in block}
-    spare = view.width - sum(widths.values()) - len(block) + 1
-    roomy = spare >= len(block) - 1
-    grid = Rich(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, int(roomy), 0, 0))
-    for index in block:
-        column = view.table.columns[index]
-        heading = _wrapped(_parts(column), widths[index])
-        grid.add_column(
-            text(heading),
-            justify="right" if column.numeric else "left",
-            no_wrap=not column.prose,
-            min_width=widths[index],
-        )
-    for row in view.table.cells[:_MOST_LINES]:
-        grid.add_row(*(text(view.cell(row, index)) for index in block))
-    if len(view.table.cells) > _MOST_LINES:
-        grid.add_row(f"... {len(view.table.cells) - _MOST_LINES} more")
-    if spare < 0:
-        grid.width = view.width - spare
-    console.print(grid, crop=False)
+        spare = self.width - self._total(block)
+        padding = (0, int(spare >= len(block) - 1), 0, 0)
+        grid = Rich(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding)
+        for index in block:
+            column, width = self.table.columns[index], self._least(index)
+            grid.add_column(
+                text(_wrapped(_parts(column), width)),
+                justify="right" if column.numeric else "left",
+                no_wrap=not column.prose,
+                min_width=width,
+            )
+        for row in self.table.cells[:_MOST_LINES]:
+            grid.add_row(*(text(self._cell(row, index)) for index in block))
+        if len(self.table.cells) > _MOST_LINES:
+            grid.add_row(f"... {len(self.table.cells) - _MOST_LINES} more")
+        if spare < 0:
+            grid.width = self.width - spare
+        return grid
 
 
 def _parts(column: Column) -> list[str]:

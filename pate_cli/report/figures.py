@@ -13,17 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-__all__ = [
-    "STYLES",
-    "band",
-    "below_axis",
-    "image",
-    "look",
-    "new_figure",
-    "number_axis",
-    "reference",
-    "render",
-]
+__all__ = ["STYLES", "band", "below_axis", "image", "look", "new_figure", "number_axis"]
+__all__ += ["reference", "render"]
 
 _SETTINGS: dict[Any, Any] = {
     "font.size": 9,
@@ -131,19 +122,20 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 def image(draw: Callable[[], Figure], form: str, font_size: float) -> bytes:
     """Draw a figure for a paper as "pdf", "svg" or "png"."""
-    file = io.BytesIO()
-    sizes: dict[Any, Any] = {"font.size": font_size, "axes.titlesize": font_size}
     # 42: letters of a PDF as TrueType, which publishers ask for
-    with mpl.rc_context({**_SETTINGS, **sizes, "svg.hashsalt": "plot", "pdf.fonttype": 42}):
-        draw().savefig(file, format=form, dpi=300, metadata=_METADATA[form])
-    return file.getvalue()
+    more: dict[Any, Any] = {"font.size": font_size, "axes.titlesize": font_size, "pdf.fonttype": 42}
+    with mpl.rc_context({**_SETTINGS, **more, "svg.hashsalt": "plot"}):
+        return _saved(draw(), form, 300)
 
 
 def render(draw: Callable[[], Figure], salt: str) -> tuple[bytes, bytes, float]:
     """Draw a figure: PNG, SVG and the width in CSS pixels; the same bytes for the same figure."""
-    png, svg = io.BytesIO(), io.BytesIO()
     with mpl.rc_context({**_SETTINGS, "svg.hashsalt": salt}):
         figure = draw()
-        figure.savefig(png, format="png", dpi=150, metadata=_METADATA["png"])
-        figure.savefig(svg, format="svg", metadata=_METADATA["svg"])
-    return png.getvalue(), svg.getvalue(), float(figure.get_figwidth() * 96)
+        return _saved(figure, "png", 150), _saved(figure, "svg", 150), float(figure.get_figwidth() * 96)
+
+
+def _saved(figure: Figure, form: str, dpi: int) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format=form, dpi=dpi, metadata=_METADATA[form])
+    return file.getvalue()

@@ -7,7 +7,6 @@ A column with the same cell in every row goes to the note. A table wider than th
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["latex"]
 
-_PAGE = 40
-"""Rows of one `tabular`, which LaTeX does not break."""
-
+_PAGE = 40  # rows of one `tabular`, which LaTeX does not break
 _NEEDS = (
     r"% needs \usepackage{graphicx}; rules look better with \usepackage{booktabs}",
     r"\providecommand{\toprule}{\hline}\providecommand{\midrule}{\hline}\providecommand{\bottomrule}{\hline}",
@@ -64,18 +61,11 @@ def _tex(text: str) -> str:
 
 
 def _letter(char: str) -> str:
-    name = unicodedata.name(char, "")
-    if name.startswith("GREEK SMALL LETTER ") and (letter := name.rpartition(" ")[2].lower()) in _GREEK:
-        return rf"$\{'var' * (letter == 'epsilon')}{letter}$"
     # of Latin letters with a sign, those of Latin-1: LaTeX's own fonts lack some of the others
-    latin = name.startswith("LATIN ") and ord(char) < 256 and char not in "ÐÞðþªº"
+    latin = char.isalpha() and ord(char) < 256 and char not in "ÐÞðþªºµ"
     return char if latin or " " <= char <= "~" else "?"
 
 
-_GREEK = (
-    *("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "mu", "nu"),
-    *("xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega"),
-)
 _TEX: dict[str, str] = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -93,4 +83,3 @@ _TEX: dict[str, str] = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "≥": r"$\ge$",
     "×": r"$\times$",
 }
-"""Characters that LaTeX needs escaped."""

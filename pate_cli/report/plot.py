@@ -176,15 +176,8 @@ def draw(
 ) -> Figure:
     """Draw points, a panel a dataset, with one legend below.
 
-    Parameters
-    ----------
-    found : sequence of Point
-    x, y : str
-        Columns that the axes show.
-    title : str
-        Above a single panel; of several each has its dataset's name.
-    width, height : float
-        Inches: of the figure (by default a column of a paper, its page for several panels), of one panel.
+    `title` stands above a single panel. `width`, of the figure, and `height`, of a panel, are in inches; by
+    default it is as wide as a column of a paper, or its page for several panels.
     """
     panels = list(dict.fromkeys(point.panel for point in found)) or [""]
     columns = min(len(panels), 2 if len(panels) in (2, 4) else 3)
