@@ -75,22 +75,18 @@ def test_a_page_that_another_metric_and_the_frontier_share(outside, capsys, monk
     assert all(row.ready().found(store, repeat) for row in plan.rows for repeat in range(2))
 
 
-def test_ranks_by_hand():
+def test_ranks_and_tests_by_hand():
     found = ranking({"a": [3.0, 2.0], "b": [1.0, 2.0], "c": [2.0, None]})
     assert [found[name].rank.mean for name in "abc"] == [1.25, 2.25, 2.5]
     assert [found[name].wins.mean for name in "abc"] == [0.875, 0.375, 0.25]
-    assert [found[name].rank.half_width is None for name in "abc"] == [False, False, False]
     assert ranking({"a": [3.0, 2.0], "b": [1.0, 1.0]})["a"].rank.half_width is None  # they agree: no spread
     assert [found[name].firsts for name in "abc"] == [2, 1, 0]
     assert [found[name].p for name in "abc"] == [None, None, None]  # two tables show nothing
-
-
-def test_no_test_where_no_outcome_could_be_significant():
+    # a p is given only where some outcome could be significant
     assert [smallest_p(n, 1) for n in (5, 6)] == [0.0625, 0.03125]
     assert (fewest_tables(1), fewest_tables(7)) == (6, 9)
     up = [float(i) for i in range(1, 7)]
-    six = ranking({"a": up, "b": [0.0] * 6})
-    assert six["b"].p == 0.03125  # 2 of the 64 signs are as extreme
+    assert ranking({"a": up, "b": [0.0] * 6})["b"].p == 0.03125  # 2 of the 64 signs are as extreme
     assert ranking({"a": up[:5], "b": [0.0] * 5})["b"].p is None
     assert ranking({"a": up, "b": [0.0] * 6, "c": [0.0] * 6})["b"].p is None  # 2 x 0.03125 is too much
     assert ranking({"a": [0.0] * 6, "b": [0.0] * 6})["b"].p == 1.0

@@ -9,21 +9,18 @@ import pytest
 from scipy.special import stdtrit
 
 from pate_cli.report import Interval
-from pate_cli.report.verdict import FEWEST, VERDICTS, Verdict, at_least, combined, compare, rule
+from pate_cli.report.verdict import FEWEST, Verdict, at_least, combined, compare, rule
 
 MARGIN = 0.02
 TABLES, ROWS = 10_000, 16
 
 
-def words_of(judge, effect, n, spread, margin, rows=ROWS):
-    """Judge made-up tables, vectorised: shares of `reproduces`, `differs` above and below, and of any.
-
-    The vector form is held against the function itself on the first hundred.
-    """
+def words_of(judge, effect, n, spread, margin):
+    """Judge made-up tables in one array: 1 reproduces, 2 and 3 differ above and below, 0 neither."""
     rng = np.random.default_rng([n, round(1e4 * abs(effect))])
-    mean = effect + spread / math.sqrt(n) * rng.standard_normal((TABLES, rows))
-    error = spread / math.sqrt(n) * np.sqrt(rng.chisquare(n - 1, (TABLES, rows)) / (n - 1))
-    reach = stdtrit(n - 1, 1 - 0.025 / rows) * error
+    mean = effect + spread / math.sqrt(n) * rng.standard_normal((TABLES, ROWS))
+    error = spread / math.sqrt(n) * np.sqrt(rng.chisquare(n - 1, (TABLES, ROWS)) / (n - 1))
+    reach = stdtrit(n - 1, 1 - 0.025 / ROWS) * error
     low, high = mean - reach, mean + reach
     if judge is compare:
         words = np.select([(low >= -margin) & (high <= margin), low > margin, high < -margin], [1, 2, 3], 0)
@@ -31,9 +28,9 @@ def words_of(judge, effect, n, spread, margin, rows=ROWS):
         words = np.select([low > -margin, high <= -margin], [1, 3], 0)
     names = ("undecided", "reproduces", "differs (above)", "differs (below)")
     t95 = stdtrit(n - 1, 0.975)
-    for i in range(100):
+    for i in range(100):  # the array is of the function's own words
         gap = Interval(float(mean.flat[i]), float(t95 * error.flat[i]), n)
-        assert judge(gap, margin, rows) == names[words.flat[i]]
+        assert judge(gap, margin, ROWS) == names[words.flat[i]]
     return words
 
 
@@ -42,7 +39,7 @@ def at_most(share: float, stated: float) -> bool:
     return share <= stated + 5 * math.sqrt(stated * (1 - stated) / TABLES)
 
 
-@pytest.mark.parametrize("n", [FEWEST, 30, 300])
+@pytest.mark.parametrize("n", [FEWEST, 30])
 @pytest.mark.parametrize("spread", [0.005, 0.03, 0.2])
 @pytest.mark.parametrize("effect", [0.0, MARGIN, 2 * MARGIN])
 def test_of_a_table_hardly_ever_one_verdict_is_wrong(effect, n, spread):
@@ -60,7 +57,7 @@ def test_of_a_table_hardly_ever_one_verdict_is_wrong(effect, n, spread):
 
 
 @pytest.mark.parametrize("n", [FEWEST, 30])
-@pytest.mark.parametrize("effect", [0.0, -MARGIN, -2 * MARGIN])
+@pytest.mark.parametrize("effect", [0.0, -MARGIN])
 def test_claims_of_more_hold_by_chance_as_seldom_as_stated(effect, n):
     """What is no more is not said to be more, by all cases of a table together."""
     assert at_most((words_of(at_least, effect, n, 0.03, 0.0) == 1).any(axis=1).mean(), 0.025)
@@ -73,6 +70,8 @@ def test_a_table_of_two_repeats_has_no_verdict():
     assert compare(Interval.of([0.0]), MARGIN) == "no verdict"
     assert compare(Interval.of([0.0] * FEWEST), MARGIN) == "reproduces"
     assert "16 hold together at 95%" in rule(16, MARGIN)
+    with pytest.raises(ValueError, match="is none of reproduces, differs"):
+        Verdict("x", "better", "y")
 
 
 @pytest.mark.parametrize(
@@ -92,9 +91,3 @@ def test_a_table_of_two_repeats_has_no_verdict():
 def test_cases_together(words, all_of, most_of):
     assert combined(words) == all_of
     assert combined(words, most=True) == most_of
-
-
-def test_a_verdict_takes_only_its_words():
-    assert "better" not in VERDICTS
-    with pytest.raises(ValueError, match="is none of reproduces, differs"):
-        Verdict("x", "better", "y")
