@@ -47,19 +47,20 @@ def _delta(row: DoneRow) -> float | None:
 
 def _cells(board: Board, row: DoneRow) -> dict[str, str]:
     """Cells of a row by the heading of their column."""
-    private, means = row.name not in BASELINES, {name: row.over(name) for name in ("accuracy", *FIGURES)}
-    queries = {name: row.over(name) for name in _QUERIES if private and row.budget is not None}
-    spent, metric = row.over("eps_ex_post"), board.metric
+    private, metric = row.name not in BASELINES, board.metric
+    means = {name: one.mean if (one := row.over(name)) else None for name in _QUERIES}
+    if row.budget is None:  # of a private learner, which asks nothing
+        means |= {"answered": None, "asked": None}
     return {
         "table": board.name,
         "method": row.method if private else f"{row.method} ({NOT_PRIVATE})",
         "eps": number(row.eps, "g"),
         "teachers": number(row.n_teachers or None, ",d"),
         "T": number(row.cutoff, "d"),
-        "answered": number((one := queries.get("answered")) and one.mean, ".1f"),
-        "asked": number((one := queries.get("asked")) and one.mean, ".1f"),
-        "eps_ex_post": number(spent and spent.mean),
-        **{_head(name): number(one) for name, one in means.items()},
+        "answered": number(means["answered"], ".1f"),
+        "asked": number(means["asked"], ".1f"),
+        "eps_ex_post": number(means["eps_ex_post"]),
+        **{_head(name): number(row.over(name)) for name in ("accuracy", *FIGURES)},
         _below(metric): metric.text(board.below(row.method, row.eps) if private and metric.unit else None),
         "n": str(len(row.units)),
         "status": row.status,
