@@ -40,7 +40,7 @@ def reproduce(
                 advance(done, 0, total)
 
             return run_study(recipe, given, progress, quick=quick, config_dir=config_dir)
-    check_views(recipe)
+    check_views(recipe.name, recipe.figures, recipe.claims)
     finish = finisher(recipe)
     plan = make_plan(recipe, given, quick=quick, config_dir=config_dir)
     with reporting(recipe.name, f"repeats of {len(plan.ready)} rows") as advance:

@@ -15,10 +15,9 @@ from pate_cli.config.command_line import without_place
 from pate_cli.errors import InputError
 from pate_cli.report.interval import Interval, simultaneous
 from pate_cli.report.verdict import FEWEST, Verdict, VerdictWord, at_least, combined, compare
-from pate_cli.reproduce.rows import DoneRow, Pair, matches
+from pate_cli.reproduce.rows import DoneRow, Pair, digits_of, matches, signed
 
-__all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "digits_of", "eps_ex_post_verdict"]
-__all__ += ["row_verdicts", "signed"]
+__all__ = ["CLAIMS_RULE", "check_claim", "claim_verdicts", "eps_ex_post_verdict", "row_verdicts"]
 
 CLAIMS_RULE = (
     "A claim is looked at in every case it speaks of, by paired differences at a level corrected for the "
@@ -196,16 +195,6 @@ def _budget(claim: dict[str, Any], rows: Sequence[DoneRow]) -> Iterator[_Case]:
 
 
 _CASES = {"greater": _greater, "increases": _increases, "unspent": _budget, "spent": _budget}
-
-
-def digits_of(measure: str) -> int:
-    """Digits worth showing: queries are counted, the rest are rates."""
-    return 1 if measure in ("answered", "asked") else 4
-
-
-def signed(gap: Interval, digits: int = 4) -> str:
-    """Write a difference with its sign and its interval."""
-    return gap.text(digits, sign=True)
 
 
 def _list(value: Any) -> list[str]:
