@@ -91,14 +91,3 @@ def test_a_failure_is_told_and_not_kept(plan_of, tmp_path, monkeypatch):
     assert said[0] == (11, 11, 12)
     assert not mended.failures
     assert numbers(mended) == numbers(whole)
-
-
-def test_a_spoiled_unit_is_done_again(plan_of, tmp_path):
-    plan = plan_of("compute.workers=1")
-    first, _ = run(plan, tmp_path)
-    files = sorted(tmp_path.glob("*.json"))
-    files[0].write_text("{")
-    files[1].write_text(files[2].read_text())
-    again, said = run(plan, tmp_path)
-    assert said[0] == (10, 10, 12)
-    assert numbers(again) == numbers(first)
