@@ -32,7 +32,7 @@ from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, VerdictWord, at_least, combined
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.students.metrics import calibration_error
-from pate_cli.types import Answers, FloatArray, IntArray, PrivateRecords, PublicPoints
+from pate_cli.types import Answers, FloatArray, IntArray, PrivateRecords, PublicPoints, Setting
 
 from ..common.agnostic_instances import Sigmoid
 from ..common.agnostic_methods import Sizes
@@ -108,44 +108,39 @@ def _repeat(data: Sigmoid, plans: list[Any], p: dict[str, Any], seed: np.random.
     found = np.full((len(p["C"]), len(plans), len(_WAYS), len(_MEASURES)), np.nan)
     for i, ((hard, soft), source) in enumerate(zip(plans, Door.seeded(noise).spawn(len(plans)), strict=True)):
         first, second = source.spawn(2)
+        ways: dict[int, tuple[IntArray, FloatArray, Callable[[float], Any]]] = {}
         if hard is not None:
             answers = queries.collect(order, hard.session(first).answer_all(votes.at(order)))
             labels = np.where(answers.labels >= 0, answers.labels, np.nan)
-
-            def fit(C: float, answers: Answers = answers) -> Any:
-                own: dict[str, Any] = {"estimator": "logistic", "params": {"C": C}, "n_classes": 2, "seed": 0}
-                return students.fit_student(public, answers, unanswered="drop", rng=rng, **own)
-
-            found[:, i, 0] = _students(fit, answers.asked, labels, truth, data, test, p["C"])
+            ways[0] = answers.asked, labels, partial(_fit_hard, public, answers, rng)
         if soft is not None:
             bins = bins or score_bins(ensemble.teachers, public.X[order], soft.n_bins)
             released = SoftSession(soft.tests, second).answer_all(bins)
             asked = order[: len(released)]
             scores = np.array([np.nan if score is None else score for score in released])
-
-            def fit_soft(C: float, asked: Any = asked, scores: Any = scores, soft: SoftPlan = soft) -> Any:
-                own = replace(soft.setting, student=("logistic", {"C": C}))
-                return fit_on_scores(own, public, asked, scores, rng)
-
-            found[:, i, 1] = _students(fit_soft, asked, scores, truth, data, test, p["C"])
+            ways[1] = asked, scores, partial(_fit_soft, soft.setting, public, asked, scores, rng)
+        for j, (asked, labels, fit) in ways.items():
+            given = ~np.isnan(labels)
+            if given.any():
+                facts = given.sum() / len(truth), np.abs(labels[given] - truth[asked[given]]).mean()
+                found[:, i, j] = [[*_measure(fit(C), data, test), *facts] for C in p["C"]]
     return found
 
 
-def _students(
-    fit: Callable[[float], Any],
+def _fit_hard(public: PublicPoints, answers: Answers, rng: np.random.Generator, C: float) -> Any:
+    own: dict[str, Any] = {"estimator": "logistic", "params": {"C": C}, "n_classes": 2, "seed": 0}
+    return students.fit_student(public, answers, unanswered="drop", rng=rng, **own)
+
+
+def _fit_soft(
+    setting: Setting,
+    public: PublicPoints,
     asked: IntArray,
-    labels: FloatArray,
-    truth: FloatArray,
-    data: Sigmoid,
-    test: tuple[FloatArray, IntArray],
-    regularisations: list[float],
-) -> FloatArray:
-    """Measures of the students at each C, shape (C, measures), of labels with nan where there is none."""
-    given = ~np.isnan(labels)
-    if not given.any():
-        return np.full((len(regularisations), len(_MEASURES)), np.nan)
-    facts = given.sum() / len(truth), np.abs(labels[given] - truth[asked[given]]).mean()
-    return np.array([[*_measure(fit(C), data, test), *facts] for C in regularisations])
+    scores: FloatArray,
+    rng: np.random.Generator,
+    C: float,
+) -> Any:
+    return fit_on_scores(replace(setting, student=("logistic", {"C": C})), public, asked, scores, rng)
 
 
 def _measure(student: Any, data: Sigmoid, test: tuple[FloatArray, IntArray]) -> tuple[float, float, float]:
