@@ -196,16 +196,13 @@ def _verdicts(table: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
 
 def _bound(last: pd.DataFrame, p: dict[str, Any]) -> Verdict:
     some = last[last["method"] == "BTT18"]
-    name = "BTT18, Theorem 3.2: its answers are wrong, or none, on at most T of m points"
-    if some.empty:
-        return Verdict(name, "missing", "too few records for its teachers at every n")
+    claim = "BTT18, Theorem 3.2: its answers are wrong, or none, on at most T of m points"
     most = {g: methods.theorem_cutoff(g, p["alpha"], p["points"], p["failure"]) for g in p["gammas"]}
     to_share = some["gamma"] / (some["gamma"].map(most) / p["points"])
     share = some["factor"] * to_share
-    told = f"at the largest n {share.min():.2f} to {share.max():.2f} of T/m"
-    return Verdict(
-        name, combined(judged(at_least, 1 - share, some["ci95"] * to_share, some["repeats"])), told
-    )
+    says = f"at the largest n {share.min():.2f} to {share.max():.2f} of T/m"
+    few = "too few records for its teachers at every n"
+    return _holds(claim, 1 - share, some["ci95"] * to_share, some, says, few)
 
 
 def _shows(some: pd.DataFrame, name: str) -> Verdict:
@@ -213,31 +210,30 @@ def _shows(some: pd.DataFrame, name: str) -> Verdict:
     claim = f"BTT18: a blow-up on {name!r} data, up to {WORST[name]:g} gamma, at the largest n"
     if name == "noise":
         claim = "BTT18: the 3 gamma shows on benign label noise, at the largest n"
-    if some.empty:
-        return Verdict(claim, "missing", "too few records for its teachers")
-    told = "; ".join(
+    middle = (1 + max(WORST[name], 2.0)) / 2
+    factors = (
         f"{row['factor']:.2f} ± {row['ci95']:.2f} gamma at gamma = {row['gamma']:g}"
         for _, row in some.iterrows()
     )
-    middle = (1 + max(WORST[name], 2.0)) / 2
-    words = judged(at_least, some["factor"] - middle, some["ci95"], some["repeats"])
-    return Verdict(
-        claim, combined(words), f"{told}; the worst case is {WORST[name]:g}, {middle:g} is halfway"
+    says = f"{'; '.join(factors)}; the worst case is {WORST[name]:g}, {middle:g} is halfway"
+    return _holds(
+        claim, some["factor"] - middle, some["ci95"], some, says, "too few records for its teachers"
     )
 
 
 def _optimal(some: pd.DataFrame, name: str) -> Verdict:
     who = "LWY25" if name == "LWY25" else f"NB20, {name}"
     claim = f"{who}: error gamma + alpha at the largest n, at most {_NEAR:g} gamma, on all of the data"
+    alpha = ((some["factor"] - 1) * some["gamma"]).max()
+    says = f"{some['factor'].min():.2f} to {some['factor'].max():.2f} gamma; alpha is {alpha:.3f} or less"
+    return _holds(claim, _NEAR - some["factor"], some["ci95"], some, says, "infeasible at this n")
+
+
+def _holds(claim: str, gaps: Any, half_widths: Any, some: pd.DataFrame, says: str, missing: str) -> Verdict:
+    """Verdict on a claim that gaps are above 0 in all rows of a table, which may have none."""
     if some.empty:
-        return Verdict(claim, "missing", "infeasible at this n")
-    excess = (some["factor"] - 1) * some["gamma"]
-    told = (
-        f"{some['factor'].min():.2f} to {some['factor'].max():.2f} gamma; alpha is {excess.max():.3f} or less"
-    )
-    return Verdict(
-        claim, combined(judged(at_least, _NEAR - some["factor"], some["ci95"], some["repeats"])), told
-    )
+        return Verdict(claim, "missing", missing)
+    return Verdict(claim, combined(judged(at_least, gaps, half_widths, some["repeats"])), says)
 
 
 def _eps_verdicts(rows: pd.DataFrame, p: dict[str, Any]) -> list[Verdict]:
