@@ -28,6 +28,7 @@ from pate_cli.report.frame import flat
 from pate_cli.report.interval import Interval
 from pate_cli.report.table import Column, Table, number
 from pate_cli.report.verdict import Verdict
+from pate_cli.reproduce.figures import Series, draw_series
 from pate_cli.reproduce.rows import DoneRow, Pair, pairs
 
 CHECKS: dict[str, Check] = {"asked": Text("a method"), "paid": Text("a method")}
@@ -175,23 +176,15 @@ def overlap_figure(compared: Sequence[Compared]) -> Figure:
     figure, axes = new_figure(len(names), 1, panel=(2.7, 2.3), margin=(0.6, 0.9))
     for ax, name in zip(axes, names, strict=True):
         those = [one for one in compared if one.pair.of.dataset == name]
-        those.sort(key=lambda one: one.pair.of.eps)
-        budgets = [one.pair.of.eps for one in those]
+        every = []
         for style, (measure, label) in enumerate(_LINES.items()):
-            found = [(i, mean) for i, one in enumerate(those) if (mean := one.over(measure)) is not None]
-            ax.errorbar(
-                [i + 0.07 * (style - 0.5) for i, _ in found],
-                [mean.mean for _, mean in found],
-                [mean.half_width or 0.0 for _, mean in found],
-                capsize=2.5,
-                label=label,
-                **look(style) | ({"markerfacecolor": "white", "linestyle": ":"} if style else {}),
-            )
+            hollow = {"markerfacecolor": "white", "linestyle": ":"} if style else {}
+            means = [(one.pair.of.eps, mean) for one in those if (mean := one.over(measure)) is not None]
+            points = [(eps, mean.mean, mean.half_width or 0.0) for eps, mean in means]
+            every.append(Series(label, look(style) | hollow, points))
+        draw_series(ax, every, [one.pair.of.eps for one in those])
         if not any(one.found for one in those):
             ax.text(0.5, 0.5, "one of the sets\nis always empty", ha="center", transform=ax.transAxes)
-        ax.set_xticks(range(len(budgets)), [f"{eps:g}" for eps in budgets])
-        ax.set_xlim(-0.5, max(len(budgets) - 0.5, 0.5))
-        ax.grid(visible=False, axis="x")
         ax.set_title(name)
         ax.set_xlabel("budget eps")
         ax.set_ylim(bottom=0)

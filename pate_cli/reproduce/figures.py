@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ from pate_cli.errors import InputError
 from pate_cli.report.figures import look, new_figure
 from pate_cli.reproduce.rows import DoneRow
 
-__all__ = ["check_figure", "run_figures"]
+__all__ = ["Series", "check_figure", "draw_series", "run_figures"]
 
 _KEYS = ("name", "title", "panels", "measures", "series", "printed", "reference")
 _AXES = {
@@ -46,7 +46,7 @@ _REFERENCES = {"majority": "majority class", "vote_accuracy": "the teachers' vot
 
 
 @dataclass
-class _Series:
+class Series:
     """One series in one panel; a point without x goes across the whole panel."""
 
     label: str
@@ -90,7 +90,7 @@ def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[Done
     for column, (panel, rows) in enumerate(panels):
         for line, measure in enumerate(measures):
             ax = axes[line * len(panels) + column]
-            _draw_series(ax, _series(spec, rows, panel.get("x", "eps"), measure, styles))
+            draw_series(ax, _series(spec, rows, panel.get("x", "eps"), measure, styles))
             if measure == "accuracy" and spec.get("reference"):
                 _reference(ax, spec["reference"], rows)
             if not any(row.units for row in rows):
@@ -111,7 +111,7 @@ def _draw(spec: dict[str, Any], panels: Sequence[tuple[dict[str, Any], list[Done
 
 def _series(
     spec: dict[str, Any], rows: Sequence[DoneRow], x: str, measure: str, styles: dict[str, int]
-) -> list[_Series]:
+) -> list[Series]:
     """Our numbers of each series, and the paper's, hollow; `styles` gives a label one style in all panels."""
     found = []
     methods = spec.get("series") or {row.method: [row.method] for row in rows}
@@ -121,8 +121,8 @@ def _series(
             continue
         style = look(styles.setdefault(label, len(styles)))
         style["markerfacecolor"] = style["color"]
-        ours = _Series(f"{label}, ours" if spec.get("printed") else label, style)
-        theirs = _Series(f"{label}, the paper", style | {"markerfacecolor": "white", "linestyle": ":"})
+        ours = Series(f"{label}, ours" if spec.get("printed") else label, style)
+        theirs = Series(f"{label}, the paper", style | {"markerfacecolor": "white", "linestyle": ":"})
         key, ci = _PRINTED.get(measure, ("", "")) if spec.get("printed") else ("", "")
         for row in those:
             at, mean = row.value(x), row.over(measure)
@@ -136,10 +136,10 @@ def _series(
     return found
 
 
-def _draw_series(ax: Axes, every: Sequence[_Series]) -> None:
-    """Draw series over equally spaced places, each a little beside the others."""
-    xs = (x for one in every for x in (*(x for x, *_ in one.points), *one.infeasible))
-    places: list[float] = sorted({x for x in xs if x is not None})
+def draw_series(ax: Axes, every: Sequence[Series], xs: Iterable[float] = ()) -> None:
+    """Draw series over equally spaced places (their x, and `xs`), each a little beside the others."""
+    drawn_at = {x for one in every for x in (*(x for x, *_ in one.points), *one.infeasible)}
+    places: list[float] = sorted({*xs, *drawn_at} - {None})
     at = {x: index for index, x in enumerate(places)}
     for index, one in enumerate(every):
         shift = 0.07 * (index - (len(every) - 1) / 2)
