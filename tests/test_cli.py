@@ -20,7 +20,7 @@ CHECKED = ("--help", "table", "predict", "data", "verify", "plan")
 """Commands whose budget is checked here: others import what `plan` does; `make bench` has all of them."""
 
 
-@pytest.mark.parametrize("argv", [[], ["-h"], ["--help"]])
+@pytest.mark.parametrize("argv", [[], ["--help"]])
 def test_help_explains_each_command_in_a_line(capsys, argv):
     assert cli.main(argv) == 0
     out = capsys.readouterr().out
@@ -29,15 +29,11 @@ def test_help_explains_each_command_in_a_line(capsys, argv):
     assert max(map(len, out.splitlines())) <= 85
 
 
-def test_version(capsys):
+def test_version_and_an_unknown_command(capsys):
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out == f"pate {__version__}\n"
-
-
-@pytest.mark.parametrize("name", ["fly", "--fast", "help"])
-def test_an_unknown_command_lists_what_exists(capsys, name):
-    assert cli.main([name]) == 2
-    assert capsys.readouterr().err == f"pate: {name}: no such command; there are: {', '.join(cli.COMMANDS)}\n"
+    assert cli.main(["fly"]) == 2
+    assert capsys.readouterr().err == f"pate: fly: no such command; there are: {', '.join(cli.COMMANDS)}\n"
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
