@@ -54,6 +54,6 @@ class Replay(Door):
         apart = np.abs(np.asarray(passing.value, dtype=float) - value)
         if passing.kind == "gaussian" and apart.size:
             apart = np.sqrt(np.square(apart).reshape(passing.releases, -1).sum(axis=1))
-        if apart.size and not np.isnan(passing.sensitivity):
+        if apart.size:
             self.moved.append((passing, float(apart.max()) / passing.sensitivity))
         return out

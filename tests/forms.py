@@ -147,7 +147,6 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("svt", {"cutoff": 2, "calibration": "liu2021"}),
     ("svt", {"cutoff": "private"}),
     ("gnmax", {"confidence": 0.6}),
-    ("gnmax", {"sanitise": 0.2}),
     ("active", {"oracle": "svt"}),
     ("agprivcl", {"teachers": "own"}),
     ("realizable_to_agnostic", {"inner": "svt"}),
@@ -314,7 +313,6 @@ def paid(run: Run) -> None:
         assert loss.delta >= promised.delta * (1 - 1e-6), "less spent than promised"
     more = [
         replace(spent, mu_squared=spent.mu_squared + 1e4),
-        replace(spent, other=spent.other + Counter("x")),
     ]
     more += [replace(spent, pure=spent.pure + Counter({50.0: 1}))]
     more += [replace(spent, inner=spent.inner + Counter({50.0: 1}))]
@@ -345,7 +343,6 @@ def drawn(run: Run) -> None:
     for svt in sparse:
         draws = 1 + int(svt.below[0]) * svt.calibration.redraw
         wanted[svt.calibration.noise, svt.calibration.threshold_scale] += draws
-    wanted["gaussian", 1.0] += 2 * sum(account.other.total() for account in accounts)  # of the sanitiser
     if trials := run.plan.describe().get("expected_trials"):
         wanted["exponential", -1 / math.log1p(-1 / trials)] += 1  # their number
     found, clocks = Counter(run.noise.drawn), ("exponential", 1.0)  # samples and inner choices draw these too

@@ -60,7 +60,7 @@ perturbed, agnostic = "mechanisms.direct.output_perturbation", "mechanisms.agnos
 boosted, calibrated = "mechanisms.scores.score_boosting", "mechanisms.scores.student"
 
 n_steps, ten, rounds, queries = (("steps", 5),), (("steps", 10),), (("rounds", 2),), (("queries", 3),)
-checked, sanitised, private_cutoff = (("confidence", 0.6),), (("sanitise", 0.2),), (("cutoff", "private"),)
+checked, private_cutoff = (("confidence", 0.6),), (("cutoff", "private"),)
 unlike, trials = (("candidates", UNLIKE),), (("candidates", MANY),)
 grid = (("inner", "grid"), ("hypotheses", "thresholds"))
 BUGS = [
@@ -104,10 +104,6 @@ BUGS = [
      "mechanisms.gnmax:calibrate", "math.sqrt(answers / (1 - share))", "math.sqrt(answers)"),
     ("more answers than paid for", paid, Form("gnmax", checked),
      "mechanisms.gnmax:GnmaxSession.ask", "passed < plan.answers", "passed < plan.ell"),
-    ("sanitiser not paid for", paid, Form("gnmax", sanitised),
-     "mechanisms.gnmax:calibrate", "mu = sanitiser.mu_beside(eps, delta)", "pass"),
-    ("eps_ex_post from the exact divergence", replayed, Form("gnmax", sanitised),
-     "mechanisms.gnmax:GnmaxSession._sanitised", "total = float(limit) +", "total = divergence +"),
     # the sparse vector technique, soft
     ("threshold without noise", drawn, Form("svt"),
      f"{svt_at_work}:AboveThreshold._draw_threshold", "c.threshold_scale,", "0.0,"),

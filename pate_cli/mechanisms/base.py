@@ -135,7 +135,7 @@ class Mechanism(ABC):
             rest = self.guarantee.delta - delta
             eps += vector_eps(math.sqrt(spent.mu_squared), spent.integers, rest) if rest > 0 else math.inf
             delta = self.guarantee.delta
-        if spent.inner or spent.other:
+        if spent.inner:
             eps = math.inf
         return PrivacyLoss(eps, delta, "sum of all releases")
 

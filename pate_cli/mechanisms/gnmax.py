@@ -1,7 +1,7 @@
 """GNMax and Confident-GNMax (Papernot et al. 2018): the label of the largest noisy count of votes alone.
 
 The guarantee is the Gaussian mechanism's. A data-dependent account is lower where teachers agree; it is
-computed from votes, so it is private unless it is sanitised.
+computed from votes, so it is private.
 """
 
 from __future__ import annotations
@@ -20,27 +20,20 @@ from pate_cli.mechanisms.base import UNPROVED, Session, VoteMechanism
 from pate_cli.mechanisms.votes import VoteAttack, attack, l2_sensitivity, lead, majority, noisy_counts
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door, Spent
-from pate_cli.privacy.gnmax import Sanitiser, eps_of_rdp, rdp_of_bit, rdp_of_majority, smooth_sensitivity
+from pate_cli.privacy.gnmax import eps_of_rdp, rdp_of_bit, rdp_of_majority
 from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["Gnmax", "GnmaxSession", "Options", "calibrate", "label"]
-
-_FAILURE = 0.01
-"""Share of delta that the sanitised limit may fail with."""
-
-_SHARE = Real(0, 1, closed_below=True, open_above=True)
 
 
 @dataclass(frozen=True)
 class Options:
     """Options of `mechanism=gnmax`."""
 
-    confidence: float = option(0.0, _SHARE)
+    confidence: float = option(0.0, Real(0, 1, closed_below=True, open_above=True))
     """Share of the teachers that must agree; 0 for no check."""
     checks: float = option(0.2, Real(0, 1, open_above=True))
     """Share of mu^2 that all checks may spend."""
-    sanitise: float = option(0.0, _SHARE)
-    """Share of eps for the sanitised report; 0 for none."""
 
 
 def label(options: Options) -> str:
@@ -56,15 +49,7 @@ def calibrate(options: Options, setting: Setting) -> Gnmax:
     eps, delta, ell, K = setting.eps, setting.delta, setting.n_public, setting.n_teachers
     if math.isinf(eps):
         raise ConfigError("eps", eps, f"a finite number with mechanism={label(options)}")
-    order = 1 + 2 * math.log(1 / delta) / eps
-    sanitiser, mu = None, gaussian.mu_of(eps, delta)
-    if options.sanitise:
-        sanitiser = Sanitiser.costing(options.sanitise * eps / 2, order, _FAILURE * delta)
-        try:
-            mu = sanitiser.mu_beside(eps, delta)
-        except ValueError as error:
-            accepted = "a smaller share: this one leaves nothing for labels"
-            raise ConfigError("mechanism.sanitise", options.sanitise, accepted) from error
+    mu = gaussian.mu_of(eps, delta)
     checked = options.confidence > 0
     answers, share = (setting.budget, options.checks) if checked else (ell, 0.0)
     return Gnmax(
@@ -75,8 +60,7 @@ def calibrate(options: Options, setting: Setting) -> Gnmax:
         sigma=l2_sensitivity(setting.n_classes) * math.sqrt(answers / (1 - share)) / mu,
         sigma_check=math.sqrt(ell / share) / mu if checked else None,
         threshold=options.confidence * K if checked else None,
-        order=order,
-        sanitiser=sanitiser,
+        order=1 + 2 * math.log(1 / delta) / eps,
     )
 
 
@@ -88,8 +72,7 @@ class Gnmax(VoteMechanism):
     trained without it; n, K and the part sizes are public), for up to `ell` adaptively chosen queries, up to
     `answers` of them answered: Gaussian mechanisms, of sensitivity 1 for a check and ``l2_sensitivity(C)``
     for an answer, compose to mu-GDP with ``mu^2 = ell / sigma_check^2 + answers l2^2 / sigma^2`` (exact
-    profile); with a sanitiser their Renyi divergences and the sanitiser's add up at every order. Assumes that
-    no two teachers share a record.
+    profile). Assumes that no two teachers share a record.
     """
 
     eps: float
@@ -99,7 +82,6 @@ class Gnmax(VoteMechanism):
     sigma_check: float | None  # of that on the largest count in a check (sigma_1); None for no check
     threshold: float | None  # of the check, in votes (T)
     order: float  # Renyi order of the data-dependent account
-    sanitiser: Sanitiser | None
 
     @property
     def guarantee(self) -> PrivacyLoss:
@@ -107,20 +89,14 @@ class Gnmax(VoteMechanism):
         how = f"exact Gaussian profile of {self.answers} answers"
         if self.sigma_check is not None:
             how += f" and {self.ell} checks"
-        if self.sanitiser is not None:
-            how = how.replace("exact Gaussian profile", "Renyi composition") + ", and the sanitiser"
-            return PrivacyLoss(self.eps, self.delta, how)
         return PrivacyLoss(self.eps, self.delta, how, mu=gaussian.mu_of(self.eps, self.delta))
 
     def loss(self, spent: Spent) -> PrivacyLoss:
-        """Profile of the checks and answers; with a sanitiser, by Renyi divergences."""
-        if not spent.only("mu_squared", *["other"] * (self.sanitiser is not None)):
+        """Profile of the checks and answers."""
+        if not spent.only("mu_squared"):
             return UNPROVED
-        how, mu_squared, sanitised = "checks and answers", spent.mu_squared, spent.other.total()
-        if self.sanitiser is None or not sanitised:
-            return PrivacyLoss(gaussian.eps_of_mu(math.sqrt(mu_squared), self.delta), self.delta, how)
-        eps = self.sanitiser.eps_beside(mu_squared, self.delta) if sanitised == 1 else math.inf
-        return PrivacyLoss(eps, self.delta, f"{how}, and the sanitiser")
+        eps = gaussian.eps_of_mu(math.sqrt(spent.mu_squared), self.delta)
+        return PrivacyLoss(eps, self.delta, "checks and answers")
 
     def session(self, door: Door, runs: int = 1) -> GnmaxSession:
         """Start a session; see `VoteMechanism`."""
@@ -160,18 +136,17 @@ class GnmaxSession(Session):
         3: else return no answer
 
     **Not private.** `not_private` is the eps of these very votes, a data-dependent report (Papernot et al.
-    2018, Theorem 6; exact for one bit). It must not be published. `spent` is computed from outputs and from
-    the sanitised limit only. Both are of the first run.
+    2018, Theorem 6; exact for one bit). It must not be published. `spent` is computed from outputs only. Both
+    are of the first run.
     """
 
     def __init__(self, mechanism: Gnmax, door: Door, runs: int = 1) -> None:
         self._plan = mechanism
         self.runs = runs
-        self._check, self._answer, self._sanitise = door.spawn(3)
+        self._check, self._answer = door.spawn(2)
         self._asked, self._answered = np.zeros((2, runs), dtype=np.int64)
         self._checked: list[IntArray] = []  # private: votes of the queries taken, in the first run
         self._labelled: list[IntArray] = []  # private: votes of the queries answered, in the first run
-        self._limit: float | None = None
 
     @property
     def exhausted(self) -> bool:
@@ -208,54 +183,27 @@ class GnmaxSession(Session):
         return np.asarray(noisy >= plan.threshold)
 
     def spent(self) -> PrivacyLoss:
-        """Loss after the fact: of the queries taken and answered, or the sanitised limit if that is lower.
-
-        The limit is drawn once, at the first call, which ends the run.
-        """
+        """Loss after the fact, of the queries taken and answered: a report."""
         plan = self._plan
-        if plan.sanitiser is None:
-            square = int(self._answered[0]) * (l2_sensitivity(plan.n_classes) / plan.sigma) ** 2
-            if plan.sigma_check is not None:
-                square += int(self._asked[0]) / plan.sigma_check**2
-            eps = gaussian.eps_of_mu(math.sqrt(square), plan.delta)
-            how = "exact Gaussian profile of the checks and answers given"
-            return PrivacyLoss(eps, plan.delta, how, data_dependent=True)
-        if self._limit is None:
-            self._limit = self._sanitised(plan.sanitiser)
-        how = f"Renyi divergence of order {plan.order:.3g} on these votes, sanitised"
-        return PrivacyLoss(min(plan.eps, self._limit), plan.delta, how, data_dependent=True)
+        square = int(self._answered[0]) * (l2_sensitivity(plan.n_classes) / plan.sigma) ** 2
+        if plan.sigma_check is not None:
+            square += int(self._asked[0]) / plan.sigma_check**2
+        eps = gaussian.eps_of_mu(math.sqrt(square), plan.delta)
+        how = "exact Gaussian profile of the checks and answers given"
+        return PrivacyLoss(eps, plan.delta, how, data_dependent=True)
 
     def not_private(self) -> dict[str, float]:
         """Figures computed from votes: NOT differentially private, for experiments only."""
-        eps = eps_of_rdp(self._divergence(), self._plan.order, self._plan.delta)
-        return {"eps_data_dependent": min(self._plan.eps, eps)}
-
-    def _terms(self) -> list[tuple[np.ndarray, IntArray, int]]:
-        """Divergences by state, and the states of the queries, of checks and of answers. PRIVATE."""
-        plan, K = self._plan, self._plan.n_teachers
-        terms: list[tuple[np.ndarray, IntArray, int]] = []
+        plan, K, divergence = self._plan, self._plan.n_teachers, 0.0
         if self._checked and plan.sigma_check is not None and plan.threshold is not None:
             checks = rdp_of_bit(K, plan.threshold, plan.sigma_check, plan.order)
-            terms.append((checks, np.concatenate(self._checked).max(axis=1), 1))
+            divergence += float(checks[np.concatenate(self._checked).max(axis=1)].sum())
         if self._labelled:
             counts = np.concatenate(self._labelled)
             if plan.n_classes == 2:
-                terms.append((rdp_of_bit(K, K / 2, plan.sigma, plan.order), counts[:, 1], 1))
+                divergence += float(rdp_of_bit(K, K / 2, plan.sigma, plan.order)[counts[:, 1]].sum())
             else:
                 answers = rdp_of_majority(K, plan.n_classes, plan.sigma, plan.order)
-                terms.append((answers, lead(counts), 2))
-        return terms
-
-    def _divergence(self) -> float:
-        return sum(float(values[states].sum()) for values, states, _ in self._terms())
-
-    def _sanitised(self, sanitiser: Sanitiser) -> float:
-        plan, divergence = self._plan, self._divergence()
-        sensitivity = smooth_sensitivity(self._terms(), sanitiser.beta)
-        limit = self._sanitise.other(
-            "sanitised divergence",
-            np.array(divergence),
-            lambda noise: sanitiser.limit(divergence, sensitivity, noise),
-        )
-        total = float(limit) + sanitiser.rdp(plan.order)
-        return eps_of_rdp(total, plan.order, plan.delta - sanitiser.failure)
+                divergence += float(answers[lead(counts)].sum())
+        eps = eps_of_rdp(divergence, plan.order, plan.delta)
+        return {"eps_data_dependent": min(plan.eps, eps)}

@@ -47,8 +47,6 @@ class Spent:
         choices that are not released.
     sparse : list of AboveThreshold
         Runs of the sparse vector technique.
-    other : Counter of str
-        Releases of other kinds, by name; their cost is for the mechanism's class to count.
     apart : list of Spent
         Accounts of the doors that `Door.apart` made, in order; the mechanism's class says how they compose.
     """
@@ -58,7 +56,6 @@ class Spent:
     pure: Counter[float] = field(default_factory=Counter)
     inner: Counter[float] = field(default_factory=Counter)
     sparse: list[AboveThreshold] = field(default_factory=list)
-    other: Counter[str] = field(default_factory=Counter)
     apart: list[Spent] = field(default_factory=list)
 
     @property
@@ -219,11 +216,6 @@ class Door:
 
         self.spent.sparse.append(AboveThreshold(calibration, self.noise, runs, release))
         return self.spent.sparse[-1]
-
-    def other(self, name: str, value: FloatArray, draw: Callable[[Noise], FloatArray]) -> FloatArray:
-        """Release `draw` of a private value and noise; its cost is for the mechanism's class to count."""
-        self.spent.other[name] += 1
-        return self._pass(Passing(name, value, math.nan, math.nan), lambda: draw(self.noise))
 
     def _pass(self, passing: Passing, make: Callable[[], Out]) -> Out:
         """Make a release; tests record, replay and measure here."""

@@ -77,7 +77,7 @@ def test_every_mechanism_can_be_attacked(override, capsys):
 
 @pytest.mark.parametrize(
     ("mechanism", "gdp"),
-    [("gaussian", True), ("gnmax mechanism.sanitise=0.2", False)],
+    [("gaussian", True), ("gnmax", True), ("svt", False)],
 )
 def test_the_rule_of_the_bound_is_told(mechanism, gdp, capsys, tmp_path):
     """GDP only where mu-GDP is proved: a bound on mu would refute more than (eps, delta) elsewhere."""
