@@ -106,16 +106,16 @@ class Disagreement:
         while seen < len(order) and len(asked) < budget and not oracle.exhausted:
             block = order[seen:until]
             wanted = block[space.disagree(places[block])][: budget - len(asked)]
-            told = oracle.answer_all(wanted)
-            labels = np.array([answer.label for answer in told], dtype=np.int64)
+            given = oracle.answer_all(wanted)
+            labels = np.array([answer.label for answer in given], dtype=np.int64)
             answered = labels != UNANSWERED
-            space.learn(places[wanted[: len(told)]][answered], labels[answered])
-            asked += wanted[: len(told)].tolist()
-            answers += told
+            space.learn(places[wanted[: len(given)]][answered], labels[answered])
+            asked += wanted[: len(given)].tolist()
+            answers += given
             stopped = len(asked) >= budget or oracle.exhausted
             seen += len(block)
             # the budget may be spent within a block, and Algorithm 4 stops there without an update
-            if seen == until and not (stopped and (not len(told) or wanted[len(told) - 1] != block[-1])):
+            if seen == until and not (stopped and (not len(given) or wanted[len(given) - 1] != block[-1])):
                 space.prune(self.slack(seen))
             until *= 2
         return collect(asked, answers), cuts.hypothesis(space.best)

@@ -119,11 +119,6 @@ class Teachers(_Private):
     def __iter__(self) -> Iterator[Teacher]:
         return (self[k] for k in range(len(self)))
 
-    def rows(self, numbers: range) -> tuple[IntArray, IntArray]:
-        """Rows of those of the teachers that have one, and their places in `numbers`."""
-        first, end = np.searchsorted(self.numbers, [numbers.start, numbers.stop])
-        return np.arange(first, end), self.numbers[first:end] - numbers.start
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Ensemble(_Private):

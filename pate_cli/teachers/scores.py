@@ -19,9 +19,7 @@ _FINE = 36
 _MARGIN = 1 - 1e-9  # of norm 1: more than all rounding on the way to it
 
 
-def score_vectors(
-    ensemble: Ensemble, points: Any, directions: FloatArray
-) -> Iterator[tuple[range, FloatArray]]:
+def score_vectors(ensemble: Ensemble, points: Any, directions: FloatArray) -> Iterator[FloatArray]:
     """Projections of each teacher's scores of m points, a few teachers at a time. PRIVATE.
 
     For two classes. A score is the decision function, or else the probability of class 1, or else the vote,
@@ -29,16 +27,15 @@ def score_vectors(
     that is not finite. One record changes one teacher, to the bit: a teacher's numbers are computed from its
     own by operations whose shapes and places follow from public numbers.
 
-    `directions`, shape (m, r), are orthogonal to the constant vector. Yields numbers of teachers, and their
-    vectors, shape (len(numbers), r).
+    `directions`, shape (m, r), are orthogonal to the constant vector. Yields vectors of shape (teachers, r).
     """
     together, slopes = ensemble.teachers, np.asarray(points.T @ directions)  # (d, r)
     with quick(), np.errstate(all="ignore"):
         for first in range(0, ensemble.n_teachers, _AT_ONCE):
             numbers = range(first, min(first + _AT_ONCE, ensemble.n_teachers))
-            rows, places = together.rows(numbers)
+            rows = slice(*np.searchsorted(together.numbers, [numbers.start, numbers.stop]))
             coefficients = np.zeros((_AT_ONCE, len(slopes)))
-            coefficients[places] = together.coefficients[rows, :-1]
+            coefficients[together.numbers[rows] - first] = together.coefficients[rows, :-1]
             found = np.asarray(_over_peak(coefficients) @ slopes)
             for k in numbers:
                 if k not in together.alone:
@@ -46,7 +43,7 @@ def score_vectors(
                 scores = _scores(together.alone[k], points)
                 if scores is not None:
                     found[k - first] = directions.T @ scores
-            yield numbers, found[: len(numbers)]
+            yield found[: len(numbers)]
 
 
 def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray) -> FloatArray:
@@ -59,7 +56,7 @@ def sum_of_unit_vectors(ensemble: Ensemble, points: Any, directions: FloatArray)
     """
     unit = unit_of(ensemble.n_teachers)
     total = 0.0
-    for _, vectors in score_vectors(ensemble, points, directions):
+    for vectors in score_vectors(ensemble, points, directions):
         flat = _over_peak(vectors)
         norms = np.sqrt(np.einsum("ki,ki->k", flat, flat))
         flat *= (_MARGIN / unit / np.where(norms > 0, norms, 1.0))[:, None]

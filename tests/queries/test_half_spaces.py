@@ -128,16 +128,6 @@ def test_unanswered_questions_count_but_teach_nothing(halfspace):
     assert len(learner._asked) == answers.n_answered < 20
 
 
-def test_three_classes_and_sparse_points_work():
-    rng = np.random.default_rng(1)
-    centres = np.array([[4, 0], [-2, 3.4], [-2, -3.4]])
-    y = rng.integers(3, size=M)
-    X = sp.csr_matrix(centres[y] + rng.normal(size=(M, 2)))
-    answers = _run(X, y, n_classes=3, mellowness=0.1)
-    assert 10 < answers.n_asked < M / 2
-    assert np.mean(LogisticRegression().fit(X[answers.asked], answers.labels).predict(X) == y) > 0.95
-
-
 def test_what_is_left_of_the_budget_is_asked_of_points_passed_over(halfspace):
     X, y = halfspace
     alone = _run(X, y, mellowness=0.05, budget=100)

@@ -19,13 +19,7 @@ __all__ = ["PrintedSession", "PrintedSvt", "loss", "proved", "published", "recor
 
 
 def published(eps: float, delta: float, n: int, m: int, alpha: float, beta: float) -> dict[str, float]:
-    """Numbers of NB20 Algorithm 3 line 1 and Algorithm 5 lines 1-2, before rounding.
-
-    Returns
-    -------
-    dict
-        n_sampled (n'), cutoff (T), eps_star (``min(1, eps')``), svt_eps, svt_delta, teachers (k).
-    """
+    """Numbers of NB20 Algorithm 3 line 1 and Algorithm 5 lines 1-2, unrounded: n', T, min(1, eps'), k."""
     cutoff = max(1.0, m * alpha / 8 + math.sqrt(3 * m * alpha * math.log(m / beta)) / 4)
     eps_star = min(1.0, alpha * max(1.0, math.sqrt(m * alpha)))
     log2d = math.log(2 / delta)

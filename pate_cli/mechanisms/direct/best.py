@@ -101,8 +101,8 @@ class BestPlan(PersonSums):
        function of the noisy sums and of what is public.
     4. *Integer noise* (`integer_noise`, for a release). In units of `grain` the sum is a vector of integers,
        which moves by at most ``2 clip / grain``; N_Z(0, sigma^2) noise on all numbers of all steps is (eps,
-       delta)-DP by `pate_cli.privacy.gaussian` (vectors of integers). Sum and noise are below 2^53, so what
-       is computed is what is proved. Without it the noise is a draw in floating point, for experiments.
+       delta)-DP by `pate_cli.privacy.gaussian` (vectors of integers). Sum and noise are below 2^53, so the
+       computation is the one that is proved. Without it the noise is drawn in floating point.
     """
 
     eps: float

@@ -44,7 +44,7 @@ def calibrate(options: Options, setting: Setting) -> OutputPlan:
     """Calibrate output perturbation.
 
     The rule for the regularisation: weights of norm R (10 here) cost ``regularisation R^2/2``, and noise of
-    variance v a coordinate costs about ``v/8`` in the logistic loss of records of norm 1, whatever d is; v
+    variance v a coordinate costs about ``v/8`` in the logistic loss of records of norm 1, for any d; v
     falls with ``regularisation^2``. The least sum of the two, and at least 1/n.
     """
     s, n, weight = setting, setting.n_private, options.regularisation
@@ -71,7 +71,7 @@ class OutputPlan(Mechanism):
     Records are clipped to norm 1, so a record's loss has gradients of norm below 1. The objective is
     `regularisation`-strongly convex, and replacing a record changes its gradient by less than 2/n
     everywhere, so the minimiser moves by less than ``2/(n regularisation)`` (their Corollary 8). What is
-    found has a gradient of norm at most t = `TOLERANCE` (checked, whatever solver found it), so it is within
+    found has a gradient of norm at most t = `TOLERANCE` (checked, for any solver), so it is within
     ``t/regularisation`` of the minimiser: the sensitivity used is ``(2/n + 2 t)/regularisation``, with
     nothing left out.
 

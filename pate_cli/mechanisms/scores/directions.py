@@ -23,7 +23,7 @@ __all__ = ["PublicDirections", "PublicSide", "Response"]
 
 _POWER = 2  # of variances that are half whitened, which makes them those of the kernel itself
 _CUT = 1e-3  # of the largest singular value: directions below it are left out
-_FUNCTIONS = 16  # drawn from the prior, to see what teachers make of them
+_FUNCTIONS = 16  # drawn from the prior, to measure how teachers respond
 _TEACHERS = 16  # on each
 _MOST_RECORDS = 2000  # of a teacher on them
 _FLATTER = 0.75  # power of the prior's variances that they are drawn with, so that small ones are seen
@@ -32,10 +32,10 @@ _LEAST = 1e-6  # of the largest energy
 _LEAST_GAIN = 0.02  # of the largest
 _BINS = 9  # of directions whose gains are one number, beyond the first four
 _HOPE = 2.0  # signal against that of the first round on a function of the prior
-_UNDONE = 0.25  # power of what teachers lose along a direction that is put back
+_UNDONE = 0.25  # share of the attenuation, in logarithms, that is undone
 _LEAST_WEIGHT = 1e-3  # of the largest
 _SWEEPS = 60
-_FINER = 100.0  # unit of means, so that amplitudes of all sizes can be told from none
+_FINER = 100.0  # unit of means, so that amplitudes of all sizes are distinguished from none
 _AMPLITUDES = np.exp(np.linspace(-14.0, 8.0, 60))
 
 
@@ -103,8 +103,8 @@ class PublicSide(NamedTuple):
     def functions_of(self, total: FloatArray, sigma: float, n_teachers: int) -> list[FloatArray]:
         """Estimate functions from a noisy sum: of vectors along directions, or of shares at points.
 
-        Of vectors two: with a part of what teachers lose put back, and a correction, which is without it
-        less with it: private records tell how much of it is better taken away again.
+        Of vectors two: one with a part of the teachers' attenuation undone, and a correction, the same
+        without that less the first: private records decide how much of it is taken back.
         """
         means, noise, variances = total / n_teachers, sigma / n_teachers, self.space.variances
         if self.response is None:
@@ -113,7 +113,7 @@ class PublicSide(NamedTuple):
         energy = self.response.energy
         chance = energy / max(float(self.weights**2 @ energy), 1e-300) / n_teachers
         found = _shrunk(means[:, None] * _FINER, noise * _FINER, self.weights, variances, chance * _FINER**2)
-        restored = found / self.response.lost[:, None]
+        restored = found / self.response.attenuation[:, None]
         return [np.vstack([one, np.zeros(1)]) for one in (restored, found - restored)]
 
 
@@ -124,10 +124,10 @@ class Response(NamedTuple):
     energy: FloatArray  # (r,): mean square of such a vector
 
     @property
-    def lost(self) -> FloatArray:
+    def attenuation(self) -> FloatArray:
         """Divisor of the mean along each direction, 1 for the first: the gain to the power 1/4.
 
-        All of the loss put back would put back chance along directions that public points hardly know.
+        To undo all of it would amplify chance along directions that public points hardly know.
         """
         found: FloatArray = (
             (self.gain / self.gain.max(initial=0.0)) ** _UNDONE if self.gain.size else self.gain
@@ -148,7 +148,7 @@ def _response(
     size = min(s.n_private // s.n_teachers, _MOST_RECORDS)
     m, r = directions.values.shape
     deviations = directions.variances ** (_FLATTER / 2)
-    told, asked, energy = np.zeros(r), np.zeros(r), np.zeros(r)
+    products, squares, energy = np.zeros(r), np.zeros(r), np.zeros(r)
     for _ in range(_FUNCTIONS):
         wanted = deviations * rng.normal(size=r)
         drawn = directions.values @ wanted
@@ -163,30 +163,30 @@ def _response(
             n_classes=s.n_classes,
             strict=False,
         )
-        for _, vectors in teachers.score_vectors(ensemble, points, directions.values):
+        for vectors in teachers.score_vectors(ensemble, points, directions.values):
             norms = np.sqrt((vectors**2).sum(axis=1, keepdims=True))
             units = vectors / np.where(norms > 0, norms, 1.0)
-            told += units.mean(axis=0) * wanted * steepness
-            asked += (wanted * steepness) ** 2
+            products += units.mean(axis=0) * wanted * steepness
+            squares += (wanted * steepness) ** 2
             energy += (units**2).mean(axis=0)
     if not (np.isfinite(energy).all() and energy.max(initial=0.0) > 0):  # a learner that learns nothing here
         energy = directions.variances / max(directions.variances.sum(), 1e-300)
     energy = np.maximum(energy / _FUNCTIONS, _LEAST * energy.max(initial=0.0))
-    return Response(_gains(told, asked), energy)
+    return Response(_gains(products, squares), energy)
 
 
-def _gains(told: FloatArray, asked: FloatArray) -> FloatArray:
+def _gains(products: FloatArray, squares: FloatArray) -> FloatArray:
     """Ratios by bins of directions, made not to increase; all alike where teachers learned nothing."""
     from sklearn.isotonic import isotonic_regression
 
-    r = len(told)
+    r = len(products)
     if not r:
-        return told
+        return products
     edges = np.unique(np.minimum(np.r_[:4, np.geomspace(4, max(r, 5), _BINS).astype(int), r], r))
     ratios = np.empty(r)
     for first, end in pairwise(edges):
-        ratios[first:end] = told[first:end].sum() / max(asked[first:end].sum(), 1e-300)
-    gains = isotonic_regression(ratios, sample_weight=asked + 1e-300, increasing=False)
+        ratios[first:end] = products[first:end].sum() / max(squares[first:end].sum(), 1e-300)
+    gains = isotonic_regression(ratios, sample_weight=squares + 1e-300, increasing=False)
     if not (np.isfinite(gains).all() and gains[0] > 0):
         return np.ones(r)
     found: FloatArray = np.maximum(gains, _LEAST_GAIN * gains[0])
@@ -199,9 +199,9 @@ def _direction_weights(response: Response, variances: FloatArray, noise: float) 
     Of vectors that are weighted and scaled to norm 1, the mean along direction j has noise of variance
     ``n_j = noise^2 sum_i w_i^2 e_i / w_j^2`` in units of the vectors unweighted, e the energies. Where
     the signal has variance S_j, in proportion to the prior's, ``S_j n_j / (S_j + n_j)`` is the error that
-    is left; divided by the square of what is put back (`Response.lost`), the sum of these is least where
-    ``w_j^4`` is in proportion to ``(S_j / (S_j + n_j) / lost_j)^2 / e_j``. So directions that drown in any
-    case get next to nothing, and the norm of a teacher's vector is left to the others. `noise` is the
+    is left; divided by the square of `Response.attenuation`, the sum of these is least where
+    ``w_j^4`` is in proportion to ``(S_j / (S_j + n_j) / attenuation_j)^2 / e_j``. So directions that drown in
+    any case get next to nothing, and the norm of a teacher's vector is left to the others. `noise` is the
     standard deviation on each coordinate of the mean; weights are in (0, 1].
     """
     gain, energy = response
@@ -213,7 +213,7 @@ def _direction_weights(response: Response, variances: FloatArray, noise: float) 
     weights: FloatArray = energy**-0.25
     for _ in range(_SWEEPS):
         left = noise**2 * float(weights**2 @ energy) / weights**2
-        wanted = (signal / (signal + left) / response.lost) ** 2 / energy
+        wanted = (signal / (signal + left) / response.attenuation) ** 2 / energy
         weights = np.sqrt(weights) * np.maximum(wanted, 1e-300) ** 0.125
         weights = np.maximum(weights / weights.max(), _LEAST_WEIGHT)
     return weights
@@ -247,7 +247,7 @@ def _shrunk(
 
 
 def _shrunk_constant(means: FloatArray, noise: float) -> FloatArray:
-    """Shrink the mean over points of noisy shares, less that over classes, by what noise makes of it."""
+    """Shrink the mean over points of noisy shares, less that over classes, by its signal-to-noise ratio."""
     n_points, q = means.shape
     constant = means.mean(axis=0) - means.mean()
     chance = noise**2 * (1 - 1 / q) / n_points

@@ -72,13 +72,14 @@ class ScoreBoostingPlan(Mechanism):
     teachers, any classifiers, and each scores the public points. Its vector is these scores less their mean,
     projected on orthogonal directions that the points span in a kernel, weighted by direction, scaled to
     norm 1. The noisy sum of the vectors is released. Their mean, shrunk by a Gaussian process that knows the
-    noise, is a function h, with what teachers lose (`Response.lost`) put back, and g is h without that, less
-    h. The student's scores ``b + H + G`` become ``b + alpha H + beta h + gamma G + delta g``: intercept and
-    slopes are fitted to the private records by a `NewtonStep`, and by three more after the last round.
+    noise, is a function h, with the teachers' attenuation (`Response.attenuation`) undone, and g is h without
+    that, less h. The student's scores ``b + H + G`` become ``b + alpha H + beta h + gamma G + delta g``:
+    intercept and slopes are fitted to the private records by a `NewtonStep`, and by three more after the
+    last round.
 
     For more than two classes a teacher's vector is its probabilities (or votes) of all classes, scaled to
     norm 1: none is negative, so sqrt(2) is the sensitivity, not 2. An intercept of each class is fitted, and
-    the slopes of H and h: nothing is put back.
+    the slopes of H and h: no attenuation is undone.
 
     Many weak teachers agree on a direction long before their votes do, and a vector of norm 1 has the
     sensitivity of one vote for all directions at once.

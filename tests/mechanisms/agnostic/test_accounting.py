@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
 
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting as acc
-from pate_cli.mechanisms.agnostic.voting import Classroom
-from pate_cli.types import PublicPoints
 
 THRESHOLDS = CLASSES["thresholds"]
 GRID = np.arange(3.0)[:, None]
@@ -122,28 +119,6 @@ def test_sampling_against_exact_laws():
 
     claim = acc.sampled(inner_eps, 0.0, t / n)[0]
     assert 0.5 * claim < worst_loss(law, n) <= claim
-
-
-def test_resampling_against_exact_laws():
-    # three draws of three records, copies together, two teachers, one answer by noisy votes of vote_eps
-    vote_eps = 1.0
-    room = Classroom(THRESHOLDS, None)  # type: ignore[arg-type]
-    point = PublicPoints(np.array([[1.0]]))
-    drawn = Counter(tuple(np.bincount(d, minlength=3)) for d in itertools.product(range(3), repeat=3))
-
-    def p_one(records):
-        total = 0.0
-        for counts, times in drawn.items():
-            zeros, ones = room.votes(*columns(records), np.array(counts), 2, point, 0).counts[0]
-            total += times / 27 / (1 + math.exp(vote_eps * (zeros - ones) / 2))
-        return total
-
-    law = {key: p_one(key) for key in itertools.product(RECORDS, repeat=3)}
-    worst = 0.0
-    for key, position, other in itertools.product(law, range(3), RECORDS):
-        p, q = law[key], law[(*key[:position], other, *key[position + 1 :])]
-        worst = max(worst, abs(math.log(p / q)), abs(math.log((1 - p) / (1 - q))))
-    assert 0.2 < worst <= vote_eps
 
 
 @pytest.mark.parametrize(("inner", "relabel_eps"), [(chooses, 1.5), (tells, 1.5), (tells, 6.0)])

@@ -7,8 +7,7 @@ import math
 import numpy as np
 from scipy.stats import chi2
 
-from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms.agnostic.relabel import drawn, relabel, relabel_with_rest, subset
+from pate_cli.mechanisms.agnostic.relabel import drawn, subset
 from pate_cli.privacy.door import Door
 
 
@@ -41,19 +40,3 @@ def test_samples_are_uniform():
     assert close(pairs[~np.eye(5, dtype=bool)], np.full(20, 1 / 20))
     assert sorted(subset(7, 7, noise).tolist()) == list(range(7))
     assert close(np.bincount(drawn(6, noise, 30_000), minlength=6), np.full(6, 1 / 6))
-
-
-def test_relabelling_gives_labels_of_one_good_hypothesis():
-    rng = np.random.default_rng(5)
-    x = rng.random((400, 1))
-    y = ((x[:, 0] > 0.6) ^ (rng.random(400) < 0.1)).astype(np.int64)
-    hypotheses = CLASSES["thresholds"]
-    for labels in (
-        relabel(hypotheses, x, y, Door.seeded(6)),
-        relabel_with_rest(hypotheses, x[:40], (x[40:], y[40:]), 0.5, Door.seeded(7)),
-    ):
-        order = np.argsort(x[: len(labels), 0])
-        assert (np.diff(labels[order]) >= 0).all()
-        assert (labels == (x[: len(labels), 0] > 0.6)).mean() > 0.9
-    exact = relabel(hypotheses, x, y, Door.seeded(8), relabel_eps=math.inf)
-    assert (exact != y).sum() == hypotheses.dichotomies(x).mistakes(x, y).min()

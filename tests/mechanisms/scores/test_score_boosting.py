@@ -164,7 +164,7 @@ def test_seeded_bug_norm_forgotten(monkeypatch):
     assert 0.99 * of_vectors < spent <= of_vectors * (1 + 1e-9)
 
     def plain(ensemble, points, found):
-        vectors = np.vstack([some for _, some in teachers.score_vectors(ensemble, points, found)])
+        vectors = np.vstack(list(teachers.score_vectors(ensemble, points, found)))
         return (vectors / np.abs(vectors).max(axis=1, keepdims=True)).sum(axis=0)
 
     monkeypatch.setattr(teachers, "sum_of_unit_vectors", plain)
@@ -243,8 +243,8 @@ def test_one_record_changes_one_teachers_vector_to_the_bit(name, form):
 
     def vectors(X, y):
         ensemble = taught(form(X), y, name, 2)
-        found = teachers.score_vectors(ensemble, form(POINTS), U)
-        return np.concatenate([v for _, v in found]), total_of(ensemble, form(POINTS))
+        found = np.concatenate(list(teachers.score_vectors(ensemble, form(POINTS), U)))
+        return found, total_of(ensemble, form(POINTS))
 
     before, total = vectors(X, y)
     assert np.isfinite(before).all()
