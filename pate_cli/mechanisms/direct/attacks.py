@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from pate_cli.mechanisms.base import Mechanism, SampledAttack
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.privacy.door import Door
-from pate_cli.types import FloatArray, PrivateRecords, PublicPoints
+from pate_cli.types import FloatArray, PrivateRecords, PublicPoints, Released
 
 __all__ = ["PUBLIC", "PersonSums"]
 
@@ -38,6 +38,10 @@ class PersonSums(Mechanism):
     @abstractmethod
     def outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
         """All that independent runs release, for an audit, shape (runs, k)."""
+
+    def released(self, model: Any) -> Released:
+        """A model, and no labels of points."""
+        return Released(model, no_answers(), self.guarantee)
 
     @property
     def runs_on_persons(self) -> int:

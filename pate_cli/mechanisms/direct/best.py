@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
-from pate_cli.mechanisms.base import no_answers
 from pate_cli.mechanisms.direct.attacks import PersonSums
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
@@ -142,7 +141,7 @@ class BestPlan(PersonSums):
     ) -> Released:
         """Learn from the private records; see `Mechanism`."""
         features, weights, _ = self.fit(private.records, public, door, rng)
-        return Released(PublicKernelClassifier(features, weights[0]), no_answers(), self.guarantee)
+        return self.released(PublicKernelClassifier(features, weights[0]))
 
     def fit(
         self,

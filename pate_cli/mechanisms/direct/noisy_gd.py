@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
-from pate_cli.mechanisms.base import no_answers
 from pate_cli.mechanisms.direct.attacks import PersonSums
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
@@ -108,7 +107,7 @@ class NoisyGradientPlan(PersonSums):
         """Scale by public points, and descend on the private records; see `Mechanism`."""
         scaling = Scaling.of(public.X)
         weights, _ = self.fit(private.records, scaling, door)
-        return Released(linear_model(weights[0], scaling), no_answers(), self.guarantee)
+        return self.released(linear_model(weights[0], scaling))
 
     def fit(
         self, private: PrivateRecords, scaling: Scaling, door: Door, runs: int = 1

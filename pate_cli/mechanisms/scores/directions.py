@@ -11,6 +11,7 @@ import numpy as np
 from pate_cli import teachers
 from pate_cli.mechanisms.direct.public_features import (
     CONSTANT,
+    SHUFFLED,
     PublicFeatures,
     PublicKernelClassifier,
     enough_points,
@@ -81,18 +82,25 @@ class PublicSide(NamedTuple):
     points: Any  # (m, d): those that teachers score
     space: PublicDirections
     weights: FloatArray  # (r,), of the directions
+    learner: Any  # unfitted teacher
     response: Response | None = None  # for two classes
 
     @classmethod
     def of(cls, points: Any, setting: Setting, noise: float, rng: np.random.Generator) -> PublicSide:
         """Make it, for noise of that standard deviation on each coordinate of a mean over teachers."""
+        learner = make_teacher(setting)
         if setting.n_classes > 2:
             space = PublicDirections.of(points, rng)
-            return cls(points, space, np.ones(len(space.variances)))
+            return cls(points, space, np.ones(len(space.variances)), learner)
         points = enough_points(points, rng)
         space = PublicDirections.of(points, rng)
-        response = _response(space, points, setting, rng)
-        return cls(points, space, _direction_weights(response, space.variances, noise), response)
+        response = _response(space, points, learner, setting, rng)
+        return cls(points, space, _direction_weights(response, space.variances, noise), learner, response)
+
+    @staticmethod
+    def most_points(n_public: int) -> int:
+        """Points that teachers score, at most."""
+        return max(n_public, SHUFFLED)
 
     def sum_of(self, ensemble: teachers.Ensemble) -> FloatArray:
         """Add up one vector of norm 1 a teacher. PRIVATE."""
@@ -136,7 +144,7 @@ class Response(NamedTuple):
 
 
 def _response(
-    directions: PublicDirections, points: Any, setting: Setting, rng: np.random.Generator
+    directions: PublicDirections, points: Any, learner: Any, setting: Setting, rng: np.random.Generator
 ) -> Response:
     """Measure how teachers respond to functions of the prior. PUBLIC: it reads no private record.
 
@@ -158,7 +166,7 @@ def _response(
         ensemble = teachers.train(
             PrivateRecords(points[rows], labels),
             n_teachers=_TEACHERS,
-            learner=make_teacher(s),
+            learner=learner,
             rng=rng,
             n_classes=s.n_classes,
             strict=False,

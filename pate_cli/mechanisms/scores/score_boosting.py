@@ -13,10 +13,8 @@ from pate_cli import teachers
 from pate_cli.checks import Or, Real, Whole, option
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
-from pate_cli.mechanisms.direct.public_features import SHUFFLED, PublicKernelClassifier
 from pate_cli.mechanisms.scores.directions import PublicSide
 from pate_cli.mechanisms.scores.student import FINEST, NewtonStep, Student
-from pate_cli.mechanisms.teaching import make_teacher
 from pate_cli.privacy.door import Door, RecordingDoor
 from pate_cli.privacy.gaussian import mu_of, vector_mu, vector_sigma
 from pate_cli.types import (
@@ -128,7 +126,7 @@ class ScoreBoostingPlan(Mechanism):
         if math.isinf(s.eps):
             return math.inf
         if self.integer_noise:
-            of_sums = max(s.n_public, SHUFFLED) * self.width
+            of_sums = PublicSide.most_points(s.n_public) * self.width
             return vector_mu(s.eps, s.delta, (self.rounds + _LAST) * (of_sums + self.longest))
         return mu_of(s.eps, s.delta)
 
@@ -189,17 +187,15 @@ class ScoreBoostingPlan(Mechanism):
         """Make everything that needs no private records."""
         return PublicSide.of(public.X, self.setting, self.sigma / self.n_teachers, rng)
 
-    def fit(
-        self, private: PrivateRecords, side: PublicSide, door: Door, rng: np.random.Generator
-    ) -> PublicKernelClassifier:
+    def fit(self, private: PrivateRecords, side: PublicSide, door: Door, rng: np.random.Generator) -> Any:
         """Do the rounds, all that reads private records; an audit attacks this."""
-        s, learner = self.setting, make_teacher(self.setting)
+        s = self.setting
         student = Student(side.space, private, NewtonStep(self.mu_step, self.width, self.integer_noise), door)
         for _ in range(self.rounds):
             ensemble = teachers.train(
                 private,
                 n_teachers=s.n_teachers,
-                learner=learner,
+                learner=side.learner,
                 rng=rng,
                 n_classes=s.n_classes,
                 sample_weight=student.mistakes(),
