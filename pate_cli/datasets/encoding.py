@@ -22,15 +22,9 @@ __all__ = ["DeclaredNumbers", "TableEncoder"]
 class DeclaredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Clip numbers to declared bounds and standardise them, with a second column for missing ones.
 
-    Mean and standard deviation are those of the public records it is fitted on, clipped. Missing numbers
-    become 0, the mean.
-
-    Parameters
-    ----------
-    low, high : list of float
-        Bounds of each column, -inf and inf for none.
-    missing : list of bool
-        Whether a column gets a second one, 1 where it is missing and 0 elsewhere.
+    `low` and `high` are the bounds of each column, -inf and inf for none; mean and standard deviation are
+    those of the public records it is fitted on, clipped. Missing numbers become 0, the mean; a column of
+    which `missing` is true gets a second one, 1 where it is missing and 0 elsewhere.
     """
 
     def __init__(self, low: Sequence[float], high: Sequence[float], missing: Sequence[bool]) -> None:
@@ -86,20 +80,20 @@ class TableEncoder:
         columns = self.schema.columns
         numeric, categories = self.schema.of_kind("numeric"), self.schema.of_kind("category")
         stated = [name for name in numeric if columns[name].low is not None or columns[name].missing]
-        plain = [name for name in numeric if name not in stated]
         listed = [name for name in categories if columns[name].values is not None]
-        open_ones = [name for name in categories if name not in listed]
-        parts: list[tuple[str, Any, list[str]]] = [("numbers", StandardScaler(), plain)]
-        if stated:
-            low = [-math.inf if (v := columns[name].low) is None else v for name in stated]
-            high = [math.inf if (v := columns[name].high) is None else v for name in stated]
-            missing = [columns[name].missing for name in stated]
-            parts.append(("declared", DeclaredNumbers(low, high, missing), stated))
-        parts.append(("categories", OneHotEncoder(handle_unknown="ignore"), open_ones))
-        if listed:
-            lists = [np.array(_values(columns[name]), dtype=object) for name in listed]
-            parts.append(("listed", OneHotEncoder(categories=lists, handle_unknown="ignore"), listed))
-        fitted = ColumnTransformer(parts, sparse_threshold=1.0).fit(X)
+        unlisted = [name for name in categories if name not in listed]
+        low = [-math.inf if (v := columns[name].low) is None else v for name in stated]
+        high = [math.inf if (v := columns[name].high) is None else v for name in stated]
+        missing = [columns[name].missing for name in stated]
+        lists = [np.array(_values(columns[name]), dtype=object) for name in listed]
+        parts: list[tuple[str, Any, list[str]]] = [
+            ("numbers", StandardScaler(), [name for name in numeric if name not in stated]),
+            ("declared", DeclaredNumbers(low, high, missing), stated),
+            ("categories", OneHotEncoder(handle_unknown="ignore"), unlisted),
+            ("listed", OneHotEncoder(categories=lists, handle_unknown="ignore"), listed),
+        ]
+        used = [part for part in parts if part[2]]
+        fitted = ColumnTransformer(used, sparse_threshold=1.0).fit(X)
         profile = profile_of(X[[*numeric, *categories]])
         fitted.profile_ = {"target": self.schema.target, "missing": list(self.words), "columns": profile}
         return fitted
