@@ -107,9 +107,9 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is not empty, of the kind `what`."""
+    """A text that is not empty; `kind` describes it."""
 
-    what: str = "a name"
+    kind: str = "a name"
 
     def take(self, value: object) -> str:
         """See `Check`."""
@@ -119,7 +119,7 @@ class Text:
 
     def describe(self) -> str:
         """See `Check`."""
-        return self.what
+        return self.kind
 
 
 @dataclass(frozen=True)

@@ -19,14 +19,14 @@ _WITH_CONFIG = ("run", "plan")
 
 def main(argv: Sequence[str], commands: Sequence[str]) -> int:
     """Print a script, or the completions of the line in `COMP_LINE`; `commands` are the sub-commands."""
-    what = " ".join(argv)
-    action, _, shell = what.partition("=")
+    asked = " ".join(argv)
+    action, _, shell = asked.partition("=")
     if action not in ("install", "uninstall", "query") or shell not in _SHELLS:
         raise InputError(
-            f"-sc {what}: accepted: install=SHELL or uninstall=SHELL, SHELL one of bash, fish, zsh"
+            f"-sc {asked}: accepted: install=SHELL or uninstall=SHELL, SHELL one of bash, fish, zsh"
         )
     if action != "query":
-        return _hydra(what)
+        return _hydra(asked)
     line = os.environ.get("COMP_LINE", "")
     point = os.environ.get("COMP_POINT", "")
     line = line[: int(point)] if point.isdecimal() else line
@@ -35,18 +35,18 @@ def main(argv: Sequence[str], commands: Sequence[str]) -> int:
         typed = words[1] if len(words) == 2 else ""
         sys.stdout.write("\n".join(name for name in commands if name.startswith(typed)) + "\n")
     elif words[1] in _WITH_CONFIG:
-        _query(what, line)
+        _query(asked, line)
     return 0
 
 
-def _hydra(what: str) -> int:
+def _hydra(asked: str) -> int:
     """Hand over; imported here, as the names of the sub-commands are completed without waiting for it."""
     from pate_cli.commands import run
 
-    return run.main(["-sc", what])
+    return run.main(["-sc", asked])
 
 
-def _query(what: str, line: str) -> None:
+def _query(asked: str, line: str) -> None:
     """Let Hydra complete a line without its sub-command."""
     _, _, rest = re.split(r"\s+", line.lstrip(), maxsplit=2)
     # Hydra wants options before overrides, and a path it knows how to strip
@@ -62,7 +62,7 @@ def _query(what: str, line: str) -> None:
             contextlib.redirect_stdout(found),
             contextlib.redirect_stderr(io.StringIO()),
         ):
-            _hydra(what)
+            _hydra(asked)
     finally:
         os.environ["COMP_LINE"] = before
     sys.stdout.write(found.getvalue())

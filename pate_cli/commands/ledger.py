@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="pate ledger",
-        description="What `pate run release=true` may spend on a private dataset, and what it has spent.",
+        description="Privacy budget of a private dataset for `pate run release=true`, and its charges.",
         epilog="Ledgers are kept in the directory PATE_LEDGER names, else in your data directory.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="init|show")

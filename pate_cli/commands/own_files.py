@@ -16,7 +16,7 @@ __all__ = ["add_format_options", "is_parquet", "read_table"]
 
 def add_format_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of a CSV file, as the keys `dataset.sep`, ... are of a data set."""
-    parser.add_argument("--sep", help="what stands between two cells (default: found in the first line)")
+    parser.add_argument("--sep", help="separator of cells (default: found in the first line)")
     parser.add_argument("--encoding", help="of the file (default: UTF-8, or its byte order mark)")
     parser.add_argument("--decimal", default=".", choices=[".", ","], help="before decimals (default: .)")
     parser.add_argument("--no-header", action="store_true", help="the first line is a record")

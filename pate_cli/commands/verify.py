@@ -33,7 +33,7 @@ def main(argv: list[str]) -> int:
     table.add_column(overflow="fold")
     for check in checks:
         word, style = words[check.passed]
-        text = one_line(f"{check.what}: {check.found}" if check.found else check.what)
+        text = one_line(f"{check.title}: {check.found}" if check.found else check.title)
         table.add_row(Text(word, style), Text(text))
     out().print(table)
     failed = sum(check.passed is False for check in checks)
@@ -51,6 +51,6 @@ def _parser() -> argparse.ArgumentParser:
         "against the ledger that was charged. Exit code 1 if something does not fit.",
         epilog="Ledgers are looked for in the directory PATE_LEDGER names, else in your data directory.",
     )
-    parser.add_argument("directory", metavar="DIR", type=Path, help="what `pate run release=true` wrote")
+    parser.add_argument("directory", metavar="DIR", type=Path, help="directory of a release")
     parser.add_argument("--ledger", metavar="DIR", help="look for ledgers here, not in PATE_LEDGER")
     return parser

@@ -18,9 +18,9 @@ _MOST_BYTES = 2**31
 
 
 class Check(NamedTuple):
-    """One check: its subject, whether it passed (None: not checked), and the problem found if not."""
+    """One check: its title, whether it passed (None: not checked), and the problem found if not."""
 
-    what: str
+    title: str
     passed: bool | None
     found: str = ""
 
@@ -53,7 +53,7 @@ def verify(directory: Path, ledgers: LedgerDirectory) -> list[Check]:
         "the ledger has its certificate": lambda: _recorded(ledgers, facts, data[files.CERTIFICATE]),
     }
     if not ledgers.path.exists():
-        unknown = [Check(what, None, f"no ledger in {ledgers.path}") for what in ledger]
+        unknown = [Check(title, None, f"no ledger in {ledgers.path}") for title in ledger]
         return [*(_check(*each) for each in own.items()), *unknown]
     return [_check(*each) for each in (own | ledger).items()]
 
@@ -73,12 +73,12 @@ def charged_elsewhere(place: Path, ledgers: LedgerDirectory) -> list[Path]:
     return elsewhere
 
 
-def _check(what: str, problem: Callable[[], str]) -> Check:
+def _check(title: str, problem: Callable[[], str]) -> Check:
     try:
         found = problem()
     except Exception as error:  # the files may hold anything
         found = f"cannot be read ({shortened(' '.join(str(error).split()), 1000)})"
-    return Check(what, not found, found)
+    return Check(title, not found, found)
 
 
 def _read(path: Path) -> bytes:
