@@ -14,6 +14,7 @@ import os
 import pickle
 import signal
 import tempfile
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -116,7 +117,12 @@ class Workers:
                 source, most = (lost, 1) if alone else (left, 0 if lost else 2 * self.count)
                 while source and len(running) < most:  # one at work in each worker, one waiting
                     item = source.popleft()
-                    running[self._submit(call, shared, item)] = item
+                    try:
+                        future = self._submit(call, shared, item)
+                    except self._losses:  # of what is running already, as will be seen below
+                        self._renew()
+                        future = self._submit(call, shared, item)
+                    running[future] = item
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     item = running.pop(future)
                     try:
@@ -133,7 +139,7 @@ class Workers:
                     yield item, attempt
         finally:
             if running:
-                self._stop()
+                self._stop(running)
 
     def _submit(self, call: Call[S, I, T], shared: S, item: I) -> Future[Attempt[T]]:
         """Send one item to a worker."""
@@ -150,9 +156,14 @@ class Workers:
         """Prepare to send items, at first or after a worker was killed."""
         self._executor = None
 
-    def _stop(self) -> None:
+    def _stop(self, running: Iterable[Future[Any]]) -> None:
         """Withdraw the items that are not done."""
-        self._executor.terminate(kill_workers=True)
+        if self._executor is not None:  # a pool that has lost a worker has killed the others
+            for _ in range(100):  # joblib's thread fails if it has not yet seen what is withdrawn
+                if all(future.running() or future.done() for future in running):
+                    break
+                time.sleep(0.01)
+            self._executor.terminate(kill_workers=True)
 
 
 class _Cluster(Workers):
@@ -182,7 +193,7 @@ class _Cluster(Workers):
     def _renew(self) -> None:
         self._sent = None
 
-    def _stop(self) -> None:
+    def _stop(self, running: Iterable[Future[Any]]) -> None:
         with contextlib.suppress(Exception):  # a scheduler that is gone has nothing to cancel
             self._executor.shutdown(wait=False)
 

@@ -1,66 +1,179 @@
-"""Whole runs as processes: terminated, and with a killed worker."""
+"""Whole runs on worker processes and on a Dask cluster: the same numbers, whatever happens to a worker."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import children_of, finish, numbers, start, until
+from processes import ENV, children_of, finish, numbers, start, until
 
 from pate_cli.cli import main
+from pate_cli.engine import workers
+from pate_cli.errors import InputError
 
 SMALL = ["dataset.n_records=1500", "split.public=60", "teacher=tree"]
-REPEATS = "repeats=12"
+STRICT = [sys.executable, "-W", "error", "-m", "pate_cli"]
+WORKER = {"local": "popen_loky", "dask": "spawn_main"}
+"""Word in the command line of a worker process, by where the work is done."""
 
 
-def status(run: Path) -> tuple[str, str | None]:
-    record = json.loads((run / "result.json").read_text())
-    return record["status"], record["message"]
+def pate(cwd: Path, *argv: str) -> subprocess.Popen[str]:
+    return start(cwd, "run", *SMALL, *argv, "hydra.run.dir=out", command=STRICT)
 
 
-def at_work(process: subprocess.Popen[str], run: Path) -> list[Any]:
-    """Wait for the first repeat; the worker processes."""
-    until((run / "repeats.csv").exists, process)
-    return children_of(process.pid, "popen_loky")
+def at_work(process: subprocess.Popen[str], where: str, out: Path) -> list[Any]:
+    """Wait for the first repeat; both workers."""
+    until((out / "repeats.csv").exists, process)
+    found = children_of(process.pid, WORKER[where])
+    assert len(found) == 2
+    return found
 
 
 def gone(processes: list[Any]) -> bool:
     return not any(process.is_running() and process.status() != "zombie" for process in processes)
 
 
+def status(out: Path) -> str:
+    return json.loads((out / "result.json").read_text())["status"]
+
+
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory) -> list[dict[str, str]]:
     """Numbers of some repeats, done in one process."""
     out = tmp_path_factory.mktemp("one") / "out"
-    assert main(["run", *SMALL, REPEATS, "compute.workers=1", f"hydra.run.dir={out}"]) == 0
+    assert main(["run", *SMALL, "repeats=40", "compute.workers=1", f"hydra.run.dir={out}"]) == 0
     return numbers(out)
 
 
-def test_a_killed_worker_loses_no_result_and_sigterm_is_answered_as_ctrl_c_is(tmp_path, expected):
-    """One run for both, as processes take long to start; SIGTERM goes to all, as batch systems send it."""
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory) -> Iterator[str]:
+    """Address of a scheduler with two worker processes."""
+    where = tmp_path_factory.mktemp("cluster")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    command = [sys.executable, "-m"]
+    scheduler = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", "file"]
+    worker = ["--scheduler-file", "file", "--nworkers", "2", "--nthreads", "1", "--no-dashboard"]
+    worker += ["--memory-limit", "0", "--local-directory", str(where)]
+    with contextlib.ExitStack() as stack:
+        for name, arguments in (("scheduler", scheduler), ("worker", worker)):
+            process = subprocess.Popen(
+                [*command, f"distributed.cli.dask_{name}", *arguments],
+                cwd=where,
+                env=ENV,
+                start_new_session=True,
+                **quiet,
+            )
+            stack.callback(process.wait)
+            stack.callback(os.killpg, process.pid, signal.SIGKILL)
+        address = json.loads(until(lambda: (where / "file").exists() and (where / "file").read_text()))
+        until(lambda: len(children_of(process.pid, WORKER["dask"])) == 2)
+        yield address["address"]
+
+
+@pytest.mark.parametrize("repeats", [4, 1])  # where they are few, teachers are spread
+def test_the_same_numbers_on_a_cluster_that_is_there(tmp_path, cluster, expected, repeats):
+    run = pate(tmp_path, f"repeats={repeats}", "compute=dask", f"compute.address={cluster}")
+    code, _, err = finish(run)
+    assert (code, err) == (0, "written to out\n")
+    assert numbers(tmp_path / "out") == expected[:repeats]
+
+
+@pytest.mark.parametrize("where", WORKER)
+def test_a_killed_worker_loses_no_result(tmp_path, expected, where):
     out = tmp_path / "out"
-    run = start(tmp_path, "run", *SMALL, "repeats=300", "compute.workers=2", "hydra.run.dir=out")
-    workers = at_work(run, out)
-    assert len(workers) == 2
-    workers[0].kill()  # both were at work
-    until(lambda: len(numbers(out)) >= 12, run)
-    below = children_of(run.pid, "popen_loky")
-    assert below
+    run = pate(tmp_path, "repeats=40", f"compute={where}", "compute.workers=2")
+    below = at_work(run, where, out)
+    assert status(out) == "running"
+    below[0].kill()  # both were at work
+    code, _, err = finish(run)
+    assert (code, err.splitlines()[-1]) == (0, "written to out")
+    assert "a worker process was killed; what it did is done again" in err
+    assert numbers(out) == expected
+    assert gone(below)
+
+
+@pytest.mark.parametrize("where", WORKER)
+def test_the_workers_of_a_killed_run_end(tmp_path, where):
+    run = pate(tmp_path, "repeats=400", f"compute={where}", "compute.workers=2")
+    below = at_work(run, where, tmp_path / "out")
+    run.kill()
+    until(lambda: gone(below))
+    run.communicate()
+    assert status(tmp_path / "out") == "running"
+
+
+def test_sigterm_is_answered_as_ctrl_c_is(tmp_path):
+    """It goes to all processes, as batch systems send it."""
+    out = tmp_path / "out"
+    run = pate(tmp_path, "repeats=400", "compute.workers=2")
+    below = at_work(run, "local", out)
     os.killpg(run.pid, signal.SIGTERM)
     code, said, err = finish(run)
-    assert code == 143
-    assert err.splitlines()[-2:] == ["written to out", "pate: terminated"]
-    assert "a worker process was killed; what it did is done again" in err
-    found = {row["repeat"]: row for row in numbers(out)}
-    done = len(found)
-    assert done < 300
-    assert status(out) == ("interrupted", f"interrupted after {done} of 300 repeats")
-    assert f"interrupted after {done} of 300 repeats" in " ".join(said.split())
-    assert all(found.get(row["repeat"], row) == row for row in expected)
-    assert len(found.keys() & {row["repeat"] for row in expected}) >= 10
+    assert (code, err.splitlines()) == (143, ["written to out", "pate: terminated"])
+    assert status(out) == "interrupted"
+    assert f"interrupted after {len(numbers(out))} of 400 repeats" in " ".join(said.split())
     assert gone(below)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (
+            ["compute.address=tcp://127.0.0.1:9"],
+            "compute.address: got 'tcp://127.0.0.1:9'; accepted: a ",
+        ),
+        (["compute.address=node1"], "compute.address: got 'node1'; accepted: null, or a scheduler as tcp://"),
+        (["compute.address=tcp://node1:8786", "compute.workers=2"], "compute.workers: got 2; accepted: null"),
+        (["release=true"], "compute: got 'dask'; accepted: local with release=true"),
+        (["compute=local", "compute.address=tcp://node1:8786"], "compute.address: no such key"),
+        ([], "compute=dask: Dask is not installed; pip install distributed cryptography"),
+    ],
+)
+def test_refused_in_one_line_before_anything_is_written(tmp_path, monkeypatch, capsys, arguments, named):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(workers, "_PATIENCE", 0.5)
+    if not arguments:
+        monkeypatch.setattr(workers, "find_spec", lambda _: None)
+    assert main(["run", *SMALL, "compute=dask", *arguments]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"pate: {named}")
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+class Client:
+    """A cluster of one worker, or of none."""
+
+    def __init__(self, found: Exception | None = None, *, empty: bool = False) -> None:
+        self.found, self.empty = found, empty
+
+    def wait_for_workers(self, *_: Any, **__: Any) -> None:
+        if self.empty:
+            raise TimeoutError
+
+    def run(self, _: Any) -> Any:
+        if self.found is not None:
+            raise self.found
+        return {"tcp://w:1": None}
+
+
+@pytest.mark.parametrize(
+    ("client", "named"),
+    [
+        (Client(empty=True), "a Dask scheduler with at least one worker"),
+        (Client(ModuleNotFoundError("no pate_cli")), "a cluster whose workers have pate-cli installed"),
+        (Client(InputError("numpy is 1.9 in a worker process")), "^numpy is 1.9 in a worker process"),
+    ],
+)
+def test_workers_that_would_not_give_the_same_numbers_are_refused(client, named):
+    with pytest.raises(InputError, match=named):
+        workers._check_workers(client, "tcp://a:1")
+    assert workers._check_workers(Client(), "tcp://a:1") == 1

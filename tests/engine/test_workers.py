@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import REPO, until
 
 from pate_cli.config import ComputeConfig
 from pate_cli.engine.signals import interrupts_ignored, terminable
@@ -52,11 +48,6 @@ def surroundings(_: Any, __: int) -> Any:
 
     threads = {info["num_threads"] for info in threadpool_info()}
     return threads, signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), worker_count(4)
-
-
-def sleep(directory: str, item: int) -> None:
-    Path(directory, str(item)).write_text(str(os.getpid()))
-    time.sleep(600)
 
 
 def test_a_killed_worker_loses_no_result_and_an_item_that_kills_two_fails_alone(tmp_path, capsys):
@@ -98,18 +89,6 @@ def test_stopping_early_is_not_a_warning():
     results = spread(pow, 2, range(50))
     next(results)
     results.close()
-
-
-def test_workers_end_with_a_killed_parent(tmp_path):
-    program = f"from test_workers import *\nlist(spread(sleep, {str(tmp_path)!r}, [0, 1]))\n"
-    paths = [str(REPO), str(REPO / "tests"), str(Path(__file__).parent)]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=env)
-    files = [tmp_path / "0", tmp_path / "1"]
-    until(lambda: all(file.exists() and file.read_text() for file in files), process)
-    process.kill()
-    process.wait()
-    until(lambda: not any(Path(f"/proc/{file.read_text()}/cmdline").exists() for file in files))
 
 
 @pytest.mark.parametrize(
