@@ -27,9 +27,8 @@ class Findings:
     figures: dict[str, Callable[[], Figure]] = field(default_factory=dict)
     rows: list[Verdict] = field(default_factory=list)
     claims: list[Verdict] = field(default_factory=list)  # on the paper's observations
-    absent: list[tuple[str, str, str]] = field(
-        default_factory=list
-    )  # rows without numbers: name, status, why
+    # rows without numbers: name, status, reason
+    absent: list[tuple[str, str, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     statements: list[str] = field(default_factory=list)  # computed from the numbers, where there is no paper
     quick: bool = False

@@ -39,9 +39,7 @@ class Verdict:
     name: str
     verdict: VerdictWord
     reason: str  # our number beside theirs, or why there is none
-    gap: Interval | None = (
-        None  # ours less the claimed, at the level it was judged at; None for several cases
-    )
+    gap: Interval | None = None  # ours less the claimed, at the level of the test; None for several cases
     margin: float | None = None
 
     def __post_init__(self) -> None:
