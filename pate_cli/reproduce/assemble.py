@@ -8,9 +8,10 @@ from typing import Any
 
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.schedule import Results
+from pate_cli.errors import InputError
 from pate_cli.report.findings import Findings
 from pate_cli.reproduce.figures import check_figure, run_figures
-from pate_cli.reproduce.rows import DoneRow, done_rows, paired_table, pairs, runs_table
+from pate_cli.reproduce.rows import KEYS, DoneRow, done_rows, paired_table, pairs, runs_table
 from pate_cli.reproduce.sources import sources
 from pate_cli.reproduce.verdicts import (
     CLAIMS_RULE,
@@ -29,6 +30,9 @@ def check_views(recipe: str, figures: Sequence[dict[str, Any]], claims: Sequence
         check_figure(figure, recipe)
     for claim in claims:
         check_claim(claim, recipe)
+    for one in (*claims, *(panel for figure in figures for panel in figure["panels"])):
+        if unknown := sorted((one.get("where") or {}).keys() - set(KEYS)):
+            raise InputError(f"{recipe}: where: {unknown[0]}: no such key; there are: {', '.join(KEYS)}")
 
 
 def assemble(plan: Plan, results: Results, finish: Callable[..., Findings] | None = None) -> Findings:

@@ -20,8 +20,11 @@ from pate_cli.report.interval import T_NOTE, Interval
 from pate_cli.report.table import ABSENT, Column, Table, number
 from pate_cli.report.verdict import Verdict, rule
 
-__all__ = ["DoneRow", "Pair", "digits_of", "done_rows", "matches"]
+__all__ = ["KEYS", "DoneRow", "Pair", "digits_of", "done_rows", "matches"]
 __all__ += ["paired_table", "pairs", "runs_table", "signed"]
+
+KEYS = ("dataset", "method", "panel", "eps", "cutoff", "teachers", "name")
+"""By which rows are chosen."""
 
 NOTE = (
     "eps is the guarantee of one repeat; eps_ex_post depends on the outputs: a report, not a guarantee. "
@@ -153,7 +156,7 @@ class DoneRow:
         )
 
     def value(self, key: str) -> Any:
-        """Value to choose rows by: dataset, method, panel, eps, cutoff, teachers or name."""
+        """Value of one of `KEYS`."""
         name = {"teachers": "n_teachers"}.get(key, key)
         return self.planned.spec.panel if key == "panel" else getattr(self, name)
 

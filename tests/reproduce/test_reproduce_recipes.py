@@ -3,8 +3,7 @@ import pytest
 from pate_cli.config import recipes
 from pate_cli.config.composition import packaged
 from pate_cli.errors import InputError
-from pate_cli.reproduce.figures import check_figure
-from pate_cli.reproduce.verdicts import check_claim
+from pate_cli.reproduce.assemble import check_views
 
 
 @pytest.mark.parametrize("name", recipes.names())
@@ -15,10 +14,7 @@ def test_shipped_recipes_are_complete(name):
     assert recipe.shows.endswith(".")
     assert recipe.kind == "study" or recipe.rows
     assert recipe.quick or "quick" not in text
-    for figure in recipe.figures:
-        check_figure(figure, name)
-    for claim in recipe.claims:
-        check_claim(claim, name)
+    check_views(name, recipe.figures, recipe.claims)
 
 
 def test_table4_is_whole():
@@ -57,10 +53,17 @@ def test_a_wrong_recipe_is_named(recipe_dir, change, message):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("claim", [{"claim": "grater"}, {"claim": "unspent", "name": "x"}])
-def test_a_wrong_claim_is_named(claim):
-    with pytest.raises(InputError, match="claim"):
-        check_claim(claim, "small")
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"claim": "grater"}, "claim: got 'grater'"),
+        ({"claim": "unspent", "name": "x"}, "x: methods is missing"),
+        ({"claim": "spent", "name": "x", "methods": "a", "where": {"datset": "b"}}, "datset: no such key"),
+    ],
+)
+def test_a_wrong_claim_is_named(claim, message):
+    with pytest.raises(InputError, match=message):
+        check_views("small", [], [claim])
 
 
 def test_plan_has_a_status_for_every_row(plan_of):
