@@ -17,7 +17,7 @@ from pate_cli.commands.audit import main
 from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import gaussian
 from pate_cli.mechanisms import sparse_vector as svt_mechanism
-from pate_cli.mechanisms.base import Mechanism
+from pate_cli.mechanisms.base import Mechanism, Session
 from pate_cli.mechanisms.gaussian import GaussianSession, gaussian_labels
 from pate_cli.mechanisms.sparse_vector import SparseVector, SparseVectorSession, stable_labels
 from pate_cli.mechanisms.votes import VoteAttack, majority
