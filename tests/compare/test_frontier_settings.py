@@ -27,7 +27,7 @@ def numbers(plan, work):
     results = schedule.run(plan, work, force=False, advance=lambda *_: None)
     assert results.failures == []
     return {
-        name: [dataclasses.replace(unit, seconds=0.0) for unit in units]
+        name: repr([dataclasses.replace(unit, seconds=0.0) for unit in units])  # where nan is nan
         for name, units in results.units.items()
     }
 
