@@ -53,9 +53,12 @@ class Row:
         return replace(outcome, warned=tuple(dict.fromkeys(texts)))
 
     def found(self, store: RepeatStore, repeat: int) -> Done | None:
-        """Find a finished repeat with its student, if wanted; None if either is missing."""
+        """Find a finished repeat with its student, if wanted; None unless it states our guarantee."""
         found = store.find(self.key, repeat, student=self.wants_student(repeat))
-        return found and Done(self.name, found[0], student=found[1])
+        promised = (repeat, self.prepared.plan.guarantee.eps, self.prepared.delta)
+        if found is None or (found[0].repeat, found[0].eps, found[0].delta) != promised:
+            return None
+        return Done(self.name, found[0], student=found[1])
 
 
 @dataclass(frozen=True)

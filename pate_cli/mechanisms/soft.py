@@ -131,8 +131,8 @@ class SoftPlan(Mechanism):
         if self.tests is None:
             return None
         return (
-            f"at most {self.cutoff:,} of {self.setting.n_public:,} queries stay unanswered before the cutoff"
-            f" ends the run, as {self.tests.cutoff:,} failed tests do"
+            f"stops after {self.cutoff:,} unanswered queries or {self.tests.cutoff:,} failed tests; the"
+            f" remaining of {self.setting.n_public:,} queries are not asked"
         )
 
     def release(

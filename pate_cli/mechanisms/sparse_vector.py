@@ -73,12 +73,12 @@ class SparseVector(VoteMechanism):
         """
         c, K = self.calibration, self.n_teachers
         expected = c.ell * c.p_unstable(max_distance(K))
-        unanimous = f"{expected:.2g} on average at most" if expected < c.cutoff else "perhaps all of these"
+        unanimous = f" With unanimous votes at most {expected:.2g} are unstable on average."
         lead = 2 * math.ceil(c.margin(0.5)) + 1
         return (
-            f"at most {c.cutoff:,} of {c.ell:,} queries stay unanswered before the cutoff ends the run"
-            f" ({unanimous}, were all votes unanimous); a vote is answered at least every other time from a"
-            f" lead of {lead:,} of {K:,} on"
+            f"stops after {c.cutoff:,} unstable vote{'s' * (c.cutoff > 1)}; the remaining of {c.ell:,}"
+            f" queries are not asked.{unanimous * (expected < c.cutoff)} A lead of {lead:,} of {K:,} votes is"
+            " answered at least half the time."
         )
 
     def attacks(self) -> list[VoteAttack]:

@@ -30,7 +30,10 @@ def rows(monkeypatch, tmp_path, capsys):
         assert main(["plan", *argv]) == 0
         out, err = capsys.readouterr()
         show.said = err.splitlines()
-        assert all(re.match(r"pate: eps [\d.e+-]+, [\w-]+: at most [\d,]+ of ", line) for line in show.said)
+        assert all(
+            re.match(r"pate: eps [\d.e+-]+, [\w-]+: (stops after|at most) [\d,]+ ", line)
+            for line in show.said
+        )
         assert list(tmp_path.iterdir()) == []
         assert max(map(len, out.splitlines())) <= 80
         lines = [line.rstrip() for line in out.splitlines()]
@@ -111,7 +114,7 @@ def test_published_calibrations_are_those_of_the_papers(rows, eps, cutoff, liu, 
 def test_what_is_known_of_unanswered_queries_is_said(rows):
     rows("mechanism=svt", "eps=1", "mechanism.cutoff=10")
     (line,) = rows.said
-    assert line.startswith("pate: eps 1, svt: at most 10 of 400 queries stay unanswered before the cutoff")
+    assert line.startswith("pate: eps 1, svt: stops after 10 unstable votes; the remaining of 400 queries")
     # the others answer all
     rows("-m", "mechanism=gaussian,gnmax,soft,svt", "eps=2", "dataset.n_records=9000")
     assert [line.split()[3] for line in rows.said] == ["soft:", "svt:"]

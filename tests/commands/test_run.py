@@ -66,7 +66,9 @@ def test_files_and_schema(pate):
     code, out, err = pate("mechanism=svt", "eps=5", "repeats=3", "hydra.run.dir=out")
     expected, written = err.splitlines()
     assert (code, written) == (0, "written to out")
-    assert re.fullmatch(r"pate: svt: at most 20 of 40 queries stay unanswered before the .*", expected)
+    assert re.fullmatch(
+        r"pate: svt: stops after 20 unstable votes; the remaining of 40 queries are not asked.*", expected
+    )
     shown = [name for name in files("out") if not name.startswith((".hydra", ".finished"))]
     assert shown == ["repeats.csv", "result.json", "student.skops"]
     record = result("out")
@@ -296,7 +298,7 @@ def test_a_learner_s_1_and_its_1_0_are_two_runs(pate):
 def test_an_infeasible_point_of_a_sweep_is_a_finding(pate):
     code, out, err = pate("-m", "mechanism=svt,gaussian", "eps=0.01,5", "hydra.sweep.dir=all")
     assert (code, err.splitlines()[1:]) == (0, ["written to all", "draw it: pate plot all"])
-    assert "svt: at most 20 of 40 queries stay unanswered" in err
+    assert "svt: stops after 20 unstable votes" in err
     assert [result(f"all/{i}")["status"] for i in range(4)] == ["infeasible", "ok", "ok", "ok"]
     assert (result("all/0")["eps"], result("all/0")["accuracy"]) == (0.01, None)
     assert "what would do: at least" in result("all/0")["message"]
