@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is for Python when it is asked for: the command starts without it."""
+    """Import the Python API on first use; the command line starts without it."""
     if name in __all__:
         from pate_cli import api
 

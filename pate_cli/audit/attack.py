@@ -113,7 +113,7 @@ def _audit_one(
 
 
 def differing_paths(plan: VoteMechanism, pairs: Sequence[VoteAttack], seed: int = 0) -> list[str]:
-    """Name the methods that answer one run unlike `ask`, which attacks go through, at equal noise.
+    """Names of methods whose answers differ from those of `ask`, which attacks use, at equal noise.
 
     A separate path to one run's answers, for speed or by mistake, would escape an audit of many runs. So one
     run answers the votes of every attack through `answer` and by `answer_all` as well, and must return equal

@@ -137,7 +137,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _sizes(numbers: dict[str, Any], *, learner: bool) -> str:
-    """What was attacked, and how often."""
+    """Sizes of the attack: teachers, queries, runs."""
     of = "persons" if numbers["persons"] else "records"
     parts = [f"{numbers['records']:,} private {of}"] if learner else []
     parts += [f"{numbers['queries']:,} {'public points' if learner else 'queries'}"]

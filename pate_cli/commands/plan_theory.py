@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _problem(run: Row, options: argparse.Namespace) -> Any:
-    """Sizes of the run, with what was typed in their place."""
+    """Sizes of the run, replaced by options of the command line."""
     p = run.prepared
     numbers = {"n": p.sizes.n_private, "m": p.sizes.n_public, "eps": run.config.eps, "delta": p.delta}
     numbers |= {"d": p.dataset.n_features + 1}

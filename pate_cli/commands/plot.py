@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _rows(paths: list[Path]) -> list[dict[str, Any]]:
-    """Rows of all directories; what cannot be read is named on stderr."""
+    """Rows of all directories; unreadable files are named on stderr."""
     from pate_cli.report import find_records
     from pate_cli.report.plot import rows_of_runs, rows_of_table
 

@@ -61,7 +61,7 @@ def _show_choice(directory: str) -> None:
 
 
 def arguments(argv: list[str]) -> list[str]:
-    """Turn the arguments of `pate tune` into those of `pate run mechanism=tune`.
+    """Convert the arguments of `pate tune` to arguments of `pate run mechanism=tune`.
 
     InputError if the candidates need unlike data, or are none.
     """
@@ -94,7 +94,7 @@ def arguments(argv: list[str]) -> list[str]:
 
 
 def _label(texts: tuple[str, ...]) -> str:
-    """Values that tell a candidate from the others."""
+    """Values in which a candidate differs from the others."""
     pairs = ((text.lstrip("+~"), *text.partition("=")[::2]) for text in texts)
     return " ".join(text if "." in key else value for text, key, value in pairs)
 

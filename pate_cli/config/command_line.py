@@ -208,12 +208,12 @@ def last_wins(given: Sequence[str]) -> list[str]:
 
 
 def without_place(given: Sequence[str]) -> list[str]:
-    """Leave out what only says where the work is done, or kept: no number depends on it."""
+    """Leave out overrides of where work is done or kept: no number depends on them."""
     return [text for text in given if not text.startswith(("compute", "cache"))]
 
 
 def choices(given: Sequence[str]) -> tuple[dict[str, list[Any]], list[str]]:
-    """Split what chooses rows of a recipe, as values by key, from the other overrides; raises ConfigError.
+    """Separate overrides that select rows of a recipe (values by key) from the others; raises ConfigError.
 
     `dataset=NAME`, `dataset=[NAME,NAME]` and `eps=[0.5,1]` choose rows, the last of a key counts; `eps=0.5`
     sets eps in every row.

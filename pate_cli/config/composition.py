@@ -170,7 +170,7 @@ class Composer:
 
     @contextmanager
     def _one_line(self, overrides: Sequence[str]) -> Iterator[None]:
-        """Turn Hydra's errors into an `InputError` of one line."""
+        """Convert Hydra's errors to an `InputError` of one line."""
         from hydra.errors import HydraException
         from omegaconf.errors import OmegaConfBaseException
         from yaml import YAMLError

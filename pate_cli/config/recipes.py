@@ -23,7 +23,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True)
 class RowSpec:
-    """One row of a table: a configuration, and what the paper prints for it."""
+    """One row of a table: a configuration, and the paper's printed numbers."""
 
     name: str  # unique within the recipe
     method: str = ""  # as the paper calls it; empty for the name of the mechanism

@@ -131,7 +131,7 @@ class TeacherConfig:
 
 @dataclass(frozen=True)
 class StudentConfig:
-    """`student`: the learner, and what becomes of unanswered points."""
+    """`student`: the learner, and the treatment of unanswered points."""
 
     estimator: str = option(None, Text())
     params: dict[str, Any] = option(None, _params("student"))
@@ -148,7 +148,7 @@ class MechanismConfig:
 
     @property
     def oracle(self) -> str:
-        """What answers, by its name in tables: the mechanism itself, unless it only chooses what is asked."""
+        """Name of the answering mechanism in tables; `active` only selects the queries of another one."""
         return _ORACLES.get(self.label, self.label)
 
 
@@ -167,12 +167,12 @@ class SplitConfig:
 
     @property
     def shares(self) -> dict[str, Any]:
-        """What `datasets.sizes` and `datasets.split` take."""
+        """Arguments of `datasets.sizes` and `datasets.split`."""
         return {key: getattr(self, key) for key in ("private", "public", "budget", "mode")}
 
     @property
     def protects(self) -> str:
-        """What neighbouring data sets differ in."""
+        """Difference between neighbouring data sets."""
         if self.mode == "label_private":
             return "the label of one record; all features are taken as public"
         return "one record; replaced by any other"
@@ -192,7 +192,7 @@ class ComputeConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """Everything `pate run` was told, checked."""
+    """Checked configuration of a run."""
 
     dataset: DatasetConfig
     teacher: TeacherConfig

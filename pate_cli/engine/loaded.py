@@ -36,7 +36,7 @@ class LoadedCode:
     sources: Mapping[str, list[str]]  # SHA-256 and path of each module outside site-packages, by name
 
     def is_current(self) -> bool:
-        """Whether this process would load the same: what it has loaded counts, else what is on disk."""
+        """Whether this process would load the same code: loaded modules first, then files on disk."""
         return (
             self.versions == _versions()
             and all(_version(name) == version for name, version in self.packages.items())

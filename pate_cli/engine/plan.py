@@ -1,4 +1,4 @@
-"""From a recipe and what was typed to rows that can be run, are missing, or cannot work."""
+"""Rows of a recipe with its overrides: ready, missing or infeasible."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PlannedRow:
 
     @property
     def message(self) -> str:
-        """Why it is not ready, and what would help; else empty."""
+        """Reason why it is not ready, with a remedy; else empty."""
         return self.missing or str(self.job.refusal or "")
 
     @property
@@ -76,7 +76,7 @@ class PlannedRow:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What one command is to do."""
+    """Rows of one command."""
 
     recipe: Recipe
     rows: list[PlannedRow]

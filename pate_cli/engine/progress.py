@@ -74,7 +74,7 @@ class _Lines:
 
 
 def time_left(taken: float, done: float, left: float) -> str:
-    """Say how long the rest takes if it goes on like this; empty where that is not known."""
+    """Estimate of the remaining time; empty where unknown."""
     if left <= 0 or done < 0.005 * (done + left):  # too little is done to tell
         return ""
     seconds = taken / done * left

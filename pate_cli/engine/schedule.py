@@ -212,7 +212,7 @@ class _Work:
                         yield from self._received(task, results)
 
     def _received(self, task: Task, results: Iterable[Done], *, written: bool = True) -> Iterator[Done]:
-        """Keep results that are not kept yet, and count."""
+        """Write results that are not on disk yet, and count them."""
         for done in results:
             run = self._shared.voting(task)
             if run and done.votes is not None:

@@ -1,4 +1,4 @@
-"""Signals: who answers Ctrl-C, and what a SIGTERM does."""
+"""Signals: processes that answer Ctrl-C, and the effect of SIGTERM."""
 
 from __future__ import annotations
 

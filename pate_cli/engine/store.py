@@ -248,7 +248,7 @@ class VoteStore:
                 write_file(path, content, sync=False, permissions=0o600)
 
     def trim(self) -> None:
-        """Remove the least recently used entries above the limit, and what killed runs left half written."""
+        """Remove the least recently used entries above the limit, and temporary files of killed runs."""
         _remove_temporaries(self.directory)
         with contextlib.suppress(OSError):  # another process was faster
             entries = [(path.stat(), path) for path in self.directory.glob("*.votes")]
@@ -259,7 +259,7 @@ class VoteStore:
                     path.unlink()
 
     def _is_usable(self, run: Prepared) -> bool:
-        """Whether it is known what code makes votes; ConfigError if the directory is not private."""
+        """Whether the learner's source can be hashed; ConfigError if the directory is not private."""
         if self._broken:
             return False
         self.check()

@@ -60,7 +60,7 @@ class Attempt(Generic[T]):
     trace: str = ""
 
     def open(self) -> T:
-        """Return the result, or raise what was raised in the worker; ChildProcessError if it was lost."""
+        """Return the result, or raise the worker's exception; ChildProcessError if it was lost."""
         if self.error is not None:
             raise self.error from (WorkerError(f"in a worker:\n{self.trace}") if self.trace else None)
         return self.result  # type: ignore[return-value]
@@ -167,7 +167,7 @@ class Workers:
 
 
 class _Cluster(Workers):
-    """The workers of a Dask client; what all items share is sent once to each."""
+    """Workers of a Dask client; shared data is sent once to each."""
 
     here = False
 
@@ -236,7 +236,7 @@ def check_cluster(address: str | None) -> None:
 
 
 def _quiet() -> None:
-    """Say nothing but what we say ourselves: Dask logs tracebacks when a connection is lost."""
+    """Silence Dask's log, which has tracebacks when a connection is lost."""
     for handler in logging.getLogger("distributed").handlers:
         handler.setLevel(logging.CRITICAL + 1)
 

@@ -140,7 +140,7 @@ class Mechanism(ABC):
         return PrivacyLoss(eps, delta, "sum of all releases")
 
     def unanswered(self) -> str | None:
-        """Which queries will stay unanswered, as far as public numbers tell; None for nothing to say."""
+        """Prediction of unanswered queries from public numbers, for people; None if all are answered."""
         return None
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:

@@ -62,7 +62,7 @@ class Options:
 
 
 def calibrate(options: Options, setting: Setting) -> SoftPlan:
-    """Check options, teacher and student, and calibrate; refuse what cannot work.
+    """Check options, teacher and student, and calibrate; InfeasibleError where it cannot work.
 
     InfeasibleError if even unanimous scores would go unanswered half of the time.
     """

@@ -190,7 +190,7 @@ class Tune(Mechanism):
         return gaussian.vector_sigma(math.sqrt(k), mu) if self.exact else math.sqrt(k) / mu
 
     def loss(self, spent: Spent) -> PrivacyLoss:
-        """Give the larger of the two sides: the labellings together, and the choice; see the class."""
+        """Larger of two losses: of the labellings together, and of the choice; see the class."""
         if not spent.only("apart") or not spent.apart:
             return UNPROVED
         if self.trials:

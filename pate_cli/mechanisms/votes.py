@@ -42,7 +42,7 @@ def distance_to_instability(counts: IntArray) -> IntArray:
 
 
 def lead(counts: IntArray) -> IntArray:
-    """Votes of the largest count less those of the second, shape (m,)."""
+    """Largest count less the second largest, shape (m,)."""
     top = np.partition(counts, -2, axis=1)[:, -2:]
     found: IntArray = top[:, 1] - top[:, 0]
     return found

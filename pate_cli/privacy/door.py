@@ -103,7 +103,7 @@ class Door:
         return [type(self)(source, self.spent) for source in self.noise.spawn(count)]
 
     def apart(self, count: int) -> list[Self]:
-        """Make doors with noise and an account of their own, which `spent.apart` keeps."""
+        """Make doors with their own noise and account, listed in `spent.apart`."""
         doors = self.spawn(count)
         for door in doors:
             door.spent = Spent()

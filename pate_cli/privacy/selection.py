@@ -1,4 +1,4 @@
-r"""What choosing between private candidates costs.
+r"""Privacy loss of choosing between private candidates.
 
 Candidates that are all run and released compose: k of them, each mu_0-GDP, are ``mu_0 sqrt(k)``-GDP (Dong,
 Roth, Su 2022, Corollary 2). Where only the best of them leaves, a random number of trials costs less from

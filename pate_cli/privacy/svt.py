@@ -225,7 +225,7 @@ def _best_share(at: Callable[[float], SvtCalibration], failure: float) -> SvtCal
 
 
 def discrete_calibration(calibration: SvtCalibration) -> SvtCalibration:
-    """Turn a calibration into its integer-noise version.
+    """Integer-noise version of a calibration.
 
     The scales, so the pattern's losses, stay; the threshold w becomes the smallest integer (for the published
     rules: that is not below theirs) with ``attempts * P(nu - rho > w) <= delta_stab``. `attempts` is T, by a

@@ -130,7 +130,7 @@ def _say(text: str) -> None:
 
 
 def _note(run: Prepared) -> str:
-    """What the ledger says of the release, for people."""
+    """Line on the release's ledger entry, for people."""
     queries, note = run.plan.describe().get("ell"), run.config.mechanism.label
     note += f", up to {queries} queries" if queries else ""
     return note + (f", {run.n_teachers} teachers" if run.n_teachers else "")

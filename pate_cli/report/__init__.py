@@ -1,4 +1,4 @@
-"""The record of a run, where it is kept, and the tables made of many.
+"""Records of runs, their files, and tables of many runs.
 
 Nothing heavy is imported here: a command may import this room at start-up.
 """

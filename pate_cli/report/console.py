@@ -112,7 +112,7 @@ class _View:
         yield block
 
     def below(self) -> str:
-        """Say what has no column."""
+        """Caption: values that are equal in all rows."""
         columns, first = self.table.columns, self.table.cells[0]
         told = [index for index in self.same if first[index] not in ("", "–")]
         same = [f"{columns[index].full} {first[index]}" for index in told]

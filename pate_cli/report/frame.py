@@ -116,7 +116,7 @@ def differing(runs: pd.DataFrame, *, always: bool = False) -> list[str]:
 
 
 def telling(keys: Sequence[str], runs: pd.DataFrame) -> list[str]:
-    """Sort settings: first the one that tells most runs apart, then that which tells most of the rest."""
+    """Sort settings: first the one that separates most runs, then the one that separates most of the rest."""
     left, told = list(keys), [key for key in ALWAYS if key in runs]
     while left:
         left.remove(best := max(left, key=lambda key: len(runs[[*told, key]].drop_duplicates())))

@@ -43,7 +43,7 @@ def check(directory: Path, *, default: bool) -> None:
 
 
 def write(directory: Path, findings: Findings) -> list[Path]:
-    """Write every file, each whole or not at all; those of an earlier run are removed."""
+    """Write every file, each whole or not at all; files of an earlier run are removed."""
     from pate_cli.report.figures import render  # matplotlib: not for the check before the work
 
     if unknown := set(findings.more) - set(_TABLES):

@@ -127,7 +127,7 @@ def _number(row: Row, name: str) -> float | None:
 
 
 def _method(row: Row, rows: Sequence[Row], x: str, by: Sequence[str]) -> str:
-    """Name of a row's line: the values of `by`, or its method with the settings that x does not tell."""
+    """Name of a row's line: the values of `by`, or its method with the settings not on the x axis."""
     if by:
         return ", ".join(str(row.get(name) or "–") for name in by)
     told = [key for key in row.get("apart", ()) if not _follows(key, x, rows)]

@@ -55,7 +55,7 @@ class Runs:
 
 
 def select(records: Sequence[RunRecord], *, averaged: bool = False) -> Runs:
-    """Choose the runs that a table is made of.
+    """Select the runs of a table.
 
     Of runs with one configuration, one seed and the same data (by their checksum) the latest is kept; if
     that one did not finish, the latest that did is kept as well, so a failed repetition hides nothing. A

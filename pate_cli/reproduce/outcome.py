@@ -1,4 +1,4 @@
-"""Verdicts of a recipe, kept beside its tables with a hash of everything they depend on.
+"""Verdicts of a recipe, stored beside its tables with a hash of everything they depend on.
 
 `pate reproduce all` reads them: a recipe that is done is not done again, and one page shows all verdicts.
 """

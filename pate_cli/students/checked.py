@@ -227,7 +227,7 @@ def _check_object(item: Any, kind: str) -> None:
 
 
 def _rebuild_search(model: Any) -> None:
-    """Make the search tree anew: the one in the file has indices that are followed unchecked."""
+    """Rebuild the search tree: the indices of the stored one would be followed unchecked."""
     from sklearn.neighbors import BallTree, KDTree
 
     search = {"kd_tree": KDTree, "ball_tree": BallTree}.get(model._fit_method)

@@ -260,7 +260,7 @@ def _down(known: FloatArray, size: float) -> Callable[[FloatArray], FloatArray]:
 
 
 def _along_columns(known: Any, size: float) -> Callable[[FloatArray], FloatArray]:
-    """Steps for many directions about as flat, apart from the steepest, which all records share."""
+    """Step lengths where all directions but the steepest are about equally flat."""
     m = known.shape[0]
     values, vectors = np.linalg.eigh(dense(known @ known.T) / m)
     first, rest = values[-1], max(values[-2:][0], _FLATTEST * values[-1])

@@ -224,7 +224,7 @@ class ScoreBoostingPlan(Mechanism):
         return exact
 
     def attacks(self) -> list[SampledAttack]:
-        """One teacher of two records on a line, one of which is replaced so that it says the opposite.
+        """One teacher with two records on a line; replacing one of them reverses its predictions.
 
         Public points of two kinds span one direction, so of two classes the teacher's vector of norm 1 is one
         number, 1 or -1: it moves by 2 in every round, as much as is allowed. The replaced record is far out

@@ -192,7 +192,7 @@ class NewtonStep:
 
 
 def grain_of(clip: float, n_records: int) -> float:
-    """Give the power of two that gradients of norm `clip` are rounded to: their sum is below 2^52 of it."""
+    """Power of two to which gradients of norm `clip` are rounded: their sum is below 2^52 multiples of it."""
     fine = min(_FINE, _BITS - math.ceil(math.log2(n_records + 1)))
     return float(2.0 ** (math.ceil(math.log2(clip)) - fine))
 
