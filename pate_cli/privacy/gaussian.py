@@ -152,7 +152,7 @@ def calibrate_sigma(eps: float, delta: float, ell: int, sensitivity: float = 1.0
 def calibrate_sigma_zcdp(eps: float, delta: float, ell: int, sensitivity: float = 1.0) -> float:
     """Noise by the looser zCDP rule of LZCW21 Algorithm 1, line 1; never less than `calibrate_sigma`.
 
-    The rho at which ``rho + 2 sqrt(rho ln(1/delta)) = eps`` ([3]_, Proposition 1.3).
+    The rho at which ``rho + 2 sqrt(rho ln(1/delta)) = eps`` (Bun and Steinke 2016, Proposition 1.3).
     """
     inverse = math.log(1 / delta)
     root = eps / (math.sqrt(inverse + eps) + math.sqrt(inverse))  # of rho, without cancellation

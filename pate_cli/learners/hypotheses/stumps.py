@@ -163,8 +163,9 @@ class _StumpDichotomies(Dichotomies):
         for alike in np.split(order, np.flatnonzero(np.diff(ones[order])) + 1):
             blocks = np.array_split(alike, 1 + len(alike) * n // _CELLS)
             bits = np.concatenate([np.packbits(self._ones(block), axis=1) for block in blocks])
-            _, start, number = np.unique(bits, axis=0, return_index=True, return_inverse=True)
-            first[alike] = alike[start[number.ravel()]]
+            rows = bits.view(f"V{bits.shape[1]}").ravel()  # np.unique(axis=0) is quadratic in the width
+            _, start, number = np.unique(rows, return_index=True, return_inverse=True)
+            first[alike] = alike[start[number]]
         return first
 
     def _ones(self, labelings: IntArray) -> Any:
