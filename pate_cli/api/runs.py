@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pate_cli.commands.jobs import check_jobs, open_store, run_jobs
+from pate_cli.commands.run import check_jobs, run_jobs
 from pate_cli.config import Composer
 from pate_cli.config.command_line import checked
 from pate_cli.errors import InputError
@@ -43,8 +43,7 @@ def run(*overrides: str, directory: str | Path | None = None, force: bool = Fals
     with tempfile.TemporaryDirectory() as temporary:
         target = Path(directory or temporary).absolute()
         target.mkdir(parents=True, exist_ok=True)
-        store = open_store(target, [job], force=force)
-        run_jobs({target: job}, store, sweep=False, command=["pate", "run", *overrides])
+        run_jobs({target: job}, target, force=force, sweep=False, command=["pate", "run", *overrides])
         return read_record(target / "result.json")
 
 

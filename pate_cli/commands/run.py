@@ -9,23 +9,24 @@ from __future__ import annotations
 import functools
 import hashlib
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from pate_cli import terminal
 from pate_cli.commands import grid
-from pate_cli.commands.hydra_runtime import Execute, run_by_hydra
-from pate_cli.commands.jobs import check_jobs, open_store, run_jobs
+from pate_cli.commands.hydra_runtime import run_by_hydra
 from pate_cli.config import Composer, command_line
 from pate_cli.config.command_line import CommandLine
 from pate_cli.engine import execution
 from pate_cli.engine.execution import Job
+from pate_cli.engine.places import check_places
 from pate_cli.engine.signals import terminable
-from pate_cli.errors import ConfigError, InputError
+from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.release.release import release
 
-__all__ = ["main"]
+__all__ = ["check_jobs", "main", "run_jobs"]
 
 _LAUNCHERS = ("joblib.", "submitit.")
 """Modules whose exceptions mean that a launcher has lost the process of a job."""
@@ -46,31 +47,36 @@ def main(argv: list[str]) -> int:
         raise InputError(f"--force: not with hydra/sweeper={line.sweeper}, whose points are not known before")
     lists = command_line.jobs(line)
     jobs = check_jobs(composer, lists)
-    release = any(job.raw["release"] for job in jobs)
-    if release and (line.multirun or line.force):
+    releases = any(job.raw["release"] for job in jobs)
+    if releases and (line.multirun or line.force):
         option = "-m" if line.multirun else "--force"
         raise ConfigError("release", True, f"false with {option}; releases are made one by one, and charged")
     key = "hydra.sweep.dir" if line.multirun else "hydra.run.dir"
     chosen = composer.directory(lists[0], multirun=line.multirun)
     target = _default_target(line, jobs) if chosen is None else Path(chosen).absolute()
     terminal.check_directory(target, key, parents=True)
-    if release and target.exists() and any(target.iterdir()):
+    if releases and target.exists() and any(target.iterdir()):
         raise ConfigError(key, str(target), "a new or an empty directory for a release")
     plain = composer.is_plain(lists[0])
     known = [] if line.sweeper else jobs
-    store = open_store(Path("outputs").absolute() if chosen is None else target, known, force=line.force)
-    execute = functools.partial(run_jobs, store=store, sweep=line.multirun, command=["pate", "run", *argv])
+    execute = functools.partial(
+        run_jobs,
+        finished=Path("outputs").absolute() if chosen is None else target,
+        force=line.force,
+        sweep=line.multirun,
+        command=["pate", "run", *argv],
+    )
     if line.sweeper:
         grid.remark(
             f"hydra/sweeper={line.sweeper}: accuracy is measured on held-out records, so choosing by it is"
             " not differentially private"
         )
     try:
-        with terminable(), _no_trace_if_refused(target, release=release):
+        with terminable(), _no_trace_if_refused(target, release=releases):
             if plain:
-                _run_jobs(line, lists, jobs, target, execute)
+                execute(_places(line, lists, jobs, target))
             else:
-                run_by_hydra(line, execute, target, files=not release)
+                run_by_hydra(line, execute, target, files=not releases)
     except KeyboardInterrupt:
         if target.exists():
             execution.show_table(target)
@@ -91,10 +97,38 @@ def _show(line: CommandLine, composer: Composer) -> None:
     run_by_hydra(line, lambda _: [None])
 
 
-def _run_jobs(
-    line: CommandLine, lists: Sequence[Sequence[str]], jobs: Sequence[Job], target: Path, execute: Execute
-) -> None:
-    """Run the jobs, each of a sweep in its own directory, with the files that Hydra leaves."""
+def check_jobs(composer: Composer, lists: Sequence[Sequence[str]]) -> list[Job]:
+    """Check every job, and where its work is to be done; InputError unless only some jobs are infeasible."""
+    execution.forget()
+    jobs = [Job.of(composer.compose(given)) for given in lists]
+    configs = [job.run.config for job in jobs if job.run]
+    for job in jobs:
+        if job.refusal and not (configs and isinstance(job.refusal, InfeasibleError)):
+            raise job.refusal
+    for config in configs:
+        if config.ledger is not None and not config.release:
+            raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
+    check_places(configs)
+    return jobs
+
+
+def run_jobs(
+    jobs: Mapping[Path, Job], finished: Path, *, force: bool, sweep: bool, command: Sequence[str]
+) -> list[float | None]:
+    """Run jobs, or make the one release; the mean accuracy of each job."""
+    if any(job.raw["release"] for job in jobs.values()):  # public files only: no record of a failure
+        ((directory, job),) = jobs.items()
+        if job.run is None:
+            raise job.refusal or InputError("release")
+        release(job.run.prepared, job.raw, directory)
+        return [None]
+    return execution.execute(jobs, finished, force=force, sweep=sweep, command=command)
+
+
+def _places(
+    line: CommandLine, lists: Sequence[Sequence[str]], jobs: Sequence[Job], target: Path
+) -> dict[Path, Job]:
+    """Directory of each job, with the files that Hydra leaves; of a sweep the jobs have one each."""
     from omegaconf import OmegaConf
 
     places: dict[Path, Job] = {}
@@ -112,7 +146,7 @@ def _run_jobs(
             if not line.multirun:
                 raise
             grid.remark(str(error))
-    execute(places)
+    return places
 
 
 def _default_target(line: CommandLine, jobs: Sequence[Job]) -> Path:

@@ -13,7 +13,7 @@ from pate_cli.engine import schedule
 from pate_cli.engine.checked import Job, checked, forget
 from pate_cli.engine.progress import Advance, reporting
 from pate_cli.engine.run_files import RunFiles, show_table
-from pate_cli.engine.store import RepeatStore
+from pate_cli.engine.store import PLACE, RepeatStore
 from pate_cli.engine.task import reason
 from pate_cli.errors import InfeasibleError, InputError
 
@@ -21,16 +21,18 @@ __all__ = ["Job", "checked", "execute", "forget", "show_table"]
 
 
 def execute(
-    jobs: Mapping[Path, Job], store: RepeatStore, *, sweep: bool, command: Sequence[str]
+    jobs: Mapping[Path, Job], directory: Path, *, force: bool = False, sweep: bool, command: Sequence[str]
 ) -> list[float | None]:
     """Run jobs side by side, each into its directory; its files are final as soon as it ends.
 
-    Repeats found in `store` are not done again. In a sweep the others go on if a job fails, or its files
-    cannot be written; else InputError and OSError are raised. Returns the mean accuracy of each job, None
-    where no repeat is done; `command` is as typed.
+    Finished repeats are kept below `directory`, and not done again, unless with `force`. In a sweep the
+    others go on if a job fails, or its files cannot be written; else InputError and OSError are raised.
+    Returns the mean accuracy of each job, None where no repeat is done; `command` is as typed.
     """
     files = {str(path): RunFiles(path, job, command) for path, job in jobs.items()}
     rows, remarks = [], dict[str, None]()
+    store = RepeatStore(directory / PLACE)
+    store.sweep()
     try:
         for (name, kept), job in zip(files.items(), jobs.values(), strict=True):
             with _ending_alone(kept, sweep=sweep):
@@ -41,6 +43,8 @@ def execute(
                     if not sweep:
                         raise refusal
                     continue
+                if force:
+                    store.forget(job.run.key, job.run.config.repeats)
                 kept.start(record=not sweep or job.run.config.repeats > 1)
                 rows.append(replace(job.run, name=name, with_student=True))
                 remarks |= dict.fromkeys(job.run.prepared.remarks)

@@ -14,7 +14,6 @@ from rich.console import Console
 from pate_cli import pipeline, terminal
 from pate_cli.config.composition import compose
 from pate_cli.engine import execution, run_files, schedule
-from pate_cli.engine.store import RepeatStore
 from pate_cli.errors import InputError
 from pate_cli.report import store
 from pate_cli.students import load_student
@@ -32,9 +31,9 @@ def _fresh(tmp_path, monkeypatch):
 def execute(*overrides: str, sweep: bool = False, into: str = "run") -> Path:
     """Run into a directory, of which an earlier run in it has left no repeats to be found."""
     Path(into).mkdir(exist_ok=True)
-    store = RepeatStore(Path(f"{into}-{len(list(Path().iterdir()))}").absolute())
+    finished = Path(f"{into}-{len(list(Path().iterdir()))}").absolute()
     job = execution.Job.of(compose([*SMALL, *overrides]))
-    execution.execute({Path(into): job}, store, sweep=sweep, command=["pate", "run"])
+    execution.execute({Path(into): job}, finished, sweep=sweep, command=["pate", "run"])
     return Path(into)
 
 
@@ -163,8 +162,7 @@ def test_jobs_are_scheduled_together_and_final_as_they_end(monkeypatch, fits, ca
 
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "run_repeat", watched)
-        store = RepeatStore(Path("store").absolute())
-        accuracies = execution.execute(jobs, store, sweep=True, command=["pate"])
+        accuracies = execution.execute(jobs, Path("store").absolute(), sweep=True, command=["pate"])
     statuses = ["ok", "error", "ok", "ok"]
     assert seen == [[*statuses[:n], "infeasible"] for n in range(4)]
     assert [result(path)["status"] for path in jobs] == [*statuses, "infeasible"]
