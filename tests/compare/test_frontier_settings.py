@@ -23,13 +23,16 @@ def plan_of(*given, names="gaussian,noisy_gd", eps=4.0, repeats=2):
     return plan_frontier([*SMALL, *given], methods(names, []), [eps], repeats=repeats)
 
 
-def numbers(plan, work):
+def units_of(plan, work):
     results = schedule.run(plan, work, force=False, advance=lambda *_: None)
     assert results.failures == []
-    return {
-        name: repr([dataclasses.replace(unit, seconds=0.0) for unit in units])  # where nan is nan
-        for name, units in results.units.items()
-    }
+    return results.units
+
+
+def numbers(plan, work):
+    """Repeats of each row as text, in which nan is nan."""
+    found = units_of(plan, work).items()
+    return {name: repr([dataclasses.replace(unit, seconds=0.0) for unit in units]) for name, units in found}
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def test_baselines_are_at_the_splits_of_the_methods(mode, tmp_path):
     from sklearn.linear_model import LogisticRegression
 
     plan = plan_of(f"split.mode={mode}", "split.public=0.15", names="gaussian")
-    found = {name: units[1].accuracy for name, units in numbers(plan, tmp_path).items()}
+    found = {name: units[1].accuracy for name, units in units_of(plan, tmp_path).items()}
     run = plan.rows[0].prepared
     rng = Streams.of(0, 1).split
     split = datasets.split(run.dataset, private=0.8, public=0.15, budget=0.3, mode=mode, rng=rng)
@@ -127,7 +130,7 @@ def test_a_learner_that_comes_first_leaves_the_teachers_to_the_others(tmp_path, 
     rows = [RowSpec(name, overrides=(*common, f"mechanism={name}")) for name in ("noisy_gd", "gaussian")]
     for those in (rows, rows[:1]):  # alone it needs none
         plan = make_plan(Recipe("small", "", "", "", "runs", tuple(those), repeats=2), [], quick=False)
-        found = numbers(plan, tmp_path / f"{len(those)}")
+        found = units_of(plan, tmp_path / f"{len(those)}")
         assert {name: len(units) for name, units in found.items()} == {row.name: 2 for row in those}
         assert trained == [0, 1]
 
