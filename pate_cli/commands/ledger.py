@@ -77,10 +77,12 @@ def _show(path: str | None, *, all_rows: bool) -> int:
     for ledger in ledgers:
         out().print(_summary(ledger), soft_wrap=True, markup=False)
         out().print(_open(ledger, all_rows=all_rows), soft_wrap=True, markup=False, highlight=False)
-        table = Table("time (UTC)", "release", "entry", box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False)
+        for name in ("time (UTC)", "release", "entry"):
+            table.add_column(name, no_wrap=True)
         table.add_column("eps", justify="right")
         table.add_column("delta", justify="right")
-        table.add_column("note")
+        table.add_column("note", overflow="fold")
         for entry in ledger.entries:
             total, certificate = entry.kind in ("open", "raise"), entry.kind == "certificate"
             cost = ["", ""] if certificate else [f"{entry.eps:g}", f"{entry.delta:.6g}"]

@@ -90,16 +90,17 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
     p, config = run.prepared, run.config
     sizes = p.sizes
     neighbours, _, assumed = p.protects.rpartition("; ")  # a unit's name may have one of its own
-    counted = "records" if p.dataset.unit is None else f"of {p.dataset.unit}"
+    alone = p.dataset.unit is None
+    counted = "records" if alone else "persons"
     source = f"probability: 1 / private {counted}" if config.delta is None else "probability"
     rows: list[tuple[Any, ...]] = [
-        ("data set", p.dataset.n_records, "records"),
+        *[("data set", p.dataset.n_records, "records")] * alone,  # of persons their number alone is public
         ("private split", sizes.n_private, counted),
         ("public split", sizes.n_public, "points"),
-        ("test split", sizes.n_test, "records"),
+        ("test split", sizes.n_test, counted),
         ("features", p.dataset.n_features, "columns"),
         ("classes", p.dataset.n_classes, "classes"),
-        *_teachers(run),
+        *_teachers(run, counted),
         *_queries(run),
         ("eps, of one repeat", config.eps, "nats (log of a probability ratio)"),
         ("delta, of one repeat", p.delta, source),
@@ -109,8 +110,8 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
     return rows + [("noise", 0, "votes: no privacy at eps=inf")] * math.isinf(config.eps)
 
 
-def _teachers(run: Row) -> list[tuple[str, Any, str]]:
-    """Number of teachers, and the records they are trained on: not always all of them."""
+def _teachers(run: Row, counted: str) -> list[tuple[str, Any, str]]:
+    """Number of teachers, and the records (or persons) they are trained on: not always all of them."""
     p, n = run.prepared, run.prepared.sizes.n_private
     if not p.n_teachers:
         return [("teachers", 0, "teachers: it has none")]
@@ -120,8 +121,8 @@ def _teachers(run: Row) -> list[tuple[str, Any, str]]:
     least, more = divmod(trained_on, p.n_teachers)
     rows: list[tuple[str, Any, str]] = [("teachers", p.n_teachers, "teachers")]
     if trained_on != n:
-        rows.append(("records for teachers", trained_on, "records, of the private split"))
-    return [*rows, ("records a teacher", f"{least} to {least + 1}" if more else least, "records")]
+        rows.append((f"{counted} for teachers", trained_on, f"{counted}, of the private split"))
+    return [*rows, (f"{counted} a teacher", f"{least} to {least + 1}" if more else least, counted)]
 
 
 def _queries(run: Row) -> list[tuple[str, Any, str]]:

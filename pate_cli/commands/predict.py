@@ -154,6 +154,9 @@ def _predicted(
         )
     if shares is not None and args.threshold is not None:
         codes = (shares[:, 1] >= args.threshold).astype(np.int64)
+        first, second = model.classes
+        text = f"pate: {second!r} where its probability is at least {args.threshold:g}, else {first!r}"
+        err().print(text, markup=False, soft_wrap=True)
     labels = [model.classes[code] for code in codes.tolist()]
     return labels, shares.tolist() if shares is not None and args.proba else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pate_cli.datasets.reading import Counts, Table, has_value
+from pate_cli.datasets.reading import Counts, Table, has_value, texts
 from pate_cli.datasets.schema import (
     PLAIN_NUMBERS,
     Column,
@@ -116,13 +116,22 @@ def labels_of(table: Table, target: str, words: Collection[str]) -> list[str]:
 
 
 def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator[str]:
-    """Report texts in columns of numbers; quotes one, for the owner of the file."""
+    """Report texts in columns of numbers and unknown categories; quotes one, for the owner of the file."""
     for name in schema.of_kind("numeric"):
         _, found = table.numbers(name, words)
         if found.first is not None:
             yield (
                 f"{table.place(found.first)}: {name!r} has {table.cell(name, found.first)!r}, the first of"
                 f" {found.n_others} cells that are no numbers; they are missing by this schema"
+            )
+    for name in schema.of_kind("category"):
+        known, cells = set(schema.columns[name].values or ()), texts(table.frame[name])
+        unseen = [bool(known) and str(t) not in known and has_value(str(t), words) for t in cells.categories]
+        rows = np.flatnonzero(np.array([*unseen, False])[cells.codes])
+        if len(rows):
+            yield (
+                f"{table.place(int(rows[0]))}: {name!r} has {table.cell(name, int(rows[0]))!r}, the first of"
+                f" {len(rows)} cells in none of the schema's categories"
             )
 
 

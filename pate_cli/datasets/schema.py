@@ -161,6 +161,9 @@ def _read_column(name: str, given: object) -> Column:
     key = f"columns.{name}"
     if not isinstance(given, dict):
         raise ConfigError(key, given, "a mapping with kind: numeric, category or ignored")
+    values = given.get("values")
+    if isinstance(values, list) and (others := [value for value in values if not isinstance(value, str)]):
+        raise ConfigError(f"{key}.values", others[0], "texts in quotes, as '01012'")  # else YAML's octal 522
     column = read_options(Column, {str(key): value for key, value in given.items()}, f"{key}.")
     low, high = column.low, column.high
     if (low is None) != (high is None) or (low is not None and high is not None and low >= high):

@@ -89,7 +89,7 @@ def single_threaded() -> Any:
 
 
 class Workers:
-    """Processes of joblib's pool, which start with the first item and are kept for the next call.
+    """Processes of joblib's pool, which start with the first item and end with `close`.
 
     Large arrays are mapped into their memory, not copied. They do not see Ctrl-C, and end with this process,
     however that ends.
@@ -164,6 +164,13 @@ class Workers:
                     break
                 time.sleep(0.01)
             self._executor.terminate(kill_workers=True)
+            self._executor = None
+
+    def close(self) -> None:
+        """End the processes, and remove the files that they mapped."""
+        if self._executor is not None:
+            self._executor.terminate()
+            self._executor = None
 
 
 class _Cluster(Workers):
@@ -202,7 +209,11 @@ class _Cluster(Workers):
 def open_workers(compute: ComputeConfig) -> Iterator[Workers]:
     """Workers that `compute` names; ConfigError if no scheduler answers, ConnectionError if it is lost."""
     if compute.name != "dask":
-        yield Workers(worker_count(compute.workers))
+        workers = Workers(worker_count(compute.workers))
+        try:
+            yield workers
+        finally:
+            workers.close()
     elif compute.address is not None:
         with _client(compute.address) as client:
             yield _Cluster(client, _check_workers(client, compute.address))

@@ -62,7 +62,9 @@ def make_learner(
         learner = clone(estimator)
         seeds = [key for key in learner.get_params() if key.rpartition("__")[2] == "random_state"]
         return given_dense(learner if seed is None else learner.set_params(**dict.fromkeys(seeds, seed)))
-    accepted = f"{', '.join(names)}, or the import path of a scikit-learn classifier"
+    accepted = (
+        f"{', '.join(names)}, or the import path of a classifier, as sklearn.ensemble.RandomForestClassifier"
+    )
     built_in = isinstance(estimator, str) and estimator in _PATHS
     cls = _imported(_PATHS[estimator] if built_in else estimator, name_key, accepted)
     defaults = _defaults(estimator, params, n_classes) if built_in else {}

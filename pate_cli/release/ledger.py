@@ -144,7 +144,8 @@ class Ledger:
             raise InputError(
                 f"ledger of {self.name}: this release costs eps={loss.eps:g}, delta={loss.delta:.6g}; left:"
                 f" eps={shown(eps)}, delta={shown(delta)} (of eps={shown(self.total[0])},"
-                f" delta={shown(self.total[1])})"
+                f" delta={shown(self.total[1])}); accepted: no more than is left, or a larger total"
+                " (pate ledger init --raise)"
             )
 
 

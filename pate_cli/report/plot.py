@@ -46,8 +46,11 @@ class Point(NamedTuple):
 def rows_of_runs(records: Sequence[RunRecord]) -> list[Row]:
     """Rows of runs and their baselines; `apart` names the settings in which runs on one dataset differ."""
     runs = select(records, averaged=True).records
-    given = pd.DataFrame([settings(run) for run in runs])
+    found = [settings(run) for run in runs]
+    given = pd.DataFrame(found)
     rows = run_table(runs, metrics=True).records
+    for row, of_run in zip(rows, found, strict=True):
+        row["dataset"] = of_run["dataset"]  # a file's own name, not csv
     for dataset in dict.fromkeys(row["dataset"] for row in rows):
         keys = differing(given[given["dataset"] == dataset])
         apart = [key for key in keys if key not in ("seed", "repeats", "data")]

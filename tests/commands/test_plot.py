@@ -116,6 +116,16 @@ def test_seeds_are_pooled_and_other_settings_are_lines_of_their_own():
     assert [(point.method, point.x) for point in by_count[:2]] == [("gaussian", 2), ("gaussian", 4)]
 
 
+def test_files_of_one_kind_are_panels_of_their_own(tmp_path):
+    runs = [record("gaussian", 1.0, 0.7, dataset="csv", teacher={"estimator": "tree"})]
+    runs.append(record("gaussian", 1.0, 0.8, dataset="csv", teacher={"estimator": "logistic"}))
+    runs.append(record("gaussian", 1.0, 1.0, dataset="csv"))
+    for run, path in zip(runs, ("data/a.csv", "data/a.csv", "data/b.csv"), strict=True):
+        run.config["dataset"]["path"] = path
+    found = [(point.panel, point.y.mean) for point in points(rows_of_runs(runs)) if point.x == 1]
+    assert found == [("a.csv", 0.7), ("a.csv", 0.8), ("b.csv", 1.0)]
+
+
 def test_a_panel_a_dataset_and_no_privacy_is_a_level():
     runs = [record("best", eps, 0.9, dataset=name) for eps in (1, 2, math.inf) for name in ("a9a", "b", "c")]
     figure = plot.draw(points(rows_of_runs(runs)))
