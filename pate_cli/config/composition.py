@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import difflib
 import re
 from collections.abc import Iterator, Sequence
@@ -106,9 +105,8 @@ class Composer:
         """Compose a configuration and resolve it to plain containers, without Hydra's own part."""
         from omegaconf import OmegaConf
 
-        cfg = self._with_numbers(given)
+        cfg, ours = self._with_numbers(given)
         with self._one_line(given), _resolving(cfg):
-            ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
             container: Any = OmegaConf.to_container(ours, resolve=True)
         return {str(key): value for key, value in container.items()}
 
@@ -148,25 +146,29 @@ class Composer:
         with self._one_line(given), initialize_config_dir(str(main), **version_base()):
             return hydra_compose(self.config_name, [*given, *more], return_hydra_config=True)
 
-    def _with_numbers(self, given: Sequence[str]) -> DictConfig:
-        from omegaconf import OmegaConf
+    def _with_numbers(self, given: Sequence[str]) -> tuple[DictConfig, DictConfig]:
+        """Composition by Hydra, and a copy of our part of it in which the numbers are set."""
         from omegaconf.errors import OmegaConfBaseException
 
-        numbers = {text: value for text in given if (value := _number(text)) is not None}
+        numbers = {
+            text: value
+            for text in given
+            if not text.startswith(("hydra", "+hydra")) and (value := _number(text)) is not None
+        }
         rest = tuple(text for text in given if text not in numbers)
         keys = [text.partition("=")[0].lstrip("+~") for text in given]
-        if len(set(keys)) < len(keys) or any("{" in text for text in rest):
-            return self._by_hydra(tuple(given))  # a later override may undo an earlier one
-        cfg = copy.deepcopy(self._by_hydra(rest))
-        try:
-            for text, value in numbers.items():
-                key = text.partition("=")[0]
-                if OmegaConf.is_config(OmegaConf.select(cfg, key)):
-                    return self._by_hydra(tuple(given))
-                OmegaConf.update(cfg, key, value)
-        except OmegaConfBaseException:  # no such key: Hydra's error says more
-            return self._by_hydra(tuple(given))
-        return cfg
+        whole = len(set(keys)) < len(keys) or any("{" in text for text in rest)
+        if not whole:  # else a later override may undo an earlier one
+            cfg = self._by_hydra(rest)
+            ours = _ours(cfg)
+            try:
+                for text, value in numbers.items():
+                    _set(ours, text.partition("=")[0], value)
+                return cfg, ours
+            except OmegaConfBaseException:  # no such key: Hydra's error says more
+                pass
+        cfg = self._by_hydra(tuple(given))
+        return cfg, _ours(cfg)
 
     @contextmanager
     def _one_line(self, overrides: Sequence[str]) -> Iterator[None]:
@@ -224,6 +226,25 @@ class Composer:
         hint = f"; did you mean {before}{near[0]}" if near else ""
         there = ", ".join(before + other for other in node) or f"none in {before.rstrip('.')}"
         return InputError(f"{key}: no such key{hint}; there are: {there}")
+
+
+def _ours(cfg: DictConfig) -> DictConfig:
+    """Copy of a composition without Hydra's part."""
+    from omegaconf import OmegaConf
+
+    ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+    OmegaConf.set_struct(ours, True)
+    return ours
+
+
+def _set(cfg: DictConfig, key: str, value: float) -> None:
+    """Set a number that is there already; OmegaConfBaseException in place of a group, or of no key."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import ConfigKeyError
+
+    if OmegaConf.is_config(OmegaConf.select(cfg, key)):
+        raise ConfigKeyError(key)
+    OmegaConf.update(cfg, key, value)
 
 
 @contextmanager

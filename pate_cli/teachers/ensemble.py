@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pate_cli.errors import ConfigError
-from pate_cli.learners.dense import DenseInput
 from pate_cli.teachers.linear_votes import add_votes, in_order
 from pate_cli.types import FloatArray, IntArray, Votes, _Private
 
@@ -178,6 +177,8 @@ class Ensemble(_Private):
 def failure(estimator: Any, can: str, error: BaseException) -> ConfigError:
     """Error for a learner that fails on every part; may quote a record."""
     accepted = f"a classifier that {can}; it failed on every part ({error})"
+    from pate_cli.learners.dense import DenseInput
+
     named = estimator.estimator if isinstance(estimator, DenseInput) else estimator
     return ConfigError("teacher.estimator", type(named).__name__, accepted)
 
