@@ -90,11 +90,12 @@ def _sizes(run: Row) -> list[tuple[Any, ...]]:
     p, config = run.prepared, run.config
     sizes = p.sizes
     neighbours, _, assumed = p.protects.rpartition("; ")  # a unit's name may have one of its own
-    alone = p.dataset.unit is None
-    counted = "records" if alone else "persons"
+    counted = "records" if p.dataset.unit is None else "persons"
     source = f"probability: 1 / private {counted}" if config.delta is None else "probability"
-    rows: list[tuple[Any, ...]] = [
-        *[("data set", p.dataset.n_records, "records")] * alone,  # of persons their number alone is public
+    rows: list[tuple[Any, ...]] = []
+    if p.dataset.unit is None:  # else the number of records is private
+        rows.append(("data set", p.dataset.n_records, "records"))
+    rows += [
         ("private split", sizes.n_private, counted),
         ("public split", sizes.n_public, "points"),
         ("test split", sizes.n_test, counted),

@@ -126,11 +126,12 @@ def remarks_on(table: Table, schema: Schema, words: Collection[str]) -> Iterator
             )
     for name in schema.of_kind("category"):
         known, cells = set(schema.columns[name].values or ()), texts(table.frame[name])
-        unseen = [bool(known) and str(t) not in known and has_value(str(t), words) for t in cells.categories]
-        rows = np.flatnonzero(np.array([*unseen, False])[cells.codes])
-        if len(rows):
+        names = [str(text) for text in cells.categories] if known else []
+        unseen = [code for code, text in enumerate(names) if text not in known and has_value(text, words)]
+        if len(rows := np.flatnonzero(np.isin(cells.codes, unseen))):
+            first = int(rows[0])
             yield (
-                f"{table.place(int(rows[0]))}: {name!r} has {table.cell(name, int(rows[0]))!r}, the first of"
+                f"{table.place(first)}: {name!r} has {table.cell(name, first)!r}, the first of"
                 f" {len(rows)} cells in none of the schema's categories"
             )
 

@@ -116,7 +116,7 @@ def test_seeds_are_pooled_and_other_settings_are_lines_of_their_own():
     assert [(point.method, point.x) for point in by_count[:2]] == [("gaussian", 2), ("gaussian", 4)]
 
 
-def test_files_of_one_kind_are_panels_of_their_own(tmp_path):
+def test_files_of_one_kind_are_panels_of_their_own():
     runs = [record("gaussian", 1.0, 0.7, dataset="csv", teacher={"estimator": "tree"})]
     runs.append(record("gaussian", 1.0, 0.8, dataset="csv", teacher={"estimator": "logistic"}))
     runs.append(record("gaussian", 1.0, 1.0, dataset="csv"))

@@ -303,7 +303,9 @@ def test_a_threshold_decides_between_two_classes(numbers, tmp_path, capsys):
     p = student.predict_proba(X)[:, 1]
     for threshold in (0.0, 0.1, p[7], 1.0):
         assert main(["predict", str(paths[2]), str(data), "--threshold", repr(float(threshold))]) == 0
-        assert capsys.readouterr().out.split() == np.where(p >= threshold, "yes", "no").tolist()
+        labels, said = capsys.readouterr()
+        assert labels.split() == np.where(p >= threshold, "yes", "no").tolist()
+        assert f"'yes' where its probability is at least {threshold:g}, else 'no'" in said
     assert main(["predict", str(paths[2]), str(data), "--threshold", "0.1", "--proba"]) == 0
     assert capsys.readouterr().out.startswith("label,probability.no,probability.yes\n")
     for threshold in ("1.5", "-0.1", "nan"):

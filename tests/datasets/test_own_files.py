@@ -218,7 +218,10 @@ def test_describe_proposes_what_a_run_takes(place, capsys):
     text = Path("s.yaml").read_text().replace("high: 94.0", "high: 60.0").replace("    - C\n", "")
     Path("s.yaml").write_text(text)
     assert run(*ONE, "dataset.unit=null", "dataset.schema=s.yaml", "eps=20")[0] == 0
-    assert "schema (declared in s.yaml): 2 numbers (age 18 to 60," in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "schema (declared in s.yaml): 2 numbers (age 18 to 60," in said
+    assert "'ward' has 'C', the first of" in said
+    assert "cells in none of the schema's categories" in said
     data = load("csv", path="priv.csv", target="outcome", unit=None, schema="s.yaml")
     encoder = split(data, rng=np.random.default_rng(0)).encoder
     rows = pd.DataFrame({"age": [60.0, 99.0], "lab": [1.0, 1.0], "ward": ["A", "C"]})
@@ -481,6 +484,10 @@ BAD = {
     "bounds upside down": (
         ("s.yaml", b"columns: {lab: {kind: numeric, low: 9, high: 1}}"),
         "s.yaml: columns.lab.low, high: got [9.0, 1.0]; accepted: two numbers, the lower one first",
+    ),
+    "a code that YAML reads as a number": (
+        ("s.yaml", b"columns: {ward: {kind: category, values: [01012, A]}}"),
+        "s.yaml: columns.ward.values: got 522; accepted: texts in quotes, as '01012'",
     ),
     "schema for another file": (
         ("s.yaml", b"columns: {height: {kind: numeric}}"),
