@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Iterator, Sequence
@@ -100,15 +101,20 @@ class Composer:
     def __init__(self, config_dir: str | None = None, config_name: str = CONFIG) -> None:
         self.config_dir, self.config_name = config_dir, config_name
         self._by_hydra = lru_cache(maxsize=100)(self._composed)
+        self._plain = lru_cache(maxsize=100)(self._resolved)
 
     def compose(self, given: Sequence[str]) -> dict[str, Any]:
         """Compose a configuration and resolve it to plain containers, without Hydra's own part."""
-        from omegaconf import OmegaConf
-
-        cfg, ours = self._with_numbers(given)
-        with self._one_line(given), _resolving(cfg):
-            container: Any = OmegaConf.to_container(ours, resolve=True)
-        return {str(key): value for key, value in container.items()}
+        numbers = {text: value for text in given if (value := _number(text)) is not None}
+        rest = tuple(text for text in given if text not in numbers)
+        keys = [text.partition("=")[0].lstrip("+~") for text in given]
+        # a key that comes twice, or within {...}: a later override may undo an earlier one
+        if len(set(keys)) == len(keys) and not any("{" in text for text in rest):
+            shared, fixed = self._plain(rest)
+            raw = copy.deepcopy(shared)
+            if fixed and all(_is_set(raw, text.partition("=")[0], numbers[text]) for text in numbers):
+                return raw
+        return copy.deepcopy(self._plain(tuple(given))[0])
 
     def directory(self, given: Sequence[str], *, multirun: bool) -> str | None:
         """Directory that `hydra.run.dir` or `hydra.sweep.dir` chooses; None for `auto`, our own choice."""
@@ -146,29 +152,15 @@ class Composer:
         with self._one_line(given), initialize_config_dir(str(main), **version_base()):
             return hydra_compose(self.config_name, [*given, *more], return_hydra_config=True)
 
-    def _with_numbers(self, given: Sequence[str]) -> tuple[DictConfig, DictConfig]:
-        """Composition by Hydra, and a copy of our part of it in which the numbers are set."""
-        from omegaconf.errors import OmegaConfBaseException
+    def _resolved(self, given: tuple[str, ...]) -> tuple[dict[str, Any], bool]:
+        """Our part of a composition as plain containers, and whether no value depends on another."""
+        from omegaconf import OmegaConf
 
-        numbers = {
-            text: value
-            for text in given
-            if not text.startswith(("hydra", "+hydra")) and (value := _number(text)) is not None
-        }
-        rest = tuple(text for text in given if text not in numbers)
-        keys = [text.partition("=")[0].lstrip("+~") for text in given]
-        whole = len(set(keys)) < len(keys) or any("{" in text for text in rest)
-        if not whole:  # else a later override may undo an earlier one
-            cfg = self._by_hydra(rest)
-            ours = _ours(cfg)
-            try:
-                for text, value in numbers.items():
-                    _set(ours, text.partition("=")[0], value)
-                return cfg, ours
-            except OmegaConfBaseException:  # no such key: Hydra's error says more
-                pass
-        cfg = self._by_hydra(tuple(given))
-        return cfg, _ours(cfg)
+        cfg = self._by_hydra(given)
+        ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+        with self._one_line(given), _resolving(cfg):
+            raw: Any = OmegaConf.to_container(ours, resolve=True)
+        return raw, "${" not in repr(OmegaConf.to_container(ours))
 
     @contextmanager
     def _one_line(self, overrides: Sequence[str]) -> Iterator[None]:
@@ -228,23 +220,16 @@ class Composer:
         return InputError(f"{key}: no such key{hint}; there are: {there}")
 
 
-def _ours(cfg: DictConfig) -> DictConfig:
-    """Copy of a composition without Hydra's part."""
-    from omegaconf import OmegaConf
-
-    ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
-    OmegaConf.set_struct(ours, True)
-    return ours
-
-
-def _set(cfg: DictConfig, key: str, value: float) -> None:
-    """Set a number that is there already; OmegaConfBaseException in place of a group, or of no key."""
-    from omegaconf import OmegaConf
-    from omegaconf.errors import ConfigKeyError
-
-    if OmegaConf.is_config(OmegaConf.select(cfg, key)):
-        raise ConfigKeyError(key)
-    OmegaConf.update(cfg, key, value)
+def _is_set(raw: dict[str, Any], key: str, value: float) -> bool:
+    """Set a number in place of a value; False if there is none: Hydra says why, or makes the key."""
+    *above, name = key.split(".")
+    node: Any = raw
+    for part in above:
+        node = node.get(part) if isinstance(node, dict) else None
+    if not isinstance(node, dict) or isinstance(node.get(name, {}), dict | list):
+        return False
+    node[name] = value
+    return True
 
 
 @contextmanager
