@@ -38,11 +38,10 @@ from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import Answer, FloatArray, IntArray, PublicPoints
 
 from ..common import thresholds, tnc_curves
-from ..common.parameters import one_for_each
-from ..common.sampling import crossed
 from ..common.thresholds import Family
 from ..common.tnc_curves import SLACK, Curve
 from ..common.tnc_design import PARAMETERS, Design, Privacy, design, exponent
+from ..common.tools import crossed, one_for_each
 
 CHECKS: dict[str, Check] = PARAMETERS | {
     "labels": Real(0),  # C

@@ -34,10 +34,8 @@ from ..common import agnostic_methods as methods
 from ..common.agnostic_instances import HYPOTHESES, WORST, Instance
 from ..common.agnostic_methods import Sizes, feasible
 from ..common.figures import curve, legend, panels
-from ..common.parameters import PROBABILITY, SAMPLING, one_for_each
-from ..common.sampling import seeded
-from ..common.statistics import fit_slope, judged
 from ..common.thresholds import Family
+from ..common.tools import PROBABILITY, SAMPLING, fit_slope, judged, one_for_each, seeded
 
 CHECKS: dict[str, Check] = {
     "instances": Listed(OneOf(tuple(HYPOTHESES))),

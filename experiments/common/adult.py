@@ -27,8 +27,7 @@ from pate_cli.checks import Check, Whole
 from pate_cli.reproduce.study import Progress
 from pate_cli.types import Dataset, FloatArray, IntArray
 
-from .parameters import SAMPLING
-from .sampling import seeded
+from .tools import SAMPLING, seeded
 
 CHECKS: dict[str, Check] = {
     "n_private": Whole(2),

@@ -35,7 +35,7 @@ from pate_cli.types import (
     Setting,
 )
 
-from .sampling import streams
+from .tools import streams
 
 Key = TypeVar("Key")
 Sample: TypeAlias = tuple[Any, ...]

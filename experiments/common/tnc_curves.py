@@ -15,7 +15,7 @@ from pate_cli.report.verdict import Verdict, close
 from pate_cli.types import FloatArray
 
 from .figures import legend, line, panels
-from .statistics import fit_slope, slope_weights
+from .tools import fit_slope, slope_weights
 
 SLACK = 0.05
 """A slope this near to the predicted one counts as the same: room for curvature at finite n."""

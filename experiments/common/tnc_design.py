@@ -31,8 +31,8 @@ from pate_cli.privacy.door import Door
 from pate_cli.types import UNANSWERED, FloatArray
 
 from . import thresholds
-from .parameters import PROBABILITY, SAMPLING
 from .thresholds import Family
+from .tools import PROBABILITY, SAMPLING
 
 PARAMETERS: dict[str, Check] = {
     "taus": Listed(Real(0, 1)),

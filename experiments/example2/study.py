@@ -27,9 +27,7 @@ from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray
 
 from ..common.figures import curve, line, panels
-from ..common.parameters import SAMPLING
-from ..common.sampling import seeded, with_ci
-from ..common.statistics import AGREES, judged
+from ..common.tools import AGREES, SAMPLING, judged, seeded, with_ci
 
 CHECKS: dict[str, Check] = {
     "edges": Listed(Real(0, 0.5, open_above=True)),  # xi

@@ -44,9 +44,7 @@ from pate_cli.types import FloatArray, PrivateRecords
 
 from ..common.agnostic_methods import enough_teachers
 from ..common.figures import panels
-from ..common.parameters import BUDGET, SAMPLING
-from ..common.sampling import seeded
-from ..common.statistics import AGREES, rarely
+from ..common.tools import AGREES, BUDGET, SAMPLING, rarely, seeded
 
 CHECKS: dict[str, Check] = {
     "records": Listed(Whole(10), at_least=2, ascending=True),  # of a teacher

@@ -30,9 +30,7 @@ from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import FloatArray
 
 from ..common.figures import curve, panels
-from ..common.parameters import SAMPLING
-from ..common.sampling import seeded, with_ci
-from ..common.statistics import AGREES, judged
+from ..common.tools import AGREES, SAMPLING, judged, seeded, with_ci
 
 RATE = 0.5 * math.log(9 / 8)
 """KL(1/2 || 1/3), the exponent of the convergence to 3/4."""

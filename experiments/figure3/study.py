@@ -23,7 +23,7 @@ from pate_cli.types import FloatArray
 from ..common import adult
 from ..common.adult import Margins
 from ..common.figures import panels
-from ..common.sampling import with_ci
+from ..common.tools import with_ci
 
 CHECKS: dict[str, Check] = adult.CHECKS | {"bins": Whole(2)}  # of [0, 1/2]
 HIGH = 1 / 6

@@ -40,10 +40,8 @@ from pate_cli.types import FloatArray, PrivateRecords
 from ..common import thresholds
 from ..common.agnostic_methods import Sizes
 from ..common.figures import curve, legend, panels
-from ..common.parameters import PROBABILITY, one_for_each
-from ..common.sampling import crossed, with_ci
-from ..common.statistics import fit_slope, slope_weights
 from ..common.thresholds import Family
+from ..common.tools import PROBABILITY, crossed, fit_slope, one_for_each, slope_weights, with_ci
 
 CHECKS: dict[str, Check] = {
     "taus": Listed(Real(0, 1)),

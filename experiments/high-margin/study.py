@@ -42,9 +42,7 @@ from pate_cli.types import UNANSWERED, FloatArray, IntArray
 
 from ..common.figures import curve, legend, panels
 from ..common.high_margin import high_margin_sizes
-from ..common.parameters import BUDGET, SAMPLING
-from ..common.sampling import control, fewest, labels_of, seeded, streams, with_ci
-from ..common.statistics import rarely
+from ..common.tools import BUDGET, SAMPLING, control, fewest, labels_of, rarely, seeded, streams, with_ci
 
 CHECKS: dict[str, Check] = {
     "instances": Listed(OneOf(("one step", "three steps"))),

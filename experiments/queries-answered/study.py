@@ -53,8 +53,7 @@ from pate_cli.types import FloatArray
 
 from ..common.agnostic_methods import Sizes, enough_teachers
 from ..common.figures import curve, legend, panels
-from ..common.parameters import BUDGET, SAMPLING
-from ..common.sampling import control, fewest, labels_of, seeded, streams
+from ..common.tools import BUDGET, SAMPLING, control, fewest, labels_of, seeded, streams
 
 CHECKS: dict[str, Check] = {
     "gammas": Listed(Real(0, 0.3, closed_below=True)),  # label noise

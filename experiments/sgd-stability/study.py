@@ -36,9 +36,7 @@ from pate_cli.types import FloatArray
 
 from ..common.agnostic_instances import Sigmoid
 from ..common.figures import line, panels
-from ..common.parameters import SAMPLING
-from ..common.sampling import seeded, with_ci
-from ..common.statistics import fit_slope, judged, rarely
+from ..common.tools import SAMPLING, fit_slope, judged, rarely, seeded, with_ci
 
 CHECKS: dict[str, Check] = {
     "n": Listed(Whole(20), at_least=2, ascending=True),  # of fewer, too many would be of one class

@@ -36,8 +36,7 @@ from pate_cli.types import Answers, FloatArray, IntArray, PrivateRecords, Public
 
 from ..common.agnostic_instances import Sigmoid
 from ..common.agnostic_methods import Sizes
-from ..common.parameters import PROBABILITY, SAMPLING
-from ..common.sampling import seeded, with_ci
+from ..common.tools import PROBABILITY, SAMPLING, seeded, with_ci
 
 CHECKS: dict[str, Check] = {
     "n": Whole(1000),

@@ -21,7 +21,7 @@ from pate_cli.report.verdict import Verdict
 from pate_cli.reproduce.study import Progress, StudyResult
 
 from ..common.figures import legend, panels
-from ..common.parameters import PROBABILITY
+from ..common.tools import PROBABILITY
 from ..statements import rates
 
 NAMES = {

@@ -32,11 +32,10 @@ from pate_cli.reproduce.study import Progress, StudyResult
 
 from ..common import thresholds, tnc_curves
 from ..common.figures import legend, panels
-from ..common.parameters import one_for_each
-from ..common.statistics import slope_weights
 from ..common.thresholds import Family
 from ..common.tnc_curves import SLACK, Curve
 from ..common.tnc_design import PARAMETERS, QUANTITIES, Privacy, design, exponent, run_once
+from ..common.tools import one_for_each, slope_weights
 
 CHECKS: dict[str, Check] = PARAMETERS | {
     "calibration": OneOf(svt.CALIBRATIONS),

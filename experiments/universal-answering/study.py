@@ -33,9 +33,7 @@ from ..common import agnostic_methods as methods
 from ..common.agnostic_instances import Instance
 from ..common.agnostic_methods import Sizes
 from ..common.figures import curve, legend, line, panels
-from ..common.parameters import BUDGET, PROBABILITY, SAMPLING
-from ..common.sampling import seeded, with_ci
-from ..common.statistics import AGREES, judged
+from ..common.tools import AGREES, BUDGET, PROBABILITY, SAMPLING, judged, seeded, with_ci
 
 _PRECISION = 0.03  # of the fewest records
 

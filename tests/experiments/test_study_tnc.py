@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 from pate_cli.experiments.common import thresholds, tnc_curves
-from pate_cli.experiments.common.statistics import fit_slope
 from pate_cli.experiments.common.thresholds import Family
 from pate_cli.experiments.common.tnc_design import Privacy, design, run_once
+from pate_cli.experiments.common.tools import fit_slope
 from scipy.integrate import quad
 
 from pate_cli.errors import ConfigError
