@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.config import composition
 from pate_cli.config.command_line import CommandLine
-from pate_cli.engine.execution import Job
+from pate_cli.engine.rows import Job
 from pate_cli.engine.signals import exit_with_parent, terminable
 from pate_cli.errors import InputError
 

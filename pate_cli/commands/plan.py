@@ -8,8 +8,7 @@ from typing import Any
 from pate_cli import mechanisms
 from pate_cli.commands import grid, tune
 from pate_cli.config import Composer, command_line, parse
-from pate_cli.engine import execution
-from pate_cli.engine.task import Row
+from pate_cli.engine.rows import Row, checked, forget
 from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.mechanisms.base import NumbersTable
 
@@ -56,12 +55,12 @@ def main(argv: list[str]) -> int:
     if line.only_shows or line.force:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     command_line.refuse_unused(line.overrides, UNUSED)
-    execution.forget()
+    forget()
     tables, said, refusals = list[NumbersTable](), list[str](), list[InfeasibleError]()
     jobs, composer = command_line.jobs(line), Composer(line.config_dir, line.config_name)
     for raw in map(composer.compose, jobs):  # all of them before the first is shown
         try:
-            run = execution.checked(raw)
+            run = checked(raw)
         except InfeasibleError as error:  # a point of a sweep like the others
             refusals.append(error)
             config = parse(raw)

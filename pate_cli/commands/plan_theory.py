@@ -10,8 +10,7 @@ from typing import Any
 from pate_cli.commands import grid
 from pate_cli.commands.plan import UNUSED
 from pate_cli.config import command_line, compose
-from pate_cli.engine import execution
-from pate_cli.engine.task import Row
+from pate_cli.engine.rows import Row, checked, forget
 from pate_cli.errors import InputError
 from pate_cli.terminal import out
 
@@ -27,8 +26,8 @@ def main(argv: list[str]) -> int:
     """Run `pate plan --theory`."""
     options = _parser().parse_intermixed_args(argv)
     command_line.refuse_unused(options.overrides, UNUSED | dict.fromkeys(("repeats", "release"), _SAME))
-    execution.forget()
-    problem = _problem(execution.checked(compose(command_line.checked(options.overrides))), options)
+    forget()
+    problem = _problem(checked(compose(command_line.checked(options.overrides))), options)
     out().print(", ".join(f"{name} {_number(value)}" for name, value in vars(problem).items()), markup=False)
     rows: list[tuple[str, ...]] = []
     for statement in theory.STATEMENTS:

@@ -18,12 +18,10 @@ from pate_cli import terminal
 from pate_cli.commands import grid
 from pate_cli.commands.hydra_runtime import run_by_hydra
 from pate_cli.config import Composer, command_line
-from pate_cli.config.command_line import CommandLine
-from pate_cli.engine import execution
-from pate_cli.engine.execution import Job
-from pate_cli.engine.places import check_places
+from pate_cli.engine.rows import Job, check_jobs
+from pate_cli.engine.run_dir import execute, show_table
 from pate_cli.engine.signals import terminable
-from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.errors import ConfigError, InputError
 from pate_cli.release.release import release
 
 __all__ = ["check_jobs", "main", "run_jobs"]
@@ -59,7 +57,7 @@ def main(argv: list[str]) -> int:
         raise ConfigError(key, str(target), "a new or an empty directory for a release")
     plain = composer.is_plain(lists[0])
     known = [] if line.sweeper else jobs
-    execute = functools.partial(
+    run_here = functools.partial(
         run_jobs,
         finished=Path("outputs").absolute() if chosen is None else target,
         force=line.force,
@@ -74,42 +72,27 @@ def main(argv: list[str]) -> int:
     try:
         with terminable(), _no_trace_if_refused(target, release=releases):
             if plain:
-                execute(_places(line, lists, jobs, target))
+                run_here(_places(line, lists, jobs, target))
             else:
-                run_by_hydra(line, execute, target, files=not releases)
+                run_by_hydra(line, run_here, target, files=not releases)
     except KeyboardInterrupt:
         if target.exists():
-            execution.show_table(target)
+            show_table(target)
         raise
     except Exception as error:
         if not (line.multirun and type(error).__module__.startswith(_LAUNCHERS)):
             raise
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         grid.remark(f"a job was killed; jobs elsewhere go on, and pate table collects them ({reason})")
-    return execution.show_table(target, n_jobs=len(known))
+    return show_table(target, n_jobs=len(known))
 
 
-def _show(line: CommandLine, composer: Composer) -> None:
+def _show(line: command_line.CommandLine, composer: Composer) -> None:
     """Show help or a configuration through Hydra, after our checks, whose messages are better."""
     if "-sc" not in line.argv and "--shell-completion" not in line.argv:
         for job in command_line.jobs(line):
             composer.compose(job)
     run_by_hydra(line, lambda _: [None])
-
-
-def check_jobs(composer: Composer, lists: Sequence[Sequence[str]]) -> list[Job]:
-    """Check every job, and where its work is to be done; InputError unless only some jobs are infeasible."""
-    execution.forget()
-    jobs = [Job.of(composer.compose(given)) for given in lists]
-    configs = [job.run.config for job in jobs if job.run]
-    for job in jobs:
-        if job.refusal and not (configs and isinstance(job.refusal, InfeasibleError)):
-            raise job.refusal
-    for config in configs:
-        if config.ledger is not None and not config.release:
-            raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
-    check_places(configs)
-    return jobs
 
 
 def run_jobs(
@@ -122,11 +105,11 @@ def run_jobs(
             raise job.refusal or InputError("release")
         release(job.run.prepared, job.raw, directory)
         return [None]
-    return execution.execute(jobs, finished, force=force, sweep=sweep, command=command)
+    return execute(jobs, finished, force=force, sweep=sweep, command=command)
 
 
 def _places(
-    line: CommandLine, lists: Sequence[Sequence[str]], jobs: Sequence[Job], target: Path
+    line: command_line.CommandLine, lists: Sequence[Sequence[str]], jobs: Sequence[Job], target: Path
 ) -> dict[Path, Job]:
     """Directory of each job, with the files that Hydra leaves; of a sweep the jobs have one each."""
     from omegaconf import OmegaConf
@@ -149,7 +132,7 @@ def _places(
     return places
 
 
-def _default_target(line: CommandLine, jobs: Sequence[Job]) -> Path:
+def _default_target(line: command_line.CommandLine, jobs: Sequence[Job]) -> Path:
     """Directory of the run or the sweep, named by time and configuration."""
     label, code = jobs[0].run.label if jobs[0].run else "", jobs[0].code
     if line.multirun:

@@ -16,7 +16,7 @@ import numpy as np
 
 from pate_cli.compare.limits import FAMILIES, best_model
 from pate_cli.engine.plan import Plan, PlannedRow
-from pate_cli.engine.task import Row
+from pate_cli.engine.rows import Row
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.pipeline import Outcome, Prepared, Streams, Trained, split_of
 from pate_cli.students import fit_student

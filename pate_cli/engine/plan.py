@@ -9,9 +9,8 @@ from typing import Any
 from pate_cli.config import Composer, RunConfig, parse
 from pate_cli.config.command_line import checked, choices, last_wins, without_place
 from pate_cli.config.recipes import Recipe, RowSpec
-from pate_cli.engine.checked import Job, missing_data
-from pate_cli.engine.places import check_places
-from pate_cli.engine.task import Row
+from pate_cli.datasets import files
+from pate_cli.engine.rows import Job, Row, check_places
 from pate_cli.errors import ConfigError, InfeasibleError, InputError
 from pate_cli.pipeline import Prepared, teaching_key
 
@@ -154,6 +153,17 @@ def make_plan(recipe: Recipe, given: Sequence[str], *, quick: bool, config_dir: 
     ]
     check_places(row.config for row in planned if row.status == "ready")
     return Plan(recipe, planned, quick, without_place(typed), wanted, config_dir)
+
+
+def missing_data(name: str) -> str:
+    """Name the files of a dataset that are not on this machine and how to get them; empty if all are here."""
+    if name not in files.ENTRIES:
+        return ""
+    absent = [file for file in files.ENTRIES[name].files if files.find(file) is None]
+    if not absent:
+        return ""
+    get = " and ".join(f"{file.name} ({file.url})" for file in absent)
+    return f"{get} is not on this machine: pate data fetch {name}, or put it where PATE_DATA points"
 
 
 def _value(config: RunConfig, key: str) -> Any:

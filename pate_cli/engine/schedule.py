@@ -8,14 +8,15 @@ or on a Dask cluster, all of it in those workers. Tasks are spread, or the teach
 fewer than workers. The numbers do not depend on it: each repeat has its own random streams, and each teacher
 its own part and seed, wherever it is trained.
 
-A repeat is kept the moment it is done (on a cluster, whose workers may have other disks, the moment it
-comes back), so a killed command goes on where it was. A failure is never kept.
+This process alone writes: a repeat the moment it is done, or the moment its task comes back from a worker.
+So a killed command goes on where it was. A failure is never kept.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
+import traceback
 from collections import Counter, defaultdict
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,17 +24,21 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli import terminal
+import numpy as np
+
+from pate_cli import pipeline, terminal
+from pate_cli.engine.loaded import LoadedCode, loaded_code
 from pate_cli.engine.progress import Advance
+from pate_cli.engine.rows import Row
 from pate_cli.engine.store import RepeatRecord, RepeatStore, VoteStore, vote_key
-from pate_cli.engine.task import Done, Failure, Row, Shared, Task, do_task, failures, work
 from pate_cli.engine.workers import Workers, open_workers, single_threaded
-from pate_cli.teachers import watched
+from pate_cli.errors import InputError
+from pate_cli.teachers import VoteRecord, watched
 
 if TYPE_CHECKING:
     from pate_cli.engine.plan import Plan
 
-__all__ = ["Done", "Failure", "Results", "Row", "do", "run"]
+__all__ = ["Done", "Failure", "Results", "do", "reason", "run"]
 
 _START = 2.0
 """Seconds of work in this process before others are started, which takes about as long."""
@@ -43,6 +48,32 @@ _CUTS = 8
 
 _TICK = 0.1
 """Least seconds between two reports of how many teachers of a repeat are trained."""
+
+_FOR_THE_USER = (InputError, OSError)
+"""Errors of which the message says enough: wrong input, a full disk."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a repeat of a row has no numbers; with the traceback unless the message is for the user."""
+
+    row: str
+    repeat: int
+    message: str
+    trace: str = ""
+
+
+@dataclass(frozen=True)
+class Done:
+    """Result of one repeat of one row."""
+
+    row: str
+    unit: RepeatRecord | None = None
+    failure: Failure | None = None  # why there is no unit
+    student: bytes | None = None  # the content of its file, where it is wanted
+    warned: tuple[str, ...] = ()  # different warnings of a repeat that was done
+    votes: VoteRecord | None = None  # PRIVATE: with the last row of a task that keeps votes, if new
+    loaded: LoadedCode | None = None  # of the process that made the unit
 
 
 @dataclass(frozen=True)
@@ -83,22 +114,23 @@ def do(
     advance: Advance = lambda *_: None,
     *,
     strict: bool = False,
+    students: bool = False,
 ) -> Generator[Done, None, None]:
     """Do what is not yet done of rows with one `compute`: first what is found, then the rest as it comes.
 
     `advance` is called with how many repeats of rows are done, how many of them before, and how many there
-    are; one half done counts half. An error in a repeat, or that a task has lost two workers, is returned as
-    its failure; raised if `strict`. InputError if a cluster does not answer; OSError if a finished repeat
-    cannot be written, or a cluster is lost.
+    are; one half done counts half. With `students`, that of each first repeat comes, too. An error in a
+    repeat, or that a task has lost two workers, is returned as its failure; raised if `strict`. InputError
+    if a cluster does not answer; OSError if a finished repeat cannot be written, or a cluster is lost.
     """
     total = sum(row.config.repeats for row in rows)
-    found, tasks = _sorted_out(rows, store)
+    found, tasks = _sorted_out(rows, store, students=students)
     advance(len(found), len(found), total)
     yield from found
     if tasks:
-        shared = Shared({row.name: row for row in rows}, store, strict)
+        shared = _Shared({row.name: row for row in rows}, strict, students)
         warned = Counter[str]()
-        for done in _Work(shared, advance, len(found), total).do(tasks):
+        for done in _Work(shared, store, advance, len(found), total).do(tasks):
             warned.update(done.warned)
             yield done
         for text, repeats in warned.items():
@@ -106,7 +138,36 @@ def do(
             terminal.err().print(line, markup=False, soft_wrap=True)
 
 
-def _sorted_out(rows: Sequence[Row], store: RepeatStore) -> tuple[list[Done], list[Task]]:
+@dataclass(frozen=True)
+class _Task:
+    """One repeat of rows that share their teachers, or of that only the training of some teachers."""
+
+    repeat: int
+    rows: tuple[str, ...]
+    votes: VoteRecord | None = None  # of the teachers, where an earlier command kept them
+    teachers: range | None = None  # where only these are to be trained
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """Common to all tasks."""
+
+    rows: dict[str, Row]
+    strict: bool  # whether an error is raised, and not returned as a failure
+    students: bool
+    loaded: LoadedCode = field(default_factory=loaded_code)  # of the first process; workers have the same
+
+    def only(self, task: _Task) -> _Shared:
+        """Part that one task needs."""
+        return replace(self, rows={name: self.rows[name] for name in task.rows})
+
+    def voting(self, task: _Task) -> pipeline.Prepared | None:
+        """Run whose teachers vote for all rows of a task; None for a mechanism that uses no such votes."""
+        run = self.rows[task.rows[0]].prepared
+        return run if run.plan.asks_votes else None
+
+
+def _sorted_out(rows: Sequence[Row], store: RepeatStore, *, students: bool) -> tuple[list[Done], list[_Task]]:
     """Repeats that are done already, and tasks for the others, a row's one after the other."""
     groups: dict[Hashable, list[Row]] = defaultdict(list)
     for row in rows:  # one without teachers shares nothing: a group by itself
@@ -117,11 +178,20 @@ def _sorted_out(rows: Sequence[Row], store: RepeatStore) -> tuple[list[Done], li
             names = []
             for row in group:
                 if repeat < row.config.repeats:
-                    done = row.found(store, repeat)
+                    done = _found(row, repeat, store, student=students and repeat == 0)
                     found += [done] if done else []
                     names += [] if done else [row.name]
-            tasks += [Task(repeat, tuple(names))] if names else []
+            tasks += [_Task(repeat, tuple(names))] if names else []
     return found, tasks
+
+
+def _found(row: Row, repeat: int, store: RepeatStore, *, student: bool) -> Done | None:
+    """Find a finished repeat with its student, if wanted; None unless it states our guarantee."""
+    found = store.find(row.key, repeat, student=student)
+    promised = (repeat, row.prepared.plan.guarantee.eps, row.prepared.delta)
+    if found is None or (found[0].repeat, found[0].eps, found[0].delta) != promised:
+        return None
+    return Done(row.name, found[0], student=found[1])
 
 
 class _Late(BaseException):
@@ -131,15 +201,15 @@ class _Late(BaseException):
 class _Work:
     """Does the tasks of one command, and keeps their results."""
 
-    def __init__(self, shared: Shared, advance: Advance, found: int, total: int) -> None:
-        self._shared = shared
+    def __init__(self, shared: _Shared, store: RepeatStore, advance: Advance, found: int, total: int) -> None:
+        self._shared, self._store = shared, store
         self._votes = VoteStore()
         self._advance = advance
         self._found, self._total = found, total
         self._done = found
         self._told = self._most = 0.0
 
-    def do(self, tasks: Sequence[Task]) -> Generator[Done, None, None]:
+    def do(self, tasks: Sequence[_Task]) -> Generator[Done, None, None]:
         """Do all tasks where `compute` says."""
         left = [self._recalled(task) for task in tasks]
         compute = next(iter(self._shared.rows.values())).config.compute
@@ -149,7 +219,7 @@ class _Work:
             if left:
                 yield from self._spread(left, workers)
 
-    def _here(self, left: list[Task], *, alone: bool) -> Generator[Done, None, None]:
+    def _here(self, left: list[_Task], *, alone: bool) -> Generator[Done, None, None]:
         """Do tasks in this process, taking them off `left`; unless it is `alone`, for two seconds.
 
         The time counts from a first teacher or task on, as that one imports things. A task that is late
@@ -172,26 +242,25 @@ class _Work:
         with contextlib.suppress(_Late):
             while left:
                 with watched(trained), single_threaded():
-                    for done in self._received(left[0], do_task(self._shared, left[0])):
+                    for done in self._received(left[0], _do_task(self._shared, left[0])):
                         begun = True
                         yield done
                 left.pop(0)
                 begun = False
                 check_time()
 
-    def _spread(self, left: Sequence[Task], workers: Workers) -> Generator[Done, None, None]:
+    def _spread(self, left: Sequence[_Task], workers: Workers) -> Generator[Done, None, None]:
         """Spread tasks over workers, or the teachers of each where tasks are fewer."""
-        started, items = time.perf_counter(), list[Task]()
-        parts: dict[Task, list[Any]] = {}  # votes of some of the teachers of a task
-        cuts: dict[Task, list[range]] = {}
+        started, items = time.perf_counter(), list[_Task]()
+        parts: dict[_Task, list[Any]] = {}  # votes of some of the teachers of a task
+        cuts: dict[_Task, list[range]] = {}
         for task in left:
             run = self._shared.voting(task)
             if run and task.votes is None and len(left) < workers.count:
                 cuts[task] = _cuts(run.n_teachers, -(-_CUTS * workers.count // len(left)))
                 parts[task] = []
             items += [replace(task, teachers=cut) for cut in cuts[task]] if task in cuts else [task]
-        shared = self._shared if workers.here else replace(self._shared, store=None)
-        for item, attempt in workers.spread(work, shared, items):
+        for item, attempt in workers.spread(_work, self._shared, items):
             task, whole = replace(item, teachers=None), item.teachers is None
             try:
                 result: Any = attempt.open()
@@ -199,32 +268,32 @@ class _Work:
                 if whole and not isinstance(error, ChildProcessError):
                     raise
                 if whole or parts.pop(task, None) is not None:
-                    yield from self._received(task, failures(shared, task, error))
+                    yield from self._received(task, _failures(self._shared, task, error))
                 continue
             if whole:
-                yield from self._received(task, result, written=workers.here)
+                yield from self._received(task, result)
             elif task in parts:  # none of them has failed
                 parts[task].append(result)
                 self._tell(sum(len(votes) / len(cuts[other]) for other, votes in parts.items()))
                 if len(parts[task]) == len(cuts[task]):
                     with single_threaded():
-                        results = do_task(self._shared, task, parts.pop(task), started)
+                        results = _do_task(self._shared, task, parts.pop(task), started)
                         yield from self._received(task, results)
 
-    def _received(self, task: Task, results: Iterable[Done], *, written: bool = True) -> Iterator[Done]:
-        """Write results that are not on disk yet, and count them."""
+    def _received(self, task: _Task, results: Iterable[Done]) -> Iterator[Done]:
+        """Write results, and count them."""
         for done in results:
             run = self._shared.voting(task)
             if run and done.votes is not None:
                 self._votes.write(run, task.repeat, done.votes)
-            if not written and done.unit is not None and self._shared.store is not None:
+            if done.unit is not None:
                 key = self._shared.rows[done.row].key
-                self._shared.store.write(key, done.unit, done.student, done.loaded)
+                self._store.write(key, done.unit, done.student, done.loaded)  # a full disk stops everything
             self._done += 1
             self._tell(0)
             yield replace(done, votes=None, loaded=None)
 
-    def _recalled(self, task: Task) -> Task:
+    def _recalled(self, task: _Task) -> _Task:
         """The task with its votes, if an earlier command kept them."""
         run = self._shared.voting(task)
         return replace(task, votes=self._votes.read(run, task.repeat)) if run and run.config.cache else task
@@ -244,3 +313,69 @@ def _cuts(n: int, parts: int) -> list[range]:
     """Cut 0 .. n-1 into nearly equal ranges."""
     parts = min(n, parts)
     return [range(*cut) for cut in pairwise(n * k // parts for k in range(parts + 1))]
+
+
+def _work(shared: _Shared, task: _Task) -> list[Done] | pipeline.PartVotes:
+    """Do a task in a worker, which sends back the results of all its rows, or the votes of some teachers."""
+    run = shared.voting(task)
+    if task.teachers is None or run is None:
+        return list(_do_task(shared, task))
+    shared.loaded.check()
+    return pipeline.train_part(run, task.repeat, task.teachers)
+
+
+def _do_task(
+    shared: _Shared, task: _Task, parts: Sequence[pipeline.PartVotes] = (), started: float | None = None
+) -> Iterator[Done]:
+    """Do the rows of one task.
+
+    `parts` are the votes of all teachers, where they are trained already; `started` is then when that began,
+    by `time.perf_counter`.
+    """
+    started = time.perf_counter() if started is None else started
+    run, trained = shared.voting(task), None
+    try:
+        shared.loaded.check()  # a worker imports learners for itself, perhaps later than we did
+        if run and parts:
+            trained = pipeline.join(run, _split(run, task), parts)
+        elif run:
+            trained = pipeline.train(run, task.repeat, task.votes)
+    except Exception as error:  # without votes there is no row
+        yield from _failures(shared, task, error)
+        return
+    taken = time.perf_counter() - started
+    known = -1 if task.votes is None else len(task.votes.ceilings)
+    for name in task.rows:
+        row = shared.rows[name]
+        try:
+            # its budget may differ from that of the first row
+            votes = trained and replace(trained, split=_split(row.prepared, task))
+            outcome = row.run(task.repeat, votes)
+            student = row.student(outcome) if shared.students and task.repeat == 0 else None
+            unit = RepeatRecord.of(outcome, taken + outcome.result.seconds, student)
+            shared.loaded.check()  # what is imported within a fit, too
+            done = Done(name, unit, student=student, warned=outcome.warned, loaded=loaded_code())
+        except Exception as error:  # this row cannot; the others may
+            (done,) = _failures(shared, replace(task, rows=(name,)), error)
+        if run and trained and name == task.rows[-1] and run.config.cache and len(trained.ceilings) > known:
+            counts = np.array(trained.votes.counts)  # a copy: joblib may have lent a file
+            done = replace(done, votes=VoteRecord(counts, trained.teacher_accuracy, trained.ceilings))
+        yield done
+
+
+def _split(run: pipeline.Prepared, task: _Task) -> Any:
+    return pipeline.split_of(run, pipeline.Streams.of(run.config.seed, task.repeat))
+
+
+def _failures(shared: _Shared, task: _Task, error: Exception) -> list[Done]:
+    """Failure of every row of a task by an exception that is being handled; raised where that is wanted."""
+    if shared.strict:
+        raise error
+    trace = "" if isinstance(error, _FOR_THE_USER) else traceback.format_exc()
+    return [Done(name, failure=Failure(name, task.repeat, reason(error), trace)) for name in task.rows]
+
+
+def reason(error: Exception) -> str:
+    """Message of an error on one line, with its type unless it is meant for the user."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, _FOR_THE_USER) else f"{type(error).__name__}: {text}"

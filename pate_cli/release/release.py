@@ -1,6 +1,6 @@
 """A release: charged to the ledger, then done with exact noise, then written as public files only.
 
-Beside `pate_cli.engine.execution`, which does experiments. There is no seed and no measurement; an
+Beside `pate_cli.engine.run_dir`, which does experiments. There is no seed and no measurement; an
 unexpected error is reported by its type and place only, since a message may quote a record.
 """
 

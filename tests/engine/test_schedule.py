@@ -11,7 +11,8 @@ import pytest
 
 from pate_cli import pipeline
 from pate_cli.config.composition import compose
-from pate_cli.engine import execution, schedule, workers
+from pate_cli.engine import schedule, workers
+from pate_cli.engine.rows import Row, checked, forget
 from pate_cli.engine.store import RepeatStore
 from pate_cli.errors import ConfigError
 
@@ -20,13 +21,12 @@ SMALL = ["dataset.n_records=1000", "split.public=40", "teacher=linear_svm"]
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
-    execution.forget()
+    forget()
     monkeypatch.setattr("joblib.cpu_count", lambda: 4)
 
 
-def row(*overrides: str, name: str = "run") -> schedule.Row:
-    run = execution.checked(compose([*SMALL, *overrides]))
-    return dataclasses.replace(run, name=name, with_student=True)
+def row(*overrides: str, name: str = "run") -> Row:
+    return dataclasses.replace(checked(compose([*SMALL, *overrides])), name=name)
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_rows_with_votes_share_a_task_and_the_others_have_one_each(tmp_path):
     """A repeat of a frontier is many tasks then: private learners take long, and workers get one each."""
     given = {"votes": "gaussian", "more": "gnmax", "learner": "noisy_gd", "other": "output_perturbation"}
     rows = [row(f"mechanism={mechanism}", "repeats=2", name=name) for name, mechanism in given.items()]
-    _, tasks = schedule._sorted_out(rows, RepeatStore(tmp_path))
+    _, tasks = schedule._sorted_out(rows, RepeatStore(tmp_path), students=False)
     assert [(task.repeat, task.rows) for task in tasks] == [
         (repeat, names) for names in (("votes", "more"), ("learner",), ("other",)) for repeat in (0, 1)
     ]
@@ -172,7 +172,7 @@ def test_what_is_found_is_not_done_again_and_the_student_belongs_to_it(tmp_path)
     three, store = row("repeats=3"), RepeatStore(tmp_path / "store")
 
     def do() -> list[Any]:
-        return list(schedule.do([three], store, strict=True))
+        return list(schedule.do([three], store, students=True))
 
     first = do()
     assert do() == first

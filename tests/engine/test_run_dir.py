@@ -13,7 +13,7 @@ from rich.console import Console
 
 from pate_cli import pipeline, terminal
 from pate_cli.config.composition import compose
-from pate_cli.engine import execution, run_files, schedule
+from pate_cli.engine import rows, run_dir, schedule
 from pate_cli.errors import InputError
 from pate_cli.report import store
 from pate_cli.students import load_student
@@ -25,15 +25,15 @@ FULL = OSError(28, "No space left on device")
 @pytest.fixture(autouse=True)
 def _fresh(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    execution.forget()
+    rows.forget()
 
 
 def execute(*overrides: str, sweep: bool = False, into: str = "run") -> Path:
     """Run into a directory, of which an earlier run in it has left no repeats to be found."""
     Path(into).mkdir(exist_ok=True)
     finished = Path(f"{into}-{len(list(Path().iterdir()))}").absolute()
-    job = execution.Job.of(compose([*SMALL, *overrides]))
-    execution.execute({Path(into): job}, finished, sweep=sweep, command=["pate", "run"])
+    job = rows.Job.of(compose([*SMALL, *overrides]))
+    run_dir.execute({Path(into): job}, finished, sweep=sweep, command=["pate", "run"])
     return Path(into)
 
 
@@ -92,11 +92,11 @@ def test_the_record_says_running_before_the_first_repeat(monkeypatch):
 def test_repeats_are_written_as_they_finish(monkeypatch):
     """The first at once, then as often as the clock allows."""
     clock = iter([10.0, 10.0, 10.5, 10.9, 11.0, 11.0])
-    monkeypatch.setattr(run_files.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(run_dir.time, "monotonic", lambda: next(clock))
     written = []
-    write = run_files.report.write_repeats
+    write = run_dir.report.write_repeats
     monkeypatch.setattr(
-        run_files.report,
+        run_dir.report,
         "write_repeats",
         lambda where, done: written.append(len(done)) or write(where, done),
     )
@@ -135,7 +135,7 @@ def test_the_user_s_to_mend_is_raised_but_in_a_sweep(monkeypatch, capsys, error)
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("module", [store, run_files])
+@pytest.mark.parametrize("module", [store, run_dir])
 def test_a_full_disk_is_said_even_if_it_cannot_be_recorded(monkeypatch, module):
     def full(*_: Any, **__: Any) -> None:
         raise FULL
@@ -149,7 +149,7 @@ def test_jobs_are_scheduled_together_and_final_as_they_end(monkeypatch, fits, ca
     """Three share their teachers, though not the budget; one of them fails; another job cannot work."""
     configs = [["eps=1"], ["eps=2", "split.budget=20"], ["eps=4", "mechanism=active"], ["seed=1"]]
     configs += [["mechanism=svt", "eps=0.001"]]
-    jobs = {Path(str(n)): execution.Job.of(compose([*SMALL, *more])) for n, more in enumerate(configs)}
+    jobs = {Path(str(n)): rows.Job.of(compose([*SMALL, *more])) for n, more in enumerate(configs)}
     for path in jobs:
         path.mkdir()
     run_repeat, seen = pipeline.run_repeat, []
@@ -162,7 +162,7 @@ def test_jobs_are_scheduled_together_and_final_as_they_end(monkeypatch, fits, ca
 
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "run_repeat", watched)
-        accuracies = execution.execute(jobs, Path("store").absolute(), sweep=True, command=["pate"])
+        accuracies = run_dir.execute(jobs, Path("store").absolute(), sweep=True, command=["pate"])
     statuses = ["ok", "error", "ok", "ok"]
     assert seen == [[*statuses[:n], "infeasible"] for n in range(4)]
     assert [result(path)["status"] for path in jobs] == [*statuses, "infeasible"]
@@ -187,15 +187,15 @@ def test_forget_reads_files_again():
     raw = compose(["dataset=libsvm", "dataset.path=x", "split.public=4", "teacher.size=8"])
     for times in (1, 2):
         Path("x").write_text(lines * times)
-        execution.forget()
-        assert execution.checked(raw).prepared.dataset.n_records == 40 * times
+        rows.forget()
+        assert rows.checked(raw).prepared.dataset.n_records == 40 * times
 
 
 def test_report_counts_what_is_missing(capsys):
     execute(into="jobs")
     (Path("jobs") / "1").mkdir()
     (Path("jobs") / "1" / "result.json").write_text("{")
-    assert execution.show_table(Path("jobs").absolute(), n_jobs=3) == 1
+    assert run_dir.show_table(Path("jobs").absolute(), n_jobs=3) == 1
     err = capsys.readouterr().err
     assert "2 of 3 jobs did not finish" in err
     assert "not valid JSON" in err

@@ -1,24 +1,29 @@
-"""Files of one run, kept up to date while it goes on."""
+"""Directories of runs: jobs are done as rows of one schedule, and the files of each are kept up to date."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shlex
 import time
+import traceback
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pate_cli import report, terminal
-from pate_cli.engine.checked import Job
-from pate_cli.engine.store import RepeatRecord
-from pate_cli.engine.task import Done
+from pate_cli.engine import schedule
+from pate_cli.engine.progress import Advance, reporting
+from pate_cli.engine.rows import Job
+from pate_cli.engine.store import PLACE, RepeatRecord, RepeatStore
 from pate_cli.engine.tracking import track
+from pate_cli.errors import InfeasibleError, InputError
 from pate_cli.terminal import write_file
 
-__all__ = ["RunFiles", "show_table"]
+__all__ = ["execute", "show_table"]
 
 _PAUSE = 1.0
 """Least seconds between two writings of `repeats.csv`."""
@@ -26,7 +31,87 @@ _PAUSE = 1.0
 _UNFINISHED = "not done: it still goes on, or was killed; finished repeats are in repeats.csv"
 
 
-class RunFiles:
+def execute(
+    jobs: Mapping[Path, Job], directory: Path, *, force: bool = False, sweep: bool, command: Sequence[str]
+) -> list[float | None]:
+    """Run jobs side by side, each into its directory; its files are final as soon as it ends.
+
+    Finished repeats are kept below `directory`, and not done again, unless with `force`. In a sweep the
+    others go on if a job fails, or its files cannot be written; else InputError and OSError are raised.
+    Returns the mean accuracy of each job, None where no repeat is done; `command` is as typed.
+    """
+    runs = {str(path): _RunDirectory(path, job, command) for path, job in jobs.items()}
+    store = RepeatStore(directory / PLACE)
+    store.sweep()
+    try:
+        rows = []
+        for (name, run), job in zip(runs.items(), jobs.values(), strict=True):
+            with _ending_alone(run, sweep=sweep):
+                if job.run is None:
+                    refusal = job.refusal or InputError(name)
+                    infeasible = isinstance(refusal, InfeasibleError)
+                    run.finish("infeasible" if infeasible else "error", str(refusal))
+                    if not sweep:
+                        raise refusal
+                    continue
+                if force:
+                    store.forget(job.run.key, job.run.config.repeats)
+                run.start(record=not sweep or job.run.config.repeats > 1)
+                rows.append(replace(job.run, name=name))
+        for remark in dict.fromkeys(text for row in rows for text in row.prepared.remarks):
+            terminal.err().print(f"pate: {remark}", style="dim", markup=False, soft_wrap=True)
+        title = f"{rows[0].label} eps={rows[0].config.eps:g}" if len(rows) == 1 else f"{len(rows)} jobs"
+        with (
+            reporting(title, "repeats", lines=False) as advance,
+            contextlib.closing(
+                schedule.do(rows, store, _telling(advance), strict=not sweep, students=True)
+            ) as finished,
+        ):
+            for done in finished:
+                run = runs[done.row]
+                if not run.finished:
+                    with _ending_alone(run, sweep=sweep):
+                        run.add(done)
+    except (Exception, KeyboardInterrupt) as error:
+        known = isinstance(error, (InputError, OSError))  # the user's to mend, or a full disk: one line
+        if isinstance(error, Exception) and (sweep or not known):
+            text = f"pate: {error}" if known else traceback.format_exc()
+            terminal.err().print(text, markup=False, soft_wrap=True)
+        for run in runs.values():
+            if not run.finished:
+                with contextlib.suppress(OSError):
+                    run.stop(error)
+        if not isinstance(error, Exception) or (known and not sweep):
+            raise
+    return [run.accuracy for run in runs.values()]
+
+
+@contextlib.contextmanager
+def _ending_alone(run: _RunDirectory, *, sweep: bool) -> Iterator[None]:
+    """In a sweep, end a job whose files cannot be written; the others go on."""
+    try:
+        yield
+    except OSError as error:
+        if not sweep:
+            raise
+        terminal.err().print(f"pate: {error}", markup=False, soft_wrap=True)
+        with contextlib.suppress(OSError):
+            run.stop(error)
+
+
+def _telling(advance: Advance) -> Advance:
+    """Progress callback that also prints, at its first call, how many repeats were found."""
+
+    def tell(done: float, found: int, total: int) -> None:
+        if done == found > 0:
+            text = f"pate: {found} of {total} repeats were done before; --force does them anew"
+            terminal.err().print(text, markup=False, soft_wrap=True)
+        advance(done, found, total)
+
+    return tell
+
+
+class _RunDirectory:
     """`result.json`, `repeats.csv` and `student.skops` (of the first repeat) of one run; command as typed."""
 
     def __init__(self, directory: Path, job: Job, command: Sequence[str]) -> None:
@@ -50,9 +135,9 @@ class RunFiles:
         for name in ("result.json", "repeats.csv", "student.skops"):
             (self._directory / name).unlink(missing_ok=True)
         if record:
-            self._record("running", _UNFINISHED)
+            self._write_record("running", _UNFINISHED)
 
-    def add(self, done: Done) -> None:
+    def add(self, done: schedule.Done) -> None:
         """Write a repeat; after the last one the run is finished."""
         if done.student is not None:
             write_file(self._directory / "student.skops", done.student, sync=False)  # the store has it, too
@@ -65,27 +150,27 @@ class RunFiles:
         if len(self._done) + len(self._failed) == self._raw["repeats"]:
             self.finish("error" if self._failed else "ok", next(iter(self._failed), None))
         elif time.monotonic() - self._written >= _PAUSE:
-            self._write_repeats()
+            report.write_repeats(self._directory, self._done)
             self._written = time.monotonic()
 
-    def interrupt(self) -> None:
-        """Write that the run was interrupted."""
-        done = f"interrupted after {len(self._done)} of {self._raw['repeats']} repeats"
-        self.finish("interrupted", done)
+    def stop(self, error: BaseException) -> None:
+        """Write why the run ended before its last repeat."""
+        if isinstance(error, Exception):
+            self.finish("error", schedule.reason(error))
+        else:
+            done = f"interrupted after {len(self._done)} of {self._raw['repeats']} repeats"
+            self.finish("interrupted", done)
 
     def finish(self, status: str, message: str | None = None) -> None:
         """Write the final record."""
         self.finished = True
         if self._done:
-            self._write_repeats()
-        record = self._record(status, message)
+            report.write_repeats(self._directory, self._done)
+        record = self._write_record(status, message)
         if status == "ok" and self._raw.get("tracking") and (problem := track(record, self._directory)):
             terminal.err().print(f"pate: {problem}", markup=False, soft_wrap=True)
 
-    def _write_repeats(self) -> None:
-        report.write_repeats(self._directory, self._done)
-
-    def _record(self, status: str, message: str | None) -> report.RunRecord:
+    def _write_record(self, status: str, message: str | None) -> report.RunRecord:
         raw, run = self._raw, self._run
         summary: dict[str, Any] = dict(vars(report.summarise(self._done)))
         if run is not None and not self._done:

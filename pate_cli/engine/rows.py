@@ -1,0 +1,144 @@
+"""Rows: configurations checked against their data, before any training."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pate_cli import datasets, pipeline
+from pate_cli.config import Composer, DatasetConfig, RunConfig, parse
+from pate_cli.engine.store import CacheKey, VoteStore, repeat_key
+from pate_cli.engine.tracking import check_tracking
+from pate_cli.engine.workers import check_cluster
+from pate_cli.errors import ConfigError, InfeasibleError, InputError
+from pate_cli.report.provenance import config_hash
+from pate_cli.students import dump_student
+
+__all__ = ["Job", "Row", "check_jobs", "check_places", "checked", "forget"]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One configuration that has passed every check before training."""
+
+    name: str  # unique among the rows done together
+    prepared: pipeline.Prepared
+    key: CacheKey
+
+    @property
+    def config(self) -> RunConfig:
+        """The checked configuration."""
+        return self.prepared.config
+
+    @property
+    def label(self) -> str:
+        """Dataset and mechanism, for the name of a directory."""
+        return f"{self.config.dataset.name}-{self.config.mechanism.label}"
+
+    def run(self, repeat: int, trained: pipeline.Trained | None = None) -> pipeline.Outcome:
+        """Do one repeat; warnings, as of the student's learner, are in the outcome."""
+        with warnings.catch_warnings(record=True) as caught:
+            outcome = pipeline.run_repeat(self.prepared, repeat, trained)
+        texts = (f"{one.category.__name__}: {one.message}".splitlines()[0].rstrip(":") for one in caught)
+        return replace(outcome, warned=tuple(dict.fromkeys(texts)))
+
+    def student(self, outcome: pipeline.Outcome) -> bytes:
+        """Content of the file of a repeat's student."""
+        dataset, guarantee = self.prepared.dataset, self.prepared.plan.guarantee
+        return dump_student(
+            outcome.student,
+            classes=dataset.classes,
+            n_features=getattr(outcome.student, "n_features_in_", dataset.n_features),
+            encoder=outcome.encoder,
+            meta={"dataset": dataset.name, "eps": guarantee.eps, "delta": guarantee.delta},
+            first_index=dataset.first_index,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One composed configuration: checked, or refused."""
+
+    raw: dict[str, Any]
+    run: Row | None  # without a name: that is given by the command that schedules it
+    refusal: InputError | None = None  # why there is no `run`
+
+    @classmethod
+    def of(cls, raw: dict[str, Any]) -> Job:
+        """Check a composed configuration."""
+        try:
+            return cls(raw, checked(raw))
+        except InputError as error:
+            return cls(raw, None, error)
+
+    @property
+    def code(self) -> str:
+        """Hash of the configuration."""
+        return config_hash(self.raw)
+
+
+def check_jobs(composer: Composer, lists: Sequence[Sequence[str]]) -> list[Job]:
+    """Check every job, and where its work is to be done; InputError unless only some jobs are infeasible."""
+    forget()
+    jobs = [Job.of(composer.compose(given)) for given in lists]
+    configs = [job.run.config for job in jobs if job.run]
+    for job in jobs:
+        if job.refusal and not (configs and isinstance(job.refusal, InfeasibleError)):
+            raise job.refusal
+    for config in configs:
+        if config.ledger is not None and not config.release:
+            raise ConfigError("ledger", config.ledger, "null without release=true, which alone reads it")
+    check_places(configs)
+    return jobs
+
+
+def checked(raw: dict[str, Any]) -> Row:
+    """Check (InputError) a composed configuration, its data and its mechanism; a dataset is loaded once."""
+    config = parse(raw)
+    options = json.dumps(config.dataset.options, sort_keys=True, default=str)
+    dataset = _load(config.dataset.name, options, _state(config.dataset))
+    key = repeat_key(raw, dataset)
+    return Row("", pipeline.prepare(config, dataset), key)
+
+
+def forget() -> None:
+    """Forget datasets loaded before: files may have changed since."""
+    _load.cache_clear()
+
+
+@cache
+def _load(name: str, options: str, state: tuple[int, ...]) -> Any:
+    return datasets.load(name, **json.loads(options))
+
+
+def _state(config: DatasetConfig) -> tuple[int, ...]:
+    """Identity, size and time of the dataset's files, by which a change of them is noticed."""
+    found: list[int] = []
+    for path in map(config.options.get, datasets.FILES):
+        if isinstance(path, str):
+            with contextlib.suppress(OSError):  # the loader reports it
+                status = Path(path).expanduser().stat()
+                found += [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns]
+    return tuple(found)
+
+
+def check_places(configs: Iterable[RunConfig]) -> None:
+    """Refuse (InputError) a cluster, directory of votes or tracker that is of no use; or two of `compute`."""
+    places = dict.fromkeys((config.cache, config.compute, config.tracking) for config in configs)
+    if len({compute for _, compute, _ in places}) > 1:
+        raise ConfigError("compute", "several", "one and the same for all jobs of a sweep")
+    for keeps_votes, compute, tracking in places:
+        if keeps_votes:
+            votes = VoteStore()
+            votes.check()
+            votes.trim()
+        if compute.name == "dask":
+            check_cluster(compute.address)
+        if tracking is not None:
+            check_tracking()
