@@ -9,7 +9,7 @@ thresholds is 2. At each n three ways to learn from n private records:
   with its version space enumerated (`pate_cli.queries.thresholds`). Err(h*), that of the labels given,
   which the algorithm is told, is computed exactly from the teachers: nothing of this leaves the study.
 - *as many labels*: the same teachers, noise and number of labels, but of points as they come.
-- *passive* (Theorem 28): m points, all labelled, K and m as in `tnc_design`.
+- *passive* (Theorem 28): m points, all labelled, K and m as in `common.tnc`.
 
 The rates of Dis(student, h*) are ``(K/n)^(tau/(2 - tau))`` in all, the K of active queries growing with the
 logarithm of n and that of passive ones with the square root of m. Slopes against n are judged by those that
@@ -32,22 +32,21 @@ from pate_cli.mechanisms.gaussian import Gaussian
 from pate_cli.privacy import gaussian
 from pate_cli.privacy.door import Door
 from pate_cli.queries.thresholds import Disagreement
-from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, above, close
 from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import Answer, FloatArray, IntArray, PublicPoints
 
-from ..common import thresholds, tnc_curves
+from ..common import thresholds, tnc
 from ..common.thresholds import Family
-from ..common.tnc_curves import SLACK, Curve
-from ..common.tnc_design import PARAMETERS, Design, Privacy, design, exponent
+from ..common.tnc import PARAMETERS, SLACK, Curve, Design, Privacy, design, exponent
 from ..common.tools import crossed, one_for_each
 
 CHECKS: dict[str, Check] = PARAMETERS | {
     "labels": Real(0),  # C
     "constant": Real(0),  # c' of Algorithm 4
     "points": Real(1),  # m of active queries, in units of 1/a
-    "passive": Listed(Real(0)),  # m of passive ones, for each tau, as in tnc_design
+    "passive": Listed(Real(0)),  # m of passive ones, for each tau, as in common.tnc
     "control": Listed(Whole(2)),  # lengths of streams
     "control_repeats": Whole(2),
 }
@@ -137,8 +136,8 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
             gap = Interval.of(np.log(last[:, j]) - np.log(last[:, 0]))
             means = f"{last[:, 0].mean():.5f} active, {last[:, j].mean():.5f} {way}"
             better.append((f"tau = {tau:g}: active queries do better than {way}", gap, means))
-    table = pd.DataFrame([tnc_curves.row(curve) for curve in curves])
-    verdicts = [tnc_curves.verdict(c, len(curves)) for c in curves]
+    table = pd.DataFrame([tnc.row(curve) for curve in curves])
+    verdicts = [tnc.verdict(c, len(curves)) for c in curves]
     verdicts += [
         above(
             f"Remark 23 and section 4.3: {name}",
@@ -156,7 +155,7 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 
     def draw() -> Figure:
         title = "slope (predicted in range)"
-        return tnc_curves.draw(curves, "Dis(student, h*)", title, label, predicted=False)
+        return tnc.draw(curves, "Dis(student, h*)", title, label, predicted=False)
 
     return StudyResult(table, {"disagreement": draw}, verdicts, _notes(p, asked))
 
@@ -196,12 +195,12 @@ def _curve(
     active = way == "active"
     theorem, rate = ("Theorem 22", tau / (2 - tau)) if active else ("Theorem 28", exponent("gaussian", tau))
     used = [at if active else other for at, other in designs]
-    means, half = np.array([mean_ci(each[:, WAYS.index(way)]) for each in found]).T
+    values = [each[:, WAYS.index(way)] for each in found]
     n = np.array(p["n"], dtype=float)
     bound = np.array([(at.n_teachers / at.n) ** (tau / (2 - tau)) for at in used])
     labels = designs[-1][0].labels if active else used[-1].points
     facts = used[-1].facts | {"labels": labels, "repeats": p["repeats"]}
-    return Curve(way, tau, "student Dis", theorem, n, means, half, bound, -rate, math.nan, facts)
+    return Curve(way, tau, "student Dis", theorem, n, values, bound, -rate, facts, sharp=math.nan)
 
 
 def _control(p: dict[str, Any]) -> list[Verdict]:

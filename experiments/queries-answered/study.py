@@ -65,7 +65,7 @@ CHECKS: dict[str, Check] = {
 }
 METHODS = ("sparse vector", "composition", "AgPrivCl")
 SLACK = 0.05
-"""A measured slope this near to the predicted one counts as the same, as in `tnc_curves`."""
+"""A measured slope this near to the predicted one counts as the same, as in `common.tnc`."""
 
 _AGREEMENT = 2 / 3
 _STEP = 1.01

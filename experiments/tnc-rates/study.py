@@ -1,7 +1,7 @@
 """Measured learning rates of PATE against those LZCW21 proves, where the Tsybakov parameter is known.
 
 Data from `common.thresholds` (tau known, every risk exact), K, m and T from
-`common.tnc_design` (as Theorems 28 and 10 set them). At each n the whole of
+`common.tnc` (as Theorems 28 and 10 set them). At each n the whole of
 Algorithm 3 is run many times; an exponent is fitted to the means on log axes and put
 beside the predicted one, at two levels:
 
@@ -17,6 +17,7 @@ cannot be; `sharp` is the exponent of the rate over tau.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -26,32 +27,33 @@ from matplotlib.figure import Figure
 
 from pate_cli.checks import Check, Listed, OneOf, Real, Whole
 from pate_cli.privacy import svt
+from pate_cli.privacy.door import Door
 from pate_cli.report.figures import STYLES, band
-from pate_cli.report.interval import mean_ci
 from pate_cli.reproduce.study import Progress, StudyResult
+from pate_cli.types import UNANSWERED, FloatArray
 
-from ..common import thresholds, tnc_curves
+from ..common import thresholds, tnc
 from ..common.figures import legend, panels
 from ..common.thresholds import Family
-from ..common.tnc_curves import SLACK, Curve
-from ..common.tnc_design import PARAMETERS, QUANTITIES, Privacy, design, exponent, run_once
-from ..common.tools import one_for_each, slope_weights
+from ..common.tnc import PARAMETERS, SLACK, Curve, Privacy, design, exponent
+from ..common.tools import one_for_each
 
 CHECKS: dict[str, Check] = PARAMETERS | {
     "calibration": OneOf(svt.CALIBRATIONS),
-    "points": Listed(Real(0)),  # this and the next: for each tau, see tnc_design
+    "points": Listed(Real(0)),  # this and the next: for each tau, see `common.tnc`
     "mistakes": Listed(Real(0)),
     "learner_n": Listed(Whole(1), at_least=2, ascending=True),  # of one learner without privacy
     "learner_repeats": Whole(2),
 }
 
+_THEOREMS = {"gaussian": "Theorem 28", "svt": "Theorem 10"}
 _CLAIMS = {
     "teacher Dis": "Lemma 13",
     "vote Dis": "proof of {}",
     "student Dis": "proof of {}",
     "student excess": "{}",
 }
-_THEOREMS = {"gaussian": "Theorem 28", "svt": "Theorem 10"}
+"""Measures of `run_once`, in order, and what bounds them; Dis is the disagreement with h*."""
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
@@ -67,14 +69,14 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
         curves += some
         answered.append(f"{mechanism} at tau = {p['taus'][i]:g}: {share:.3f}")
     progress(len(cases), len(cases))
-    table = pd.DataFrame([tnc_curves.row(curve) for curve in curves])
+    table = pd.DataFrame([tnc.row(curve) for curve in curves])
     figures = {
         "disagreement": lambda: _draw(curves, "student Dis", "Dis(student, h*)"),
         "excess-risk": lambda: _draw(curves, "student excess", "excess risk of the student"),
         "learner": lambda: _draw_learner([one for one in curves if one.learner == "one learner"]),
     }
     notes = _notes(p, answered)
-    return StudyResult(table, figures, [tnc_curves.verdict(curve, len(curves)) for curve in curves], notes)
+    return StudyResult(table, figures, [tnc.verdict(curve, len(curves)) for curve in curves], notes)
 
 
 def _notes(p: dict[str, Any], answered: list[str]) -> list[str]:
@@ -96,17 +98,15 @@ def _notes(p: dict[str, Any], answered: list[str]) -> list[str]:
 def _single(family: Family, p: dict[str, Any], index: int) -> Curve:
     """Excess risk of one learner on n records: Lemma 38."""
     seeds = np.random.SeedSequence(p["seed"], spawn_key=(index, 0)).spawn(len(p["learner_n"]))
-    found = [
-        mean_ci(family.excess(thresholds.train(family, p["learner_repeats"], n, np.random.default_rng(seed))))
+    values = [
+        family.excess(thresholds.train(family, p["learner_repeats"], n, np.random.default_rng(seed)))
         for n, seed in zip(p["learner_n"], seeds, strict=True)
     ]
-    means, half_widths = np.array(found).T
-    n = np.array(p["learner_n"], dtype=float)
-    power = 1 / (2 - family.tau)
+    n, power = np.array(p["learner_n"], dtype=float), 1 / (2 - family.tau)
     facts = {"teachers": 1, "records a teacher": p["learner_n"][-1], "public points": 0}
     facts["repeats"] = p["learner_repeats"]
     claim = ("one learner", family.tau, "excess", "Lemma 38")
-    return Curve(*claim, n, means, half_widths, n**-power, -power, -power, facts)
+    return Curve(*claim, n, values, n**-power, -power, facts, sharp=-power)
 
 
 def _private(mechanism: str, index: int, p: dict[str, Any]) -> tuple[list[Curve], float]:
@@ -114,26 +114,51 @@ def _private(mechanism: str, index: int, p: dict[str, Any]) -> tuple[list[Curve]
     tau = p["taus"][index]
     family = Family(tau, p["left"], p["right"])
     privacy = Privacy(p["eps"], p["delta"], p["failure"], p["calibration"])
-    sizes = p["points"][index], p["mistakes"][index]
     # all before any run: what cannot work is refused at once
-    designs = [design(mechanism, tau, n, privacy, *sizes) for n in p["n"]]
+    designs = [design(mechanism, tau, n, privacy, p["points"][index], p["mistakes"][index]) for n in p["n"]]
     key = 1 + list(_THEOREMS).index(mechanism)
     seeds = np.random.SeedSequence(p["seed"], spawn_key=(index, key)).spawn(len(designs))
-    values = []
-    for at, root in zip(designs, seeds, strict=True):
-        runs = [run_once(family, at, seed) for seed in root.spawn(p["repeats"])]
-        values.append([mean_ci(each) for each in np.array([measured for measured, _ in runs]).T])
+    runs = [
+        [run_once(family, at, seed) for seed in root.spawn(p["repeats"])]
+        for at, root in zip(designs, seeds, strict=True)
+    ]
     n = np.array(p["n"], dtype=float)
     bound = np.array([(1 / at.size) ** (tau / (2 - tau)) for at in designs])
     facts = designs[-1].facts | {"repeats": p["repeats"]}
     curves = []
-    for quantity, found in zip(QUANTITIES, np.array(values).swapaxes(0, 1), strict=True):
-        means, half_widths = found.T
-        weights = slope_weights(n, means, half_widths)
-        sharp = float(weights @ np.log(bound)) / (tau if quantity == "student excess" else 1)
-        head = (mechanism, tau, quantity, _CLAIMS[quantity].format(_THEOREMS[mechanism]))
-        curves.append(Curve(*head, n, means, half_widths, bound, -exponent(mechanism, tau), sharp, facts))
-    return curves, float(np.mean([answered for _, answered in runs]))
+    for k, (quantity, claim) in enumerate(_CLAIMS.items()):
+        values = [np.array([measured[k] for measured, _ in those]) for those in runs]
+        head = (mechanism, tau, quantity, claim.format(_THEOREMS[mechanism]))
+        curves.append(Curve(*head, n, values, bound, -exponent(mechanism, tau), facts))
+    excess = curves[-1]  # a power of Dis, for this family
+    curves[-1] = replace(excess, sharp=excess.in_range / tau)
+    return curves, float(np.mean([answered for _, answered in runs[-1]]))
+
+
+def run_once(family: Family, at: tnc.Design, seed: np.random.SeedSequence) -> tuple[FloatArray, float]:
+    """LZCW21 Algorithm 3, once: the measures of `_CLAIMS`, exact, and the share of queries answered.
+
+    The first measure is the mean over teachers; other queries are labelled at random (line 4).
+    """
+    data, noise = seed.spawn(2)
+    rng = np.random.default_rng(data)
+    trained = thresholds.train(family, at.n_teachers, at.size, rng)
+    x = rng.uniform(-1.0, 1.0, at.points)
+    given = at.plan.session(Door.seeded(noise)).answer_all(thresholds.votes(trained, x))
+    labels = np.full(at.points, UNANSWERED)
+    labels[: len(given)] = [answer.label for answer in given]
+    missing = labels == UNANSWERED
+    labels[missing] = rng.integers(0, 2, int(missing.sum()))
+    student = thresholds.learn(x, labels)
+    measured = np.array(
+        [
+            family.disagreement(trained).mean(),
+            family.disagreement(thresholds.vote_threshold(trained)),
+            family.disagreement(student),
+            family.excess(student),
+        ]
+    )
+    return measured, float(1 - missing.mean())
 
 
 def _draw(curves: list[Curve], quantity: str, ylabel: str) -> Figure:
@@ -142,7 +167,7 @@ def _draw(curves: list[Curve], quantity: str, ylabel: str) -> Figure:
     def label(one: Curve) -> str:
         return f"{one.learner}: {one.slope.text(2)}"
 
-    return tnc_curves.draw(shown, ylabel, "slope (95% CI)", label, predicted=True)
+    return tnc.draw(shown, ylabel, "slope (95% CI)", label, predicted=True)
 
 
 def _draw_learner(curves: list[Curve]) -> Figure:

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from pate_cli.experiments.common.thresholds import Family
-from pate_cli.experiments.common.tnc_design import Privacy
+from pate_cli.experiments.common.tnc import Privacy
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit

@@ -6,15 +6,18 @@ import math
 
 import numpy as np
 import pytest
-from pate_cli.experiments.common import thresholds, tnc_curves
+from pate_cli.experiments.common import thresholds, tnc
 from pate_cli.experiments.common.thresholds import Family
-from pate_cli.experiments.common.tnc_design import Privacy, design, run_once
+from pate_cli.experiments.common.tnc import Privacy, design
 from pate_cli.experiments.common.tools import fit_slope
 from scipy.integrate import quad
 
+from pate_cli.config.recipes import find_recipe
 from pate_cli.errors import ConfigError
 from pate_cli.report.interval import Interval, mean_ci
+from pate_cli.reproduce.study import load_study
 
+run_once = load_study(find_recipe("tnc-rates")).run_once
 PRIVACY = Privacy(eps=2.0, delta=1e-7, failure=0.05, calibration="tight")
 
 
@@ -147,4 +150,4 @@ def test_slope_of_a_power_law():
     ],
 )
 def test_judging_a_slope(value, half_width, word):
-    assert tnc_curves.judge(Interval(value, half_width, 50), -0.5) == word
+    assert tnc.judge(Interval(value, half_width, 50), -0.5) == word
