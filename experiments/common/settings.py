@@ -8,11 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
+
+import pandas as pd
+from scipy.special import chdtri
 
 from pate_cli.checks import Check, Real, Text, Whole
 from pate_cli.report.findings import Findings
-from pate_cli.report.table import Column, Table
+from pate_cli.report.table import Table, from_frame
 from pate_cli.report.verdict import Verdict, VerdictWord, compare
 from pate_cli.reproduce.rows import DoneRow
 from pate_cli.reproduce.verdicts import claim_verdicts
@@ -25,89 +28,87 @@ CHECKS: dict[str, Check] = {
     "splits": Whole(2),  # random splits that the paper's means and intervals are of
 }
 
+Parts: TypeAlias = Mapping[tuple[str, str], Sequence[DoneRow]]
+"""Rows by setting and dataset."""
+
 _Z = 1.96
 _SHORT: dict[VerdictWord, str] = {"reproduces": "holds", "differs (below)": "fails", "differs": "fails"}
 
 
 def finish(p: dict[str, Any], rows: Sequence[DoneRow], findings: Findings) -> Findings:
     """Add the table of settings, which judges the recipe's claims in each; two verdicts take their place."""
-    verdicts, recipe = {one.name: one for one in findings.rows}, findings.recipe
-    claims = [settings_verdict(rows, verdicts, p, recipe.margin)]
+    words = {one.name: one.verdict for one in findings.rows}
+    parts: dict[tuple[str, str], list[DoneRow]] = {}
+    for row in rows:
+        parts.setdefault((row.planned.spec.panel, row.dataset), []).append(row)
+    claims = [settings_verdict(parts, words, p, findings.recipe.margin)]
     claims += filter(None, [interval_verdict(rows, p["splits"])])
-    table = settings_table(rows, verdicts, recipe.claims, p)
+    table = settings_table(parts, words, findings.recipe.claims, p)
     return replace(findings, more={"settings": table, **findings.more}, claims=claims)
 
 
 def settings_table(
-    rows: Sequence[DoneRow],
-    verdicts: Mapping[str, Verdict],
-    claims: Sequence[dict[str, Any]],
-    settings: Mapping[str, Any],
+    parts: Parts, words: Mapping[str, VerdictWord], claims: Sequence[dict[str, Any]], p: Mapping[str, Any]
 ) -> Table:
     """Table of the printed numbers that each setting reproduces on a dataset, and of the claims that hold.
 
-    `verdicts` are those of the accuracies, by the names of the rows; `claims` are the paper's observations.
+    `words` are the verdicts of the accuracies, by the names of the rows; `claims` the paper's observations.
     """
-    columns = [Column("setting", numeric=False, prose=True), Column("dataset", numeric=False)]
-    columns += [Column(head, "accuracy") for head in ("within", "of", "furthest")]
-    columns += [Column("within, of ASQ rows", head) for head in ("queries", "eps_ex_post")]
-    columns += [Column(str(claim["name"]).partition(":")[0], numeric=False) for claim in claims]
-    cells, records = [], []
-    for panel, dataset, part in _parts(rows):
-        words = [verdicts[row.name].verdict for row in part if row.name in verdicts]
+    records = []
+    for (panel, dataset), part in parts.items():
+        accuracies = [words[row.name] for row in part if row.name in words]
         gaps = [abs(row.difference.mean) for row in part if row.difference is not None]
         active = [row for row in part if _fewer(row)]
-        found = {
-            key: _within(active, measure, key, settings[key])
-            for key, measure in (("queries", "answered"), ("eps_ex_post", "eps_ex_post"))
-        }
-        said = [_SHORT.get(one.verdict, one.verdict) for one in claim_verdicts(claims, part)]
-        within, furthest = words.count("reproduces"), f"{max(gaps):.3f}" if gaps else "–"
-        counts = [f"{good} of {of}" for good, of in found.values()]
-        cells.append([panel, dataset, str(within), str(len(words)), furthest, *counts, *said])
+        within, those = _within(active, "answered", "queries", p["queries"])
+        within_loss, those_loss = _within(active, "eps_ex_post", "eps_ex_post", p["eps_ex_post"])
+        held = [_SHORT.get(one.verdict, one.verdict) for one in claim_verdicts(claims, part)]
         records.append(
             {
                 "setting": panel,
                 "dataset": dataset,
-                "accuracies_within": within,
-                "accuracies": len(words),
+                "accuracies_within": accuracies.count("reproduces"),
+                "accuracies": len(accuracies),
                 "furthest": max(gaps, default=None),
-                **{f"{key}_within": good for key, (good, _) in found.items()},
-                **{f"{key}_rows": of for key, (_, of) in found.items()},
-                **{str(claim["name"]): one for claim, one in zip(claims, said, strict=True)},
+                "queries_within": within,
+                "eps_ex_post_within": within_loss,
+                "queries_rows": those,
+                "eps_ex_post_rows": those_loss,
+                **{str(claim["name"]): one for claim, one in zip(claims, held, strict=True)},
             }
         )
     note = (
         "Within: the whole interval of ours less the printed number lies within the margin; the rows of all "
         "settings are corrected for together. Queries and eps_ex_post: of rows of active queries, within "
-        f"{settings['queries']:g} of the budget and {settings['eps_ex_post']:g} of eps. "
+        f"{p['queries']:g} of the budget and {p['eps_ex_post']:g} of eps. "
         "Observations: looked at in this setting and dataset alone."
     )
-    return Table(columns, cells, records, note)
+    table = from_frame(pd.DataFrame(records), note)
+    heads = [one.header.partition(":")[0].replace("_", " ") for one in table.columns]
+    return replace(table, columns=[replace(c, header=h) for c, h in zip(table.columns, heads, strict=True)])
 
 
 def settings_verdict(
-    rows: Sequence[DoneRow], verdicts: Mapping[str, Verdict], settings: Mapping[str, Any], margin: float
+    parts: Parts, words: Mapping[str, VerdictWord], p: Mapping[str, Any], margin: float
 ) -> Verdict:
     """Judge whether some setting reproduces as many printed accuracies as hoped for; names the best."""
-    need, of = int(settings["rows"]), settings["of"]
+    need, of = int(p["rows"]), p["of"]
     name = f"{of}: some setting gives at least {need} printed accuracies to {margin:g}"
     tallies = {}
-    for panel, dataset, part in _parts(rows):
+    for (panel, dataset), part in parts.items():
         if dataset == of:
-            words = [verdicts[row.name].verdict for row in part if row.name in verdicts]
+            found = [words[row.name] for row in part if row.name in words]
             near = sum(row.difference is not None and abs(row.difference.mean) <= margin for row in part)
-            tallies[panel] = (words.count("reproduces"), near, words)
-    if not any(words for *_, words in tallies.values()):
+            tallies[panel] = (found.count("reproduces"), near, found)
+    if not any(found for *_, found in tallies.values()):
         return Verdict(name, "missing", "no row to see it in")
-    if any("no verdict" in words for *_, words in tallies.values()):
+    if any("no verdict" in found for *_, found in tallies.values()):
         return Verdict(name, "no verdict", "too few repeats, or a quick run")
     best = max(tallies, key=lambda panel: tallies[panel][:2])
-    good, near, words = tallies[best]
-    possible = max(sum(not word.startswith("differs") for word in words) for *_, words in tallies.values())
+    good, near, found = tallies[best]
+    possible = max(sum(not word.startswith("differs") for word in those) for *_, those in tallies.values())
     word: VerdictWord = "reproduces" if good >= need else "undecided" if possible >= need else "differs"
     reason = (
-        f"best of {len(tallies)}: {best}, {good} of {len(words)} wholly within {margin:g}, {near} by their "
+        f"best of {len(tallies)}: {best}, {good} of {len(found)} wholly within {margin:g}, {near} by their "
         f"means; no setting has more than {possible} that are not wholly beyond"
     )
     return Verdict(name, word, reason, margin=margin)
@@ -121,8 +122,6 @@ def interval_verdict(rows: Sequence[DoneRow], repeats: int) -> Verdict | None:
     deviation of `repeats` splits may fall below it by chance: as low as the quantile of chi-square that all
     rows together fall below with probability 5%.
     """
-    from scipy.special import chdtri
-
     narrow, ratios, seen = [], [], set()
     n_rows = len({(row.dataset, row.method, row.eps) for row in rows if row.printed.get("ci")})
     chance = math.sqrt(chdtri(repeats - 1, 1 - 0.05 / max(1, n_rows)) / (repeats - 1))
@@ -149,13 +148,6 @@ def interval_verdict(rows: Sequence[DoneRow], repeats: int) -> Verdict | None:
         f"({'; '.join(narrow) or 'none'}){factor} in the geometric mean, at {repeats} splits; the caption "
         f"divides by sqrt({repeats}) = {math.sqrt(repeats):.2f} what it calls a standard error",
     )
-
-
-def _parts(rows: Sequence[DoneRow]) -> list[tuple[str, str, list[DoneRow]]]:
-    found: dict[tuple[str, str], list[DoneRow]] = {}
-    for row in rows:
-        found.setdefault((row.planned.spec.panel, row.dataset), []).append(row)
-    return [(panel, dataset, part) for (panel, dataset), part in found.items()]
 
 
 def _fewer(row: DoneRow) -> bool:

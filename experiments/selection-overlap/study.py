@@ -16,9 +16,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
+from scipy.stats import hypergeom
 
 from pate_cli.checks import Check, Text
 from pate_cli.engine.store import RepeatRecord
@@ -33,7 +34,10 @@ from pate_cli.reproduce.rows import DoneRow, Pair, pairs
 
 CHECKS: dict[str, Check] = {"asked": Text("a method"), "paid": Text("a method")}
 
-MEASURES = ("jaccard", "jaccard_chance", "coefficient", "coefficient_chance", "excess")
+_SHOWN = ("dataset", "eps", "cutoff", "jaccard", "jaccard_chance", "excess", "status")
+"""Columns on a terminal; the files have all."""
+_LINES = {"jaccard": "measured", "jaccard_chance": "by chance, same sizes"}
+"""Lines of the figure."""
 
 
 class Overlap(NamedTuple):
@@ -44,8 +48,8 @@ class Overlap(NamedTuple):
     paid: int  # left unanswered by the sparse vector technique
     shared: int  # both
     jaccard: float  # shared / (asked or paid)
+    jaccard_chance: float  # its expectation for independent choices of the same sizes
     coefficient: float  # shared / min(asked, paid)
-    jaccard_chance: float  # their expectations for independent choices of the same sizes
     coefficient_chance: float
     excess: float  # Jaccard index above chance
 
@@ -75,8 +79,6 @@ def compare(active: RepeatRecord, svt: RepeatRecord, budget: int) -> Overlap | N
     asked, paid = common.intersection(active.asked), common.intersection(svt.unanswered)
     if not asked or not paid:
         return None
-    from scipy.stats import hypergeom
-
     shared, both, smaller = len(asked & paid), len(asked) + len(paid), min(len(asked), len(paid))
     chance = hypergeom(reached, len(asked), len(paid))
     possible = range(max(0, both - reached), smaller + 1)
@@ -88,8 +90,8 @@ def compare(active: RepeatRecord, svt: RepeatRecord, budget: int) -> Overlap | N
         len(paid),
         shared,
         jaccard,
-        shared / smaller,
         jaccard_chance,
+        shared / smaller,
         len(asked) * len(paid) / reached / smaller,
         jaccard - jaccard_chance,
     )
@@ -117,37 +119,22 @@ def _compared(pair: Pair) -> Compared:
 
 
 def overlap_grid(compared: Sequence[Compared], rows: Sequence[DoneRow], paid: str) -> Table:
-    """Table of the overlaps; rows of the sparse vector technique without numbers have a status."""
-    points = {"reached": "reached", "asked": "asked", "paid": "unstable", "shared": "shared"}
-    columns = [Column("dataset", numeric=False), Column("eps"), Column("T"), Column("repeats")]
-    columns += [Column(head, "points, mean") for head in points.values()]
-    columns += [Column(name, "Jaccard index") for name in ("measured", "by chance", "excess")]
-    columns += [Column(name, "shared / smaller set") for name in ("measured", "by chance")]
-    columns.append(Column("status", numeric=False))
-    cells, records = [], []
+    """Table of the mean overlaps; rows of the sparse vector technique without numbers have a status."""
+    records: list[dict[str, Any]] = []
     for one in compared:
         row = one.pair.minus
-        mean = {name: one.over(name) for name in (*points, *MEASURES)}
-        status = "ok" if one.found else "one of the sets is always empty"
-        line = [row.dataset, number(row.eps, "g"), str(row.cutoff), str(len(one.found))]
-        line += [_mean(mean[name], ".1f") for name in points]
-        line += [number(mean["jaccard"], ".3f"), _mean(mean["jaccard_chance"], ".3f")]
-        line += [number(mean["excess"], "+.3f"), number(mean["coefficient"], ".3f")]
-        cells.append([*line, _mean(mean["coefficient_chance"], ".3f"), status])
         record = {"dataset": row.dataset, "eps": row.eps, "cutoff": row.cutoff, "n": len(one.found)}
-        records.append(record | flat(mean) | {"status": status})
-    names = list(records[0]) if records else ["dataset", "eps", "status"]
+        record |= flat({name: one.over(name) for name in Overlap._fields})
+        records.append(record | {"status": "ok" if one.found else "one of the sets is always empty"})
     for row in rows:
         if row.method == paid and row.status != "ok":
-            blank = [number(None)] * (len(columns) - 3)
-            cells.append([row.dataset, number(row.eps, "g"), *blank, row.status])
-            absent = {"dataset": row.dataset, "eps": row.eps, "status": row.status}
-            records.append({name: absent.get(name) for name in names})
+            records.append({"dataset": row.dataset, "eps": row.eps, "status": row.status})
+    names = list(records[0]) if records else ["dataset", "eps", "status"]
+    records = [{name: record.get(name) for name in names} for record in records]
+    cells = [[one if isinstance(one, str) else number(one, ".3g") for one in r.values()] for r in records]
+    texts = ("dataset", "status")
+    columns = [Column(name, numeric=name not in texts, detail=name not in _SHOWN) for name in names]
     return Table(columns, cells, records)
-
-
-def _mean(found: Interval | None, form: str) -> str:
-    return number(found and found.mean, form)
 
 
 def overlap_verdicts(compared: Sequence[Compared]) -> list[Verdict]:
@@ -191,6 +178,3 @@ def overlap_figure(compared: Sequence[Compared]) -> Figure:
     axes[0].set_ylabel("Jaccard index of\nunstable and asked points")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     return figure
-
-
-_LINES = {"jaccard": "measured", "jaccard_chance": "by chance, same sizes"}
