@@ -141,28 +141,13 @@ def learner(name: str, sizes: Sizes, **options: Any) -> Mechanism:
     return mechanisms.calibrate(name, {"hypotheses": sizes.hypotheses, **options}, sizes.setting(1))
 
 
-def with_teachers(name: str, sizes: Sizes, agreement: float, failure: float, **options: Any) -> Mechanism:
-    """AgPrivCl or Universal with K as in `enough_teachers`; InfeasibleError where the sample is smaller."""
-    needed, sampled, plan = _needed(name, sizes, agreement, failure, options)
-    if needed > sampled:
-        raise InfeasibleError(f"{needed} teachers, {sampled} records in the sample")
-    return plan(sizes.n // (sampled // needed))
-
-
-def with_parts_of(
-    name: str, sizes: Sizes, size: int, agreement: float, failure: float, **options: Any
+def with_teachers(
+    name: str, sizes: Sizes, agreement: float, failure: float, size: int | None = None, **options: Any
 ) -> Mechanism:
-    """AgPrivCl or Universal with teachers of `size` records; InfeasibleError if too few are left."""
-    needed, sampled, plan = _needed(name, sizes, agreement, failure, options)
-    if needed > sampled // size:
-        raise InfeasibleError(f"{needed} teachers of {size} records, {sampled} records in the sample")
-    return plan(sizes.n // size)
+    """AgPrivCl or Universal with K as in `enough_teachers`, or with teachers of `size` records.
 
-
-def _needed(
-    name: str, sizes: Sizes, agreement: float, failure: float, options: dict[str, Any]
-) -> tuple[int, int, Callable[[int], Mechanism]]:
-    """Teachers needed, records sampled, and what plans with a number of teachers for all records."""
+    InfeasibleError where the sample is too small.
+    """
 
     def plan(n_teachers: int) -> Mechanism:
         chosen = {"hypotheses": sizes.hypotheses, **options}
@@ -171,8 +156,13 @@ def _needed(
     # teachers of one record show how large the sample is and what its sparse vector needs
     made: Any = plan(sizes.n)
     answering = getattr(made, "answering", made)
-    needed = enough_teachers(answering.mechanism.calibration, agreement, failure)
-    return needed, answering.n_sampled, plan
+    needed, sampled = (
+        enough_teachers(answering.mechanism.calibration, agreement, failure),
+        answering.n_sampled,
+    )
+    if needed > sampled // (size or 1):
+        raise InfeasibleError(f"{needed} teachers of {size or 1} records, {sampled} records in the sample")
+    return plan(sizes.n // (size or sampled // needed))
 
 
 def feasible(make: Callable[..., Mechanism], *sizes: Any, **options: Any) -> Mechanism | None:

@@ -10,7 +10,7 @@ with > for what its use needs as <=). Two instances:
 - *three steps*: those of Example 1's kind, where it is none: every step is 0.16 of the points away from it.
 
 T and K are those of Proposition 18. K as printed is for the margin n1 - n2; Algorithm 2 tests half of it,
-rounded, and `experiments/common/high_margin.py` has the K that the same proof gives for that. Each run
+rounded, and `experiments/statements/rates.py` has the K that the same proof gives for that. Each run
 draws its teachers and points, asks Algorithm 2 (noise by LZCW21, or the tight one), and fits the student,
 the step with the fewest errors on the labels, a fair coin for what is unanswered (Algorithm 3).
 """
@@ -41,8 +41,8 @@ from pate_cli.reproduce.study import Progress, StudyResult
 from pate_cli.types import UNANSWERED, FloatArray, IntArray
 
 from ..common.figures import curve, legend, panels
-from ..common.high_margin import high_margin_sizes
 from ..common.tools import BUDGET, SAMPLING, control, fewest, labels_of, rarely, seeded, streams, with_ci
+from ..statements.rates import high_margin_sizes
 
 CHECKS: dict[str, Check] = {
     "instances": Listed(OneOf(("one step", "three steps"))),

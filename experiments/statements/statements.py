@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from math import log, sqrt
 
-from ..common.high_margin import high_margin_sizes
 from . import rates
 from .btt18 import BTT18
 from .problem import CONSTANT, EXPLICIT, LOGS, SLIP, Row, Statement, TheoryProblem, numbered
@@ -213,7 +212,7 @@ def _lzcw_10(p: TheoryProblem) -> list[Row]:
 
 
 def _high_margin(p: TheoryProblem) -> tuple[float, float, float]:
-    return high_margin_sizes(p.eps, p.delta, p.m, p.beta, nu=p.nu, xi=p.xi)
+    return rates.high_margin_sizes(p.eps, p.delta, p.m, p.beta, nu=p.nu, xi=p.xi)
 
 
 @numbered(STATEMENTS, "LZCW21 Theorem 19", "PSQ with SVT, approximate high margin")

@@ -78,13 +78,13 @@ def run(p: dict[str, Any], progress: Progress) -> StudyResult:
 def _at(m: int, first: int, p: dict[str, Any], seed: np.random.SeedSequence) -> list[Row]:
     """Both ways to answer m points."""
     sizes = Sizes(p["eps"], p["delta"], p["n"], m, "thresholds")
-    rest = (p["size"], p["agreement"], p["beta"])
+    rest = (p["agreement"], p["beta"], p["size"])
     rows = []
     for name, asked, more in (("AgPrivCl", m, {}), ("Universal", first, {"first": first})):
 
         def make(T: int, n: int, way: str = name.lower(), more: dict[str, Any] = more) -> Any:
             at = replace(sizes, n=n)
-            return methods.feasible(methods.with_parts_of, way, at, *rest, cutoff=T, **more)
+            return methods.feasible(methods.with_teachers, way, at, *rest, cutoff=T, **more)
 
         wanted = methods.theorem_cutoff(0.0, p["teacher_alpha"], asked, p["beta"])
         # the largest that works, if smaller ones do too
