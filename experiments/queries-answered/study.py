@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -77,50 +77,68 @@ _RUNS = 200
 _PLENTY = 10**9
 """Records at which the share that AgPrivCl samples, and what it leaves of eps, are those of any large n."""
 
-Case: TypeAlias = tuple[str, float, float, int]
-"""Rule, gamma, alpha and m."""
 
+class Case(NamedTuple):
+    """Rule of the noise, label noise, failures allowed, and queries."""
 
-@dataclass(frozen=True)
-class Way:
-    """A method at one m, alpha and gamma: `share` is that of the private records that its teachers get."""
-
-    name: str
-    plan: VoteMechanism
-    teachers: int
-    share: float = 1.0
+    rule: svt.Calibration
+    gamma: float
+    alpha: float
+    m: int
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
-    """A way in one case, and the fewest records a teacher of each repeat."""
+class Method:
+    """A method calibrated for a case, and the fewest records a teacher of each repeat."""
 
-    way: Way
-    sizes: FloatArray
+    name: str
+    case: Case
+    plan: VoteMechanism
+    teachers: int
+    share: float = 1.0  # of the private records that its teachers get
+    sizes: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
     def logs(self) -> FloatArray:
         """Logarithms of the records needed in all."""
-        return np.log(self.sizes * self.way.teachers / self.way.share)
+        return np.log(self.sizes * self.teachers / self.share)
+
+    def failures(self, size: int, seed: np.random.SeedSequence) -> float:
+        """Run once: the share of m queries that are unanswered, or answered otherwise than by the target."""
+        _, gamma, alpha, m = self.case
+        data, noise = streams(seed, 2)
+        rng = np.random.default_rng(data)
+        target = rng.random(m) < 2 * alpha
+        # relabelled by a hypothesis that knows the target, as one chosen on the whole sample does
+        known = knows_target(size, 2 * alpha, 0.0 if self.name == "AgPrivCl" else gamma)
+        ones = np.where(target, int(rng.binomial(self.teachers, known)), 0)
+        labels, _ = labels_of(self.plan, ones, self.teachers, Door.seeded(noise))
+        return float(np.mean(labels != target))
+
+    def fewest(self, seed: np.random.SeedSequence) -> int:
+        """Fewest records a teacher with which this repeat fails on at most a share alpha, to within 1%."""
+        alpha = self.case.alpha
+        log = fewest(lambda size: self.failures(size, seed) <= alpha, _LARGEST / alpha, _STEP)
+        return math.ceil(math.exp(log))
 
 
-Results: TypeAlias = dict[tuple[str, Case], _Found]
+Results: TypeAlias = dict[tuple[str, Case], Method]
 
 
 def run(p: dict[str, Any], progress: Progress) -> StudyResult:
     """Find the fewest records in each repeat of each case, for each method."""
-    cases: list[Case] = list(product(p["rules"], p["gammas"], p["alphas"], p["m"]))
+    cases = [Case(*one) for one in product(p["rules"], p["gammas"], p["alphas"], p["m"])]
     found: Results = {}
     gaps: dict[Interval, tuple[int, float]] = {}
     for case, seed in seeded(cases, p["seed"], progress):
         own = seed.spawn(p["repeats"])
         for name in METHODS:
-            way = _way(name, case, p)
-            found[name, case] = _Found(way, np.array([_fewest(way, case, one) for one in own]))
-        one = found["composition", case]
-        gap, exact = _gap(one.way, case, int(np.median(one.sizes)), seed.spawn(_RUNS))
-        gaps[gap] = case[-1], exact
-    table = pd.DataFrame([_row(one, case) for (_, case), one in found.items()])
+            method = _calibrated(name, case, p)
+            sizes = np.array([method.fewest(one) for one in own])
+            found[name, case] = replace(method, sizes=sizes)
+        gap, exact = _gap(found["composition", case], seed.spawn(_RUNS))
+        gaps[gap] = case.m, exact
+    table = pd.DataFrame([_row(one) for one in found.values()])
     figures = {"records": lambda: _draw_records(table, p), "saving": lambda: _draw_saving(found, p)}
     exactly = control(
         "failures of composition have the exact probability",
@@ -149,21 +167,22 @@ def _notes(p: dict[str, Any]) -> list[str]:
     ]
 
 
-def _way(name: str, case: Case, p: dict[str, Any]) -> Way:
+def _calibrated(name: str, case: Case, p: dict[str, Any]) -> Method:
     """Calibrate, with K as the module says."""
     rule, gamma, alpha, m = case
-    made: Any = rule  # checked to be a calibration
     if name == "composition":
+        made: Any = rule  # each is a rule of the Gaussian mechanism, too
         sigma = sigma_by(made, p["eps"], p["delta"], m, 1.0)
         # two thirds agree: the count is K/6 off the middle
         teachers = math.ceil(sigma * float(-ndtri(p["beta"] / m)) / (_AGREEMENT - 0.5))
-        return Way(name, Gaussian(p["eps"], p["delta"], sigma, 1.0, ell=m, rule=made), teachers)
-    eps, delta, share = p["eps"], p["delta"], 1.0
+        return Method(name, case, Gaussian(p["eps"], p["delta"], sigma, 1.0, ell=m, rule=made), teachers)
+    eps, delta, share, allowed = p["eps"], p["delta"], 1.0, 3 * gamma + alpha
     if name == "AgPrivCl":
         eps, delta, share = _left_by_relabelling(eps, delta)
-    allowed = alpha if name == "AgPrivCl" else 3 * gamma + alpha
-    c = svt.calibrate(made, eps, delta, m, min(m, max(1, math.floor(allowed * m))))
-    return Way(name, SparseVector(c, ell=c.ell), enough_teachers(c, _AGREEMENT, p["beta"]), share)
+        allowed = alpha
+    c = svt.calibrate(rule, eps, delta, m, min(m, max(1, math.floor(allowed * m))))
+    teachers = enough_teachers(c, _AGREEMENT, p["beta"])
+    return Method(name, case, SparseVector(c, ell=c.ell), teachers, share)
 
 
 @cache
@@ -189,26 +208,6 @@ def knows_target(size: int, mass: float, gamma: float) -> float:
     return float(law @ binom.sf((seen + 2 + 1) // 2 - 1, seen, 1 - gamma))
 
 
-def _fewest(way: Way, case: Case, seed: np.random.SeedSequence) -> int:
-    """Fewest records a teacher with which this repeat's run fails on at most a share alpha, to within 1%."""
-    alpha = case[2]
-    log = fewest(lambda size: _failures(way, case, size, seed) <= alpha, _LARGEST / alpha, _STEP)
-    return math.ceil(math.exp(log))
-
-
-def _failures(way: Way, case: Case, size: int, seed: np.random.SeedSequence) -> float:
-    """Run once: the share of m queries that are unanswered, or answered otherwise than by the target."""
-    _, gamma, alpha, m = case
-    data, noise = streams(seed, 2)
-    rng = np.random.default_rng(data)
-    target = rng.random(m) < 2 * alpha
-    # relabelled by a hypothesis that knows the target, as one chosen on the whole sample does
-    known = knows_target(size, 2 * alpha, 0.0 if way.name == "AgPrivCl" else gamma)
-    ones = np.where(target, int(rng.binomial(way.teachers, known)), 0)
-    labels, _ = labels_of(way.plan, ones, way.teachers, Door.seeded(noise))
-    return float(np.mean(labels != target))
-
-
 def exact_failures(plan: Gaussian, n_teachers: int, mass: float, known: float) -> float:
     """Exact probability that a query fails under composition, where votes are binomial and noise is Gaussian.
 
@@ -219,22 +218,33 @@ def exact_failures(plan: Gaussian, n_teachers: int, mass: float, known: float) -
     return float(mass * missed + (1 - mass) * ndtr(-n_teachers / (2 * plan.sigma)))
 
 
-def _gap(way: Way, case: Case, size: int, seeds: Sequence[np.random.SeedSequence]) -> tuple[Interval, float]:
+def _gap(composition: Method, seeds: Sequence[np.random.SeedSequence]) -> tuple[Interval, float]:
     """Simulated failures of composition less the exact probability, and that probability."""
-    plan: Any = way.plan
-    _, gamma, alpha, _ = case
-    exact = exact_failures(plan, way.teachers, 2 * alpha, knows_target(size, 2 * alpha, gamma))
-    return Interval.of(_failures(way, case, size, one) - exact for one in seeds), exact
+    plan: Any = composition.plan
+    _, gamma, alpha, _ = composition.case
+    size = int(np.median(composition.sizes))
+    exact = exact_failures(plan, composition.teachers, 2 * alpha, knows_target(size, 2 * alpha, gamma))
+    return Interval.of(composition.failures(size, one) - exact for one in seeds), exact
 
 
-def _row(found: _Found, case: Case) -> dict[str, Any]:
-    way, calibration = found.way, getattr(found.way.plan, "calibration", None)
-    row = {"method": way.name, **dict(zip(("noise by", "gamma", "alpha", "m"), case, strict=True))}
-    row |= {"T": calibration.cutoff if calibration else None, "teachers": way.teachers}
-    row |= {"records a teacher": float(np.exp(np.log(found.sizes).mean())), "share of records": way.share}
-    mean, half = mean_ci(found.logs)
-    row |= {"records needed": math.exp(mean), "from": math.exp(mean - half), "to": math.exp(mean + half)}
-    return row | {"repeats": len(found.sizes)}
+def _row(one: Method) -> dict[str, Any]:
+    calibration, case = getattr(one.plan, "calibration", None), one.case
+    mean, half = mean_ci(one.logs)
+    return {
+        "method": one.name,
+        "noise by": case.rule,
+        "gamma": case.gamma,
+        "alpha": case.alpha,
+        "m": case.m,
+        "T": calibration.cutoff if calibration else None,
+        "teachers": one.teachers,
+        "records a teacher": float(np.exp(np.log(one.sizes).mean())),
+        "share of records": one.share,
+        "records needed": math.exp(mean),
+        "from": math.exp(mean - half),
+        "to": math.exp(mean + half),
+        "repeats": len(one.sizes),
+    }
 
 
 def _slope(x: Any, logs: Any) -> Any:
@@ -249,8 +259,8 @@ def _slopes(found: Results, p: dict[str, Any]) -> list[Verdict]:
     made, rule = [], p["rules"][0]
     each = [(gamma, name) for gamma in p["gammas"] for name in METHODS]
     for gamma, name in each:
-        cases: list[Case] = [(rule, gamma, p["alphas"][-1], m) for m in p["m"]]
-        known = float(_slope(p["m"], [math.log(found[name, case].way.teachers) for case in cases]))
+        cases = [Case(rule, gamma, p["alphas"][-1], m) for m in p["m"]]
+        known = float(_slope(p["m"], [math.log(found[name, case].teachers) for case in cases]))
         slope = Interval.of(_slope(p["m"], np.column_stack([found[name, case].logs for case in cases])))
         theorem = "BTT18 Theorem 3.4" if gamma == 0 else "BTT18 Theorem 3.5"
         theorem = {"AgPrivCl": "NB20 Theorem 7", "composition": "BTT18 section 3"}.get(name, theorem)
@@ -268,7 +278,7 @@ def _savings(found: Results, p: dict[str, Any]) -> list[Verdict]:
     made, at_alpha = [], f"at alpha = {p['alphas'][0]:g}"
     each = list(product(p["rules"], p["gammas"]))
     for rule, gamma in each:
-        cases: list[Case] = [(rule, gamma, alpha, p["m"][-1]) for alpha in p["alphas"]]
+        cases = [Case(rule, gamma, alpha, p["m"][-1]) for alpha in p["alphas"]]
         savings = np.column_stack([_saving(found, case) for case in cases])
         factors = ", ".join(
             f"{math.exp(value):.2g} at alpha = {alpha:g}"
@@ -277,7 +287,7 @@ def _savings(found: Results, p: dict[str, Any]) -> list[Verdict]:
         at = f"gamma = {gamma:g}, noise by {rule}"
         inverse = [1 / (3 * gamma + alpha) for alpha in p["alphas"]]
         if rule == p["rules"][0] and inverse[0] >= 2 * inverse[-1]:  # else there is no slope to speak of
-            K, other = ([found[name, case].way.teachers for case in cases] for name in METHODS[:2])
+            K, other = ([found[name, case].teachers for case in cases] for name in METHODS[:2])
             known = float(_slope(inverse, 2 * np.log(np.array(other) / np.array(K))))
             slope = Interval.of(_slope(inverse, savings))
             what = "1/alpha" if gamma == 0 else "1/(3 gamma + alpha)"
@@ -314,7 +324,9 @@ def _draw_saving(found: Results, p: dict[str, Any]) -> Figure:
     figure, axes = panels([""], "1/alpha", "times as many queries as composition")
     inverse = 1 / np.array(p["alphas"])
     for style, (rule, gamma) in zip(STYLES, product(p["rules"], p["gammas"]), strict=False):
-        each = np.array([mean_ci(_saving(found, (rule, gamma, alpha, p["m"][-1]))) for alpha in p["alphas"]])
+        each = np.array(
+            [mean_ci(_saving(found, Case(rule, gamma, alpha, p["m"][-1]))) for alpha in p["alphas"]]
+        )
         factor = np.exp(each[:, 0])
         band(axes[0], inverse, factor, factor * each[:, 1], label=f"gamma = {gamma:g}, {rule}", style=style)
     axes[0].plot(inverse, inverse, color="0.6", linewidth=0.8, label="1/alpha")
