@@ -10,7 +10,7 @@ from pate_cli.config import recipes
 from pate_cli.config.composition import own_configs
 from pate_cli.errors import InputError
 from pate_cli.reproduce import all_recipes
-from pate_cli.reproduce.outcome import Outcome, keep, key_of
+from pate_cli.reproduce.outcome import Outcome, key_of, save
 from pate_cli.reproduce.recipe_run import reproduce
 from pate_cli.terminal import err, out
 
@@ -41,17 +41,17 @@ def main(argv: list[str]) -> int:
     )
     code = publish(findings, directory, [f"- {note}" for note in findings.notes])
     if own is None:  # results with the user's own options are not for the page of all recipes
-        keep(directory, Outcome.of(findings), key_of(recipe, options.overrides, quick=quick))
+        save(directory, Outcome.of(findings), key_of(recipe, options.overrides, quick=quick))
     return code
 
 
 def _all(options: argparse.Namespace) -> int:
     if options.config_dir:
         raise InputError("--config-dir: not with all recipes")
-    task = all_recipes.read_typed(options.overrides)
+    choice = all_recipes.read_typed(options.overrides)
     directory = checked_directory(options.output, _OUTPUT)
     findings = all_recipes.run_all(
-        task,
+        choice,
         directory,
         quick=options.quick,
         force=options.force,

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pate_cli.config.recipes import Recipe
 from pate_cli.report.findings import Findings
@@ -26,42 +27,48 @@ _NOTE = (
     "what is judged together. A claim over several cases has its numbers in the reason. How verdicts are "
     "given: docs/reproduce.md. Accuracy is measured on held-out records: not differentially private."
 )
-
-
 _SEEDS = (
     "Run with several seeds: a verdict is given where all seeds give it; where they differ it is undecided, "
     "and the numbers are those of the first."
 )
 
 
+_COLUMNS = {
+    "recipe": Column("recipe", numeric=False),
+    "claim": Column("claim", numeric=False, prose=True),
+    "ours_less_claimed": Column("ours less claimed", detail=True),
+    "margin": Column("margin", detail=True),
+    "verdict": Column("verdict", numeric=False, tags=True),
+    "seeds": Column("with each seed", numeric=False, detail=True),
+    "reason": Column("reason", numeric=False, prose=True, detail=True),
+    "command": Column("command", numeric=False, detail=True),
+}
+"""Columns that people see, by their names in the CSV file, which has more."""
+
+
 def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command: list[str]) -> Findings:
     """Put the verdicts of recipes, found by recipe and then by seed, on one page."""
     several = len({seed for by_seed in found.values() for seed in by_seed}) > 1
-    columns = [
-        Column("recipe", numeric=False),
-        Column("claim", numeric=False, prose=True),
-        Column("ours less claimed", detail=True),
-        Column("margin", detail=True),
-        Column("verdict", numeric=False, tags=True),
-        *([Column("with each seed", numeric=False, detail=True)] if several else []),
-        Column("reason", numeric=False, prose=True, detail=True),
-        Column("command", numeric=False, detail=True),
+    records = [
+        {
+            "recipe": name,
+            "claim": verdict.name,
+            "ours_less_claimed": verdict.gap and verdict.gap.mean,
+            "half_width": verdict.gap and verdict.gap.half_width,
+            "level": verdict.gap and verdict.gap.level,
+            "n": verdict.gap and verdict.gap.n,
+            "margin": verdict.margin,
+            "verdict": verdict.verdict,
+            "seeds": "; ".join(words) if several else None,
+            "reason": verdict.reason,
+            "command": shlex.join(next(iter(by_seed.values())).command),
+        }
+        for name, by_seed in found.items()
+        for verdict, words in _across(by_seed)
     ]
-    cells, records = [], []
-    for name, by_seed in found.items():
-        again = shlex.join(next(iter(by_seed.values())).command)
-        for verdict, words in _across(by_seed):
-            gap, margin = verdict.gap, verdict.margin
-            shown = number(gap, "+.3g") if gap and math.isfinite(gap.mean) else ABSENT
-            each = [", ".join(words)] if several else []
-            cells.append([name, verdict.name, shown, number(margin, "g"), verdict.verdict, *each])
-            cells[-1] += [verdict.reason, again]
-            record = {"recipe": name, "claim": verdict.name, "ours_less_claimed": gap and gap.mean}
-            record |= {"half_width": gap and gap.half_width, "level": gap and gap.level, "n": gap and gap.n}
-            record |= {"margin": margin, "verdict": verdict.verdict}
-            record |= {"seeds": "; ".join(words) if several else None}
-            records.append(record | {"reason": verdict.reason, "command": again})
-    counts = Counter(str(record["verdict"]) for record in records)
+    shown = [name for name in _COLUMNS if several or name != "seeds"]
+    cells = [[_cell(record, name) for name in shown] for record in records]
+    counts = Counter(record["verdict"] for record in records)
     summary = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     absent = _absent(found)
     return Findings(
@@ -73,13 +80,33 @@ def page_of(found: Mapping[str, Mapping[str, Outcome]], *, quick: bool, command:
             kind=NAME,
         ),
         command=command,
-        table=Table(columns, cells, records, _NOTE),
+        table=Table([_COLUMNS[name] for name in shown], cells, records, _NOTE),
         absent=absent,
         notes=[_SEEDS] if several else [],
         quick=quick,
         sources=sources(),
         failures=[f"{name}: {why}" for name, status, why in absent if status in ("failed", "refused")],
     )
+
+
+def _cell(record: Mapping[str, Any], name: str) -> str:
+    value = record[name]
+    if name == "ours_less_claimed":
+        there = value is not None and math.isfinite(value)
+        return number(value, "+.3g", record["half_width"]) if there else ABSENT
+    return number(value, "g") if name == "margin" else str(value)
+
+
+def _across(by_seed: Mapping[str, Outcome]) -> list[tuple[Verdict, list[VerdictWord]]]:
+    """Verdicts that all seeds make together, with the numbers of the first that has any; and all words."""
+    each = [{one.name: one for one in outcome.verdicts} for outcome in by_seed.values()]
+    together = []
+    for name in dict.fromkeys(name for verdicts in each for name in verdicts):
+        words: list[VerdictWord] = [v[name].verdict if name in v else "missing" for v in each]
+        first = next(v[name] for v in each if name in v)
+        agreed = words[0] if len(set(words)) == 1 else "no verdict" if "no verdict" in words else "undecided"
+        together.append((replace(first, verdict=agreed), words))
+    return together
 
 
 def _absent(found: Mapping[str, Mapping[str, Outcome]]) -> list[tuple[str, str, str]]:
@@ -94,16 +121,3 @@ def _absent(found: Mapping[str, Mapping[str, Outcome]]) -> list[tuple[str, str, 
         why = f"{NOT_RUN}: pate reproduce {NAME} 'recipes=[{others[0]}]' runs the first"
         absent.append((", ".join(others), "not run", why))
     return absent
-
-
-def _across(by_seed: Mapping[str, Outcome]) -> list[tuple[Verdict, list[VerdictWord]]]:
-    """Verdicts that all seeds make together, with the numbers of the first that has any; and all words."""
-    each = [{one.name: one for one in outcome.verdicts} for outcome in by_seed.values()]
-    names = dict.fromkeys(name for verdicts in each for name in verdicts)
-    together = []
-    for name in names:
-        words: list[VerdictWord] = [v[name].verdict if name in v else "missing" for v in each]
-        first = next(v[name] for v in each if name in v)
-        agreed = words[0] if len(set(words)) == 1 else "no verdict" if "no verdict" in words else "undecided"
-        together.append((replace(first, verdict=agreed), words))
-    return together

@@ -21,7 +21,7 @@ from pate_cli.reproduce.sources import dependencies
 from pate_cli.reproduce.study import parameters, study_code
 from pate_cli.terminal import write_file
 
-__all__ = ["FILE", "Outcome", "keep", "kept", "key_of"]
+__all__ = ["FILE", "Outcome", "key_of", "load", "save"]
 
 FILE = "claims.json"
 """Name of the file, among those of a recipe."""
@@ -51,12 +51,7 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
     """Hash everything that the numbers of a recipe depend on: itself, overrides, all source, the libraries.
 
     Of the data, only which files are on this machine: their digests are published and checked, and recipes
-    of runs have their own key for each finished repeat.
-
-    Raises
-    ------
-    InputError
-        If what was typed is no parameter of the study.
+    of runs have their own key for each finished repeat. InputError if what was typed is no parameter.
     """
     study = recipe.kind == "study"
     typed: Any = parameters(recipe, given, quick=quick) if study else without_place(given)
@@ -65,18 +60,18 @@ def key_of(recipe: Recipe, given: Sequence[str], *, quick: bool) -> str:
     return hashlib.sha256(json.dumps(plain(content), sort_keys=True).encode()).hexdigest()
 
 
-def keep(directory: Path, outcome: Outcome, key: str) -> None:
+def save(directory: Path, outcome: Outcome, key: str) -> None:
     """Write an outcome beside the tables of its recipe, whole or not at all."""
     content = plain({"schema": _SCHEMA, "key": key, "outcome": asdict(outcome)})
     directory.mkdir(parents=True, exist_ok=True)
     write_file(directory / FILE, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
-def kept(directory: Path, key: str | None = None) -> Outcome | None:
-    """Read an outcome back; None if there is none, it is damaged, or its key differs (None: any key)."""
+def load(directory: Path, key: str) -> Outcome | None:
+    """Read an outcome back; None if there is none, it is damaged, or its key is another."""
     try:
         content = json.loads((directory / FILE).read_bytes())
-        if content["schema"] != _SCHEMA or (key is not None and content["key"] != key):
+        if content["key"] != key:
             return None
         verdicts = [Verdict.read(one) for one in content["outcome"]["verdicts"]]
         return Outcome(**content["outcome"] | {"verdicts": verdicts})

@@ -15,7 +15,7 @@ from pate_cli.report.interval import Interval
 from pate_cli.report.verdict import Verdict, close
 from pate_cli.reproduce import recipe_run
 from pate_cli.reproduce.claims_page import page_of
-from pate_cli.reproduce.outcome import FILE, Outcome, keep, kept, key_of
+from pate_cli.reproduce.outcome import FILE, Outcome, key_of, load, save
 
 OUT = Path("outputs/reproduce")
 REPO = Path(__file__).resolve().parents[2]
@@ -119,12 +119,12 @@ def test_an_outcome_is_read_back_or_not_at_all(tmp_path):
     gap = Interval.of([0.01, 0.02, 0.015] * 4)
     outcome = Outcome("r", "done", "", ["pate"], [close("claim", gap, 0.1, "why", 3)])
     assert outcome.verdicts[0].gap == gap.at(1 - 0.05 / 3)
-    keep(tmp_path, outcome, "key")
-    assert kept(tmp_path, "key") == kept(tmp_path) == outcome
-    assert kept(tmp_path, "other") is None
+    save(tmp_path, outcome, "key")
+    assert load(tmp_path, "key") == outcome
+    assert load(tmp_path, "other") is None
     text = (tmp_path / FILE).read_text()
     (tmp_path / FILE).write_text(text[: len(text) // 2])
-    assert kept(tmp_path) is None
+    assert load(tmp_path, "key") is None
 
 
 def test_an_edited_study_has_another_key(tmp_path):
