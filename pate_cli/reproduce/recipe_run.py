@@ -28,10 +28,7 @@ def reproduce(
 ) -> Findings:
     """Run a recipe with the overrides typed; finished repeats of runs are kept in `directory`.
 
-    Raises
-    ------
-    InputError
-        If the recipe or what was typed cannot be used, or a study's data is not there.
+    InputError if the recipe or what was typed cannot be used, or a study's data is not there.
     """
     if recipe.kind == "study":
         with reporting(recipe.name, "steps") as advance:

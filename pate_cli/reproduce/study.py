@@ -48,7 +48,7 @@ class StudyResult:
         Each draws a new `matplotlib.figure.Figure`, without pyplot's global state.
     verdicts : list of Verdict
     notes : list of str
-        What a reader must know to read the table: one sentence or two each.
+        Below the table: sizes, units, what is exact.
     """
 
     table: pd.DataFrame | Table
@@ -58,13 +58,8 @@ class StudyResult:
 
 
 def load_study(recipe: Recipe) -> ModuleType:
-    """Import the `study.py` beside a recipe, as a module of `pate_cli.experiments`.
-
-    Raises
-    ------
-    InputError
-        If it imports what is not installed.
-    """
+    """Import the `study.py` beside a recipe; InputError if it imports what is not installed."""
+    # the name of a module beside its siblings: studies import `..common`
     path, name = recipe.directory / STUDY, f"pate_cli.experiments.{recipe.name}.study"
     spec = spec_from_file_location(name, path)
     if not (spec and spec.loader):
@@ -89,13 +84,7 @@ def study_code(recipe: Recipe) -> str:
 
 
 def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str, Any]:
-    """Parameters of a study: the recipe's, overridden by the quick version, then by those typed.
-
-    Raises
-    ------
-    InputError
-        If a parameter is not one of the recipe's, or its value cannot be read.
-    """
+    """Parameters of a study: the recipe's, overridden by the quick version, then by those typed."""
     from omegaconf import OmegaConf
 
     params = recipe.params | (recipe.quick if quick else {})
@@ -108,21 +97,15 @@ def parameters(recipe: Recipe, given: Sequence[str], *, quick: bool) -> dict[str
                 f"{key}: no such parameter of {recipe.name}; there are: {', '.join(params) or 'none'}"
             )
         try:
-            read: Any = OmegaConf.to_container(OmegaConf.from_dotlist([text]))
+            typed: Any = OmegaConf.to_container(OmegaConf.from_dotlist([text]))
         except Exception as error:  # of YAML or OmegaConf: many classes, one meaning
             raise ConfigError(key, text.partition("=")[2], f"a value as {params[key]!r}") from error
-        params |= read
+        params |= typed
     return params
 
 
 def finisher(recipe: Recipe) -> Callable[..., Findings] | None:
-    """Get the views that a recipe of runs has of its own, their parameters checked; None without any.
-
-    Raises
-    ------
-    InputError
-        If a parameter of the recipe is not accepted.
-    """
+    """Get what the `study.py` beside a recipe of runs adds, its parameters checked; None without one."""
     if not (recipe.directory / STUDY).is_file():
         return None
     module = load_study(recipe)
@@ -132,13 +115,7 @@ def finisher(recipe: Recipe) -> Callable[..., Findings] | None:
 def run_study(
     recipe: Recipe, given: Sequence[str], progress: Progress, *, quick: bool, config_dir: str | None
 ) -> Findings:
-    """Compute a study.
-
-    Raises
-    ------
-    InputError
-        As `parameters`, or as the study says.
-    """
+    """Compute a study; InputError if what was typed is no parameter of it, or not accepted."""
     if config_dir:
         raise InputError(f"--config-dir: {recipe.name} composes no runs")
     params = parameters(recipe, given, quick=quick)
