@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pate_cli.commands.findings import checked_directory
 from pate_cli.compare.methods import DEFAULT_METHODS, budgets, methods, plan_frontier
 from pate_cli.config.composition import own_configs
 from pate_cli.engine import schedule
 from pate_cli.engine.plan import Plan
 from pate_cli.engine.progress import reporting
 from pate_cli.engine.store import PLACE
+from pate_cli.report.findings import checked_directory
 
 __all__ = ["add_options", "measured", "output_directory", "planner"]
 

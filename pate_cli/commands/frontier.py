@@ -7,10 +7,10 @@ import shlex
 from pathlib import Path
 
 from pate_cli.commands.comparison import add_options, measured, output_directory, planner
-from pate_cli.commands.findings import publish
 from pate_cli.compare.baselines import LIMIT
 from pate_cli.compare.boards import Board
 from pate_cli.compare.reports import frontier
+from pate_cli.report.findings import publish
 from pate_cli.terminal import err
 
 __all__ = ["main"]

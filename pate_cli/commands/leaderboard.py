@@ -6,12 +6,12 @@ import argparse
 import shlex
 
 from pate_cli.commands.comparison import add_options, measured, output_directory, planner
-from pate_cli.commands.findings import publish
 from pate_cli.compare.boards import METRICS, Board
 from pate_cli.compare.reports import leaderboard
 from pate_cli.compare.tables import DEFAULT_TABLES, tables
 from pate_cli.config.command_line import refuse_unused
 from pate_cli.errors import ConfigError, InputError
+from pate_cli.report.findings import publish
 
 __all__ = ["main"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pate_cli.commands.findings import checked_directory, publish
 from pate_cli.config import recipes
 from pate_cli.config.composition import own_configs
 from pate_cli.errors import InputError
+from pate_cli.report.findings import checked_directory, publish
 from pate_cli.reproduce import all_recipes
 from pate_cli.reproduce.outcome import Outcome, key_of, save
 from pate_cli.reproduce.recipe_run import reproduce

@@ -129,7 +129,7 @@ def _collect(names: list[str]) -> list[RunRecord]:
 
 def _render(table: Table, form: str) -> str:
     if form == "html":
-        from pate_cli.report.output import document
+        from pate_cli.report.findings import document
 
         return document("Runs", table)
     if form != "console":

@@ -1,19 +1,39 @@
-"""Results of a recipe, a frontier or a leaderboard, ready to be written."""
+"""Results of a recipe, a frontier or a leaderboard: their files (tables, figures, one page), and printing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pate_cli.config.recipes import Recipe
-from pate_cli.report.table import Table
+from pate_cli.errors import InputError
+from pate_cli.report.table import Column, Table
 from pate_cli.report.verdict import Verdict
+from pate_cli.terminal import check_directory, err, out, write_file
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from matplotlib.figure import Figure
 
-__all__ = ["Findings"]
+__all__ = ["Findings", "checked_directory", "document", "publish", "write"]
+
+_HEADINGS = {
+    "table": "Table",
+    "metrics": "metrics",
+    "paired": "Paired differences",
+    "ranks": "Ranks and win rates",
+    "rows": "The runs",
+    "settings": "Which setting gives which printed numbers",
+}
+"""Heading of every table on the page, by the stem of its files: those of an earlier run are known by it."""
+
+_OURS = ("figure*.png", "figure*.svg", "report.html", *(f"{stem}.*" for stem in _HEADINGS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,3 +55,97 @@ class Findings:
     sources: dict[str, str] = field(default_factory=dict)  # data, code, versions
     commands: dict[str, list[str]] = field(default_factory=dict)  # that run each row by itself
     failures: list[str] = field(default_factory=list)
+
+    @property
+    def reasons(self) -> Table:
+        """The verdict on each row, or why it has no numbers."""
+        judged = [[one.name, one.verdict, one.reason] for one in self.rows]
+        columns = [
+            Column("row", numeric=False),
+            Column("verdict" if judged else "status", numeric=False, tags=True),
+            Column("reason", numeric=False, prose=True),
+        ]
+        return Table(columns, judged or [list(row) for row in self.absent])
+
+
+def checked_directory(given: Path | None, default: Path) -> Path:
+    """Choose the directory for the results, and check before the work that they can be written.
+
+    Directories above the default one may be missing.
+    """
+    directory = given or default
+    check_directory(directory, parents=given is None)
+    for path in _earlier(directory):
+        if path.is_dir():
+            raise InputError(f"--output {directory}: {path.name} in it is a directory; give another place")
+    return directory
+
+
+def _earlier(directory: Path) -> list[Path]:
+    """Paths named as the files of findings."""
+    return [path for pattern in _OURS for path in directory.glob(pattern)]
+
+
+def publish(
+    findings: Findings, directory: Path, lines: Iterable[str] = (), remarks: Iterable[str] = ()
+) -> int:
+    """Write all files; print table, verdicts, `lines`, `remarks` and failures. 1 if there are failures."""
+    write(directory, findings)
+    findings.table.show()
+    counts = Counter(verdict.verdict for verdict in findings.rows)
+    rows = ["rows: " + ", ".join(f"{count} {word}" for word, count in counts.items())] if counts else []
+    claims = [f"{verdict.verdict}: {verdict.name}" for verdict in findings.claims]
+    for line in (*rows, *claims, *lines):
+        out().print(line, markup=False, soft_wrap=True)
+    for remark in remarks:
+        err().print(f"pate: {remark}", markup=False, soft_wrap=True)
+    err().print(f"written to {directory}", style="dim", markup=False, soft_wrap=True)
+    for failure in findings.failures:
+        err().print(f"pate: {failure}", markup=False, soft_wrap=True)
+    return 1 if findings.failures else 0
+
+
+def write(directory: Path, findings: Findings) -> list[Path]:
+    """Write every file, each whole or not at all; files of an earlier run are removed."""
+    from pate_cli.report.figures import render  # matplotlib: not for the check before the work
+
+    content: dict[str, str | bytes] = {}
+    drawn: list[tuple[str, str, float]] = []  # name, SVG in Base64, width in CSS pixels
+    for index, (name, draw) in enumerate(findings.figures.items()):
+        stem = "figure" if index == 0 else f"figure-{name}"
+        png, svg, width = render(draw, salt=f"{findings.recipe.name}-{name}")
+        content |= {f"{stem}.png": png, f"{stem}.svg": svg}
+        drawn.append((name, base64.b64encode(svg).decode(), width))
+    for stem, table in {"table": findings.table, **findings.more}.items():
+        content |= {f"{stem}.csv": table.to_csv(), f"{stem}.md": table.to_markdown()}
+        content |= {f"{stem}.tex": table.to_latex()}
+    counts = Counter(verdict.verdict for verdict in findings.rows)
+    content["report.html"] = _template().render(
+        title=findings.recipe.title, found=findings, figures=drawn, counts=counts, headings=_HEADINGS
+    )
+    directory.mkdir(parents=True, exist_ok=True)
+    for path in _earlier(directory):
+        if path.name not in content:
+            path.unlink()
+    return [write_file(directory / name, data) for name, data in content.items()]
+
+
+def document(title: str, table: Table) -> str:
+    """Render a page with one table."""
+    return _template().render(title=title, table=table)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["shell"] = shlex.join
+    return environment.get_template("page.html")

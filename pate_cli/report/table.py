@@ -1,8 +1,9 @@
-"""A table as text cells, and its forms: the terminal, CSV (raw values), Markdown, LaTeX (in `page`, HTML)."""
+"""A table as text cells, and its forms: terminal, CSV (raw values), Markdown, LaTeX, HTML (`page.html`)."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from pate_cli.report.console import show
 from pate_cli.report.interval import Interval
-from pate_cli.report.latex import latex
 from pate_cli.terminal import out
 
 if TYPE_CHECKING:
@@ -73,8 +73,22 @@ class Table:
         return "\n\n".join(parts) + "\n"
 
     def to_latex(self) -> str:
-        r"""Booktabs table that fits a page, ready for \input; see `pate_cli.report.latex`."""
-        return latex(self)
+        r"""Booktabs tables of 40 rows each, ready for \input, shrunk to the line where they are wider.
+
+        Columns with the same cell in every row go to the note.
+        """
+        remarks = [f"% {remark}" for remark in self.remarks]
+        if not self.cells:
+            return "\n".join(remarks) + "\n"
+        kept = [index for index in range(len(self.columns)) if not self.constant(index)]
+        kept = kept or list(range(len(self.columns)))
+        same = [f"{c.full} {self.cells[0][i]}" for i, c in enumerate(self.columns) if i not in kept]
+        note = " ".join(filter(None, [self.note, f"In every row: {'; '.join(same)}." if same else ""]))
+        columns = [self.columns[index] for index in kept]
+        cells = [[_tex(row[index]) for index in kept] for row in self.cells]
+        pages = [_tabular(columns, cells[start : start + _PAGE]) for start in range(0, len(cells), _PAGE)]
+        below = [rf"{{\footnotesize {_tex(note)}\par}}"] if note else []
+        return "\n".join([*_NEEDS, *remarks, *pages, *below]) + "\n"
 
     @property
     def groups(self) -> list[tuple[str, int]]:
@@ -101,6 +115,54 @@ def number(value: float | Interval | None, form: str = ".4f", ci: float | None =
     if math.isinf(value):
         return "∞"
     return format(value, form) + ("" if ci is None else f" ± {ci:{form.lstrip('+')}}")
+
+
+_PAGE = 40  # rows of one `tabular`, which LaTeX does not break
+_NEEDS = (
+    r"% needs \usepackage{graphicx}; rules look better with \usepackage{booktabs}",
+    r"\providecommand{\toprule}{\hline}\providecommand{\midrule}{\hline}\providecommand{\bottomrule}{\hline}",
+)
+_FITTED = r"\par\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+_HEADERS = {"eps": r"$\varepsilon$", "eps_ex_post": r"$\varepsilon_{\mathrm{ex\,post}}$"}
+_TEX = str.maketrans(
+    {char: f"\\{char}" for char in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "[": "{[}",  # `[` and `*` at the start of a row would be read as an option of `\\`
+        "*": "{*}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "±": r"$\pm$",
+        "∞": r"$\infty$",
+        "–": "--",
+        "−": "$-$",
+        "≤": r"$\le$",
+        "≥": r"$\ge$",
+        "×": r"$\times$",
+        **dict.fromkeys("«»ÐÞðþ", "?"),  # of Latin-1, those that LaTeX's own fonts lack
+    }
+)
+
+
+def _tabular(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> str:
+    import pandas as pd
+
+    groups = [_tex(column.group) for column in columns]
+    heads = [_HEADERS.get(column.header, _tex(column.header)) for column in columns]
+    names = pd.MultiIndex.from_arrays([groups, heads]) if any(groups) else pd.Index(heads)
+    shape = "".join("r" if column.numeric else "l" for column in columns)
+    style = pd.DataFrame(cells).set_axis(names, axis="columns").style.hide(axis="index")
+    text = style.to_latex(column_format=shape, hrules=True, multicol_align="c")
+    return f"{_FITTED}\n{text}}}\n\\par\\smallskip"
+
+
+def _tex(text: str) -> str:
+    """Escape for LaTeX; characters beyond Latin-1 become question marks."""
+    text = re.sub(r"(?<![\w.])-(?=\d)", "−", text).translate(_TEX)
+    return text.encode("latin-1", "replace").decode("latin-1")
 
 
 def from_frame(frame: pd.DataFrame, note: str = "") -> Table:

@@ -10,8 +10,7 @@ from pathlib import Path
 from pate_cli.config import recipes
 from pate_cli.engine.plan import missing_data
 from pate_cli.errors import ConfigError, DataError, InputError, one_line
-from pate_cli.report import output
-from pate_cli.report.findings import Findings
+from pate_cli.report.findings import Findings, checked_directory, write
 from pate_cli.reproduce.claims_page import NAME, NOT_RUN, page_of
 from pate_cli.reproduce.outcome import Outcome, key_of, load, save
 from pate_cli.reproduce.recipe_run import reproduce
@@ -93,9 +92,9 @@ def _outcome(
         if missing := "; ".join(filter(None, map(missing_data, recipe.data))):
             raise DataError(missing)  # as a row of such data says it, without trying a download
         started = time.monotonic()
-        output.check(place, default=True)
+        checked_directory(None, place)
         findings = reproduce(recipe, given, quick=quick, force=force, directory=place)
-        output.write(place, findings)
+        write(place, findings)
         outcome = Outcome.of(findings)
         save(place, outcome, key)
     except Exception as error:  # a fault of one recipe must not cost the others

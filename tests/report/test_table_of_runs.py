@@ -12,7 +12,7 @@ from rich.console import Console
 
 from pate_cli.errors import InputError
 from pate_cli.report import Interval, RunRecord
-from pate_cli.report.output import document
+from pate_cli.report.findings import document
 from pate_cli.report.runs import select
 from pate_cli.report.runs_table import run_table
 

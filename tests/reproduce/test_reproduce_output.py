@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from pate_cli.engine import schedule
-from pate_cli.report.output import document, write
+from pate_cli.report.findings import document, write
 from pate_cli.report.table import Column, Table, from_frame, number
 from pate_cli.reproduce.assemble import assemble
 
