@@ -140,7 +140,7 @@ class Mechanism(ABC):
         return PrivacyLoss(eps, delta, "sum of all releases")
 
     def unanswered(self) -> str | None:
-        """Prediction of unanswered queries from public numbers, for people; None if all are answered."""
+        """Warning from public numbers, as of queries that will go unanswered; None if there is none."""
         return None
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:

@@ -104,6 +104,15 @@ class Gaussian(VoteMechanism):
         mu = math.sqrt(asked * vector_mu_squared(self.sensitivity, self.sigma))
         return min(self.eps, vector_eps(mu, asked * _noised(self.n_classes), self.delta))
 
+    def unanswered(self) -> str | None:
+        """Warn where the noise is larger than all votes together; no query goes unanswered."""
+        if self.sigma <= self.n_teachers:
+            return None
+        return (
+            f"noise of standard deviation {self.sigma:.3g} on the votes of {self.n_teachers:,} teachers:"
+            " a label is little better than chance; a larger eps, more teachers or fewer queries would help"
+        )
+
     def session(self, door: Door, runs: int = 1) -> Session:
         """Start a session; see `VoteMechanism`."""
         return GaussianSession(self, door, runs)

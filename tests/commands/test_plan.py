@@ -30,10 +30,8 @@ def rows(monkeypatch, tmp_path, capsys):
         assert main(["plan", *argv]) == 0
         out, err = capsys.readouterr()
         show.said = err.splitlines()
-        assert all(
-            re.match(r"pate: eps [\d.e+-]+, [\w-]+: (stops after|at most) [\d,]+ ", line)
-            for line in show.said
-        )
+        known = r"pate: eps [\d.e+-]+, [\w-]+: (stops after|at most|noise of standard deviation) [\d,]+"
+        assert all(re.match(known, line) for line in show.said)
         assert list(tmp_path.iterdir()) == []
         assert max(map(len, out.splitlines())) <= 80
         lines = [line.rstrip() for line in out.splitlines()]
@@ -71,6 +69,8 @@ def test_gaussian_noise_is_that_of_the_paper(rows, argv, eps, sigma, zcdp):
     """Sigma of the exact profile, worked out apart from this code, and by LZCW21's zCDP rule."""
     shown = rows(*argv, f"eps={eps}")
     assert shown["sigma"] == [sigma]
+    drowned = "a label is little better than chance" in " ".join(rows.said)
+    assert drowned == (sigma == "72.34")  # of 64 votes
     if zcdp is not None:
         published = rows(*argv, f"eps={eps}", "mechanism.calibration=liu2021")
         assert published["sigma"] == [zcdp]
