@@ -23,9 +23,9 @@ from pate_cli.config import parse
 from pate_cli.config.composition import compose
 from pate_cli.mechanisms import gaussian, gnmax
 from pate_cli.mechanisms.gaussian import gaussian_labels
-from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
 from pate_cli.mechanisms.sparse_vector import SparseVectorSession, stable_labels
 from pate_cli.mechanisms.stable import StableSession
+from pate_cli.mechanisms.svt import PrivateCutoffPlan
 from pate_cli.mechanisms.votes import majority
 from pate_cli.privacy import svt
 from pate_cli.privacy.above_threshold import AboveThreshold
@@ -120,10 +120,10 @@ BUGS = [
      "mechanisms.sparse_vector:SparseVector.with_exact_noise", "discrete_calibration(self",
      "discrete_calibration(replace(self, calibration=svt.calibrate('tight', 4.0, 0.01, 12, 1))"),
     ("cutoff from the exact error", replayed, Form("svt", private_cutoff),
-     "mechanisms.private_cutoff:PrivateCutoffPlan.release", "for_estimate)[0])",
+     "mechanisms.svt:PrivateCutoffPlan.release", "for_estimate)[0])",
      "for_estimate)[0] * 0 + error)"),
     ("all of eps for the labels, after the estimate", paid, Form("svt", private_cutoff),
-     "mechanisms.private_cutoff:calibrate", "eps - 1 / (K * scale)", "eps"),
+     "mechanisms.svt:_private_cutoff", "eps - 1 / (K * scale)", "eps"),
     ("fullest bin released though unstable", replayed, Form("soft"),
      "mechanisms.soft:SoftSession.ask", "scores[j, found.above[0]] =", "scores[j] = plain[j] +"),
     ("a score counted twice", moved, Form("soft"),

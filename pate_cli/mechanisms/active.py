@@ -70,7 +70,10 @@ def calibrate(options: Options, setting: Setting) -> VoteMechanism:
         oracle: VoteMechanism = gaussian_labels(s.eps, s.delta, s.budget, s.n_classes, o.calibration)
     else:
         oracle = stable_labels(
-            *(s.eps, s.delta, s.budget, s.n_teachers),
+            s.eps,
+            s.delta,
+            s.budget,
+            s.n_teachers,
             rule=o.calibration,
             cutoff=o.cutoff,
             n_records=s.n_private,

@@ -23,10 +23,11 @@ from pate_cli.mechanisms.votes import (
 )
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door
-from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Votes
+from pate_cli.types import UNANSWERED, IntArray, PrivacyLoss, ReleasedLabels, Setting, Votes
 
 __all__ = ["CALIBRATION", "CUTOFF", "SparseVector", "SparseVectorSession", "auto_cutoff", "calibrated"]
-__all__ += ["can_answer", "cannot_answer", "cutoff_for_error", "fewest_teachers", "stable_labels"]
+__all__ += ["can_answer", "cannot_answer", "cutoff_for_error", "fewest_teachers", "printed_sizes"]
+__all__ += ["stable_labels"]
 
 CALIBRATION = OneOf(svt.CALIBRATIONS)
 CUTOFF = Or("auto", Whole(1))
@@ -248,6 +249,24 @@ def cutoff_for_error(error: float, eps: float, delta: float, ell: int, n_teacher
         return not can_answer(calibrated(rule, eps, delta, ell, cutoff), n_teachers)
 
     return max(1, bisect_left(range(1, min(T, ell) + 1), True, key=fails))
+
+
+def printed_sizes(error: float, beta: float, setting: Setting) -> tuple[int, int]:
+    """T and the number of teachers of BTT18, Theorem 3.2 and line 1 of Algorithm 2.
+
+    T is rounded up, and at most m, with which no run stops early. Privacy rests on neither number.
+    """
+    s = setting
+    T = min(s.n_public, math.ceil(svt.printed_cutoff(error, s.n_public, beta)))
+    teachers = math.ceil(svt.printed_teachers(s.eps, s.delta, s.n_public, T, beta))
+    if teachers > s.n_private:
+        eps = math.ceil(100 * s.eps * teachers / s.n_private) / 100
+        raise InfeasibleError(
+            f"mechanism.cutoff=paper: BTT18 asks for {teachers:,} teachers at eps={s.eps:g}, T = {T},"
+            f" and there are {s.n_private:,} private records; what would do: as many records,"
+            f" eps={eps:g}, fewer public points, or mechanism.cutoff=auto"
+        )
+    return T, teachers
 
 
 def cannot_answer(

@@ -1,19 +1,37 @@
-"""`mechanism=svt`: the sparse vector technique with T from public numbers, a private estimate, or BTT18."""
+"""`mechanism=svt`: the sparse vector technique, with T from public numbers, BTT18 or a private estimate."""
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
-from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms import gaussian, private_cutoff
-from pate_cli.mechanisms.base import Mechanism
-from pate_cli.mechanisms.sparse_vector import CALIBRATION, stable_labels
-from pate_cli.privacy.svt import printed_cutoff, printed_teachers
-from pate_cli.types import Setting
+from pate_cli.errors import ConfigError
+from pate_cli.mechanisms import gaussian, teaching
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, Sample, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.sparse_vector import CALIBRATION, cutoff_for_error, printed_sizes, stable_labels
+from pate_cli.mechanisms.votes import Step, Steps
+from pate_cli.privacy.door import Door, Spent
+from pate_cli.types import (
+    FloatArray,
+    PrivacyLoss,
+    Private,
+    PrivateRecords,
+    PublicPoints,
+    Released,
+    Setting,
+    Votes,
+)
 
-__all__ = ["Options", "calibrate", "label"]
+__all__ = ["Options", "PrivateCutoffPlan", "calibrate", "label"]
+
+_ERROR = 0.25
+"""Error of the teachers in an audit of the private cutoff."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +64,16 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
         accepted = "auto, private or a whole number >= 1; paper with mechanism.calibration=bassily2018"
         raise ConfigError("mechanism.cutoff", T, accepted)
     if T == "private":
-        return private_cutoff.calibrate(o.calibration, o.holdout, o.share, s)
+        return _private_cutoff(o, s)
     if math.isinf(s.eps):
         return gaussian.calibrate(gaussian.Options(), s)
     if isinstance(T, str):  # paper
-        T, K = _as_printed(o, s)
+        T, K = printed_sizes(o.gamma + o.alpha, o.beta, s)
     return stable_labels(
-        *(s.eps, s.delta, s.n_public, K),
+        s.eps,
+        s.delta,
+        s.n_public,
+        K,
         rule=o.calibration,
         cutoff=T,
         n_records=s.n_private,
@@ -60,19 +81,178 @@ def calibrate(options: Options, setting: Setting) -> Mechanism:
     )
 
 
-def _as_printed(options: Options, setting: Setting) -> tuple[int, int]:
-    """T and the number of teachers of BTT18, Theorem 3.2 and line 1 of Algorithm 2.
+def _private_cutoff(options: Options, setting: Setting) -> PrivateCutoffPlan:
+    """Hold back a fraction `holdout` of the records, spend a `share` of eps on the estimate."""
+    K, eps, rule = setting.n_teachers, setting.eps, options.calibration
+    n_holdout = max(1, round(options.holdout * setting.n_private))
+    if setting.n_private - n_holdout < K:
+        accepted = f"a fraction that leaves a record for each of {K} teachers"
+        raise ConfigError("mechanism.holdout", options.holdout, accepted)
+    if math.isinf(eps):
+        return PrivateCutoffPlan(setting, rule, n_holdout, 0.0, math.inf)
+    scale = max(1 / (K * options.share * eps), 1 / (n_holdout * eps))
+    plan = PrivateCutoffPlan(setting, rule, n_holdout, scale, eps - 1 / (K * scale))
+    # refuses what cannot answer even with the smallest T
+    stable_labels(plan.eps_svt, setting.delta, setting.n_public, K, rule=rule, cutoff=1)
+    return plan
 
-    T is rounded up, and at most m, with which no run stops early. Privacy rests on neither number.
+
+@dataclass(frozen=True)
+class PrivateCutoffPlan(Mechanism):
+    """The sparse vector technique with T from a private estimate of the teachers' error.
+
+    At random, `n_holdout` records are held back and the others dealt to K teachers. Let q be the mean over
+    teachers and held-back records of ``1(teacher errs on record)``. ``q + Lap(scale)`` is released, T is
+    computed from it, and the sparse vector technique with that T labels the public points.
+
+    **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record. The record is in one
+    of two places, by chance and not by the data:
+
+    - *held back*: q moves by at most ``1/n_holdout`` (K teachers, each right or wrong on one record),
+      and no teacher has seen it, so all else is post-processing: ``1/(n_holdout scale) <= eps``, pure.
+    - *with a teacher*: that teacher may change on every held-back record at once, which moves q by at
+      most ``1/K``: ``eps_estimate = 1/(K scale)``, pure. For every T the sparse vector technique is
+      (eps_svt, delta)-DP; the two compose to ``(eps_estimate + eps_svt, delta)``, and
+      ``eps_svt = eps - eps_estimate``.
+
+    The sensitivity of q is therefore ``max(1/K, 1/n_holdout)``, not the ``1/n_holdout`` of a fixed
+    classifier's error. And it must be the *mean* error of a teacher: the error of the teachers' *vote*
+    can go from 0 to 1 with one teacher, where margins are one vote. As a record never pays for both, the
+    two places share eps in parallel: ``scale = max(1/(K share eps), 1/(n_holdout eps))``.
+
+    References
+    ----------
+    BTT18, Theorem 3.2 and Remark 1.
     """
-    s = setting
-    T = min(s.n_public, math.ceil(printed_cutoff(options.gamma + options.alpha, s.n_public, options.beta)))
-    teachers = math.ceil(printed_teachers(s.eps, s.delta, s.n_public, T, options.beta))
-    if teachers > s.n_private:
-        eps = math.ceil(100 * s.eps * teachers / s.n_private) / 100
-        raise InfeasibleError(
-            f"mechanism.cutoff=paper: BTT18 asks for {teachers:,} teachers at eps={s.eps:g}, T = {T},"
-            f" and there are {s.n_private:,} private records; what would do: as many records,"
-            f" eps={eps:g}, fewer public points, or mechanism.cutoff=auto"
-        )
-    return T, teachers
+
+    setting: Setting
+    rule: str
+    n_holdout: int  # records held back, at least 1
+    scale: float  # of the Laplace noise on q; 0 at eps = inf
+    eps_svt: float  # left for the sparse vector technique where a teacher's record changes
+
+    @property
+    def eps_estimate(self) -> float:
+        """Cost of the estimate to a teacher's record."""
+        return self.setting.eps - self.eps_svt if self.scale else 0.0
+
+    @property
+    def guarantee(self) -> PrivacyLoss:
+        """(eps, delta) for estimate and labels together."""
+        s = self.setting
+        if not self.scale:
+            return PrivacyLoss(math.inf, 0.0, "no noise")
+        how = f"Laplace on the teachers' error (eps {self.eps_estimate:.4g}) + sparse vector, {self.rule}"
+        return PrivacyLoss(s.eps, s.delta, how)
+
+    @property
+    def n_teachers(self) -> int:
+        """K."""
+        return self.setting.n_teachers
+
+    def loss(self, spent: Spent) -> PrivacyLoss:
+        """Larger of the costs of the two places of a record."""
+        if not self.scale:
+            return self.guarantee
+        if not spent.only("pure", "sparse"):
+            return UNPROVED
+        eps, delta = spent.sparse_loss()
+        # the door counts a teacher's record; one held back moves the estimate alone, by 1/n_holdout
+        held_back = spent.pure_eps * self.n_teachers / self.n_holdout
+        return PrivacyLoss(max(spent.pure_eps + eps, held_back), delta, "the worse of two places")
+
+    def describe(self) -> dict[str, Any]:
+        """Its public numbers; T itself is chosen in each repeat."""
+        names = ("n_holdout", "scale", "eps_estimate", "eps_svt")
+        numbers = {"ell": self.setting.n_public, "rule": self.rule, "cutoff": "private"}
+        return numbers | {name: getattr(self, name) for name in names}
+
+    def release(
+        self, private: Private, public: PublicPoints, door: Door, rng: np.random.Generator
+    ) -> Released:
+        """Hold back, train, estimate, choose T, label all public points, fit the student."""
+        records, s = private.records, self.setting
+        dealt = rng.permutation(records.n_records)
+        back, rest = dealt[: self.n_holdout], dealt[self.n_holdout :]
+        ensemble = teaching.train_teachers(s, PrivateRecords(records.X[rest], records.y[rest]), rng)
+        for_estimate, for_labels = door.spawn(2)
+        error = 1 - ensemble.accuracy(records.X[back], records.y[back])
+        labelling = self.labelling(float(self.estimate(error, for_estimate)[0]))
+        teachers = Private(records, lambda: ensemble.votes(public.X))
+        labelled = labelling.release(teachers, public, for_labels, rng)
+        model = teaching.fit_student(s, public, labelled.answers, rng)
+        return Released(model, labelled.answers, self._spent(labelled.spent))
+
+    def estimate(self, error: float, door: Door, runs: int = 1) -> FloatArray:
+        """Release the teachers' mean error in every run, shape (R,). PRIVATE in, public out."""
+        # of a teacher's record; `loss` has that of one held back
+        return door.laplace(np.full(runs, error), sensitivity=1 / self.n_teachers, scale=self.scale)
+
+    def labelling(self, estimate: float) -> VoteMechanism:
+        """Calibrate the sparse vector technique with T chosen from the released estimate: post-processing."""
+        s = self.setting
+        if not self.scale:
+            return gaussian.calibrate(gaussian.Options(), s)
+        sizes = (self.eps_svt, s.delta, s.n_public, s.n_teachers)
+        return stable_labels(*sizes, rule=self.rule, cutoff=cutoff_for_error(estimate, *sizes, self.rule))
+
+    def _spent(self, labels: PrivacyLoss) -> PrivacyLoss:
+        """Loss after the fact: a report."""
+        if not self.scale:
+            return self.guarantee
+        eps = max(self.eps_estimate + labels.eps, 1 / (self.n_holdout * self.scale))
+        how = f"Laplace on the teachers' error + {labels.how}"
+        return PrivacyLoss(min(eps, self.setting.eps), labels.delta, how, data_dependent=True)
+
+    def with_exact_noise(self) -> Mechanism:
+        """Refuse: the estimate has no exact noise."""
+        raise ConfigError("mechanism.cutoff", "private", "auto, or a whole number >= 1, with release=true")
+
+    def attacks(self) -> list[SampledAttack]:
+        """Worst-case errors and votes for an audit, of the two places of a record.
+
+        Samples have shape (runs, 1 + m): the released estimate, then for each query its label, -1 for
+        unstable, -2 where the run took no more.
+        """
+        K, m, steps = self.n_teachers, self.setting.n_public, Steps(self.n_teachers)
+        labelling = functools.cache(self.labelling)
+        expected: Any = labelling(_ERROR)
+        kinds: dict[str, tuple[float, list[Step]]] = {
+            "a held-back record": (1 / self.n_holdout, [(steps.half_way[0], steps.half_way[0])] * m),
+            "a teacher's record, critical queries": (1 / K, [steps.critical] * m),
+            "a teacher's record, queries half-way": (1 / K, [steps.half_way] * m),
+            "the same, at the threshold, more and less in turn": (
+                1 / K,
+                steps.in_turn(expected.calibration.threshold, m),
+            ),
+        }
+        return [
+            SampledAttack(name, self._sample(moved, queries, labelling), runs=100_000)
+            for name, (moved, queries) in kinds.items()
+        ]
+
+    def _sample(
+        self, moved: float, queries: list[Step], labelling: Callable[[float], VoteMechanism]
+    ) -> Sample:
+        """Samples where one record moves the error, and the votes on each query.
+
+        T is chosen from the estimate in steps of 1/20 (post-processing), so that there are few to calibrate.
+        """
+        K = self.n_teachers
+
+        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+            for_estimate, for_labels = Door.seeded(int(rng.integers(2**63))).spawn(2)
+            estimates = self.estimate(_ERROR + moved * neighbour, for_estimate, runs)
+            rounded = np.round(np.clip(estimates, 0.0, 0.5) * 20) / 20
+            ones = np.array(queries)[:, int(neighbour)]
+            votes = Votes(np.column_stack([K - ones, ones]), K)
+            out = np.full((runs, 1 + votes.n_queries), -2.0)
+            out[:, 0] = estimates
+            values = np.unique(rounded).tolist()
+            for value, door in zip(values, for_labels.spawn(len(values)), strict=True):
+                among = np.flatnonzero(rounded == value)
+                released = labelling(value).session(door, len(among)).ask(votes)
+                out[among, 1:] = np.where(released.reached, released.labels, -2).T
+            return out
+
+        return sample

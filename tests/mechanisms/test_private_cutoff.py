@@ -13,8 +13,8 @@ from pate_cli import mechanisms, teachers
 from pate_cli.audit import audit
 from pate_cli.cli import main
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.private_cutoff import PrivateCutoffPlan
 from pate_cli.mechanisms.sparse_vector import cutoff_for_error, stable_labels
+from pate_cli.mechanisms.svt import PrivateCutoffPlan
 from pate_cli.privacy.door import Door
 from pate_cli.types import Private, PrivateRecords, PublicPoints, Setting
 
