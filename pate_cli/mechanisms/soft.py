@@ -21,8 +21,8 @@ from pate_cli.errors import ConfigError
 from pate_cli.mechanisms import sparse_vector, teaching
 from pate_cli.mechanisms.base import Mechanism, Sample, SampledAttack
 from pate_cli.mechanisms.votes import Step, Steps, distance_to_instability
+from pate_cli.privacy.above_threshold import SvtCalibration
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import (
     UNANSWERED,
     Answers,

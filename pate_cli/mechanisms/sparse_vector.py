@@ -43,8 +43,8 @@ class SparseVector(VoteMechanism):
 
     **Guarantee.** (eps, delta)-DP for neighbours that differ in one private record (n, K and the part sizes
     are public), for up to `ell` adaptively chosen queries; the proof stands at the top of
-    `pate_cli.privacy.svt`. Assumes that no two teachers share a record. Only labels are released: not an
-    unstable query's majority, nor votes or distances.
+    `pate_cli.privacy.above_threshold`. Assumes that no two teachers share a record. Only labels are released:
+    not an unstable query's majority, nor votes or distances.
     """
 
     calibration: svt.SvtCalibration
@@ -111,7 +111,7 @@ class SparseVector(VoteMechanism):
         return table._replace(caption=caption)
 
     def with_exact_noise(self) -> SparseVector:
-        """Recalibrate for integer noise and an integer threshold, or refuse; see `pate_cli.privacy.svt`."""
+        """Recalibrate for integer noise and an integer threshold; see `svt.discrete_calibration`."""
         calibration = svt.discrete_calibration(self.calibration)
         if not can_answer(calibration, self.n_teachers):
             raise cannot_answer(calibration, self.n_teachers, f"cutoff={calibration.cutoff}, release=true")

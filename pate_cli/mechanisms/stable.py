@@ -15,8 +15,8 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 
 from pate_cli.errors import BudgetSpent
+from pate_cli.privacy.above_threshold import SvtCalibration
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import FloatArray, IntArray, PrivacyLoss
 
 __all__ = ["StableSession", "aggregate", "release_once", "stability_threshold"]
@@ -35,8 +35,9 @@ class StableSession(Generic[Value]):
 
     Both hold of the papers' distance: the most records that can be changed without reaching a data set on
     which some neighbour's value differs. The range of ``f_j`` may be anything; in practice it is discrete, as
-    no other value is ever stable. The proof stands at the top of `pate_cli.privacy.svt`, which speaks of
-    majorities and uses only these two properties. Neither a refused value nor any distance is released.
+    no other value is ever stable. The proof stands at the top of `pate_cli.privacy.above_threshold`, which
+    speaks of majorities and uses only these two properties. Neither a refused value nor any distance is
+    released.
 
     Examples
     --------

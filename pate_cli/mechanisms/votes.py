@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from pate_cli.privacy.above_threshold import SvtCalibration
 from pate_cli.privacy.door import Door
-from pate_cli.privacy.svt import SvtCalibration
 from pate_cli.types import FloatArray, IntArray
 
 __all__ = ["FEWEST_TEACHERS", "Step", "Steps", "VoteAttack", "attack", "distance_to_instability"]

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pate_cli.privacy.above_threshold import AboveThreshold, Decisions
+from pate_cli.privacy.above_threshold import AboveThreshold, Decisions, SvtCalibration
 from pate_cli.privacy.gaussian import vector_mu_squared
 from pate_cli.privacy.noise import Noise, SeededNoise
-from pate_cli.privacy.svt import SvtCalibration
 
 __all__ = ["Door", "Passing", "RecordingDoor", "Spent"]
 
@@ -214,7 +213,7 @@ class Door:
         def release(numbers: NDArray[Any], decide: Callable[[], Decisions]) -> Decisions:
             return self._pass(Passing("above threshold", numbers, 1.0, 0.0, len(numbers)), decide)
 
-        self.spent.sparse.append(AboveThreshold(calibration, self.noise, runs, release))
+        self.spent.sparse.append(AboveThreshold(calibration, self.noise, release, runs))
         return self.spent.sparse[-1]
 
     def _pass(self, passing: Passing, make: Callable[[], Out]) -> Out:

@@ -26,7 +26,7 @@ holds for that mu, ``(eps + 2 c, exp(c) delta)`` holds for integer noise: ``P(S)
 Q'(S) + delta) <= e^(eps + 2c) Q(S) + e^c delta``. At t = 5/4, a is below 2e-13: what is paid is t^2 in
 ``sigma^2 = s^2 + t^2``, 1% of sigma where it is 8 and 5% where it is 4.
 
-The integer noises of the sparse vector technique stand with its proof, in `pate_cli.privacy.svt`.
+The integer noises of the sparse vector technique stand with its proof, in `pate_cli.privacy.above_threshold`.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""The proof at the top of `pate_cli.privacy.svt`, checked without sampling.
+"""The proof at the top of `pate_cli.privacy.above_threshold`, checked without sampling.
 
 Probabilities of every pattern of answered and unstable queries are integrated exactly over the threshold
 noise, and the hockey-stick divergence at the claimed eps, the supremum over all events, is held against the

@@ -79,9 +79,10 @@ class PrintedSvt(SparseVector):
 def proved(c: svt.SvtCalibration) -> tuple[float, float]:
     """(eps, delta) of `PrintedSession`, whose threshold is drawn anew after each unstable answer.
 
-    The pattern proof of `pate_cli.privacy.svt` with the threshold moved by 2, as the margin may: a segment
-    costs ``2/threshold_scale + 4/query_scale``, T of them are composed exactly at half of delta. A critical
-    query has a margin of at most 2, so one is answered with probability at most ``T P(nu - rho > w - 2)``.
+    The pattern proof of `pate_cli.privacy.above_threshold` with the threshold moved by 2, as the margin may:
+    a segment costs ``2/threshold_scale + 4/query_scale``, T of them are composed exactly at half of delta. A
+    critical query has a margin of at most 2, so one is answered with probability at most
+    ``T P(nu - rho > w - 2)``.
 
     Advanced composition as the papers use it leaves nearly half of eps unused, and the exact one needs less
     than it: at their scales this eps is about the one that they claim for a sensitivity of 1, or below it.
