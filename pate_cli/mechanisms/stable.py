@@ -17,7 +17,7 @@ import numpy as np
 from pate_cli.errors import BudgetSpent
 from pate_cli.privacy.above_threshold import SvtCalibration
 from pate_cli.privacy.door import Door
-from pate_cli.types import FloatArray, IntArray, PrivacyLoss
+from pate_cli.types import PrivacyLoss
 
 __all__ = ["StableSession", "aggregate", "release_once", "stability_threshold"]
 
@@ -76,15 +76,10 @@ class StableSession(Generic[Value]):
         if self.exhausted:
             raise BudgetSpent("no further value is taken")
         _check(value, distance)
-        return self.release_all([value], np.array([distance], dtype=float))[0]
-
-    def release_all(self, values: Sequence[Value], distances: IntArray | FloatArray) -> list[Value | None]:
-        """Release values in order until the T-th refusal; may give fewer than there are."""
-        objects = np.empty(len(values), dtype=object)
-        objects[:] = values
-        stable, reached, released = self._tests.test(distances[: len(values)], objects)
-        passed = stable[reached].tolist()
-        return [value if go else None for value, go in zip(np.asarray(released), passed, strict=False)]
+        values = np.empty(1, dtype=object)
+        values[0] = value  # an object of any type, a tuple too
+        stable, _, released = self._tests.test(np.array([float(distance)]), values)
+        return np.asarray(released)[0] if stable[0, 0] else None
 
 
 def stability_threshold(eps: float, delta: float, rule: Literal["tight", "bassily2018"] = "tight") -> float:

@@ -49,7 +49,7 @@ def test_stops_and_refuses_nonsense():
     with pytest.raises(ValueError, match="eps > 0 and delta"):
         stability_threshold(1, 1)
     assert session.release(("any", "hashable"), 1000) == ("any", "hashable")
-    assert session.release_all(["a", "b", "c"], np.array([0, 1000, 0])) == [None, "b"]  # ell = 3
+    assert [session.release("a", 0), session.release("b", 1000)] == [None, "b"]  # ell = 3
     with pytest.raises(BudgetSpent):
         session.release("a", 1000)
 
