@@ -53,7 +53,9 @@ def calibrate(options: Options, setting: Setting) -> Gnmax:
     checked = options.confidence > 0
     answers, share = (setting.budget, options.checks) if checked else (ell, 0.0)
     return Gnmax(
-        *(eps, delta, answers),
+        eps=eps,
+        delta=delta,
+        answers=answers,
         ell=ell,
         n_teachers=K,
         n_classes=setting.n_classes,

@@ -81,15 +81,14 @@ def calibrate(options: Options, setting: Setting) -> SoftPlan:
     fit_on_scores(setting, PublicPoints(X), np.arange(40), scores, np.random.default_rng(0))
     if math.isinf(setting.eps):
         return SoftPlan(setting, n_bins, setting.n_public, None)
-    sizes, K = (setting.eps, setting.delta, 2 * setting.n_public), setting.n_teachers
-    T = max(1, sparse_vector.auto_cutoff(*sizes, K, rule) // 2) if cutoff is None else cutoff
-    tests, least = (sparse_vector.calibrated(rule, *sizes, failed) for failed in (2 * T, 2))
+    # a query is up to two tests, and goes unanswered after two failed ones
+    eps, delta, n_tests, K = setting.eps, setting.delta, 2 * setting.n_public, setting.n_teachers
+    T = max(1, sparse_vector.auto_cutoff(eps, delta, n_tests, K, rule) // 2) if cutoff is None else cutoff
+    tests, least = (sparse_vector.calibrated(rule, eps, delta, n_tests, failed) for failed in (2 * T, 2))
     if not sparse_vector.can_answer(tests, K):
-        smaller = T > 1 and sparse_vector.fewest_teachers(least) <= K
-        raise sparse_vector.cannot_answer(
-            *(tests, K, f"cutoff={T} (2 x {T} failed tests)", ["mechanism.cutoff=1"] * smaller),
-            mechanism="soft",
-        )
+        ways = ["mechanism.cutoff=1"] if T > 1 and sparse_vector.fewest_teachers(least) <= K else []
+        options_used = f"cutoff={T} (2 x {T} failed tests)"
+        raise sparse_vector.cannot_answer(tests, K, options_used, ways, mechanism="soft")
     return SoftPlan(setting, n_bins, T, tests)
 
 
@@ -236,9 +235,6 @@ class ScoreBins(_Private):
             (np.argmax(shifted, axis=1) + 1.0) / n_bins,
             distance_to_instability(shifted),
         )
-
-    def __repr__(self) -> str:
-        return f"ScoreBins(n_queries={len(self.plain)}, n_bins={self.plain.shape[1]})"
 
 
 def score_bins(teachers: Iterable[Any], X: Any, n_bins: int) -> ScoreBins:
