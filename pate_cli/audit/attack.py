@@ -78,6 +78,7 @@ def _audit_one(
     confidence: float,
     stream: np.random.SeedSequence,
 ) -> list[Finding]:
+    """Learn scores on an eighth of the runs, choose an event on three eighths, count it on the rest."""
     claim = mechanism.guarantee
     sizes = (runs // 8, runs // 2 - runs // 8, runs - runs // 2)
     learn, choose, count = stream.spawn(3)
@@ -93,7 +94,7 @@ def _audit_one(
     )
     found = []
     for first, direction in ((0, "D over D'"), (1, "D' over D")):
-        sign, second = 1 - 2 * first, 1 - first
+        sign, second = 1 - 2 * first, 1 - first  # an event {score <= t} is {-score >= -t}
         options = [
             best_event(sign * p, sign * q, claim.delta, confidence, gdp=claim.mu is not None)
             for p, q in zip(chosen[first], chosen[second], strict=True)

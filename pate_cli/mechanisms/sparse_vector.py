@@ -119,7 +119,17 @@ class SparseVector(VoteMechanism):
 
 
 class SparseVectorSession(Session):
-    """Labels by the sparse vector technique; see `SparseVector`."""
+    """Labels by the sparse vector technique (BTT18 Algorithm 2, LZCW21 Algorithm 2); see `SparseVector`.
+
+    ::
+
+        1: w' = w + threshold noise
+        2: for each query:
+        3:     if distance + query noise > w' then release the majority
+        4:     else release "unstable", stop if it is the T-th, and draw w' anew (where `redraw`)
+
+    All but the distance and the majority is `pate_cli.privacy.above_threshold.AboveThreshold`.
+    """
 
     def __init__(self, calibration: svt.SvtCalibration, door: Door, runs: int = 1) -> None:
         self.runs = runs
@@ -139,7 +149,7 @@ class SparseVectorSession(Session):
         return self.labels(votes, distance_to_instability(votes.counts))
 
     def labels(self, votes: Votes, distances: IntArray) -> ReleasedLabels:
-        """Release the majorities that are stable (BTT18 Algorithm 2, LZCW21 Algorithm 2)."""
+        """Release the majorities whose distances are above the threshold."""
         stable, reached, majorities = self._tests.test(distances, majority(votes.counts))
         labels = np.where(stable, np.asarray(majorities)[:, None], UNANSWERED)
         return ReleasedLabels(labels, None, reached)

@@ -13,7 +13,7 @@ from pate_cli.privacy.above_threshold import SvtCalibration
 from pate_cli.privacy.door import Door
 from pate_cli.types import FloatArray, IntArray
 
-__all__ = ["FEWEST_TEACHERS", "Step", "Steps", "VoteAttack", "attack", "distance_to_instability"]
+__all__ = ["Step", "Steps", "VoteAttack", "attack", "distance_to_instability"]
 __all__ += ["l2_sensitivity", "lead", "majority", "max_distance", "noisy_counts", "on_counts", "on_svt"]
 __all__ += ["teachers_for_svt"]
 
@@ -100,9 +100,6 @@ class VoteAttack:
         if not one_vote or min(self.counts.min(), self.neighbour.min()) < 0:
             raise ValueError(f"{self.name}: not neighbours")
 
-
-FEWEST_TEACHERS = 4
-"""Enough for all votes of an attack on noisy counts."""
 
 Step: TypeAlias = tuple[int, int]
 """One query: votes for class 1, of K, on D and on D'."""
