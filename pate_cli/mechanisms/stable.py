@@ -122,7 +122,7 @@ def aggregate(outputs: Sequence[Value]) -> tuple[Value, int]:
 
     `outputs` are any function's values on K disjoint parts of the records. PRIVATE. Of several that are
     equally common it is the one seen first. The distance, ``max(0, ceil((n1 - n2)/2) - 1)``, n1 and n2 the
-    two largest counts, meets the two conditions of `StableSession` whatever the function, since one record
+    two largest counts, meets the two conditions of `StableSession` for every function, since one record
     changes one part.
 
     Examples

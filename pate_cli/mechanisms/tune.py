@@ -101,7 +101,7 @@ class Tune(Mechanism):
     2. *The labellings*, each mu_i-GDP on the other records, are sqrt(sum mu_i^2)-GDP (Dong, Roth, Su 2022,
        Corollary 2). Where one has no such mu, each of the L has eps/L and delta/L of the whole, those with a
        mu take their shares together, and all add up (basic composition). Students are post-processing.
-    3. *Both.* A record is held out or not, whatever it contains, so replacing one changes one of the two
+    3. *Both.* A record is held out or not independently of its values, so replacing one changes one of the two
        sides. If a labelling's, the choice is post-processing of what they release and of records that stay;
        if the choice's, the candidates are equal on both sides. So the whole costs the larger of the two
        losses, not their sum (parallel composition: McSherry 2009).
@@ -309,10 +309,10 @@ class Tune(Mechanism):
 
     def unanswered(self) -> str | None:
         """Say which candidates are left out, and where noise hides a difference of five points."""
-        told = list(self.left_out)
+        warnings = list(self.left_out)
         if math.sqrt(2) * self.sigma(len(self.labels)) > 0.05 * self.n_holdout:
-            told.append(f"{self._worth}: too many candidates to tell apart those within 5 points")
-        return "; ".join(told) or None
+            warnings.append(f"{self._worth}: too many candidates to tell apart those within 5 points")
+        return "; ".join(warnings) or None
 
     def attacks(self) -> list[SampledAttack]:
         """Attack the choice: one candidate has the replaced record right on D', all others on D.
