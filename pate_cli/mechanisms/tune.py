@@ -101,10 +101,10 @@ class Tune(Mechanism):
     2. *The labellings*, each mu_i-GDP on the other records, are sqrt(sum mu_i^2)-GDP (Dong, Roth, Su 2022,
        Corollary 2). Where one has no such mu, each of the L has eps/L and delta/L of the whole, those with a
        mu take their shares together, and all add up (basic composition). Students are post-processing.
-    3. *Both.* A record is held out or not independently of its values, so replacing one changes one of
-       the two sides. If a labelling's, the choice is post-processing of what they release and of records that
-       stay; if the choice's, the candidates are equal on both sides. So the whole costs the larger of the two
-       losses, not their sum (parallel composition: McSherry 2009).
+    3. *Both.* Whether a record is held out does not depend on its values, so replacing one changes one
+       of the two sides. If a labelling's, the choice is post-processing of what they release and of records
+       that stay; if the choice's, the candidates are equal on both sides. So the whole costs the larger of
+       the two losses, not their sum (parallel composition: McSherry 2009).
     4. *Integer noise.* The counts are integers; a labelling has its own proof. With several, mu^2 and the
        numbers that got noise add up (`pate_cli.privacy.gaussian`), for which `_SPARE` of eps is kept.
 
