@@ -58,6 +58,22 @@ class SampledAttack(NamedTuple):
     sample: Sample
     runs: int = 200_000  # on each of the two; some seconds' worth
 
+    @classmethod
+    def on(
+        cls,
+        name: str,
+        sets: tuple[Any, Any],
+        outputs: Callable[[Any, Door, np.random.Generator, int], Any],
+        runs: int = 200_000,
+    ) -> SampledAttack:
+        """Attack the outputs of a learner: ``outputs(D, door, rng, runs)``, of so many independent runs."""
+
+        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
+            door = Door.seeded(int(rng.integers(2**63)))
+            return np.asarray(outputs(sets[neighbour], door, rng, runs), dtype=float).reshape(runs, -1)
+
+        return cls(name, sample, runs)
+
 
 class NumbersTable(NamedTuple):
     """A table of public numbers: each row a name, a value for each further column, and a unit."""

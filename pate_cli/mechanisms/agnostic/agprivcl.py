@@ -171,11 +171,11 @@ class AgPrivClPlan(Mechanism):
         tiny = replace(self, n_private=n, n_sampled=teachers, n_teachers=teachers, classroom=classroom)
         point, order = PublicPoints(np.zeros((1, 1))), np.zeros(1, dtype=np.int64)
 
-        def labels(private: PrivateRecords, door: Door, rng: np.random.Generator) -> IntArray:
-            return tiny.answers(private, point, order, door, rng).labels
+        def labels(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            return [tiny.answers(private, point, order, each, rng).labels for each in door.spawn(runs)]
 
         runs = min(2000, 200 + 200_000 // teachers)
-        return [common.attack("tied labels", common.tied_labels(n, n // 2), labels, runs)]
+        return [SampledAttack.on("tied labels", common.tied_labels(n, n // 2), labels, runs)]
 
 
 def calibrate(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ import numpy as np
 from pate_cli.checks import OneOf, Real
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES, HypothesisClass
-from pate_cli.mechanisms.base import SampledAttack
-from pate_cli.privacy.door import Door
-from pate_cli.types import Answers, FloatArray, Holdout, PrivateRecords, PublicPoints, Setting
+from pate_cli.types import Answers, Holdout, PrivateRecords, PublicPoints, Setting
 
-__all__ = ["CALIBRATION", "FRACTION", "HYPOTHESES", "at_most", "attack", "best_hypothesis", "chosen_class"]
+__all__ = ["CALIBRATION", "FRACTION", "HYPOTHESES", "at_most", "best_hypothesis", "chosen_class"]
 __all__ += ["labels_of", "listable", "listable_encoded", "lone_record", "tied_labels"]
 
 HYPOTHESES = OneOf(tuple(CLASSES))
@@ -81,19 +78,3 @@ def tied_labels(n: int, ones: int) -> Neighbours:
     changed = y.copy()
     changed[0] = 0
     return PrivateRecords(x, y), PrivateRecords(x, changed)
-
-
-def attack(
-    name: str,
-    sets: Neighbours,
-    run: Callable[[PrivateRecords, Door, np.random.Generator], Any],
-    runs: int,
-) -> SampledAttack:
-    """Attack that runs a learner on two private sets; `run` returns the numbers released."""
-
-    def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-        door = Door.seeded(int(rng.integers(2**63)))
-        found = [run(sets[neighbour], each, rng) for each in door.spawn(runs)]
-        return np.array(found, dtype=float).reshape(runs, -1)
-
-    return SampledAttack(name, sample, runs)

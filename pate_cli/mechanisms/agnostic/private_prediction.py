@@ -118,10 +118,10 @@ class PredictionPlan(Mechanism):
         tiny = replace(self, division=division, classroom=classroom, n_teachers=1)
         points = PublicPoints(np.zeros((self.n_queries, 1)))
 
-        def answers(private: PrivateRecords, door: Door, rng: np.random.Generator) -> IntArray:
-            return tiny.answers(private, points, door, 0)
+        def answers(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            return [tiny.answers(private, points, each, 0) for each in door.spawn(runs)]
 
-        return [common.attack("lone teacher", common.lone_record(n), answers, 10_000)]
+        return [SampledAttack.on("lone teacher", common.lone_record(n), answers, 10_000)]
 
 
 def predict(ones: IntArray, n_teachers: int, eps: float, door: Door) -> IntArray:

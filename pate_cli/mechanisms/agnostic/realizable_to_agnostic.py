@@ -19,7 +19,6 @@ from pate_cli.types import (
     Answers,
     FloatArray,
     Holdout,
-    IntArray,
     PrivacyLoss,
     Private,
     PrivateRecords,
@@ -179,10 +178,10 @@ class TransformPlan(Mechanism):
         tiny = replace(tiny, draws=min(self.draws, 1))
         candidates = tiny.classroom.hypotheses.dichotomies(np.linspace(-9.0, 0.0, 1000)[:, None])
 
-        def chosen(private: PrivateRecords, door: Door, rng: np.random.Generator) -> int:
-            return tiny.chosen(candidates, private, door)
+        def chosen(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            return [tiny.chosen(candidates, private, each) for each in door.spawn(runs)]
 
-        return common.attack("lone record", common.lone_record(tiny.division.n), chosen, 20_000)
+        return SampledAttack.on("lone record", common.lone_record(tiny.division.n), chosen, 20_000)
 
     def _tied_labels(self, mechanism: SparseVector) -> SampledAttack:
         """The hypothesis of the rest labels all of T alike, so all teachers agree, and the answer reveals it.
@@ -193,10 +192,10 @@ class TransformPlan(Mechanism):
         n = max(t + 1, math.ceil(t * self.division.n / self.division.t)) | 1  # odd: one label is the majority
         tiny, point = replace(self._on(n, t), n_teachers=t), PublicPoints(np.zeros((1, 1)))
 
-        def labels(private: PrivateRecords, door: Door, rng: np.random.Generator) -> IntArray:
-            return tiny.answers(mechanism, private, point, door, rng).labels
+        def labels(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            return [tiny.answers(mechanism, private, point, each, rng).labels for each in door.spawn(runs)]
 
-        return common.attack("tied labels", common.tied_labels(n, n // 2 + 1), labels, 1000)
+        return SampledAttack.on("tied labels", common.tied_labels(n, n // 2 + 1), labels, 1000)
 
     def _on(self, n: int, t: int) -> TransformPlan:
         """The same for thresholds, on n private records of which t are relabelled."""

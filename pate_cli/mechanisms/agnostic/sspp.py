@@ -13,7 +13,6 @@ from pate_cli.mechanisms.agnostic import common
 from pate_cli.mechanisms.base import Mechanism, SampledAttack
 from pate_cli.privacy.door import Door
 from pate_cli.types import (
-    FloatArray,
     Holdout,
     IntArray,
     PrivacyLoss,
@@ -87,15 +86,14 @@ class SsppPlan(Mechanism):
         Whether the record's label is 0 or 1 moves that one's odds by nearly e^eps, as far as the guarantee
         allows.
         """
+        tiny = SsppPlan(self.eps, CLASSES["thresholds"], 20)
+        candidates = tiny.candidates(PublicPoints(np.arange(20.0)[:, None]))
+        zero, one = (PrivateRecords(np.array([[19.0]]), np.array([label])) for label in (0, 1))
 
-        def odd_one_out(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            tiny = SsppPlan(self.eps, CLASSES["thresholds"], 20)
-            candidates = tiny.candidates(PublicPoints(np.arange(20.0)[:, None]))
-            record = PrivateRecords(np.array([[19.0]]), np.array([1 if neighbour else 0]))
-            chosen = tiny.chosen(candidates, record, Door.seeded(int(rng.integers(2**63))), runs)
-            return np.asarray(chosen == 20, dtype=float)[:, None]
+        def chosen(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            return tiny.chosen(candidates, private, door, runs) == 20
 
-        return [SampledAttack("odd one out", odd_one_out)]
+        return [SampledAttack.on("odd one out", (zero, one), chosen)]
 
 
 def calibrate(options: Options, setting: Setting) -> SsppPlan:

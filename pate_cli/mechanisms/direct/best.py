@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
-from pate_cli.mechanisms.direct.attacks import PersonSums
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
+    LINE,
     ClippedGradients,
+    PersonSums,
     grain_for,
     noisy_descent,
 )
@@ -247,9 +248,9 @@ class BestPlan(PersonSums):
         most = calibrate_sigma(self.eps, self.delta, self.steps or _STEPS[1], 2 * self.clip)
         return grain_for(max(self.n * self.clip, _REACH * most))
 
-    def outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
+    def outputs(self, private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> FloatArray:
         """Outputs of `fit` for an audit: everything public is the same in every run, and on D and D'."""
-        _, weights, released = self.fit(private, public, door, np.random.default_rng(0), runs)
+        _, weights, released = self.fit(private, LINE, door, np.random.default_rng(0), runs)
         return np.hstack([weights.reshape(runs, -1), self.grain * released.reshape(runs, -1)])
 
 

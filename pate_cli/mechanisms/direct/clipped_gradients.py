@@ -1,4 +1,4 @@
-"""Noisy gradient descent on sums of clipped gradients, one term a person, in whole numbers.
+"""Noisy gradient descent on sums of clipped gradients, one term a person, in whole numbers; its attacks.
 
 Each term is a function of that person's records alone, to the bit (see `rows`), and a vector of whole
 numbers, so sums are exact.
@@ -7,17 +7,19 @@ numbers, so sums are exact.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.mechanisms.direct.rows import UNIT, by_row, row_squares, to_integers
 from pate_cli.privacy.door import Door
-from pate_cli.types import FloatArray, IntArray, dense
+from pate_cli.types import FloatArray, IntArray, PrivateRecords, PublicPoints, Released, dense
 
-__all__ = ["CLIPS", "ClippedGradients", "grain_for", "noisy_descent", "probabilities"]
+__all__ = ["CLIPS", "LINE", "ClippedGradients", "PersonSums", "grain_for", "noisy_descent", "probabilities"]
 
 CLIPS = (1e-100, 1e100)
 """Range of accepted clips: products with them neither overflow nor lose bits."""
@@ -29,6 +31,15 @@ _ROWS = 1024  # records in a block: they stay in the processor's cache
 _SPARSE_ROWS = 2**15
 _NUMBERS = 2**20  # in a block of persons, about
 _LAG, _SURE = 0.5, 2.0  # standard deviations: see `noisy_descent`
+
+LINE = PublicPoints(np.array([[-1.0], [0.0], [1.0]]))
+"""The public points of all attacks."""
+
+_Side: TypeAlias = list[tuple[float, int]]
+"""Records of D or of D' that the other has not: where on the line, and of which class."""
+
+_FAR = 1e300
+_MANY = 30  # records of a person that has many
 
 
 class ClippedGradients:
@@ -211,3 +222,77 @@ def _segment_sums(weights: FloatArray, starts: IntArray) -> Any:
 
 def _truncated_product(entries: FloatArray, factors: FloatArray) -> FloatArray:
     return np.trunc(entries * factors)
+
+
+class PersonSums(Mechanism):
+    """A learner on the private records that clips the sum of a person's gradients.
+
+    Its attacks are on few records on a line, of any size. Its n, and with it noise and steps, stays as it is:
+    the other persons have no gradient.
+    """
+
+    persons = "sums"
+    n: int
+    """Private persons."""
+
+    @abstractmethod
+    def outputs(self, private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> FloatArray:
+        """All that independent runs release with the public points `LINE`, for an audit: shape (runs, k)."""
+
+    def released(self, model: Any) -> Released:
+        """A model, and no labels of points."""
+        return Released(model, no_answers(), self.guarantee)
+
+    @property
+    def runs_on_persons(self) -> int:
+        """Runs of each side of an attack on persons: some seconds' worth."""
+        return 10_000
+
+    def attacks(self) -> list[SampledAttack]:
+        """Replace one record: its label, or where it is, in and out of bounds, alone and against a crowd."""
+        pairs: dict[str, tuple[_Side, _Side]] = {
+            "one label against another": ([(1.0, 1)], [(1.0, 0)]),
+            "the same, far out of bounds": ([(_FAR, 1)], [(_FAR, 0)]),
+            "a record and its mirror image, far out of bounds": ([(_FAR, 1)], [(-_FAR, 1)]),
+            "a record far out of bounds against one in the middle": ([(_FAR, 1)], [(0.0, 1)]),
+        }
+        return self._with_crowd(pairs, 20_000, persons=False)
+
+    def attacks_on_persons(self) -> list[SampledAttack]:
+        """Replace all records of one person by others, as many or not."""
+        spread = np.linspace(-2.0, 2.0, _MANY).tolist()
+        pairs: dict[str, tuple[_Side, _Side]] = {
+            "all labels of a person against others": ([(x, 1) for x in spread], [(x, 0) for x in spread]),
+            "the same, at one place": ([(1.0, 1)] * _MANY, [(1.0, 0)] * _MANY),
+            "many records far out of bounds, and their mirror images": (
+                [(_FAR, 1)] * _MANY,
+                [(-_FAR, 1)] * _MANY,
+            ),
+            "many records against one": ([(1.0, 1)] * _MANY, [(1.0, 0)]),
+            "records that cancel against ones that add up": ([(1.0, 1), (1.0, 0)] * 3, [(1.0, 1)] * 6),
+        }
+        return self._with_crowd(pairs, self.runs_on_persons, persons=True)
+
+    def _with_crowd(
+        self, pairs: dict[str, tuple[_Side, _Side]], runs: int, *, persons: bool
+    ) -> list[SampledAttack]:
+        """Each pair alone, the first among records of one class, and one that would move a private median."""
+
+        def records(side: _Side, crowd: FloatArray) -> PrivateRecords:
+            x, labels = zip(*side, strict=True)
+            X = np.concatenate([x, crowd])[:, None]
+            y = np.concatenate([labels, np.ones(len(crowd), dtype=np.int64)])
+            units = np.concatenate([np.zeros(len(x), dtype=np.int64), 1 + np.arange(len(crowd))])
+            return PrivateRecords(X, y, units if persons else None)
+
+        found = [(name, pair, np.zeros(0)) for name, pair in pairs.items()]
+        name, pair, _ = found[0]
+        one_class = np.linspace(-1.0, 1.0, min(8, self.n - 1))
+        found.append((f"{name}, among records of one class", pair, one_class))
+        # 3 records at one end and 6 at the other: most pairs are close, or far, by where one more is
+        crowd = np.concatenate([-1 + 1e-3 * np.arange(3), 1 - 1e-3 * np.arange(6)])[: self.n - 1]
+        found.append(("a record that moves the median distance", ([(-1.01, 1)], [(1.01, 1)]), crowd))
+        return [
+            SampledAttack.on(name, (records(one, crowd), records(other, crowd)), self.outputs, runs)
+            for name, (one, other), crowd in found
+        ]

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from pate_cli.checks import Or, Real, Whole, option
-from pate_cli.mechanisms.direct.attacks import PersonSums
 from pate_cli.mechanisms.direct.clipped_gradients import (
     CLIPS,
+    LINE,
     ClippedGradients,
+    PersonSums,
     grain_for,
     noisy_descent,
 )
@@ -138,7 +139,7 @@ class NoisyGradientPlan(PersonSums):
         """Fewer of many steps."""
         return min(20_000, max(400_000 // self.steps, 500))
 
-    def outputs(self, private: PrivateRecords, public: PublicPoints, door: Door, runs: int) -> FloatArray:
+    def outputs(self, private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> FloatArray:
         """Outputs of `fit` for an audit."""
-        found = self.fit(private, Scaling.of(public.X), door, runs)
+        found = self.fit(private, Scaling.of(LINE.X), door, runs)
         return np.hstack([each.reshape(runs, -1) for each in found])

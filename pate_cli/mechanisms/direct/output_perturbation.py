@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pate_cli.checks import OneOf, Or, Real, option
-from pate_cli.mechanisms.base import Mechanism, Sample, SampledAttack, no_answers
+from pate_cli.mechanisms.base import Mechanism, SampledAttack, no_answers
 from pate_cli.mechanisms.direct.linear import RADIUS, Scaling, clip_rows, linear_model
 from pate_cli.privacy.door import Door
 from pate_cli.privacy.gaussian import calibrate_sigma
@@ -142,17 +142,14 @@ class OutputPlan(Mechanism):
             ("steep losses, across the pull of the rest", [-0.4, 0.9], [-0.4, -0.9], rest),
             ("far out of bounds, against the pull of the rest", [-1e6, 0.0], [0.0, 0.0], rest),
         ]
+
+        def outputs(Z: FloatArray, door: Door, rng: np.random.Generator, runs: int) -> FloatArray:
+            return self.weights(Z, np.ones(len(Z), dtype=np.int64), door, runs)
+
         return [
-            SampledAttack(name, self._sample(np.array([one, *many]), np.array([other, *many])), 200_000)
+            SampledAttack.on(name, (np.array([one, *many]), np.array([other, *many])), outputs)
             for name, one, other, many in pairs
         ]
-
-    def _sample(self, *sets: FloatArray) -> Sample:
-        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            door, y = Door.seeded(int(rng.integers(2**63))), np.ones(len(sets[0]), dtype=np.int64)
-            return self.weights(sets[neighbour], y, door, runs).reshape(runs, -1)
-
-        return sample
 
     def _pull(self) -> list[list[float]]:
         """Short records that pull the weights along one axis.

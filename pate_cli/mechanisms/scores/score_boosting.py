@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from pate_cli import teachers
 from pate_cli.checks import Or, Real, Whole, option
@@ -20,7 +19,6 @@ from pate_cli.privacy.gaussian import mu_of, vector_mu, vector_sigma
 from pate_cli.types import (
     Answers,
     FloatArray,
-    IntArray,
     PrivacyLoss,
     Private,
     PrivateRecords,
@@ -224,69 +222,43 @@ class ScoreBoostingPlan(Mechanism):
         return exact
 
     def attacks(self) -> list[SampledAttack]:
-        """One teacher with two records on a line; replacing one of them reverses its predictions.
+        """One tree on two records on a line; replacing one of them reverses its predictions.
 
         Public points of two kinds span one direction, so of two classes the teacher's vector of norm 1 is one
-        number, 1 or -1: it moves by 2 in every round, as much as is allowed. The replaced record is far out
-        of bounds, so its gradient in a calibration step changes sign too. What is public is made once.
+        number, 1 or -1: it moves by 2 in every round, as much as is allowed. The record's gradient in a
+        calibration step changes sign too.
 
         All sums have the same noise, and the record moves each in the same direction, so a sample begins with
         their total along it. Then come the sum of the steps' gradients, and the model's scores on two public
         points: at most 8 numbers.
         """
-        public = PublicPoints(np.tile([[-1.0], [1.0]], (30, 1)))
+        x = np.tile([-1.0, 1.0], 30)
+        public, T = PublicPoints(x[:, None]), self.rounds
         small = replace(self.setting, n_private=2, n_public=public.n_points, n_features=1, n_teachers=1)
-        small = replace(small, budget=1, sparse=False, teacher=(f"{__name__}.{Side.__name__}", {}))
-        tiny = replace(self, setting=small)
+        tiny = replace(self, setting=replace(small, budget=1, sparse=False, teacher=("tree", {})))
         side = tiny.look_at(public, np.random.default_rng(0))
-        sets = [PrivateRecords(np.array([[-0.5], [x]]), np.array([0, 1])) for x in (1.0, -1e3)]
-        exact = []
-        for one in sets:  # the first release of a run, before noise
-            door = RecordingDoor.seeded(0)
-            tiny.fit(one, side, door, np.random.default_rng(0))
-            exact.append(door.released[0][0].value)
-        moved = np.ravel(exact[0] - exact[1])
+        moved = (
+            side.space.values.T @ x
+            if self.width == 1
+            else np.outer(x, [-1.0, 1.0] + [0.0] * (self.width - 2))
+        )
+        moved *= 2 / math.sqrt(len(x))
+        sets = [PrivateRecords(np.array([[-0.5], [far]]), np.array([0, 1])) for far in (1.0, -1.4)]
 
-        def numbers(private: PrivateRecords, door: RecordingDoor, rng: np.random.Generator) -> FloatArray:
+        def one(private: PrivateRecords, door: RecordingDoor, rng: np.random.Generator) -> FloatArray:
             model = tiny.fit(private, side, door, rng)
-            sums = slice(0, 2 * tiny.rounds, 2)  # rounds and steps take turns, and steps come last
             released = [out for _, out in door.released]
-            along = sum(float(np.ravel(total) @ moved) for total in released[sums])
-            del released[sums]
-            gradients = np.zeros(tiny.longest)
-            for one in released:  # one of fewer functions is shorter
-                gradients[: len(one)] += one
-            return np.concatenate([[along], gradients, np.ravel(model.decision_function(public.X[:2]))[:3]])
+            sums, steps = released[: 2 * T : 2], released[1 : 2 * T : 2] + released[2 * T :]
+            gradient = np.zeros(tiny.longest)
+            for step in steps:  # one of fewer functions is shorter
+                gradient[: len(step)] += step
+            along = float(moved.ravel() @ sum(sums).ravel())
+            return np.concatenate([[along], gradient, np.ravel(model.decision_function(public.X[:2]))[:3]])
 
-        def sample(neighbour: bool, rng: np.random.Generator, runs: int) -> FloatArray:
-            doors = RecordingDoor.seeded(int(rng.integers(2**63))).spawn(runs)
-            return np.array([numbers(sets[neighbour], door, rng) for door in doors])
+        def outputs(private: PrivateRecords, door: Door, rng: np.random.Generator, runs: int) -> Any:
+            return [one(private, RecordingDoor(each.noise), rng) for each in door.spawn(runs)]
 
-        return [SampledAttack("a teacher turned about by one record", sample, 1000)]
-
-
-class Side(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Learner of `attacks`: classifies by the side of 0 that records of the last class are on."""
-
-    def fit(self, X: FloatArray, y: IntArray, sample_weight: FloatArray | None = None) -> Side:
-        """Add up the records by class; weights are ignored."""
-        self.classes_ = np.unique(y)
-        self.slope_ = float(X[:, 0] @ np.where(y == self.classes_[-1], 1.0, -1.0))
-        return self
-
-    def decision_function(self, X: FloatArray) -> FloatArray:
-        """Score of the last class, shape (n,)."""
-        found: FloatArray = np.sign(self.slope_ * X[:, 0])
-        return found
-
-    def predict(self, X: FloatArray) -> IntArray:
-        """Class codes, shape (n,)."""
-        return np.asarray(self.classes_)[-(self.decision_function(X) > 0).astype(np.int64)]
-
-    def predict_proba(self, X: FloatArray) -> FloatArray:
-        """Probability 1 for the last class or for the first, shape (n, 2)."""
-        last = self.decision_function(X) > 0
-        return np.column_stack([~last, last]).astype(np.float64)
+        return [SampledAttack.on("a teacher turned about by one record", (sets[0], sets[1]), outputs, 1000)]
 
 
 def auto_count(
