@@ -17,7 +17,7 @@ import numpy as np
 from pate_cli import mechanisms, queries
 from pate_cli.errors import InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
-from pate_cli.mechanisms.agnostic.voting import Classroom, answer
+from pate_cli.mechanisms.agnostic.common import Classroom, answer
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.mechanisms.teaching import fit_student

@@ -10,8 +10,8 @@ import numpy as np
 
 from pate_cli.checks import OneOf, Real, option
 from pate_cli.errors import ConfigError, InfeasibleError
-from pate_cli.mechanisms.agnostic import accounting, common, printed, relabel, voting
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.agnostic import accounting, common, printed, relabel
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.mechanisms.sparse_vector import CUTOFF, SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy import svt
 from pate_cli.privacy.door import Door, Spent
@@ -74,39 +74,45 @@ class AgPrivClPlan(Mechanism):
     n_private: int  # n
     n_sampled: int  # n'
     relabel_eps: float  # eps~ of the exponential mechanism that relabels
+    mechanism: SparseVector  # for all public points
+    classroom: common.Classroom = field(repr=False)
     n_teachers: int = field(default=0, kw_only=True)  # K, at most
-    mechanism: VoteMechanism  # the sparse vector technique, for all public points
-    classroom: voting.Classroom = field(repr=False)
-    eps_proved: float  # by the exact steps; equal to eps in `tight`
-    delta_proved: float
-    numbers: dict[str, Any] = field(repr=False, default_factory=dict)
+    assumed: dict[str, float] = field(repr=False, default_factory=dict)  # of `paper`, for its accuracy
 
     @property
     def guarantee(self) -> PrivacyLoss:
         """(eps, delta) for all public points."""
         return PrivacyLoss(self.eps, self.delta, f"sampled, relabelled, sparse vector ({self.calibration})")
 
+    @property
+    def proved(self) -> tuple[float, float]:
+        """(eps, delta) by the exact steps: at most the claim, in `tight` equal to it."""
+        c = self.mechanism.calibration
+        return self._composed((c.eps, c.delta), self.relabel_eps)
+
     def loss(self, spent: Spent) -> PrivacyLoss:
         """Sparse vector, resampled, relabelled, sampled: from the noise that it had."""
-        if not spent.only("sparse", "inner"):
+        paper, c = self.calibration == "paper", self.mechanism.calibration
+        if not spent.only("sparse", "inner") or (paper and [run.calibration for run in spent.sparse] != [c]):
             return UNPROVED
-        n_sampled, relabel_eps = self.n_sampled, math.fsum(spent.inner.elements())
-        how = "sampled, relabelled, sparse vector"
-        if not isinstance(self.mechanism, printed.PrintedSvt):
-            inner = spent.sparse_loss()
-            return PrivacyLoss(*accounting.agprivcl(*inner, relabel_eps, n_sampled, self.n_private), how)
-        c, eps, delta = self.mechanism.calibration, math.inf, 1.0
-        if [run.calibration for run in spent.sparse] == [c]:
-            eps, delta = printed.loss(c, self.delta, relabel_eps, n_sampled, n_sampled / self.n_private)
-        return PrivacyLoss(eps, delta, f"{how} (paper)")
+        total = self._composed(spent.sparse_loss(), math.fsum(spent.inner.elements()))
+        return PrivacyLoss(*total, "sampled, relabelled, sparse vector" + " (paper)" * paper)
+
+    def _composed(self, sparse: tuple[float, float], relabel_eps: float) -> tuple[float, float]:
+        """(eps, delta) of the whole, from that of the sparse vector technique out."""
+        n_sampled, n, c = self.n_sampled, self.n_private, self.mechanism.calibration
+        if self.calibration == "paper":
+            return printed.loss(c, self.delta, relabel_eps, n_sampled, n_sampled / n)
+        return accounting.agprivcl(*sparse, relabel_eps, n_sampled, n)
 
     def describe(self) -> dict[str, Any]:
         """Its public numbers; those of the sparse vector technique begin with `svt_`."""
+        eps_proved, delta_proved = self.proved
         own = {
             "eps": self.eps,
             "delta": self.delta,
-            "eps_proved": self.eps_proved,
-            "delta_proved": self.delta_proved,
+            "eps_proved": eps_proved,
+            "delta_proved": delta_proved,
             "calibration": self.calibration,
             "hypotheses": self.classroom.hypotheses.name,
             "n_sampled": self.n_sampled,
@@ -114,7 +120,7 @@ class AgPrivClPlan(Mechanism):
             "n_teachers": self.n_teachers,
             "ell": self.mechanism.ell,
         }
-        return own | self.numbers | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
+        return own | self.assumed | {f"svt_{key}": value for key, value in self.mechanism.describe().items()}
 
     def unanswered(self) -> str | None:
         """As of the sparse vector technique; see `Mechanism`."""
@@ -150,7 +156,7 @@ class AgPrivClPlan(Mechanism):
         else:
             counts = np.bincount(copies, minlength=self.n_sampled)
             votes = self.classroom.votes(X, y, counts, self.n_teachers, public, seed)
-        return voting.answer(self.mechanism, votes, order, votes_door)
+        return common.answer(self.mechanism, votes, order, votes_door)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""
@@ -163,9 +169,7 @@ class AgPrivClPlan(Mechanism):
         just large enough for the teachers that an answer needs, one record each; its sampled share is at
         most the plan's.
         """
-        teachers = self.n_teachers
-        if isinstance(self.mechanism, SparseVector):
-            teachers = min(teachers, 2 * fewest_teachers(self.mechanism.calibration))
+        teachers = min(self.n_teachers, 2 * fewest_teachers(self.mechanism.calibration))
         n = math.ceil(teachers * self.n_private / self.n_sampled)
         classroom = self.classroom.of_thresholds
         tiny = replace(self, n_private=n, n_sampled=teachers, n_teachers=teachers, classroom=classroom)
@@ -181,7 +185,7 @@ class AgPrivClPlan(Mechanism):
 def calibrate(options: Options, setting: Setting, name: str = "agprivcl") -> AgPrivClPlan:
     """Check the options and calibrate; see `pate_cli.mechanisms.base`."""
     hypotheses = common.chosen_class(options.hypotheses, setting, name)
-    classroom = voting.Classroom(hypotheses, setting, own=options.teachers == "own")
+    classroom = common.Classroom(hypotheses, setting, own=options.teachers == "own")
     if options.calibration == "paper":
         plan = _paper(setting, classroom, options.alpha, options.beta)
     else:
@@ -191,17 +195,17 @@ def calibrate(options: Options, setting: Setting, name: str = "agprivcl") -> AgP
 
 
 def _tight(
-    setting: Setting, classroom: voting.Classroom, relabel_eps: float, cutoff: int | None, name: str
+    setting: Setting, classroom: common.Classroom, relabel_eps: float, cutoff: int | None, name: str
 ) -> AgPrivClPlan:
     from scipy.optimize import minimize_scalar
 
-    eps, delta, n = setting.eps, setting.delta, setting.n_private
-
+    eps, delta, n, ell = setting.eps, setting.delta, setting.n_private, setting.n_public
     free = accounting.relabelled(0.0, 0.0, relabel_eps)[0]  # cost of relabelling by itself
 
     def svt_eps(rate: float) -> float:
         return float(accounting.before_sampled(eps, rate) - free)
 
+    # n' where n' svt_eps is largest
     most = min(1.0, math.expm1(eps) / math.expm1(free))  # at this rate nothing is left
     best = minimize_scalar(
         lambda rate: -rate * svt_eps(rate), bounds=(1e-9, most), method="bounded", options={"xatol": 1e-6}
@@ -212,31 +216,30 @@ def _tight(
     svt_delta = min(0.5, delta / (rate * accounting.share_drawn(sampled))) * (1 - 1e-12)
     size = max(1, n // setting.n_teachers)
     teachers = max(1, sampled // size)
-    ell = setting.n_public
-    try:
-        if inner <= 0:
-            raise InfeasibleError("nothing is left of eps")
-        mechanism = stable_labels(inner, svt_delta, ell, teachers, rule="tight", cutoff=cutoff)
-    except InfeasibleError as error:
-        if inner <= 0:
-            ways = "a larger eps, or a smaller mechanism.relabel_eps"
-        else:
-            needed = fewest_teachers(svt.calibrate("tight", inner, svt_delta, ell, cutoff or 1))
-            ways = f"{math.ceil(needed * size / rate)} private records, or a larger eps" + (
-                f", or teacher.size={sampled // needed}" if sampled >= needed else ""
-            )
-        raise InfeasibleError(
+
+    def refused(ways: str) -> InfeasibleError:
+        return InfeasibleError(
             f"mechanism={name} cannot answer at eps={eps:g}: it relabels {sampled} of {n} private records "
             f"and its sparse vector has eps={inner:.3g} and {teachers} teachers of {size} records; "
             f"what would do: {ways}"
+        )
+
+    if inner <= 0:
+        raise refused("a larger eps, or a smaller mechanism.relabel_eps")
+    try:
+        mechanism = stable_labels(inner, svt_delta, ell, teachers, rule="tight", cutoff=cutoff)
+    except InfeasibleError as error:
+        needed = fewest_teachers(svt.calibrate("tight", inner, svt_delta, ell, cutoff or 1))
+        smaller = f", or teacher.size={sampled // needed}" if sampled >= needed else ""
+        raise refused(
+            f"{math.ceil(needed * size / rate)} private records, or a larger eps{smaller}"
         ) from error
-    proved = accounting.agprivcl(inner, svt_delta, relabel_eps, sampled, n)
     return AgPrivClPlan(
-        *(eps, delta, "tight", n, sampled, relabel_eps, mechanism, classroom, *proved), n_teachers=teachers
+        eps, delta, "tight", n, sampled, relabel_eps, mechanism, classroom, n_teachers=teachers
     )
 
 
-def _paper(setting: Setting, classroom: voting.Classroom, alpha: float, beta: float) -> AgPrivClPlan:
+def _paper(setting: Setting, classroom: common.Classroom, alpha: float, beta: float) -> AgPrivClPlan:
     eps, delta, n, m = setting.eps, setting.delta, setting.n_private, setting.n_public
     if eps > 1:
         raise ConfigError("eps", eps, "at most 1 with mechanism.calibration=paper (NB20 Theorem 7)")
@@ -252,11 +255,12 @@ def _paper(setting: Setting, classroom: voting.Classroom, alpha: float, beta: fl
         )
     calibration = svt.calibrate("bassily2018", p["svt_eps"], p["svt_delta"], m, cutoff)
     mechanism = printed.PrintedSvt(calibration, ell=m)
-    proved, delta_proved = printed.loss(calibration, delta, 1.0, sampled, sampled / n)
-    if proved > eps or delta_proved > delta:
-        raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
-    numbers = {"alpha": alpha, "beta": beta, "records_of_theorem_7": theorem}
-    return AgPrivClPlan(
-        *(eps, delta, "paper", n, sampled, 1.0, mechanism, classroom, proved, delta_proved, numbers),
+    plan = AgPrivClPlan(
+        *(eps, delta, "paper", n, sampled, 1.0, mechanism, classroom),
+        assumed={"alpha": alpha, "beta": beta, "records_of_theorem_7": theorem},
         n_teachers=teachers,
     )
+    eps_proved, delta_proved = plan.proved
+    if eps_proved > eps or delta_proved > delta:
+        raise ConfigError("delta", delta, "a smaller number: NB20's Lemma 8 does not hold at this one")
+    return plan

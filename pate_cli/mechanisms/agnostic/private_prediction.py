@@ -10,7 +10,7 @@ import numpy as np
 
 from pate_cli.checks import Whole, option
 from pate_cli.errors import InfeasibleError
-from pate_cli.mechanisms.agnostic import common, voting
+from pate_cli.mechanisms.agnostic import common
 from pate_cli.mechanisms.agnostic.shares import Shares, divide
 from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.privacy.composition import eps0_of, pure_eps
@@ -55,7 +55,7 @@ class PredictionPlan(Mechanism):
     eps: float  # of all queries together
     delta: float
     division: Shares
-    classroom: voting.Classroom = field(repr=False)
+    classroom: common.Classroom = field(repr=False)
     n_queries: int
     vote_eps: float  # of one answer, for fixed teachers
     eps_per_query: float  # pure loss of one query alone, from the private records on
@@ -163,6 +163,6 @@ def calibrate(options: Options, setting: Setting) -> PredictionPlan:
             f"mechanism.alpha, fewer mechanism.queries, or a smaller teacher.size"
         )
     alone, _ = d.total(d.eps_in, vote_eps, 0.0)  # one query is an inner (vote_eps, 0)-DP algorithm
-    classroom = voting.Classroom(hypotheses, setting)
+    classroom = common.Classroom(hypotheses, setting)
     composed = pure_eps(alone, m, delta)
     return PredictionPlan(setting.eps, delta, d, classroom, m, vote_eps, alone, composed, n_teachers=teachers)

@@ -11,8 +11,8 @@ import numpy as np
 from pate_cli.checks import Flag, OneOf, Real, Whole, option
 from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import Dichotomies
-from pate_cli.mechanisms.agnostic import accounting, common, relabel, shares, voting
-from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack, VoteMechanism
+from pate_cli.mechanisms.agnostic import accounting, common, relabel, shares
+from pate_cli.mechanisms.base import UNPROVED, Mechanism, SampledAttack
 from pate_cli.mechanisms.sparse_vector import CUTOFF, SparseVector, fewest_teachers, stable_labels
 from pate_cli.privacy.door import Door, Spent
 from pate_cli.types import (
@@ -76,8 +76,8 @@ class TransformPlan(Mechanism):
     eps: float
     delta: float
     division: shares.Shares
-    classroom: voting.Classroom = field(repr=False)
-    mechanism: VoteMechanism | None  # the inner sparse vector technique
+    classroom: common.Classroom = field(repr=False)
+    mechanism: SparseVector | None  # the inner sparse vector technique
     n_teachers: int = field(default=0, kw_only=True)  # K of `inner=svt`, else 0
     grid: FloatArray | None = field(default=None, repr=False)
     draws: int = 0  # of a black box
@@ -146,7 +146,7 @@ class TransformPlan(Mechanism):
 
     def answers(
         self,
-        mechanism: VoteMechanism,
+        mechanism: SparseVector,
         S: PrivateRecords,
         public: PublicPoints,
         door: Door,
@@ -157,7 +157,7 @@ class TransformPlan(Mechanism):
         T, labels = self.division.relabelled(self.classroom.hypotheses, S, relabelling)
         once = np.ones(len(labels), dtype=np.int64)
         votes = self.classroom.votes(T, labels, once, self.n_teachers, public, int(rng.integers(2**31)))
-        return voting.answer(mechanism, votes, rng.permutation(public.n_points), second)
+        return common.answer(mechanism, votes, rng.permutation(public.n_points), second)
 
     def measure(self, model: Any, test: Holdout) -> dict[str, float]:
         """Accuracy of the class's best hypothesis on the test split. NOT DP."""
@@ -165,7 +165,7 @@ class TransformPlan(Mechanism):
 
     def attacks(self) -> list[SampledAttack]:
         """Worst-case pairs of private sets for an audit."""
-        if isinstance(self.mechanism, SparseVector):
+        if self.mechanism is not None:
             return [self._tied_labels(self.mechanism)]
         return [self._lone_record()]
 
@@ -208,7 +208,7 @@ def calibrate(options: Options, setting: Setting) -> TransformPlan:
     name, eps = "realizable_to_agnostic", setting.eps
     hypotheses = common.chosen_class(options.hypotheses, setting, name)
     common.listable(hypotheses, setting.n_public, setting, "what would do: mechanism.hypotheses=stumps")
-    classroom = voting.Classroom(hypotheses, setting)
+    classroom = common.Classroom(hypotheses, setting)
     pure = options.inner != "svt"
     grid = _grid(options) if options.inner == "grid" else None
     if options.black_box and not pure:

@@ -14,8 +14,8 @@ from pate_cli.errors import ConfigError, InfeasibleError
 from pate_cli.learners.hypotheses import CLASSES
 from pate_cli.mechanisms.agnostic import accounting as acc
 from pate_cli.mechanisms.agnostic import printed, private_prediction, universal
+from pate_cli.mechanisms.agnostic.common import Classroom
 from pate_cli.mechanisms.agnostic.printed import PrintedSvt, proved
-from pate_cli.mechanisms.agnostic.voting import Classroom
 from pate_cli.mechanisms.base import Mechanism
 from pate_cli.mechanisms.sparse_vector import SparseVector
 from pate_cli.privacy import svt
@@ -82,9 +82,8 @@ def test_agprivcl_budget_by_hand():
     # delta: svt_delta times the share sampled times the share drawn, 1 - (1 - 1/n')^n'
     drawn = 1 - (1 - 1 / plan.n_sampled) ** plan.n_sampled
     assert c.delta * rate * drawn == pytest.approx(1e-5, rel=1e-9)
-    assert plan.eps_proved == pytest.approx(1.0, rel=1e-9)
-    assert plan.eps_proved <= 1.0
-    assert plan.delta_proved <= 1e-5
+    assert plan.proved == pytest.approx((1.0, 1e-5), rel=1e-9)
+    assert plan.proved <= (1.0, 1e-5)
     # n' svt_eps is largest there: a little more or less gives less
     for other in (0.9 * rate, 1.1 * rate):
         assert other * (math.log(1 + (math.e - 1) / other) - 1.948154) < rate * c.eps
@@ -121,8 +120,8 @@ def test_paper_calibration_of_agprivcl_refuses_and_runs_where_it_can():
     options = {"calibration": "paper", "alpha": 0.2, "beta": 0.1}
     plan = planned("agprivcl", s, **options)
     assert plan.n_sampled == 40_000_000 // 56
-    assert plan.eps_proved < 1.0
-    assert plan.delta_proved <= 0.01
+    assert plan.proved[0] < 1.0
+    assert plan.proved[1] <= 0.01
     # the margin n1 - n2 is tested, which one vote moves by 2: a segment costs 4/lambda, not 2/lambda
     c, (eps, delta) = plan.mechanism.calibration, proved(plan.mechanism.calibration)
     assert (plan.mechanism.guarantee.eps, plan.mechanism.guarantee.delta) == (eps, delta)
