@@ -6,10 +6,11 @@ error, with exit code 1.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 __all__ = ["BudgetSpent", "ConfigError", "DataError", "InfeasibleError", "InputError", "Terminated"]
-__all__ += ["one_line", "shortened"]
+__all__ += ["did_you_mean", "one_line", "shortened"]
 
 
 class BudgetSpent(RuntimeError):
@@ -28,11 +29,16 @@ class InputError(Exception):
 
 
 class ConfigError(InputError):
-    """A configuration key (dotted, as typed) holds a value that is not accepted; `accepted` is in words."""
+    """A configuration key (dotted, as typed) holds a value that is not accepted.
 
-    def __init__(self, key: str, got: object, accepted: str) -> None:
-        self.key = key
-        super().__init__(f"{key}: got {shortened(repr(got))}; accepted: {accepted}")
+    `accepted` is in words, or lists all that there are; then the nearest is named.
+    """
+
+    def __init__(self, key: str, got: object, accepted: str | list[str]) -> None:
+        self.key, hint = key, ""
+        if isinstance(accepted, list):
+            hint, accepted = did_you_mean(str(got), accepted), ", ".join(accepted) or "none"
+        super().__init__(f"{key}: got {shortened(repr(got))}{hint}; accepted: {accepted}")
 
     def __reduce__(self) -> Any:  # from a worker process: `args` are not what `__init__` takes
         return _config_error, (type(self), self.key, str(self))
@@ -56,6 +62,14 @@ def one_line(text: str) -> str:
     if line.isprintable():
         return line
     return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line)
+
+
+def did_you_mean(word: str, there: Collection[str], before: str = "") -> str:
+    """Hint at the nearest of some words, each with the same beginning; empty if none is near."""
+    from difflib import get_close_matches
+
+    near = [] if word in there else get_close_matches(word, there, n=1)
+    return f"; did you mean {before}{near[0]}" if near else ""
 
 
 def shortened(text: str, most: int = 200) -> str:

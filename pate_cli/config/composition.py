@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pate_cli.errors import ConfigError, DataError, InputError, shortened
+from pate_cli.errors import ConfigError, DataError, InputError, did_you_mean, shortened
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -188,13 +187,13 @@ class Composer:
             if (group := key.lstrip("+")) in _groups():
                 there = options(group, self.config_dir)
                 if key != group or option not in there:
-                    how = f"{group}=OPTION, of " if key != group else ""
-                    return ConfigError(key, option, how + ", ".join(there))
+                    how = f"{group}=OPTION, of {', '.join(there)}"
+                    return ConfigError(key, option, there if key == group else how)
         if isinstance(error, MissingConfigException):
             group, _, option = str(error.missing_cfg_file).rpartition("/")
             if group == "hydra/launcher" and option in _LAUNCHERS:
                 return InputError(f"{group}={option}: not installed; pip install {_LAUNCHERS[option]}")
-            return ConfigError(group or option, option, ", ".join(sorted(error.options or [])) or "none")
+            return ConfigError(group or option, option, sorted(error.options or []))
         if found := re.match(r"(?:In '[^']*': )?Could not (?:override|find) '([^'@]+)'", str(error)):
             return self._unknown_key(found.group(1), overrides)
         where = getattr(error, "full_key", None)
@@ -214,8 +213,7 @@ class Composer:
                 break
             node = node[part]
         before = "".join(f"{part}." for part in above)
-        near = [] if name in node else difflib.get_close_matches(name, node, n=1)
-        hint = f"; did you mean {before}{near[0]}" if near else ""
+        hint = did_you_mean(name, node, before)
         there = ", ".join(before + other for other in node) or f"none in {before.rstrip('.')}"
         return InputError(f"{key}: no such key{hint}; there are: {there}")
 

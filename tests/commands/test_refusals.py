@@ -53,6 +53,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
             (f"{group}=nope", f"{group}: got 'nope'; accepted: {', '.join(options(group))}")
             for group in ("dataset", "teacher", "mechanism")
         ),
+        ("mechanism=svtt", "mechanism: got 'svtt'; did you mean svt; accepted: active, "),
         ("dataset=null", "dataset: got 'null'; accepted: a9a, adult"),
         ("~mechanism", "mechanism: got None; accepted: active, "),
         ("+dataset=a9a", "+dataset: got 'a9a'; accepted: dataset=OPTION, of a9a"),
