@@ -8,9 +8,10 @@ from typing import Any
 from pate_cli import mechanisms
 from pate_cli.commands import grid, tune
 from pate_cli.config import Composer, command_line, parse
-from pate_cli.engine.rows import Row, checked, forget
-from pate_cli.errors import InfeasibleError, InputError
+from pate_cli.engine.rows import Job, Row, check_jobs
+from pate_cli.errors import InputError
 from pate_cli.mechanisms.base import NumbersTable
+from pate_cli.terminal import err
 
 __all__ = ["UNUSED", "main"]
 
@@ -28,20 +29,20 @@ noise, thresholds and how many teachers they need. Takes the arguments of
   pate plan mechanism=svt eps=1.0
   pate plan dataset=mushroom mechanism=gaussian eps=0.5 teacher.size=50
   pate plan -m mechanism=svt eps=0.5,1,2 mechanism.cutoff=1,10
-  pate plan tune student=logistic,tree eps=1.0   # of the arguments of pate tune
-  pate plan --theory dataset=mushroom eps=1.0   # what the papers' theorems say of such a run
+  pate plan tune student=logistic,tree eps=1   # with the arguments of pate tune
+  pate plan --theory dataset=mushroom eps=1   # the papers' theorems on it
 
-Where and when the work is done makes no difference to them: seed, compute, cache,
-ledger, tracking and hydra.* are refused.
+Keys that no public number depends on are refused: seed, compute, cache, ledger,
+tracking and hydra.*.
 
-Everything shown is computed from sizes and the configuration, never from records
-or votes, so showing it costs no privacy. A point of a sweep that cannot work is shown
-as infeasible. Exit code 2 where the run would be refused.
+Everything shown is computed from sizes and the configuration, never from
+records or votes, so showing it costs no privacy. A point of a sweep that cannot
+work is shown as infeasible. Exit code 2 where the run would be refused.
 """
 
 
 def main(argv: list[str]) -> int:
-    """Run `pate plan`; refuses what `pate run` refuses, but infeasible points of a sweep are shown."""
+    """Run `pate plan`: refuses what `pate run` refuses, and shows infeasible points of a sweep."""
     if "--theory" in argv:
         from pate_cli.commands import plan_theory
 
@@ -55,33 +56,28 @@ def main(argv: list[str]) -> int:
     if line.only_shows or line.force:
         raise InputError("pate plan takes overrides and -m only; the rest is for pate run")
     command_line.refuse_unused(line.overrides, UNUSED)
-    forget()
-    tables, said, refusals = list[NumbersTable](), list[str](), list[InfeasibleError]()
-    jobs, composer = command_line.jobs(line), Composer(line.config_dir, line.config_name)
-    for raw in map(composer.compose, jobs):  # all of them before the first is shown
-        try:
-            run = checked(raw)
-        except InfeasibleError as error:  # a point of a sweep like the others
-            refusals.append(error)
-            config = parse(raw)
-            title = f"{config.dataset.name}-{config.mechanism.label}, eps {config.eps:g}"
-            tables.append(NumbersTable(title, ("", "why"), [("infeasible", str(error))]))
-            continue
-        title = f"{run.label}, eps {run.config.eps:g}"
-        tables.append(NumbersTable(title, ("", "value", "unit"), _sizes(run)))
-        if not math.isinf(run.config.eps):
-            tables.append(run.prepared.plan.table())
-        said += [f"eps {run.config.eps:g}, {text}" for text in run.prepared.expectations]
-    if len(refusals) == len(jobs):
-        raise refusals[0]
-    for text in dict.fromkeys(said):
-        grid.remark(text)
-    for table in tables:
-        right = [name for name in table.columns if name not in ("", "unit", "why")]
-        cells = [[_show(value) for value in row] for row in table.rows]
-        grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
-        grid.line("")
+    jobs = check_jobs(Composer(line.config_dir, line.config_name), command_line.jobs(line))
+    runs = [job.run for job in jobs if job.run]
+    said = [f"pate: eps {run.config.eps:g}, {text}" for run in runs for text in run.prepared.expectations]
+    for text in dict.fromkeys(said):  # broken between words on a terminal, whole lines in a log
+        err().print(text, markup=False, soft_wrap=not err().is_terminal)
+    for job in jobs:
+        for table in _tables(job):
+            right = [name for name in table.columns if name not in ("", "unit", "why")]
+            cells = [[_show(value) for value in row] for row in table.rows]
+            grid.show(table.columns, cells, right=right, title=table.title, caption=table.caption)
+            grid.line("")
     return 0
+
+
+def _tables(job: Job) -> list[NumbersTable]:
+    """Tables of one job: sizes, and what its mechanism shows; or why it is infeasible."""
+    config, run = parse(job.raw), job.run
+    title = f"{config.dataset.name}-{config.mechanism.label}, eps {config.eps:g}"
+    if run is None:
+        return [NumbersTable(title, ("", "why"), [("infeasible", str(job.refusal))])]
+    sizes = NumbersTable(title, ("", "value", "unit"), _sizes(run))
+    return [sizes] if math.isinf(config.eps) else [sizes, run.prepared.plan.table()]
 
 
 def _sizes(run: Row) -> list[tuple[Any, ...]]:

@@ -13,18 +13,19 @@ __all__ = ["arguments", "main"]
 _USAGE = """\
 usage: pate tune [GROUP=OPTION,OPTION ...] [KEY=VALUE,VALUE ...] [KEY=VALUE ...]
 
-Try several settings on private data, choose the best, and pay for all of it: labels, students
-and the choice are (eps, delta)-DP together. The choice is made on private records that no
-teacher sees (tune.holdout=0.1 of them), with noise.
+Try several settings on private data, choose the best, and pay for all of it:
+labels, students and the choice are (eps, delta)-DP together. The choice is made
+on private records that no teacher sees (tune.holdout=0.1 of them), with noise.
 
   pate tune student=logistic,tree,voting eps=1.0
   pate tune mechanism=gaussian,best teacher=logistic,tree eps=1.0
-  pate plan tune student=logistic,tree,voting eps=1.0   # what each candidate gets
+  pate plan tune student=logistic,tree,voting eps=1   # what each candidate gets
 
-Keys of mechanism, teacher and student take several values: each combination is a candidate.
-Candidates that differ in the student alone share one labelling, which costs nothing more. All
-else is as for `pate run` (see pate run --help): repeats, release=true, hydra.run.dir, ...
-The list has to be chosen without looking at the private records.
+Keys of mechanism, teacher and student take several values: each combination is
+a candidate. Candidates that differ in the student alone share one labelling,
+which costs nothing more. All else is as for `pate run` (see pate run --help):
+repeats, release=true, hydra.run.dir, ... The list has to be chosen without
+looking at the private records.
 """
 _GROUPS = ("mechanism", "teacher", "student")
 
