@@ -55,7 +55,9 @@ def _init(options: argparse.Namespace) -> int:
     chosen = parse(config).dataset
     dataset = datasets.load(chosen.name, **chosen.options)
     directory = open_ledgers(options.ledger or config.get("ledger"))
-    ledger = directory.init(dataset.checksum, dataset.name, options.eps, options.delta, higher=options.higher)
+    path = chosen.options.get("path")  # a ledger of a file is known by the file's name
+    name = Path(path).name if isinstance(path, str) else dataset.name
+    ledger = directory.init(dataset.checksum, name, options.eps, options.delta, higher=options.higher)
     out().print(f"{directory.path}: {_summary(ledger)}", soft_wrap=True, markup=False)
     if elsewhere := charged_elsewhere(Path(), directory):
         names = ", ".join(map(str, elsewhere))

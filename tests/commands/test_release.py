@@ -300,7 +300,7 @@ def test_two_releases_draw_differently_but_open_the_same_rows(place, people, cap
         assert _release(people, place / "c", f"split.public={size}") == 2
         shown = capsys.readouterr().err
         assert shown.startswith(f"pate: split.public: got {150 if size == 0.1 else size}; accepted: 40, the")
-        assert "that the first release on the ledger of csv fixed" in shown
+        assert "that the first release on the ledger of people.csv fixed" in shown
         assert not (place / "c").exists()
     assert _kinds() == ["open", *["release", "certificate"] * 2]
 

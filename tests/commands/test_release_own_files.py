@@ -99,7 +99,7 @@ def test_no_byte_of_the_private_file_is_written_and_the_second_release_is_refuse
     before = written(".")
     assert released("second") == 2
     said = capsys.readouterr().err
-    assert said.startswith("pate: ledger of csv: this release costs eps=4")
+    assert said.startswith("pate: ledger of priv.csv: this release costs eps=4")
     assert said.count("\n") == 1
     assert written(".") == before
     # the student labels new records, and tells those that are unlike the public points
