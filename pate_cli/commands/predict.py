@@ -29,7 +29,7 @@ __all__ = ["main"]
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """New records: features, labels and names (None if there are none), and remarks on them."""
+    """New records: features or the rows of a table, labels and names (None if there are none), remarks."""
 
     X: Any
     labels: list[str] | None
@@ -134,7 +134,7 @@ def _table(args: argparse.Namespace, model: SavedStudent) -> _Records:
     target = args.target or (schema.target if schema.target in there else None)
     labels = None if target is None else [_plain(cell) for cell in table.frame[target]]
     names = None if args.id is None else [str(cell) for cell in texts(table.frame[args.id])]
-    return _Records(model.encoder.transform(frame), labels, names, remarks)
+    return _Records(frame, labels, names, remarks)
 
 
 def _predicted(
@@ -143,8 +143,9 @@ def _predicted(
     """Label of each record, and with `--proba` the probability of each class."""
     wanted = "--proba" if args.proba else "--threshold" if args.threshold is not None else ""
     try:
-        codes = model.codes(records.X)
-        shares = model.probabilities(records.X) if wanted else None
+        X = records.X if model.encoder is None else model.encoder.transform(records.X)
+        codes = model.codes(X)
+        shares = model.probabilities(X) if wanted else None
     except Exception as error:  # the file is whole, and its classifier of no use
         raise DataError(f"{args.model}: cannot label the records of {args.data} ({error})") from error
     if wanted and shares is None:

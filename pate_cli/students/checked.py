@@ -1,237 +1,121 @@
-"""Checks of shapes and ranges in a loaded student, before its arrays reach compiled code.
+"""Checks of a loaded student, before its arrays reach compiled code.
 
-scikit-learn and LIBSVM follow the indices in a fitted model unchecked, so a spoilt or forged file could crash
-the process, or keep it busy for ever. All checks raise ValueError.
+Decision trees, LIBSVM, nearest neighbours and sparse matrices follow indices into memory unchecked, so a
+forged file could crash the process; one object in many places could keep it busy for ever. Other wrong
+arrays numpy refuses, or they only change predictions, as other coefficients would. All raise ValueError.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.tree._tree import Tree
 
-__all__ = ["check_loaded", "check_tree"]
+from pate_cli.students.trusted import WRITTEN
 
-
-def check_tree(
-    n_features: object, n_classes: NDArray[Any], n_outputs: object, state: Mapping[str, Any]
-) -> None:
-    """Check the arguments and the state of a `sklearn.tree._tree.Tree`, which copies them as they are."""
-    nodes, values, n = state["nodes"], state["values"], len(state["nodes"])
-    for number in (n_features, n_outputs, state["node_count"]):
-        _need(type(number) is int and number > 0, "a size of a tree is no whole number")
-    _need(n_classes.dtype == np.int64 and n_classes.shape == (1,), "the number of a tree's classes")
-    _need(n_outputs == 1 and n == state["node_count"], "the number of a tree's nodes or outputs")
-    _need(nodes.shape == (n,) and values.shape == (n, 1, n_classes[0]), "the nodes and values of a tree")
-    _need(bool(np.isfinite(values).all()), "a value in a tree that is no finite number")
-    left, right, feature = (nodes[name] for name in ("left_child", "right_child", "feature"))
-    inner = left != -1
-    _need(np.array_equal(inner, right != -1), "a node of a tree with one child")
-    after = np.arange(n)[inner]  # a child stands behind its parent, so that every path ends
-    for children in (left[inner], right[inner]):
-        _need(bool(((children > after) & (children < n)).all()), "a child that is no later node of its tree")
-    _need(bool(((feature[inner] >= 0) & (feature[inner] < n_features)).all()), "a feature out of range")
-    _need(not np.isnan(nodes["threshold"][inner]).any(), "a threshold of a tree that is no number")
+__all__ = ["check_loaded"]
 
 
-def check_loaded(root: Any, trusted: Collection[str]) -> None:
-    """Check a loaded student or encoder and its parts of types in `trusted`; rebuild search trees."""
+def check_loaded(*roots: Any) -> None:
+    """Check objects of the types of `WRITTEN` and all their parts; rebuild the search trees of neighbours."""
     seen: dict[int, Any] = {}  # with the objects, so that no id is used twice
-    waiting: list[tuple[Any, str]] = [(root, type(root).__name__)]
+    waiting = list(roots)
     while waiting:
-        item, where = waiting.pop()
-        if isinstance(item, float | np.number) or (isinstance(item, np.ndarray) and item.dtype != object):
-            _check_numbers(np.asarray(item), where)
-            continue
+        item = waiting.pop()
         repeated = id(item) in seen
         seen[id(item)] = item
         if sp.issparse(item):
-            _need(item.format == "csr", f"{where} is no csr_matrix")
+            _need(item.format == "csr", "a matrix that is no csr_matrix")
             item.check_format(full_check=True)
-            waiting.append((item.data, where))
-        elif isinstance(item, list | tuple | dict | np.ndarray):
-            parts = item.values() if isinstance(item, dict) else getattr(item, "flat", item)
-            waiting += [] if repeated else [(part, where) for part in parts]
-        elif f"{type(item).__module__}.{type(item).__qualname__}" in trusted and hasattr(item, "__dict__"):
+        elif isinstance(item, Tree):
+            _check_tree(item)
+        elif f"{type(item).__module__}.{type(item).__qualname__}" in WRITTEN and hasattr(item, "__dict__"):
             kind, fields = type(item).__name__, vars(item)
+            fitted = any(name.startswith("_") or name.endswith("_") for name in fields)
             # of two places, one may lie within the other: it would call itself, or more and more of itself
-            _need(not repeated or "classes_" not in fields, f"a {kind} that stands in two places")
-            if not repeated:
-                _check_object(item, kind)
-                waiting += [(part, f"{kind}.{name}") for name, part in fields.items()]
+            _need(not (fitted and repeated), f"a {kind} that stands in two places")
+            if fields.get("n_jobs") is not None:
+                item.n_jobs = None  # as many as somebody else's machine has
+            if fitted and kind in _CHECKS:
+                _CHECKS[kind](item)
+            waiting.extend([] if repeated else fields.values())
+        elif isinstance(item, dict):
+            waiting.extend([] if repeated else item.values())
+        elif isinstance(item, list | tuple | np.ndarray):
+            of_objects = not isinstance(item, np.ndarray) or item.dtype == object
+            waiting.extend([] if repeated or not of_objects else getattr(item, "flat", item))
 
 
-def _need(fine: bool, problem: str) -> None:
+def _need(fine: Any, problem: str) -> None:
     if not fine:
         raise ValueError(problem)
 
 
-def _check_numbers(values: NDArray[Any], where: str) -> None:
-    """Refuse nan, infinities in arrays, negative whole numbers and other kinds of numbers."""
-    _need(values.dtype.kind in "biufU", f"{where} has numbers of type {values.dtype}")
-    if values.dtype.kind == "f":
-        _need(not np.isnan(values).any(), f"{where} has a nan")
-        _need(not values.ndim or bool(np.isfinite(values).all()), f"{where} has an infinite number")
-    elif values.dtype.kind == "i" and values.ndim:
-        _need(not (values < 0).any(), f"{where} has a negative whole number")
+def _check_tree(tree: Tree) -> None:
+    """Check that every path through a tree ends, and meets its own nodes and features only."""
+    nodes = tree.__getstate__()["nodes"]
+    _need(len(nodes) > 0 and tree.n_outputs == 1, "a decision tree without a node")
+    left, right, feature = (nodes[name] for name in ("left_child", "right_child", "feature"))
+    inner = left != -1
+    _need(np.array_equal(inner, right != -1), "a node of a tree with one child")
+    after = np.arange(len(nodes))[inner]  # a child stands behind its parent
+    for children in (left[inner], right[inner]):
+        _need(((children > after) & (children < len(nodes))).all(), "a child before its parent")
+    _need(((feature[inner] >= 0) & (feature[inner] < tree.n_features)).all(), "a feature out of range")
 
 
-_LINEAR = {"coef_": "k d", "intercept_": "k"}
-_SHAPES: dict[str, dict[str, str]] = {
-    "BernoulliNB": {"feature_log_prob_": "C d", "class_log_prior_": "C"},
-    "DeclaredNumbers": {"low": "d", "high": "d", "missing": "d", "mean_": "d", "scale_": "d"},
-    "GaussianNB": {"theta_": "C d", "var_": "C d", "class_prior_": "C"},
-    "KNeighborsClassifier": {"_fit_X": "n d", "_y": "n"},
-    "LibsvmClassifier": {"support_vectors_": "n d", "dual_coef_": "c n", "n_support_": "C"}
-    | {"rho_": "p", "order_": "C"},
-    "LinearDiscriminantAnalysis": _LINEAR,
-    "LinearSVC": _LINEAR,
-    "LogisticRegression": _LINEAR,
-    "NearestCentroid": {"centroids_": "C d", "class_prior_": "C", "within_class_std_dev_": "d"},
-    "OneHotEncoder": {"categories_": "d"},
-    "Perceptron": _LINEAR,
-    "PublicBins": {"columns": "j", "common": "j", "cuts": "j"},
-    "PublicColumns": {"kept": "v", "low": "v", "high": "v", "scale": "v"}
-    | {"numbers": "j", "knots": "j", "scores": "j"},
-    "QuadraticDiscriminantAnalysis": {"means_": "C d", "priors_": "C", "rotations_": "C", "scalings_": "C"},
-    "RidgeClassifier": _LINEAR,
-    "SGDClassifier": _LINEAR,
-    "StandardScaler": {"mean_": "d", "scale_": "d"},
-    "SVC": {"support_vectors_": "n d", "_dual_coef_": "c n", "_n_support": "C", "support_": "n"}
-    | {"_intercept_": "p", "_probA": "q", "_probB": "q"},
-}
-"""Shapes of attributes: C classes, c = C - 1, k rows of scores, p pairs of classes, d features."""
+def _check_tree_classifier(model: Any) -> None:
+    _need(model.tree_.n_features == model.n_features_in_, "a tree of other features than its classifier")
 
 
-def _members_fit(model: Any) -> bool:
-    """Whether the members of an ensemble know its features and its classes, by their codes."""
-    d, members = model.n_features_in_, model.estimators_
-    columns = getattr(model, "estimators_features_", [np.arange(d)] * len(members))
-    return len(members) == len(columns) > 0 and all(
-        chosen.max() < d
-        and getattr(member, "n_features_in_", len(chosen)) == len(chosen)
-        and np.isin(member.classes_, np.arange(len(model.classes_))).all()
-        for member, chosen in zip(members, columns, strict=True)
-    )
+def _check_support(
+    vectors: Any, coef: Any, n_support: Any, intercept: Any, n_features: int, n_classes: int
+) -> None:
+    """Check the shapes of a support vector machine: C classes, one against one."""
+    n, pairs = vectors.shape[0], n_classes * (n_classes - 1) // 2
+    shapes = [np.shape(array) for array in (vectors, coef, n_support, intercept)]
+    expected = [(n, n_features), (n_classes - 1, n), (n_classes,), (pairs,)]
+    _need(shapes == expected, "support vectors and coefficients of other shapes")
+    _need((n_support >= 0).all() and n_support.sum() == n, "another number of support vectors")
 
 
-def _layers_fit(model: Any) -> bool:
-    """Whether the layers of a network lead from its features to its classes."""
-    widths = [model.n_features_in_, *(len(intercept) for intercept in model.intercepts_)]
-    last = len(model.classes_) if len(model.classes_) > 2 else 1
-    return (
-        [coef.shape for coef in model.coefs_] == [*itertools.pairwise(widths)]
-        and all(intercept.ndim == 1 for intercept in model.intercepts_)
-        and (len(widths), widths[-1], last) == (model.n_layers_, model.n_outputs_, model.n_outputs_)
-    )
+def _check_libsvm(svm: Any) -> None:
+    shape = (svm.n_features_in_, len(svm.order_))
+    _check_support(svm.support_vectors_, svm.dual_coef_, svm.n_support_, svm.rho_, *shape)
 
 
-def _rotations_fit(model: Any) -> bool:
-    pairs = zip(model.rotations_, model.scalings_, strict=True)
-    return all(
-        rotation.shape == (model.n_features_in_, len(scaling)) and scaling.ndim == 1 and (scaling > 0).all()
-        for rotation, scaling in pairs
-    )
+def _check_svc(svm: Any) -> None:
+    coef, shape = svm._dual_coef_, (svm.n_features_in_, len(svm.classes_))
+    _check_support(svm.support_vectors_, coef, svm._n_support, svm._intercept_, *shape)
+    _need(svm.kernel in ("linear", "poly", "rbf", "sigmoid"), "a kernel of another kind")
+    _need(np.shape(svm.support_) == svm.support_vectors_.shape[:1], "another number of support vectors")
+    sparse = sp.issparse(svm.support_vectors_)
+    _need(svm._sparse is sparse is sp.issparse(coef), "support vectors of which some are sparse")
+    _need(not sparse or coef.nnz == np.prod(coef.shape), "coefficients of fewer support vectors")
+    sizes = {len(svm._probA), len(svm._probB)}
+    _need(sizes in ({0}, {len(svm._intercept_)}), "probabilities of other classes")
 
 
-def _knots_fit(columns: Any) -> bool:
-    pairs = zip(columns.knots, columns.scores, strict=True)
-    return all(knots.ndim == 1 and len(knots) and knots.shape == scores.shape for knots, scores in pairs)
-
-
-def _is_column(number: Any, model: Any) -> bool:
-    return type(number) is int and 0 <= number < model.n_features_in_
-
-
-_Conditions = dict[str, Callable[[Any], Any]]
-_SCALES: _Conditions = {"scale_": lambda scaler: scaler.scale_ is None or (scaler.scale_ > 0).all()}
-_ENSEMBLE: _Conditions = {"estimators_": _members_fit}
-_TREE: _Conditions = {
-    "tree_": lambda model: (
-        model.tree_.n_features == model.n_features_in_
-        and model.tree_.max_n_classes == len(model.classes_)
-        and model.n_outputs_ == 1
-    )
-}
-_CONDITIONS: dict[str, _Conditions] = {
-    "AdaBoostClassifier": _ENSEMBLE
-    | {"estimator_weights_": lambda model: len(model.estimator_weights_) >= len(model.estimators_)},
-    "BaggingClassifier": _ENSEMBLE,
-    "DecisionTreeClassifier": _TREE,
-    "DeclaredNumbers": _SCALES,
-    "ExtraTreeClassifier": _TREE,
-    "ExtraTreesClassifier": _ENSEMBLE,
-    "KNeighborsClassifier": {"_y": lambda model: (model._y < len(model.classes_)).all()},
-    "LibsvmClassifier": {
-        "n_support_": lambda svm: svm.n_support_.sum() == svm.support_vectors_.shape[0],
-        "order_": lambda svm: np.array_equal(np.sort(svm.order_), np.arange(len(svm.classes_))),
-    },
-    "MLPClassifier": {"coefs_": _layers_fit},
-    "PointClassifier": {"point_": lambda model: len(model.point_) in (0, model.n_features_in_)},
-    "PublicColumns": {"knots": _knots_fit},
-    "QuadraticDiscriminantAnalysis": {"rotations_": _rotations_fit},
-    "RandomForestClassifier": _ENSEMBLE,
-    "SVC": {
-        "_sparse": lambda svm: (
-            svm._sparse is sp.issparse(svm.support_vectors_) is sp.issparse(svm._dual_coef_)
-        ),
-        "kernel": lambda svm: svm.kernel in ("linear", "poly", "rbf", "sigmoid"),
-        "_n_support": lambda svm: svm._n_support.sum() == svm.support_vectors_.shape[0],
-        "_probA": lambda svm: len(svm._probA) in (0, len(svm._intercept_)),
-        "_dual_coef_": lambda svm: not svm._sparse or svm._dual_coef_.nnz == np.prod(svm._dual_coef_.shape),
-    },
-    "SgdLogistic": {"clip": lambda model: isinstance(model.clip, int | float) and model.clip > 0},
-    "StandardScaler": _SCALES,
-    "StumpClassifier": {"feature_": lambda model: _is_column(model.feature_, model)}
-    | {"above_": lambda model: model.above_ in (0, 1)},
-    "ThresholdClassifier": {"feature": lambda model: _is_column(model.feature, model)},
-}
-"""What else must hold, by the attribute that is named where it does not."""
-
-
-def _check_object(item: Any, kind: str) -> None:
-    """Check one object, by its type."""
-    fields, size = vars(item), {}
-    if "n_features_in_" in fields:
-        size["d"] = d = fields["n_features_in_"]
-        _need(type(d) is int and d > 0, f"{kind}.n_features_in_ is no number of features")
-    if "classes_" in fields:
-        classes = fields["classes_"]
-        _need(np.ndim(classes) == 1 and len(classes) > 0, f"{kind}.classes_ is no list of classes")
-        size["C"] = C = len(classes)
-        _need(bool(np.all(fields.get("n_classes_", C) == C)), f"{kind}.n_classes_ is not their number")
-        size |= {"c": C - 1, "k": 1 if C == 2 else C, "p": C * (C - 1) // 2}
-    if fields.get("n_jobs") is not None:
-        item.n_jobs = None  # as many as somebody else's machine has
-    if isinstance(item, BaseEstimator) and not any(name.endswith("_") for name in fields):
-        return  # not fitted
-    for name, letters in _SHAPES.get(kind, {}).items():
-        value = fields.get(name)
-        if value is None and kind == "StandardScaler":
-            continue
-        shape = getattr(value, "shape", (len(value),) if isinstance(value, list | tuple) else ())
-        if shape == (size.get("d"),) and kind == "RidgeClassifier":
-            shape = (1, *shape)  # of two classes
-        wanted = tuple(size.setdefault(letter, n) for letter, n in zip(letters.split(), shape, strict=False))
-        whole = len(shape) == len(letters.split()) and shape == wanted
-        _need(whole, f"{kind}.{name} has shape {shape}, not that of {letters}")
-    for name, holds in _CONDITIONS.get(kind, {}).items():
-        _need(bool(holds(item)), f"{kind}.{name} does not fit the rest")
-    if kind == "KNeighborsClassifier":
-        _rebuild_search(item)
-
-
-def _rebuild_search(model: Any) -> None:
-    """Rebuild the search tree: the indices of the stored one would be followed unchecked."""
+def _check_neighbours(model: Any) -> None:
+    """Check the labels, and rebuild the search tree: the indices of the stored one would be followed."""
     from sklearn.neighbors import BallTree, KDTree
 
+    labels, n_records = model._y, model._fit_X.shape[0]
+    _need(model._fit_X.shape == (n_records, model.n_features_in_), "records of other features")
+    _need(labels.shape == (n_records,), "other records than labels")
+    _need(((labels >= 0) & (labels < len(model.classes_))).all(), "a label of no class")
     search = {"kd_tree": KDTree, "ball_tree": BallTree}.get(model._fit_method)
-    model._tree = None
-    if search is not None:
-        how = model.effective_metric_params_
-        model._tree = search(model._fit_X, model.leaf_size, metric=model.effective_metric_, **how)
+    how = model.effective_metric_params_
+    model._tree = search and search(model._fit_X, model.leaf_size, metric=model.effective_metric_, **how)
+
+
+_CHECKS = {
+    "DecisionTreeClassifier": _check_tree_classifier,
+    "ExtraTreeClassifier": _check_tree_classifier,
+    "KNeighborsClassifier": _check_neighbours,
+    "LibsvmClassifier": _check_libsvm,
+    "SVC": _check_svc,
+}
+"""Checks of classifiers that hand their arrays to compiled code, by type."""

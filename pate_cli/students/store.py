@@ -16,15 +16,13 @@ import numpy as np
 from pate_cli import terminal
 from pate_cli.errors import ConfigError, DataError, one_line
 from pate_cli.students.metrics import by_class
-from pate_cli.students.trusted import WRITTEN, Refused, foreign_types
+from pate_cli.students.trusted import WRITTEN, foreign_types
 from pate_cli.types import FloatArray, IntArray, _Private, without_tiny
 
 __all__ = ["SavedStudent", "dump_student", "load_student", "save_student"]
 
 _FORMAT = "pate student 1"
 _MOST_BYTES = 2**31
-_ROWS = 4096
-"""Rows made dense at once, for a student that takes no sparse rows."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,8 @@ class SavedStudent:
 
     def codes(self, X: Any) -> IntArray:
         """Class codes, shape (m,); errors of the classifier, or ValueError for a code that is no class."""
-        codes: IntArray = _by_rows(self.student.predict, X).astype(np.int64)
+        predicted = _applied(self.student, X, lambda student, rows: student.predict(rows))
+        codes: IntArray = np.asarray(predicted).astype(np.int64)
         if codes.shape != (X.shape[0],) or (codes < 0).any() or (codes >= len(self.classes)).any():
             raise ValueError(f"gives a code that is not one of its {len(self.classes)} classes")
         return codes
@@ -49,24 +48,26 @@ class SavedStudent:
         """Probability of each class, shape (m, C); None from a student without; ValueError beyond [0, 1]."""
         if not hasattr(self.student, "predict_proba"):
             return None
-        shares = _by_rows(lambda rows: by_class(self.student, "predict_proba", rows, len(self.classes)), X)
-        if shares.ndim != 2:  # of other classes
-            return None
-        if not ((shares >= 0) & (shares <= 1)).all():
+        n_classes = len(self.classes)
+        shares: FloatArray | None = _applied(
+            self.student, X, lambda student, rows: by_class(student, "predict_proba", rows, n_classes)
+        )
+        if shares is not None and not ((shares >= 0) & (shares <= 1)).all():
             raise ValueError("gives a probability that is not in [0, 1]")
         return shares
 
 
-def _by_rows(call: Callable[[Any], Any], X: Any) -> FloatArray:
-    """Call on all rows, or on dense blocks of them where the student takes no sparse rows."""
+def _applied(student: Any, X: Any, call: Callable[[Any, Any], Any]) -> Any:
+    """Result of `call(student, X)`; on dense copies of sparse rows, if the student takes no others."""
     X = without_tiny(X)  # as in training
     try:
-        return np.asarray(call(X))
+        return call(student, X)
     except (TypeError, ValueError):
         if isinstance(X, np.ndarray):
             raise
-    blocks = (X[top : top + _ROWS].toarray() for top in range(0, X.shape[0], _ROWS))
-    return np.concatenate([call(block) for block in blocks])
+    from pate_cli.learners.dense import DenseInput
+
+    return call(DenseInput(student), X)
 
 
 def dump_student(
@@ -137,7 +138,7 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     Only the types of `pate_cli.students.trusted.WRITTEN` are restored, and those named in `trust`: exact
     names, as `mypackage.MyClassifier`, whose code is run. This is decided on the names in the file, before
     any module is imported for them. Raises `DataError` for a file that is missing, truncated, not a student,
-    holds a type that is not allowed (names all of them), or an array that does not fit its type.
+    holds a type that is not allowed (names all of them), or would lead compiled code astray.
     """
     path = Path(path)
     try:
@@ -148,9 +149,10 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     if len(data) > _MOST_BYTES:
         raise DataError(f"{path}: more than {_MOST_BYTES} bytes, not a model written by pate")
     try:
-        accepted, foreign = foreign_types(data, trust)
-    except Refused as error:
-        raise DataError(f"{path}: not a model written by pate, or cut short ({error})") from error
+        foreign = foreign_types(data, trust)
+    except Exception as error:  # a foreign file may fail anywhere
+        why = str(error) or type(error).__name__
+        raise DataError(f"{path}: not a model written by pate, or cut short ({why})") from error
     if foreign:
         some = "the type" if len(foreign) == 1 else "the types"
         raise DataError(
@@ -164,12 +166,12 @@ def load_student(path: str | Path, *, trust: Sequence[str] = ()) -> SavedStudent
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            content = skops.io.loads(data, trusted=accepted)
+            content = skops.io.loads(data, trusted=[*WRITTEN, *trust])
         except Exception as error:
             raise DataError(f"{path}: cannot be read as a model written by pate ({error})") from error
     found = _student(content, path)
     try:
-        check_loaded([found.student, found.encoder], WRITTEN["ObjectNode"])
+        check_loaded(found.student, found.encoder)
     except Exception as error:
         raise DataError(f"{path}: not a model written by pate: {error}") from error
     for text in dict.fromkeys(one_line(f"{path}: {warning.message}") for warning in warned):

@@ -1,8 +1,9 @@
-"""List of trusted types, checked against the schema of a skops file before anything it names is imported.
+"""List of trusted types, checked against a skops file before anything it names is imported.
 
-skops restores an object by importing its module and calling its class, with arguments from the file. In a
-package as large as scikit-learn or numpy that is enough to run a command or to overwrite a file. So the
-types that `pate` writes are listed, each with the one loader that may restore it; all others need `--trust`.
+skops restores an object by importing its module and calling its class. It refuses types that it does not
+trust; but it trusts all of scikit-learn, some of whose classes follow the indices of a fitted model into
+memory unchecked. So the types that `pate` writes are listed, and `checked` knows which of them do so; all
+others need `--trust`, and what skops itself does not trust by then it refuses.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["WRITTEN", "Refused", "foreign_types"]
+__all__ = ["WRITTEN", "foreign_types"]
 
 # of pate: students by name, models of mechanisms, and their parts
 _OURS = (
@@ -64,147 +65,70 @@ _SKLEARN = (
     "tree._classes.DecisionTreeClassifier",
     "tree._classes.ExtraTreeClassifier",
 )
-_SCALARS = ("bool", "bool_", "float32", "float64", "int32", "int64", "str_")
-_BUILTINS = ("bool", "float", "int", "str")
+_OTHERS = (
+    *("builtins." + name for name in ("bool", "dict", "float", "int", "list", "slice", "str", "tuple")),
+    *("numpy." + name for name in ("bool_", "float32", "float64", "int32", "int64", "ndarray", "str_")),
+    "numpy.random.mtrand.RandomState",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn._loss._loss.CyHalfBinomialLoss",
+    "sklearn.linear_model._sgd_fast.Hinge",
+    "sklearn.linear_model._sgd_fast.ModifiedHuber",
+    "sklearn.linear_model._sgd_fast.SquaredHinge",
+    "sklearn.tree._tree.Tree",
+)
 
+WRITTEN = frozenset(
+    (*("pate_cli." + name for name in _OURS), *("sklearn." + name for name in _SKLEARN), *_OTHERS)
+)
+"""Qualified names of the types that `pate` writes."""
 
-def _names(package: str, names: Sequence[str]) -> frozenset[str]:
-    return frozenset(f"{package}.{name}" for name in names)
+_LOADERS = (
+    *("DictNode", "JsonNode", "ListNode", "LossNode", "NdArrayNode", "ObjectNode", "RandomStateNode"),
+    *("SliceNode", "SparseMatrixNode", "TreeNode", "TupleNode", "TypeNode"),
+)
+"""Loaders of skops for what `pate` writes; others call functions and methods, or classes with arguments."""
 
-
-WRITTEN: dict[str, frozenset[str]] = {
-    "DictNode": frozenset({"builtins.dict"}),
-    "JsonNode": frozenset({"builtins.str"}),
-    "ListNode": frozenset({"builtins.list"}),
-    "LossNode": _names("sklearn._loss._loss", ("CyHalfBinomialLoss",))
-    | _names("sklearn.linear_model._sgd_fast", ("Hinge", "ModifiedHuber", "SquaredHinge")),
-    "NdArrayNode": _names("numpy", ("ndarray", *_SCALARS)),
-    "ObjectNode": _names("pate_cli", _OURS) | _names("sklearn", _SKLEARN),
-    "RandomStateNode": frozenset({"numpy.random.mtrand.RandomState"}),
-    "SliceNode": frozenset({"builtins.slice"}),
-    "SparseMatrixNode": frozenset({"scipy.sparse._csr.csr_matrix"}),
-    "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
-    "TupleNode": frozenset({"builtins.tuple"}),
-    "TypeNode": _names("builtins", _BUILTINS) | _names("numpy", _SCALARS),
-}
-"""Types that `pate` writes, by the loader of skops that restores them."""
-
-_SCHEMA = "schema.json"
 _MOST_BYTES = 2**31
-_NODE = ("__class__", "__module__", "__loader__")
 
 
-class Refused(ValueError):
-    """The file is not one that `pate` writes."""
+def foreign_types(data: bytes, trust: Sequence[str] = ()) -> list[str]:
+    """Qualified names in a skops file that are neither of `WRITTEN`, by their usual loader, nor in `trust`.
 
-
-def foreign_types(data: bytes, trust: Sequence[str] = ()) -> tuple[list[str], list[str]]:
-    """Qualified names of the types in a skops file: trusted ones, and others; nothing is imported or made.
-
-    Names in `trust` are accepted besides `WRITTEN`, with any loader. Both lists are sorted, and hold classes,
-    functions, and methods as `module.Class.method`. Raises `Refused` if the file is not an archive as skops
-    writes it for `pate`: stored members, none twice, none that unpacks to more than there is, a schema of
-    whole nodes.
+    Sorted; nothing is imported or made. ValueError, or an error of the readers, if the file is not an archive
+    as skops writes it for `pate`.
     """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            _check_members(archive.infolist(), len(data))
-            schema = json.loads(archive.read(_SCHEMA))
-            accepted: set[str] = set()
-            foreign: set[str] = set()
-            owner: dict[str, object] = {}
-            first: dict[object, dict[str, Any]] = {}
-            ambiguous: set[object] = set()
-            parts: list[dict[str, Any]] = []
-            for node in _nodes(schema):
-                if first.setdefault(node.get("__id__"), node) != node:
-                    ambiguous.add(node.get("__id__"))
-                for loader, name in _named(node):
-                    trusted = name in WRITTEN.get(loader, ()) or name in trust
-                    (accepted if trusted else foreign).add(name)
-                if "file" in node:
-                    _check_file(archive, node, owner)
-                if node["__loader__"] == "TreeNode":
-                    parts += _check_nodes(archive, node)
-            # skops restores the first node of an id: it has to be the one that was checked
-            if not ambiguous.isdisjoint(part.get("__id__") for part in parts):
-                raise Refused("a part of a decision tree that stands for two things")
-    except Refused:
-        raise
-    except Exception as error:
-        # A foreign file may fail anywhere in the reading of archive and schema.
-        raise Refused(str(error) or type(error).__name__) from error
-    return sorted(accepted), sorted(foreign)
+    foreign: set[str] = set()
+    owners: dict[str, Any] = {}
+
+    def note(node: dict[str, Any]) -> dict[str, Any]:
+        """Note the type and the member of the archive that an object of the schema names, if any."""
+        if isinstance(node.get("__class__"), str):
+            name = f"{node.get('__module__')}.{node['__class__']}"
+            written = name in WRITTEN and node.get("__loader__") in _LOADERS
+            foreign.update(() if written or name in trust else (name,))
+        id, file = node.get("__id__"), node.get("file")
+        if isinstance(file, str) and owners.setdefault(file, id) != id:
+            raise ValueError("a member that belongs to two objects")
+        return node
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        _check_sizes(archive, len(data))
+        json.loads(archive.read("schema.json"), object_hook=note)
+    return sorted(foreign)
 
 
-def _check_members(members: Sequence[zipfile.ZipInfo], size: int) -> None:
-    """Refuse an archive that unpacks to more than it is."""
-    names = [member.filename for member in members]
-    if len(set(names)) < len(names):
-        raise Refused("a member occurs twice")
+def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse an archive that unpacks to more than its size, or holds a matrix that unpacks to too much."""
+    members = archive.infolist()
+    if len(set(archive.namelist())) < len(members):
+        raise ValueError("a member occurs twice")
     if any(member.compress_type != zipfile.ZIP_STORED for member in members):
-        raise Refused("a compressed member")  # its stated size may be a lie
+        raise ValueError("a compressed member")  # its stated size may be a lie
     if sum(member.file_size for member in members) > size:
-        raise Refused("members that overlap")
-
-
-def _check_file(archive: zipfile.ZipFile, node: dict[str, Any], owner: dict[str, object]) -> None:
-    """Refuse a member read for more than one object, and a sparse matrix that unpacks to too much."""
-    name = node["file"]
-    if not isinstance(name, str) or owner.setdefault(name, node.get("__id__")) != node.get("__id__"):
-        raise Refused("a member that belongs to two objects")
-    if node["__loader__"] == "SparseMatrixNode":  # numpy's .npz, which is compressed
-        with zipfile.ZipFile(io.BytesIO(archive.read(name))) as inner:
-            if sum(member.file_size for member in inner.infolist()) > _MOST_BYTES:
-                raise Refused(f"a matrix of more than {_MOST_BYTES} bytes")
-
-
-def _check_nodes(archive: zipfile.ZipFile, node: dict[str, Any]) -> list[dict[str, Any]]:
-    """Refuse a forged decision tree before it is made, when it would be too late; return its parts."""
-    import numpy as np
-
-    from pate_cli.students.checked import check_tree
-
-    def value(part: dict[str, Any]) -> Any:
-        if part["__loader__"] == "JsonNode":
-            return json.loads(part["content"])
-        return np.load(io.BytesIO(archive.read(part["file"])), allow_pickle=False)
-
-    made, state = node["__reduce__"]["args"], node["content"]
-    if (made["__loader__"], state["__loader__"]) != ("TupleNode", "DictNode"):
-        raise Refused("a decision tree of other parts")
-    n_features, n_classes, n_outputs = map(value, made["content"])
-    fields = {name: value(part) for name, part in state["content"].items()}
-    check_tree(n_features, n_classes, n_outputs, fields)
-    return [made, state, *made["content"], *state["content"].values()]
-
-
-def _nodes(schema: object) -> Iterator[dict[str, Any]]:
-    """Walk over every node of the schema: more than skops would read, never less."""
-    waiting = [schema]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, list):
-            waiting += item
-        elif isinstance(item, dict):
-            if any(key in item for key in _NODE):
-                if not all(isinstance(item.get(key), str) for key in _NODE):
-                    raise Refused("a node without a name")
-                yield item
-            waiting += item.values()
-
-
-def _named(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Names in a node, each with its loader: of its type, and of a bound method or a function."""
-    loader, module, name = node["__loader__"], node["__module__"], node["__class__"]
-    if "." in name or not module:  # "a" and "b.C" would be read as "a.b" and "C"
-        raise Refused(f"no type {module}.{name}")
-    yield loader, f"{module}.{name}"
-    if loader == "MethodNode":
-        content = node.get("content")
-        yield loader, f"{module}.{name}.{content.get('func') if isinstance(content, dict) else None}"
-    if loader == "FunctionNode" and "content" in node:  # as skops wrote a function before protocol 1
-        content = node["content"]
-        if not isinstance(content, dict):
-            raise Refused("a function without a name")
-        yield loader, f"{content.get('module_path')}.{content.get('function')}"
+        raise ValueError("members that overlap")
+    for member in members:
+        content = io.BytesIO(archive.read(member))
+        if zipfile.is_zipfile(content):  # numpy's .npz, which is compressed
+            with zipfile.ZipFile(content) as inner:
+                if sum(one.file_size for one in inner.infolist()) > _MOST_BYTES:
+                    raise ValueError(f"a matrix of more than {_MOST_BYTES} bytes")

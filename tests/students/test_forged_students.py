@@ -1,4 +1,4 @@
-"""Student files with spoilt arrays are refused in one line, or the arrays are of no use to prediction."""
+"""Student files with spoilt arrays neither crash `pate predict` nor keep it busy for ever."""
 
 from __future__ import annotations
 
@@ -15,36 +15,28 @@ import pytest
 import scipy.sparse as sp
 from encoders import encoder
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree._tree import Tree
 
 from pate_cli.errors import DataError
-from pate_cli.learners.hypotheses.points import PointClassifier
-from pate_cli.learners.hypotheses.stumps import StumpClassifier
-from pate_cli.learners.sgd import SgdLogistic
 from pate_cli.students import fit_student, load_student, save_student
 from pate_cli.students.voting import Voting
 from pate_cli.types import Answers, PublicPoints
 
-SKLEARN = [
-    "sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
-    "sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis",
-    "sklearn.ensemble.AdaBoostClassifier",
-    "sklearn.ensemble.BaggingClassifier",
-    "sklearn.ensemble.ExtraTreesClassifier",
-    "sklearn.ensemble.RandomForestClassifier",
-    "sklearn.linear_model.Perceptron",
-    "sklearn.linear_model.RidgeClassifier",
-    "sklearn.linear_model.SGDClassifier",
-    "sklearn.naive_bayes.BernoulliNB",
-    "sklearn.naive_bayes.GaussianNB",
-    "sklearn.neighbors.KNeighborsClassifier",
-    "sklearn.neighbors.NearestCentroid",
-    "sklearn.neural_network.MLPClassifier",
-    "sklearn.svm.SVC",
-    "sklearn.tree.ExtraTreeClassifier",
-]
-NAMED = ["libsvm", "linear_svm", "logistic", "tree", "voting"]
-OURS = {"sgd": SgdLogistic(random_state=0), "point": PointClassifier(), "stump": StumpClassifier()}
+# classifiers that hand their arrays to compiled code, alone and as parts of others; of the encoder too
+COMPILED = {
+    "libsvm": {},
+    "logistic": {},
+    "tree": {},
+    "voting": {"base": "tree", "n_estimators": 2},
+    "sklearn.ensemble.BaggingClassifier": {"n_estimators": 2},
+    "sklearn.ensemble.RandomForestClassifier": {"n_estimators": 2},
+    "sklearn.neighbors.KNeighborsClassifier": {},
+    "sklearn.svm.SVC": {},
+    "sklearn.tree.ExtraTreeClassifier": {},
+}
 
 # one line for each file; what does not end is ended
 PREDICT = """
@@ -88,33 +80,24 @@ def predict():
     predictor.process.communicate()
 
 
-def rows(n_classes: int) -> tuple[pd.DataFrame, np.ndarray]:
+def save(path: Path, name: str) -> None:
+    """Save a student of three classes, and the rows that it learned from beside it."""
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
-    X.loc[rng.random(60) < 0.5, "a"] = 0.0
-    return X, np.arange(60) % n_classes
-
-
-def save(path: Path, name: str, n_classes: int) -> None:
-    table, y = rows(n_classes)
+    table = pd.DataFrame(rng.normal(size=(60, 4)), columns=list("abcd"))
+    table.loc[rng.random(60) < 0.5, "a"] = 0.0
     table.to_csv(path.parent / "rows.csv", index=False)
     encoded = encoder(**dict.fromkeys(table, "numeric")).fit(table)
-    X = encoded.transform(table)
-    if name in OURS:
-        student = OURS[name].fit(X, y)
-    else:
-        few = name == "voting" or "ensemble" in name
-        student = fit_student(
-            PublicPoints(X),
-            Answers(np.arange(60), y),
-            estimator=name,
-            params={"n_estimators": 2} if few else {"max_iter": 5} if "MLP" in name else {},
-            unanswered="drop",
-            rng=np.random.default_rng(0),
-            n_classes=n_classes,
-            seed=0,
-        )
-    save_student(path, student, classes=tuple("uvw"[:n_classes]), n_features=4, encoder=encoded, meta={})
+    student = fit_student(
+        PublicPoints(encoded.transform(table)),
+        Answers(np.arange(60), np.arange(60) % 3),
+        estimator=name,
+        params=COMPILED[name],
+        unanswered="drop",
+        rng=np.random.default_rng(0),
+        n_classes=3,
+        seed=0,
+    )
+    save_student(path, student, classes=tuple("uvw"), n_features=4, encoder=encoded, meta={})
 
 
 def packed(members: dict[str, bytes], **changes: bytes) -> bytes:
@@ -178,84 +161,66 @@ def forged(path: Path):
                     yield f"{name} {part} {what}", packed(members, **{name: data.getvalue()})
 
 
-@pytest.mark.parametrize("name", [*NAMED, *OURS, *SKLEARN])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_spoilt_array_is_refused_or_makes_no_difference(name, predict, tmp_path):
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_spoilt_array_is_refused_in_one_line_or_labels_are_printed(name, predict, tmp_path):
     model, data = tmp_path / "student.skops", tmp_path / "rows.csv"
-    save(model, name, 2 if name in ("point", "stump") else 3)
-    good = predict(model, data)
-    assert good[0] == 0
-    assert len(set(good[1].split())) > 1  # it tells rows apart
+    save(model, name)
+    code, out, _ = predict(model, data)
+    assert (code, set(out.split())) == (0, set("uvw"))
     n_refused = 0
     for what, content in [*forged(model)]:
         model.write_bytes(content)
         code, out, err = predict(model, data)
         refused = code == 2 and out == "" and err.count("\n") == 1 and err.startswith(f"pate: {model}: ")
-        assert refused or [code, out] == good[:2], (what, code, err)
+        assert refused or (code, len(out.split())) == (0, 60), (what, code, err)
         n_refused += refused
     assert n_refused > 5
 
 
-def tree_file(path: Path) -> tuple[dict, dict[str, bytes]]:
-    """Schema of a file with a decision tree, and its members."""
-    save(path, "tree", 3)
-    members = members_of(path)
-    return json.loads(members["schema.json"]), members
-
-
-def refused(predict, place: Path, schema: dict, members: dict[str, bytes]) -> str:
-    (place / "s").write_bytes(packed(members, **{"schema.json": json.dumps(schema).encode()}))
-    code, _, err = predict(place / "s", place / "rows.csv")
-    assert (code, err.count("\n")) == (2, 1)
-    return err
-
-
 @pytest.mark.parametrize("count", [10**9, -1, 2.5, None])
-def test_a_tree_has_the_nodes_it_says(count, predict, tmp_path):
-    schema, members = tree_file(tmp_path / "s")
+def test_a_tree_with_another_number_of_nodes_than_it_says(count, predict, tmp_path):
+    save(tmp_path / "s", "tree")
+    members = members_of(tmp_path / "s")
+    schema = json.loads(members["schema.json"])
     tree = schema["content"]["student"]["content"]["content"]["tree_"]
     tree["content"]["content"]["node_count"] |= {"content": json.dumps(count), "__id__": -1}
-    assert "tree" in refused(predict, tmp_path, schema, members)
+    (tmp_path / "s").write_bytes(packed(members, **{"schema.json": json.dumps(schema).encode()}))
+    code, _, err = predict(tmp_path / "s", tmp_path / "rows.csv")
+    assert (code, err.count("\n")) == ((0, 0) if count == 10**9 else (2, 1))  # no more than there are
 
 
-def test_the_parts_of_a_tree_that_are_checked_are_those_it_is_made_of(predict, tmp_path):
-    schema, members = tree_file(tmp_path / "s")
-    student = schema["content"]["student"]["content"]
-    parts = student["content"]["tree_"]["content"]["content"]
-    nodes = np.load(io.BytesIO(members[parts["nodes"]["file"]]))
-    nodes["left_child"] = 10**6
-    # skops gives what it has read first under an id, whatever the file says later
-    other = parts["nodes"] | {"file": "other.npy"}
-    student["content"] = {"aside": other} | student["content"]
-    student["key_types"]["content"].append(student["key_types"]["content"][0])
-    said = refused(predict, tmp_path, schema, members | {"other.npy": npy(nodes)})
-    assert "stands for two things" in said
+X, Y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 2
 
 
-def test_a_number_out_of_its_range_is_refused(tmp_path):
-    X, y = rows(2)
-    for student, name, value in (
-        (StumpClassifier(), "feature_", 7),
-        (StumpClassifier(), "above_", 5),
-        (SgdLogistic(), "clip", -1.0),
+def reopened(path: Path, student: object) -> object:
+    save_student(path, student, classes=("u", "v"), n_features=4, encoder=None, meta={})
+    return load_student(path).student
+
+
+@pytest.mark.parametrize(
+    ("student", "name", "value"),
+    [
         (DecisionTreeClassifier(), "n_features_in_", 3),
-        (DecisionTreeClassifier(), "classes_", np.arange(3)),
-    ):
-        setattr(student.fit(X.to_numpy(), y), name, value)
-        save_student(tmp_path / "s", student, classes=("u", "v"), n_features=4, encoder=None, meta={})
-        with pytest.raises(DataError, match=r"not a model written by pate: .* (fit the rest|their number)"):
-            load_student(tmp_path / "s")
+        (DecisionTreeClassifier(), "tree_", Tree(4, np.array([2]), 1)),
+        (KNeighborsClassifier(), "_y", Y + 1),
+        (KNeighborsClassifier(), "_fit_X", X[:30]),
+        (SVC(), "kernel", "precomputed"),
+        (SVC(), "_n_support", np.array([70, -10], dtype=np.int32)),
+        (SVC(), "_probA", np.zeros(1)),
+    ],
+    ids=str,
+)
+def test_parts_that_do_not_fit_each_other_are_refused(student, name, value, tmp_path):
+    setattr(student.fit(X, Y), name, value)
+    with pytest.raises(DataError, match="not a model written by pate: "):
+        reopened(tmp_path / "s", student)
 
 
 def test_a_vote_that_calls_itself_is_refused_and_no_workers_are_started(tmp_path):
-    X, y = rows(2)
-    inner = DecisionTreeClassifier().fit(X.to_numpy(), y)
-    vote = Voting(DecisionTreeClassifier(max_depth=1), n_estimators=2, random_state=0).fit(X.to_numpy(), y)
+    inner = DecisionTreeClassifier().fit(X, Y)
+    vote = Voting(DecisionTreeClassifier(max_depth=1), n_estimators=2, random_state=0).fit(X, Y)
     vote.model_.estimators_ = [inner, inner]
-    about = {"classes": ("u", "v"), "n_features": 4, "encoder": None, "meta": {}}
-    save_student(tmp_path / "s", vote, **about)
     with pytest.raises(DataError, match="stands in two places"):
-        load_student(tmp_path / "s")
-    forest = RandomForestClassifier(n_estimators=2, n_jobs=50).fit(X.to_numpy(), y)
-    save_student(tmp_path / "s", forest, **about)
-    assert load_student(tmp_path / "s").student.n_jobs is None
+        reopened(tmp_path / "s", vote)
+    forest = RandomForestClassifier(n_estimators=2, n_jobs=50).fit(X, Y)
+    assert reopened(tmp_path / "s", forest).n_jobs is None

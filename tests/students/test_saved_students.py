@@ -25,7 +25,7 @@ from pate_cli.cli import main
 from pate_cli.errors import ConfigError, DataError
 from pate_cli.learners import TWO_CLASSES, make_learner
 from pate_cli.students import STUDENTS, fit_student, load_student, save_student
-from pate_cli.students.trusted import Refused, foreign_types
+from pate_cli.students.trusted import foreign_types
 from pate_cli.teachers import train
 from pate_cli.types import Answers, PrivateRecords, PublicPoints
 
@@ -66,7 +66,7 @@ def test_every_student_option_opens_as_it_was(name, kind, tmp_path):
         student = fit_student(points, answers, estimator=name, **how)
         meta = {"eps": float("inf"), "note": None}
         save(tmp_path / "s", student, classes=("a", "b", "c"), n_features=12, meta=meta)
-        assert foreign_types((tmp_path / "s").read_bytes())[1] == []
+        assert foreign_types((tmp_path / "s").read_bytes()) == []
         back = load_student(tmp_path / "s")
         np.testing.assert_array_equal(back.student.predict(points.X), student.predict(points.X))
         assert (back.classes, back.n_features, back.meta) == (("a", "b", "c"), 12, meta)
@@ -247,14 +247,14 @@ TREE = called("sklearn.tree._classes.DecisionTreeClassifier", loader="ObjectNode
         (called("functools.partial", loader="PartialNode"), "functools.partial"),
         (called("operator.methodcaller", "tofile", "x", loader="OperatorFuncNode"), "operator.methodcaller"),
         (called("collections.defaultdict", loader="DefaultDictNode"), "collections.defaultdict"),
-        (METHOD, "numpy.ndarray.tofile"),
-        (called("numpy.ndarray", loader="FunctionNode") | OLD, "posix.system"),
+        (METHOD, "holds the type numpy.ndarray,"),
+        (called("numpy.ndarray", loader="FunctionNode") | OLD, "holds the type numpy.ndarray,"),
         # hidden where no node is expected
         (called("builtins.slice", loader="SliceNode") | {"aside": [{"x": called("os.system")}]}, "os.system"),
         (called("numpy.Thing", loader="NoSuchNode"), "numpy.Thing"),
         # a name that is cut elsewhere, or that steers the terminal
-        (TREE | {"__module__": "sklearn.tree", "__class__": "_classes.Decision"}, "not a model written by"),
-        (TREE | {"__module__": None}, "not a model written by pate"),
+        (TREE | {"__module__": "sklearn", "__class__": "tree._classes.DecisionTreeClassifier"}, "be read as"),
+        (TREE | {"__module__": None}, "holds the type None.DecisionTreeClassifier,"),
         (called("sklearn.\x1b[2J\x9b31m.Model", loader="ObjectNode"), r"\x1b[2J\x9b31m"),
         # whole, but no classifier
         (plain(3), "not a model written by pate: student is of another kind"),
@@ -282,9 +282,9 @@ def test_archives_that_grow_are_refused(place, capsys, monkeypatch):
         archive.writestr("schema.json", head * 10**4 + tail * 10**4)
     assert "maximum recursion depth" in refused(capsys, place)
     data = skops.io.dumps(sp.csr_matrix((10**4, 10**4)))
-    assert foreign_types(data)[1] == []
+    assert foreign_types(data) == []
     monkeypatch.setattr("pate_cli.students.trusted._MOST_BYTES", 1000)
-    with pytest.raises(Refused, match="a matrix of more than 1000 bytes"):
+    with pytest.raises(ValueError, match="a matrix of more than 1000 bytes"):
         foreign_types(data)
 
 
