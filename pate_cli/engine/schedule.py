@@ -155,6 +155,7 @@ class _Shared:
     rows: dict[str, Row]
     strict: bool  # whether an error is raised, and not returned as a failure
     students: bool
+    store: RepeatStore | None = None  # of workers, where they see the disk: they keep a row when it is done
     loaded: LoadedCode = field(default_factory=loaded_code)  # of the first process; workers have the same
 
     def only(self, task: _Task) -> _Shared:
@@ -252,6 +253,7 @@ class _Work:
     def _spread(self, left: Sequence[_Task], workers: Workers) -> Generator[Done, None, None]:
         """Spread tasks over workers, or the teachers of each where tasks are fewer."""
         started, items = time.perf_counter(), list[_Task]()
+        shared = replace(self._shared, store=self._store) if workers.here else self._shared
         parts: dict[_Task, list[Any]] = {}  # votes of some of the teachers of a task
         cuts: dict[_Task, list[range]] = {}
         for task in left:
@@ -260,7 +262,7 @@ class _Work:
                 cuts[task] = _cuts(run.n_teachers, -(-_CUTS * workers.count // len(left)))
                 parts[task] = []
             items += [replace(task, teachers=cut) for cut in cuts[task]] if task in cuts else [task]
-        for item, attempt in workers.spread(_work, self._shared, items):
+        for item, attempt in workers.spread(_work, shared, items):
             task, whole = replace(item, teachers=None), item.teachers is None
             try:
                 result: Any = attempt.open()
@@ -271,7 +273,7 @@ class _Work:
                     yield from self._received(task, _failures(self._shared, task, error))
                 continue
             if whole:
-                yield from self._received(task, result)
+                yield from self._received(task, result, written=workers.here)
             elif task in parts:  # none of them has failed
                 parts[task].append(result)
                 self._tell(sum(len(votes) / len(cuts[other]) for other, votes in parts.items()))
@@ -280,13 +282,13 @@ class _Work:
                         results = _do_task(self._shared, task, parts.pop(task), started)
                         yield from self._received(task, results)
 
-    def _received(self, task: _Task, results: Iterable[Done]) -> Iterator[Done]:
-        """Write results, and count them."""
+    def _received(self, task: _Task, results: Iterable[Done], *, written: bool = False) -> Iterator[Done]:
+        """Write results that are not on disk yet, and count them."""
         for done in results:
             run = self._shared.voting(task)
             if run and done.votes is not None:
                 self._votes.write(run, task.repeat, done.votes)
-            if done.unit is not None:
+            if done.unit is not None and not written:
                 key = self._shared.rows[done.row].key
                 self._store.write(key, done.unit, done.student, done.loaded)  # a full disk stops everything
             self._done += 1
@@ -357,6 +359,8 @@ def _do_task(
             done = Done(name, unit, student=student, warned=outcome.warned, loaded=loaded_code())
         except Exception as error:  # this row cannot; the others may
             (done,) = _failures(shared, replace(task, rows=(name,)), error)
+        if done.unit is not None and shared.store is not None:
+            shared.store.write(row.key, done.unit, done.student, done.loaded)
         if run and trained and name == task.rows[-1] and run.config.cache and len(trained.ceilings) > known:
             counts = np.array(trained.votes.counts)  # a copy: joblib may have lent a file
             done = replace(done, votes=VoteRecord(counts, trained.teacher_accuracy, trained.ceilings))
